@@ -1,0 +1,16 @@
+//! Bytes to messages and back, without I/O.
+//!
+//! Everything that an outside party can send us is parsed here, and nowhere else: HTTP/1 heads and body
+//! framing ([`http1`]), header field values ([`field`]), the PROXY protocol ([`proxy_protocol`]).
+//! Nothing in this crate reads a socket, a file or a clock, so each parser can be tested and fuzzed with bytes
+//! alone. A parser never panics and never guesses: what RFC 9112 does not allow is an error that names the fault.
+
+pub mod field;
+pub mod fields;
+pub mod http1;
+pub mod message;
+pub mod proxy_protocol;
+pub mod target;
+
+pub use fields::Fields;
+pub use message::{RequestHead, ResponseHead};
