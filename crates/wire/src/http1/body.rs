@@ -1,0 +1,291 @@
+//! Bodies out of the buffer: one incremental decoder for the four ways in which a body can end.
+//!
+//! The caller reads into a `BytesMut` and calls [`BodyDecoder::decode`] until it asks for more. Content leaves as
+//! slices of that same buffer, without a copy; a slice keeps the buffer's memory alive, so whoever keeps content for
+//! long copies it. Sizes and extensions of chunks are checked and dropped; trailers are kept apart from the header
+//! fields.
+//!
+//! A fault is final: the decoder repeats it, since nothing after it can be trusted. A body that the peer cuts short is
+//! [`BodyError::Truncated`] and never a clean end.
+
+use super::chunk::chunk_line;
+use super::framing::BodyLength;
+use super::head::{self, HeadError};
+pub use super::limits::BodyLimits;
+use crate::Fields;
+use bytes::{Buf, Bytes, BytesMut};
+use http::StatusCode;
+use std::fmt;
+
+/// How many bytes of chunk extensions a body may have beyond as many as it has content. Without it a peer could send
+/// 4 KiB of nothing for each byte of content, for ever.
+const EXTENSION_EXCESS_BYTES_MAX: u64 = 16 * 1024;
+
+/// What [`BodyDecoder::decode`] found.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// The next piece of content, never empty.
+    Data(Bytes),
+    /// The buffer does not hold enough to go on.
+    NeedMore,
+    /// The body is complete. The trailers, if any were sent; they are given once. What is left in the buffer
+    /// belongs to the next message.
+    End(Option<Fields>),
+}
+
+/// Why a body cannot be read on. The sender is the guilty party.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum BodyError {
+    /// A chunk size that is not 1 to 16 hexadecimal digits.
+    ChunkSize,
+    /// A CR or LF alone in a chunk's line.
+    ChunkLine,
+    /// A chunk's line longer than the limit.
+    ChunkLineTooLong,
+    /// Chunk extensions that do not follow the grammar.
+    ChunkExtension,
+    /// Far more bytes of chunk extensions than of content.
+    ChunkExtensionsTooLong,
+    /// No CRLF where a chunk's data end.
+    ChunkEnd,
+    /// The trailer section is malformed or too long.
+    Trailer(HeadError),
+    /// The peer closed before the body's end.
+    Truncated,
+}
+
+impl BodyError {
+    /// What to answer when a client sent it and nothing has been answered yet.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Trailer(error) => error.status(),
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// A stable word for logs and metrics.
+    pub fn name(&self) -> &'static str {
+        self.row().0
+    }
+
+    fn row(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::ChunkSize => ("chunk-size", "a chunk's size is not 1 to 16 hexadecimal digits"),
+            Self::ChunkLine => ("chunk-line", "a CR or LF stands alone in a chunk's line"),
+            Self::ChunkLineTooLong => ("chunk-line-too-long", "a chunk's line is longer than the limit"),
+            Self::ChunkExtension => ("chunk-extension", "a chunk's extensions are malformed"),
+            Self::ChunkExtensionsTooLong => ("chunk-extensions-too-long", "chunk extensions exceed the content"),
+            Self::ChunkEnd => ("chunk-end", "a chunk's data does not end in CRLF"),
+            Self::Trailer(_) => ("trailer", "the trailer section is malformed"),
+            Self::Truncated => ("truncated", "the connection was closed before the end of the body"),
+        }
+    }
+}
+
+impl fmt::Display for BodyError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Trailer(error) => write!(f, "in the trailer section: {error}"),
+            _ => f.write_str(self.row().1),
+        }
+    }
+}
+
+impl std::error::Error for BodyError {}
+
+/// Takes one body from the front of a buffer. See the [module](self).
+#[derive(Debug)]
+pub struct BodyDecoder {
+    state: State,
+    limits: BodyLimits,
+    /// Bytes of chunk extensions seen, less the bytes of content announced.
+    extension_excess: u64,
+}
+
+/// What stands next in the buffer.
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Content of known length, more than 0 bytes of it.
+    Content(u64),
+    /// Content, until the peer closes.
+    ContentUntilClose,
+    /// The line of a chunk's size.
+    ChunkLine,
+    /// A chunk's data, more than 0 bytes of it.
+    ChunkData(u64),
+    /// The CRLF after a chunk's data.
+    ChunkEnd,
+    /// The trailer section.
+    Trailers,
+    /// The next message.
+    Ended,
+    /// Nothing that could be trusted.
+    Failed(BodyError),
+}
+
+impl BodyDecoder {
+    /// A decoder for a body of that length. The limits matter to chunked bodies only.
+    pub fn new(length: BodyLength, limits: &BodyLimits) -> Self {
+        let state = match length {
+            BodyLength::None | BodyLength::Length(0) => State::Ended,
+            //= RFC 9112 section 6.3
+            //# If a valid Content-Length header field is present without Transfer-Encoding, its decimal value defines
+            //# the expected message body length in octets.
+            BodyLength::Length(bytes) => State::Content(bytes),
+            BodyLength::Chunked => State::ChunkLine,
+            BodyLength::UntilClose => State::ContentUntilClose,
+        };
+        Self { state, limits: *limits, extension_excess: 0 }
+    }
+
+    /// Takes the next piece from the front of `buf`.
+    ///
+    /// # Errors
+    /// When the chunked coding is malformed or exceeds a limit; the same error again from then on.
+    pub fn decode(&mut self, buf: &mut BytesMut) -> Result<Decoded, BodyError> {
+        let decoded = self.step_to_result(buf);
+        if let Err(error) = decoded {
+            self.state = State::Failed(error);
+        }
+        decoded
+    }
+
+    /// The peer has closed and `buf` was decoded to its end: was that the end of the body?
+    ///
+    /// # Errors
+    /// [`BodyError::Truncated`] unless the body was complete or ends with the connection.
+    pub fn finish_on_close(&mut self) -> Result<(), BodyError> {
+        match self.state {
+            State::Ended => Ok(()),
+            //= RFC 9112 section 8
+            //# A response that has neither chunked transfer coding nor Content-Length is terminated by closure of the
+            //# connection
+            State::ContentUntilClose => {
+                self.state = State::Ended;
+                Ok(())
+            }
+            State::Failed(error) => Err(error),
+            //= RFC 9112 section 6.3
+            //# If the sender closes the connection or the recipient times out before the indicated number of octets are
+            //# received, the recipient MUST consider the message to be incomplete and close the connection.
+            //= RFC 9112 section 8
+            //# A client that receives an incomplete response message, which can occur when a connection is closed
+            //# prematurely or when decoding a supposedly chunked transfer coding fails, MUST record the message as
+            //# incomplete.
+            _ => {
+                self.state = State::Failed(BodyError::Truncated);
+                Err(BodyError::Truncated)
+            }
+        }
+    }
+
+    /// Whether the body is complete and the connection stands at the next message.
+    pub fn is_done(&self) -> bool {
+        matches!(self.state, State::Ended)
+    }
+
+    /// How many bytes of content are still to come, where that is known: not for chunked and close-delimited bodies.
+    pub fn remaining(&self) -> Option<u64> {
+        match self.state {
+            State::Content(bytes) => Some(bytes),
+            State::Ended => Some(0),
+            _ => None,
+        }
+    }
+
+    /// Goes from state to state until there is something to tell. Each turn consumes bytes or returns.
+    fn step_to_result(&mut self, buf: &mut BytesMut) -> Result<Decoded, BodyError> {
+        loop {
+            match self.state {
+                State::Ended => return Ok(Decoded::End(None)),
+                State::Failed(error) => return Err(error),
+                State::Content(left) => {
+                    let Some(data) = take_up_to(buf, left) else { return Ok(Decoded::NeedMore) };
+                    self.state = match left.saturating_sub(data.len() as u64) {
+                        0 => State::Ended,
+                        left => State::Content(left),
+                    };
+                    return Ok(Decoded::Data(data));
+                }
+                State::ContentUntilClose => {
+                    return Ok(take_up_to(buf, u64::MAX).map_or(Decoded::NeedMore, Decoded::Data));
+                }
+                //= RFC 9112 section 7.1
+                //# A recipient MUST be able to parse and decode the chunked transfer coding.
+                State::ChunkLine => {
+                    let Some(size) = self.take_chunk_line(buf)? else { return Ok(Decoded::NeedMore) };
+                    self.state = if size == 0 { State::Trailers } else { State::ChunkData(size) };
+                }
+                State::ChunkData(left) => {
+                    let Some(data) = take_up_to(buf, left) else { return Ok(Decoded::NeedMore) };
+                    self.state = match left.saturating_sub(data.len() as u64) {
+                        0 => State::ChunkEnd,
+                        left => State::ChunkData(left),
+                    };
+                    return Ok(Decoded::Data(data));
+                }
+                State::ChunkEnd => match buf.as_ref() {
+                    [] | [b'\r'] => return Ok(Decoded::NeedMore),
+                    [b'\r', b'\n', ..] => {
+                        buf.advance(2);
+                        self.state = State::ChunkLine;
+                    }
+                    _ => return Err(BodyError::ChunkEnd),
+                },
+                State::Trailers => {
+                    let Some(trailers) = self.take_trailers(buf)? else { return Ok(Decoded::NeedMore) };
+                    self.state = State::Ended;
+                    //= RFC 9112 section 7.1.2
+                    //# A recipient that retains a received trailer field MUST either store/forward the trailer field
+                    //# separately from the received header fields or merge the received trailer field into the header
+                    //# section.
+                    //= RFC 9112 section 7.1.2
+                    //# A recipient MUST NOT merge a received trailer field into the header section unless its
+                    //# corresponding header field definition explicitly permits and instructs how the trailer field
+                    //# value can be safely merged.
+                    return Ok(Decoded::End((!trailers.is_empty()).then_some(trailers)));
+                }
+            }
+        }
+    }
+
+    fn take_chunk_line(&mut self, buf: &mut BytesMut) -> Result<Option<u64>, BodyError> {
+        let line = head::next_line(buf, self.limits.chunk_line_bytes_max).map_err(|error| match error {
+            HeadError::TooLong => BodyError::ChunkLineTooLong,
+            _ => BodyError::ChunkLine,
+        })?;
+        let Some(line) = line else { return Ok(None) };
+        let line_bytes = line.bytes();
+        let (size, extensions) = chunk_line(line.text)?;
+        let extension_bytes = extensions.len() as u64;
+        self.extension_excess = self.extension_excess.saturating_add(extension_bytes).saturating_sub(size);
+        //= RFC 9112 section 7.1.1
+        //# A server ought to limit the total length of chunk extensions received in a request to an amount reasonable
+        //# for the services provided
+        if self.extension_excess > EXTENSION_EXCESS_BYTES_MAX {
+            return Err(BodyError::ChunkExtensionsTooLong);
+        }
+        buf.advance(line_bytes);
+        Ok(Some(size))
+    }
+
+    fn take_trailers(&self, buf: &mut BytesMut) -> Result<Option<Fields>, BodyError> {
+        let BodyLimits { trailer_bytes_max, trailer_fields_max, .. } = self.limits;
+        let section = head::field_section(buf, trailer_bytes_max, trailer_fields_max, false);
+        let Some(section) = section.map_err(BodyError::Trailer)? else { return Ok(None) };
+        let trailers = head::parse_fields(&section).map_err(BodyError::Trailer)?;
+        let section_bytes = buf.len() - section.rest.len();
+        buf.advance(section_bytes);
+        Ok(Some(trailers))
+    }
+}
+
+/// At most `max` bytes from the front of `buf`; `None` when it is empty.
+fn take_up_to(buf: &mut BytesMut, max: u64) -> Option<Bytes> {
+    let bytes = usize::try_from(max).unwrap_or(usize::MAX).min(buf.len());
+    (bytes > 0).then(|| buf.split_to(bytes).freeze())
+}
+
+#[cfg(test)]
+#[path = "body_tests.rs"]
+mod tests;

@@ -1,0 +1,109 @@
+//! Heads and chunks as we send them.
+//!
+//! A head is written as its first line, the block of its fields and an empty line, with nothing between them.
+//!
+//! The writers do not decide anything: which fields go out and whether a body is chunked is settled in the head that
+//! they are given. They never fail, and they do not validate either: parsers and our own code guarantee that no
+//! name, value, target or reason contains CR or LF; in debug builds a violation asserts.
+
+use crate::{Fields, RequestHead, ResponseHead};
+use std::io::Write as _;
+
+/// Appends the head of a request, its empty line included. The version is always HTTP/1.1: ours, not the client's.
+pub fn encode_request_head(head: &RequestHead, out: &mut Vec<u8>) {
+    debug_assert!(!head.target.is_empty() && head.target.bytes().all(|byte| byte.is_ascii_graphic()));
+    out.reserve(head.method.as_str().len() + head.target.len() + head.fields.block().len() + 16);
+    out.extend_from_slice(head.method.as_str().as_bytes());
+    out.push(b' ');
+    out.extend_from_slice(head.target.as_bytes());
+    //= RFC 9112 section 2.3
+    //# MUST send their own HTTP-version in forwarded messages, unless it is purposefully downgraded as a workaround for
+    //# an upstream issue.
+    out.extend_from_slice(b" HTTP/1.1\r\n");
+    //= RFC 9112 section 2.2
+    //# A sender MUST NOT send whitespace between the start-line and the first header field.
+    out.extend_from_slice(head.fields.block());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the head of a response, its empty line included. The version is always HTTP/1.1, whatever the head says.
+pub fn encode_response_head(head: &ResponseHead, out: &mut Vec<u8>) {
+    //= RFC 9112 section 2.2
+    //# A sender MUST NOT generate a bare CR (a CR character not immediately followed by LF) within any protocol elements
+    //# other than the content.
+    debug_assert!(!head.reason.iter().any(|byte| matches!(byte, b'\r' | b'\n' | 0)));
+    out.reserve(head.reason.len() + head.fields.block().len() + 17);
+    out.extend_from_slice(b"HTTP/1.1 ");
+    out.extend_from_slice(head.status.as_str().as_bytes());
+    //= RFC 9112 section 4
+    //# A server MUST send the space that separates the status-code from the reason-phrase even when the reason-phrase is
+    //# absent
+    out.push(b' ');
+    out.extend_from_slice(&head.reason);
+    out.extend_from_slice(b"\r\n");
+    out.extend_from_slice(head.fields.block());
+    out.extend_from_slice(b"\r\n");
+}
+
+/// Appends the line that opens a chunk of `len` bytes. The caller adds the data and a CRLF.
+///
+/// `len` is more than 0: a chunk of 0 bytes would end the body.
+pub fn encode_chunk_head(len: usize, out: &mut Vec<u8>) {
+    debug_assert!(len > 0);
+    // Writing to a vector cannot fail.
+    let _ = write!(out, "{len:x}\r\n");
+}
+
+/// Appends what ends a chunked body: the last chunk, the trailers, the empty line.
+pub fn encode_last_chunk(trailers: Option<&Fields>, out: &mut Vec<u8>) {
+    out.extend_from_slice(b"0\r\n");
+    out.extend_from_slice(trailers.map(Fields::block).unwrap_or_default());
+    out.extend_from_slice(b"\r\n");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::{Method, StatusCode, Version};
+
+    #[test]
+    fn a_request_goes_out_in_our_version() {
+        //= RFC 9112 section 2.3
+        //# MUST send their own HTTP-version in forwarded messages, unless it is purposefully downgraded as a workaround
+        //# for an upstream issue.
+        let mut head = RequestHead::new(Method::GET, "/a?b").with("Host", "x").with("A", "1");
+        head.version = Version::HTTP_10;
+        let mut out = b"before".to_vec();
+        encode_request_head(&head, &mut out);
+        assert_eq!(out, b"beforeGET /a?b HTTP/1.1\r\nHost: x\r\nA: 1\r\n\r\n");
+    }
+
+    #[test]
+    fn a_response_goes_out_in_our_version() {
+        let mut head = ResponseHead::new(StatusCode::NOT_FOUND).with("A", "1");
+        head.version = Version::HTTP_10;
+        let mut out = Vec::new();
+        encode_response_head(&head, &mut out);
+        assert_eq!(out, b"HTTP/1.1 404 Not Found\r\nA: 1\r\n\r\n");
+    }
+
+    #[test]
+    fn the_space_before_an_absent_reason_is_sent() {
+        //= RFC 9112 section 4
+        //# A server MUST send the space that separates the status-code from the reason-phrase even when the
+        //# reason-phrase is absent
+        let head = ResponseHead { reason: Vec::new(), ..ResponseHead::new(StatusCode::OK) };
+        let mut out = Vec::new();
+        encode_response_head(&head, &mut out);
+        assert_eq!(out, b"HTTP/1.1 200 \r\n\r\n");
+    }
+
+    #[test]
+    fn chunks_and_their_end() {
+        let mut out = Vec::new();
+        encode_chunk_head(31, &mut out);
+        encode_last_chunk(None, &mut out);
+        encode_last_chunk(Some(&[("A", "b")].into_iter().collect()), &mut out);
+        assert_eq!(out, b"1f\r\n0\r\n\r\n0\r\nA: b\r\n\r\n");
+    }
+}

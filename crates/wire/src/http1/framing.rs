@@ -1,0 +1,196 @@
+//! Where a message's body ends (RFC 9112 section 6.3): the one place that decides it.
+//!
+//! Whoever forwards a message and disagrees with the next recipient about its end has a request smuggled past it. So
+//! this is stricter than section 6.3 asks: a message with two statements about its length is refused even where the
+//! RFC says which one wins. Request and response share the reading of Transfer-Encoding and differ in the verdicts.
+
+use super::grammar::{decimal, is_token, list_members, trim_ows};
+use super::{RequestError, ResponseError};
+use crate::{Fields, RequestHead, ResponseHead};
+use http::{Method, StatusCode, Version};
+
+/// How the end of a body is found.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum BodyLength {
+    /// There is no body.
+    None,
+    /// So many bytes, possibly 0.
+    Length(u64),
+    /// The chunked coding says (RFC 9112 section 7.1).
+    Chunked,
+    /// The peer closes the connection. Responses only.
+    UntilClose,
+}
+
+/// How the end of a request's body is found.
+///
+/// # Errors
+/// Whatever leaves a doubt about it; then the connection has to be closed after the answer.
+pub fn request_body_length(head: &RequestHead) -> Result<BodyLength, RequestError> {
+    let Some(codings) = Codings::of(&head.fields) else { return request_content_length(&head.fields) };
+    //= RFC 9112 section 6.1
+    //# A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding header field MUST treat the
+    //# message as if the framing is faulty, even if a Content-Length is present, and close the connection after
+    //# processing the message.
+    if head.version == Version::HTTP_10 {
+        return Err(RequestError::TransferEncodingInHttp10);
+    }
+    //= RFC 9112 section 6.1
+    //# A server MAY reject a request that contains both Content-Length and Transfer-Encoding or process such a request
+    //# in accordance with the Transfer-Encoding alone. Regardless, the server MUST close the connection after
+    //# responding to such a request to avoid the potential attacks.
+    if head.fields.contains("content-length") {
+        return Err(RequestError::ContentLengthWithTransferEncoding);
+    }
+    match codings {
+        //= RFC 9112 section 6.1
+        //# A recipient MUST be able to parse the chunked transfer coding
+        Codings::Chunked => Ok(BodyLength::Chunked),
+        //= RFC 9112 section 6.3
+        //# If a Transfer-Encoding header field is present in a request and the chunked transfer coding is not the final
+        //# encoding, the message body length cannot be determined reliably; the server MUST respond with the 400 (Bad
+        //# Request) status code and then close the connection.
+        Codings::ChunkedNotLast => Err(RequestError::ChunkedNotLast),
+        //= RFC 9112 section 6.1
+        //# A server that receives a request message with a transfer coding it does not understand SHOULD respond with
+        //# 501 (Not Implemented).
+        Codings::ChunkedAfterOthers => Err(RequestError::TransferCodingUnknown),
+        Codings::ChunkedRepeated => Err(RequestError::ChunkedRepeated),
+        Codings::Malformed => Err(RequestError::TransferEncoding),
+    }
+}
+
+/// How the end of a response's body is found. The request's method decides too.
+///
+/// For a response to HEAD and for 1xx, 204 and 304 the framing fields are not even looked at; whoever forwards such a
+/// head has to remove what must not be there. A 2xx response to CONNECT is not provided for.
+///
+/// # Errors
+/// Whatever leaves a doubt about it; then the connection to the origin has to be closed and the response discarded.
+pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Result<BodyLength, ResponseError> {
+    //= RFC 9112 section 6.3
+    //# is always terminated by the first empty line after the header fields, regardless of the header fields present in
+    //# the message, and thus cannot contain a message body or trailer section.
+    let is_bodiless = head.status.is_informational()
+        || matches!(head.status, StatusCode::NO_CONTENT | StatusCode::NOT_MODIFIED)
+        || *request_method == Method::HEAD;
+    if is_bodiless {
+        return Ok(BodyLength::None);
+    }
+    let Some(codings) = Codings::of(&head.fields) else { return response_content_length(&head.fields) };
+    //= RFC 9112 section 6.1
+    //# A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding header field MUST treat the
+    //# message as if the framing is faulty, even if a Content-Length is present, and close the connection after
+    //# processing the message.
+    if head.version == Version::HTTP_10 {
+        return Err(ResponseError::TransferEncodingInHttp10);
+    }
+    //= RFC 9112 section 6.3
+    //# Such a message might indicate an attempt to perform request smuggling (Section 11.2) or response splitting
+    //# (Section 11.1) and ought to be handled as an error.
+    if head.fields.contains("content-length") {
+        return Err(ResponseError::ContentLengthWithTransferEncoding);
+    }
+    match codings {
+        //= RFC 9112 section 6.3
+        //# the message body length is determined by reading and decoding the chunked data until the transfer coding
+        //# indicates the data is complete.
+        Codings::Chunked => Ok(BodyLength::Chunked),
+        //= RFC 9112 section 6.3
+        //# If a Transfer-Encoding header field is present in a response and the chunked transfer coding is not the
+        //# final encoding, the message body length is determined by reading the connection until it is closed by the
+        //# server.
+        Codings::ChunkedNotLast => Ok(BodyLength::UntilClose),
+        Codings::ChunkedAfterOthers => Err(ResponseError::UnsupportedCoding),
+        Codings::ChunkedRepeated => Err(ResponseError::ChunkedRepeated),
+        Codings::Malformed => Err(ResponseError::TransferEncoding),
+    }
+}
+
+/// What Transfer-Encoding says, as far as framing cares.
+enum Codings {
+    /// Chunked and nothing else.
+    Chunked,
+    /// Other codings, then chunked.
+    ChunkedAfterOthers,
+    /// The last coding is another one.
+    ChunkedNotLast,
+    /// Chunked is there more than once.
+    ChunkedRepeated,
+    /// No coding at all, one that is not a token, or parameters on chunked.
+    Malformed,
+}
+
+impl Codings {
+    /// `None`: no such field.
+    fn of(fields: &Fields) -> Option<Self> {
+        if !fields.contains("transfer-encoding") {
+            return None;
+        }
+        let (mut others, mut chunked, mut is_chunked_last) = (0usize, 0usize, false);
+        for coding in list_members(fields, "transfer-encoding") {
+            let (name, has_parameters) = match coding.iter().position(|byte| *byte == b';') {
+                Some(end) => (trim_ows(coding.get(..end).unwrap_or_default()), true),
+                None => (coding, false),
+            };
+            is_chunked_last = name.eq_ignore_ascii_case(b"chunked");
+            //= RFC 9112 section 7.1
+            //# The chunked coding does not define any parameters. Their presence SHOULD be treated as an error.
+            if !is_token(name) || (is_chunked_last && has_parameters) {
+                return Some(Self::Malformed);
+            }
+            if is_chunked_last { chunked += 1 } else { others += 1 }
+        }
+        Some(match (others, chunked) {
+            (0, 0) => Self::Malformed,
+            //= RFC 9112 section 6.1
+            //# A sender MUST NOT apply the chunked transfer coding more than once to a message body
+            (_, 2..) => Self::ChunkedRepeated,
+            _ if !is_chunked_last => Self::ChunkedNotLast,
+            (0, _) => Self::Chunked,
+            _ => Self::ChunkedAfterOthers,
+        })
+    }
+}
+
+//= RFC 9112 section 6.3
+//# If the unrecoverable error is in a request message, the server MUST respond with a 400 (Bad Request) status code and
+//# then close the connection.
+fn request_content_length(fields: &Fields) -> Result<BodyLength, RequestError> {
+    let mut values = fields.all("content-length");
+    let Some(value) = values.next() else {
+        //= RFC 9112 section 6.3
+        //# If this is a request message and none of the above are true, then the message body length is zero (no
+        //# message body is present).
+        return Ok(BodyLength::None);
+    };
+    if values.next().is_some() || value.contains(&b',') {
+        return Err(RequestError::ContentLengthRepeated);
+    }
+    decimal(trim_ows(value)).map(BodyLength::Length).ok_or(RequestError::ContentLength)
+}
+
+//= RFC 9112 section 6.3
+//# If a message is received without Transfer-Encoding and with an invalid Content-Length header field, then the message
+//# framing is invalid and the recipient MUST treat it as an unrecoverable error, unless the field value can be
+//# successfully parsed as a comma-separated list
+fn response_content_length(fields: &Fields) -> Result<BodyLength, ResponseError> {
+    if !fields.contains("content-length") {
+        //= RFC 9112 section 6.3
+        //# Otherwise, this is a response message without a declared message body length, so the message body length is
+        //# determined by the number of octets received prior to the server closing the connection.
+        return Ok(BodyLength::UntilClose);
+    }
+    let mut length = None;
+    for value in fields.all("content-length").flat_map(|value| value.split(|byte| *byte == b',')) {
+        let this = decimal(trim_ows(value)).ok_or(ResponseError::ContentLength)?;
+        if *length.get_or_insert(this) != this {
+            return Err(ResponseError::ContentLengthConflict);
+        }
+    }
+    length.map(BodyLength::Length).ok_or(ResponseError::ContentLength)
+}
+
+#[cfg(test)]
+#[path = "framing_tests.rs"]
+mod tests;

@@ -1,0 +1,236 @@
+//! The head of a request, and every way in which a request can be refused.
+//!
+//! The request line is split at its two spaces and nowhere else. What RFC 9112 section 3 lets a lenient recipient
+//! accept (tabs, runs of white space, a missing version) is an error here, since the next recipient may split
+//! differently. The target stays text: [`crate::target`] gives it a meaning, [`super::framing`] finds the body.
+
+use super::head::{self, HeadError};
+use super::limits::HeadLimits;
+use crate::{Fields, RequestHead, target};
+use http::{Method, StatusCode, Version};
+use std::fmt;
+
+/// The longest method name, in bytes: twice the longest that is registered.
+const METHOD_BYTES_MAX: usize = 32;
+/// What a request line holds besides its target: a method, two spaces, `HTTP/1.1`, CRLF, and slack.
+const REQUEST_LINE_BYTES_BESIDES_TARGET: usize = METHOD_BYTES_MAX + 32;
+/// How many empty lines may precede a request.
+const EMPTY_LINES_MAX: usize = 4;
+
+/// Why a request is refused. The client is the guilty party; the connection is closed after the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum RequestError {
+    /// The lines or fields of the head are malformed or too many.
+    Head(HeadError),
+    /// More empty lines than a well-meaning old client sends.
+    EmptyLines,
+    /// The first line is not `method SP target SP HTTP-version`.
+    RequestLine,
+    /// The method is not a token.
+    Method,
+    /// The method is longer than any that exists.
+    MethodTooLong,
+    /// An HTTP version other than 1.x.
+    Version,
+    /// The target contains something that is not visible ASCII, or a fragment.
+    Target,
+    /// The target is longer than the limit.
+    TargetTooLong,
+    /// The target's form does not fit the method, or is none of the four forms.
+    TargetForm,
+    /// HTTP/1.1 without Host.
+    HostMissing,
+    /// More than one Host line.
+    HostRepeated,
+    /// The Host field, or the authority of the target, is not `uri-host [":" port]` with a host in it.
+    Authority,
+    /// Content-Length is not a single decimal number that fits 64 bits.
+    ContentLength,
+    /// More than one Content-Length line, or a list in it.
+    ContentLengthRepeated,
+    /// Content-Length beside Transfer-Encoding.
+    ContentLengthWithTransferEncoding,
+    /// Transfer-Encoding in HTTP/1.0.
+    TransferEncodingInHttp10,
+    /// Transfer-Encoding without a coding, or not a list of codings.
+    TransferEncoding,
+    /// The last transfer coding is not chunked.
+    ChunkedNotLast,
+    /// Chunked more than once.
+    ChunkedRepeated,
+    /// A transfer coding other than chunked, correctly followed by chunked.
+    TransferCodingUnknown,
+}
+
+impl RequestError {
+    /// The status to answer with.
+    pub fn status(&self) -> StatusCode {
+        match self {
+            Self::Head(error) => error.status(),
+            //= RFC 9112 section 3
+            //# A server that receives a method longer than any that it implements SHOULD respond with a
+            //# 501 (Not Implemented) status code.
+            //= RFC 9112 section 6.1
+            //# A server that receives a request message with a transfer coding it does not understand SHOULD respond
+            //# with 501 (Not Implemented).
+            Self::MethodTooLong | Self::TransferCodingUnknown => StatusCode::NOT_IMPLEMENTED,
+            Self::Version => StatusCode::HTTP_VERSION_NOT_SUPPORTED,
+            //= RFC 9112 section 3
+            //# A server that receives a request-target longer than any URI it wishes to parse MUST respond with a
+            //# 414 (URI Too Long) status code
+            Self::TargetTooLong => StatusCode::URI_TOO_LONG,
+            _ => StatusCode::BAD_REQUEST,
+        }
+    }
+
+    /// A stable word for logs and metrics.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Head(error) => error.name(),
+            _ => self.row().0,
+        }
+    }
+
+    fn row(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Head(_) => ("head", "the head is malformed"),
+            Self::EmptyLines => ("empty-lines", "too many empty lines precede the request"),
+            Self::RequestLine => ("request-line", "the request line is not a method, a target and an HTTP version"),
+            Self::Method => ("method", "the method is not a token"),
+            Self::MethodTooLong => ("method-too-long", "the method is longer than any that exists"),
+            Self::Version => ("version", "the HTTP version is not 1.0 or 1.1"),
+            Self::Target => ("target", "the target contains a fragment or something that is not visible ASCII"),
+            Self::TargetTooLong => ("target-too-long", "the target is longer than the limit"),
+            Self::TargetForm => ("target-form", "the target's form does not fit the method"),
+            Self::HostMissing => ("host-missing", "an HTTP/1.1 request has no Host"),
+            Self::HostRepeated => ("host-repeated", "Host is sent more than once"),
+            Self::Authority => ("authority", "Host or the target's authority is not a host with an optional port"),
+            Self::ContentLength => ("content-length", "Content-Length is not a decimal number of 64 bits"),
+            Self::ContentLengthRepeated => ("content-length-repeated", "Content-Length is sent more than once"),
+            Self::ContentLengthWithTransferEncoding => {
+                ("content-length-with-transfer-encoding", "Content-Length is sent beside Transfer-Encoding")
+            }
+            Self::TransferEncodingInHttp10 => {
+                ("transfer-encoding-in-http10", "Transfer-Encoding is sent in an HTTP/1.0 request")
+            }
+            Self::TransferEncoding => ("transfer-encoding", "Transfer-Encoding is not a list of transfer codings"),
+            Self::ChunkedNotLast => ("chunked-not-last", "the last transfer coding is not chunked"),
+            Self::ChunkedRepeated => ("chunked-repeated", "the chunked transfer coding is applied twice"),
+            Self::TransferCodingUnknown => ("transfer-coding-unknown", "a transfer coding other than chunked is used"),
+        }
+    }
+}
+
+impl fmt::Display for RequestError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Head(error) => error.fmt(f),
+            _ => f.write_str(self.row().1),
+        }
+    }
+}
+
+impl std::error::Error for RequestError {}
+
+impl From<HeadError> for RequestError {
+    fn from(error: HeadError) -> Self {
+        Self::Head(error)
+    }
+}
+
+/// Parses the head of a request at the front of `buf`: the head, and how many bytes it took. `None`: need more.
+///
+/// # Errors
+/// When the head cannot become valid or exceeds a limit, also while it is still incomplete. The framing of the body
+/// is not checked here, see [`super::request_body_length`]; nor is the target's form, see [`target::parse_target`].
+pub fn parse_request(buf: &[u8], limits: &HeadLimits) -> Result<Option<(RequestHead, usize)>, RequestError> {
+    let Some(line) = request_line(buf, limits)? else { return Ok(None) };
+    let (method, target, version) = split_request_line(line.text, limits)?;
+    let fields_bytes_max = limits.head_bytes_max.saturating_sub(line.bytes());
+    let section = head::field_section(line.rest, fields_bytes_max, limits.fields_max, true)?;
+    let Some(section) = section else { return Ok(None) };
+    let fields = head::parse_fields(&section)?;
+    check_host(version, &fields)?;
+    let head = RequestHead { method, target: target.to_owned(), version, fields };
+    Ok(Some((head, buf.len() - section.rest.len())))
+}
+
+/// The first line that is not empty.
+fn request_line<'a>(buf: &'a [u8], limits: &HeadLimits) -> Result<Option<head::Line<'a>>, RequestError> {
+    let line_bytes_max = limits.target_bytes_max.saturating_add(REQUEST_LINE_BYTES_BESIDES_TARGET);
+    let mut rest = buf;
+    //= RFC 9112 section 2.2
+    //# In the interest of robustness, a server that is expecting to receive and parse a request-line SHOULD ignore at
+    //# least one empty line (CRLF) received prior to the request-line.
+    for _ in 0..=EMPTY_LINES_MAX {
+        let line = head::next_line(rest, line_bytes_max.min(limits.head_bytes_max)).map_err(|error| match error {
+            HeadError::TooLong => RequestError::TargetTooLong,
+            other => RequestError::Head(other),
+        })?;
+        match line {
+            None => return Ok(None),
+            Some(line) if line.text.is_empty() => rest = line.rest,
+            Some(line) => return Ok(Some(line)),
+        }
+    }
+    Err(RequestError::EmptyLines)
+}
+
+fn split_request_line<'a>(line: &'a [u8], limits: &HeadLimits) -> Result<(Method, &'a str, Version), RequestError> {
+    let mut parts = line.split(|byte| *byte == b' ');
+    let (Some(method), Some(target), Some(version), None) = (parts.next(), parts.next(), parts.next(), parts.next())
+    else {
+        return Err(RequestError::RequestLine);
+    };
+    Ok((parse_method(method)?, check_target(target, limits)?, parse_version(version)?))
+}
+
+fn parse_method(method: &[u8]) -> Result<Method, RequestError> {
+    if method.len() > METHOD_BYTES_MAX {
+        return Err(RequestError::MethodTooLong);
+    }
+    Method::from_bytes(method).map_err(|_| RequestError::Method)
+}
+
+fn check_target<'a>(target: &'a [u8], limits: &HeadLimits) -> Result<&'a str, RequestError> {
+    if target.len() > limits.target_bytes_max {
+        return Err(RequestError::TargetTooLong);
+    }
+    if target.is_empty() {
+        return Err(RequestError::RequestLine);
+    }
+    //= RFC 9112 section 3.2
+    //# A recipient SHOULD NOT attempt to autocorrect and then process the request without a redirect
+    if !target.iter().all(|byte| byte.is_ascii_graphic() && *byte != b'#') {
+        return Err(RequestError::Target);
+    }
+    str::from_utf8(target).map_err(|_| RequestError::Target)
+}
+
+/// HTTP/1.x with x above 1 counts as 1.1: its sender has to understand 1.1 (RFC 9110 section 2.5).
+fn parse_version(version: &[u8]) -> Result<Version, RequestError> {
+    match version {
+        b"HTTP/1.0" => Ok(Version::HTTP_10),
+        [b'H', b'T', b'T', b'P', b'/', b'1', b'.', b'1'..=b'9'] => Ok(Version::HTTP_11),
+        [b'H', b'T', b'T', b'P', b'/', ..] => Err(RequestError::Version),
+        _ => Err(RequestError::RequestLine),
+    }
+}
+
+//= RFC 9112 section 3.2
+//# A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a Host header
+//# field and to any request message that contains more than one Host header field line or a Host header field with an
+//# invalid field value.
+fn check_host(version: Version, fields: &Fields) -> Result<(), RequestError> {
+    let mut hosts = fields.all("host");
+    match (hosts.next(), hosts.next()) {
+        (None, _) if version == Version::HTTP_10 => Ok(()),
+        (None, _) => Err(RequestError::HostMissing),
+        (Some(host), None) => target::check_authority(host),
+        (Some(_), Some(_)) => Err(RequestError::HostRepeated),
+    }
+}
+
+#[cfg(test)]
+#[path = "request_tests.rs"]
+mod tests;
