@@ -1,0 +1,133 @@
+//! HTTP dates (RFC 9110 section 5.6.7): the preferred format and the two obsolete ones.
+//!
+//! Times are seconds since the Unix epoch, as `i64`. The crate httpdate parses; what it cannot know is the century of
+//! RFC 850's two-digit year, so that is settled here against the caller's clock.
+
+use std::time::{Duration, UNIX_EPOCH};
+
+/// The time that `value` names, or `None` when it is no HTTP date. `now` (Unix seconds) settles two-digit years.
+pub fn parse(value: &[u8], now: i64) -> Option<i64> {
+    let text = std::str::from_utf8(value).ok()?;
+    // "Although all date formats are specified to be case-sensitive, a cache recipient SHOULD match the field value
+    // case-insensitively." (RFC 9111 section 4.2). Nearly all come in the right case, so that is tried first.
+    parse_text(text, now).or_else(|| parse_text(&usual_case(text)?, now))
+}
+
+//= RFC 9111 section 4.2
+//# A cache recipient MUST NOT allow local time zones to influence the calculation or comparison of an age or expiration
+//# time.
+// All three formats are UTC, and any other zone makes the date invalid.
+fn parse_text(text: &str, now: i64) -> Option<i64> {
+    let time = httpdate::parse_http_date(text).ok()?;
+    let seconds = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
+    Some(if is_rfc850(text) { century(text, seconds, now) } else { seconds })
+}
+
+/// `text` with its words capitalised, and `GMT` in capitals; `None` when it is too long to be a date.
+fn usual_case(text: &str) -> Option<String> {
+    const DATE_BYTES_MAX: usize = 64;
+    if text.len() > DATE_BYTES_MAX {
+        return None;
+    }
+    let mut is_first = true;
+    let capitalised = text.chars().map(|c| {
+        let changed = if is_first { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
+        is_first = !c.is_ascii_alphabetic();
+        changed
+    });
+    let capitalised: String = capitalised.collect();
+    Some(capitalised.replace("Gmt", "GMT"))
+}
+
+/// `seconds` (Unix time; clamped to the years 1970 to 9999) in the preferred format: `Sun, 06 Nov 1994 08:49:37 GMT`.
+pub fn format(seconds: i64) -> String {
+    const YEAR_9999_ENDS: u64 = 253_402_300_799;
+    let seconds = u64::try_from(seconds).unwrap_or(0).min(YEAR_9999_ENDS);
+    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
+}
+
+/// Only RFC 850's format spells the day's name out: `Sunday, 06-Nov-94 08:49:37 GMT`.
+fn is_rfc850(text: &str) -> bool {
+    text.split_once(',').is_some_and(|(day, rest)| day.len() > 3 && rest.trim_start().as_bytes().get(2) == Some(&b'-'))
+}
+
+/// `seconds` with the year moved to the most recent one of the same two digits that is at most 50 years ahead.
+//= RFC 9110 section 5.6.7
+//# Recipients of a timestamp value in rfc850-date format, which uses a two-digit year, MUST interpret a timestamp that
+//# appears to be more than 50 years in the future as representing the most recent year in the past that had the same
+//# last two digits.
+fn century(text: &str, seconds: i64, now: i64) -> i64 {
+    const YEAR: i64 = 31_556_952;
+    let in_century = |century: i64| {
+        // Rewritten as the preferred format, so that leap years come out right.
+        let (_, rest) = text.split_once(',')?;
+        let mut parts = rest.trim().splitn(3, '-');
+        let (day, month, rest) = (parts.next()?, parts.next()?, parts.next()?);
+        let (year, rest) = rest.split_once(' ')?;
+        let year = century * 100 + year.parse::<i64>().ok()?;
+        let time = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().find_map(|name| {
+            // httpdate refuses a day of the week that does not fit; the original one need not fit in another century.
+            httpdate::parse_http_date(&format!("{name}, {day} {month} {year} {rest}")).ok()
+        })?;
+        i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
+    };
+    let centuries = [21, 20, 19];
+    centuries.into_iter().filter_map(in_century).find(|time| *time <= now + 50 * YEAR).unwrap_or(seconds)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: i64 = 1_795_000_000; // November 2026
+
+    #[test]
+    fn three_formats_name_the_same_moment() {
+        for text in ["Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994"] {
+            assert_eq!(parse(text.as_bytes(), NOW), Some(784_111_777), "{text}");
+        }
+        assert_eq!(format(784_111_777), "Sun, 06 Nov 1994 08:49:37 GMT");
+    }
+
+    #[test]
+    fn a_two_digit_year_far_ahead_is_in_the_past() {
+        //= RFC 9110 section 5.6.7
+        //# Recipients of a timestamp value in rfc850-date format, which uses a two-digit year, MUST interpret a timestamp that
+        //# appears to be more than 50 years in the future as representing the most recent year in the past that had the same
+        //# last two digits.
+        let year = |text: &[u8]| parse(text, NOW).map(|time| 1970 + time / 31_556_952);
+        assert_eq!(year(b"Thursday, 18-Aug-50 02:01:18 GMT"), Some(2050));
+        assert_eq!(year(b"Tuesday, 18-Aug-70 02:01:18 GMT"), Some(2070));
+        assert_eq!(year(b"Monday, 18-Aug-80 02:01:18 GMT"), Some(1980));
+    }
+
+    #[test]
+    fn case_does_not_matter() {
+        for text in ["SUN, 06 Nov 1994 08:49:37 GMT", "Sun, 06 NOV 1994 08:49:37 gMT", "sunday, 06-nov-94 08:49:37 gmt"]
+        {
+            assert_eq!(parse(text.as_bytes(), NOW), Some(784_111_777), "{text}");
+        }
+    }
+
+    #[test]
+    fn what_is_no_date_is_none() {
+        //= RFC 9111 section 4.2
+        //# A cache recipient MUST NOT allow local time zones to influence the calculation or comparison of an age or expiration
+        //# time.
+        for text in ["", "0", "-1", "Thu, 18 Aug 2050 02:01:18 UTC", "Thu, 18 Aug 2050 02:01:18 AEST", "1 January"] {
+            assert_eq!(parse(text.as_bytes(), NOW), None, "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn no_bytes_make_it_panic(value: Vec<u8>, now in -1_000_000_000_000_i64..1_000_000_000_000) {
+            let _ = parse(&value, now);
+        }
+
+        #[test]
+        fn what_is_written_is_read(seconds in 0_i64..253_402_300_799) {
+            proptest::prop_assert_eq!(parse(format(seconds).as_bytes(), NOW), Some(seconds));
+        }
+    }
+}
