@@ -1,1 +1,60 @@
 //! RFC 9111 and friends as pure functions of request, response, policy and time.
+//!
+//! Nothing here reads a clock, a socket or a configuration file; each decision is a value, and each refusal names
+//! its [`Reason`]. A head passes through the files in this order:
+//!
+//! | question | file |
+//! |---|---|
+//! | what does the client ask of the cache? may it be answered from it? | [`request`] |
+//! | which stored variant fits? | [`mod@vary`] |
+//! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`] |
+//! | may it be used now? | [`mod@reuse`] |
+//! | does the client have it already? which part does it want? | [`mod@precondition`], [`mod@range`] |
+//! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
+//! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
+//! | what does an unsafe method make invalid? | [`invalidation`] |
+//! | what do we tell the client about it? | [`cache_status`], [`reason`] |
+//!
+//! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
+//! in front of applications that do not know of caches; the differences stand in the functions that make them.
+
+pub mod age;
+pub mod cache_status;
+pub mod credentials;
+pub mod directives;
+pub mod freshness;
+pub mod hop_by_hop;
+pub mod invalidation;
+pub mod partial;
+pub mod policy;
+pub mod precondition;
+pub mod range;
+pub mod reason;
+pub mod request;
+pub mod reuse;
+pub mod storable;
+pub mod stored_fields;
+pub mod time;
+pub mod validation;
+pub mod vary;
+
+#[cfg(test)]
+mod testing;
+
+pub use age::{corrected_initial_age, current_age};
+pub use cache_status::{CacheStatus, Fwd};
+pub use freshness::{Freshness, LifetimeSource, freshness};
+pub use hop_by_hop::strip_hop_by_hop;
+pub use invalidation::{invalidated_uris, invalidates};
+pub use partial::{Part, combinable, combined_head, missing, part, same_strong_validator};
+pub use policy::{Policy, Profile};
+pub use precondition::{Precondition, not_modified_fields, precondition};
+pub use range::{ByteRange, RangeOutcome, if_range_holds, range};
+pub use reason::Reason;
+pub use request::{RequestDirectives, may_look_up, request_directives};
+pub use reuse::{Failure, Reuse, reuse, stale_on_failure};
+pub use storable::{post_stores_for_get, storable};
+pub use stored_fields::fields_to_store;
+pub use time::Now;
+pub use validation::{Freshened, HeadOutcome, freshen, freshness_after_validation, head_response, make_conditional};
+pub use vary::{Vary, language_selects, variant_key, vary};

@@ -1,0 +1,86 @@
+//! Where Age is computed (RFC 9111 section 4.2.3).
+//!
+//! All in whole seconds, rounded down, which is the resolution of Date and Age. The conservative formula: the larger
+//! of what Date suggests and what the caches on the way say. Resident time runs on the monotonic clock, so that a jump of the wall
+//! clock neither revives nor kills what is stored.
+
+use crate::{Freshness, Now};
+use kasoku_wire::ResponseHead;
+use kasoku_wire::field::{age, date};
+
+/// The response's age in seconds when it reached us. Very large where the Age field cannot be trusted.
+pub fn corrected_initial_age(response: &ResponseHead, request_time: Now, response_time: Now) -> u64 {
+    let received = response_time.unix_seconds();
+    let date_value = date_value(response, response_time);
+    let apparent_age = u64::try_from(received.saturating_sub(date_value)).unwrap_or(0);
+    //= RFC 9111 section 4.2.3
+    //# A cache MUST interpret this value relative to the time the request was initiated, not the time that the response
+    //# was received.
+    let response_delay = response_time.seconds_since(request_time);
+    let corrected_age_value = age::parse(&response.fields).seconds().saturating_add(response_delay);
+    apparent_age.max(corrected_age_value)
+}
+
+/// The response's age in seconds at `now`.
+pub fn current_age(freshness: &Freshness, now: Now) -> u64 {
+    freshness.initial_age.saturating_add(now.seconds_since(freshness.response_time))
+}
+
+/// When the origin made the response, in Unix seconds: its Date, or when it reached us.
+//= RFC 9110 section 6.6.1
+//# A recipient with a clock that receives a response message without a Date header field MUST record the time it was
+//# received and append a corresponding Date header field to the message's header section if it is cached or forwarded
+//# downstream.
+pub(crate) fn date_value(response: &ResponseHead, response_time: Now) -> i64 {
+    let received = response_time.unix_seconds();
+    response.fields.only("date").and_then(|value| date::parse(value, received)).unwrap_or(received)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NOW, at, cached, fresh, later, ok, rfc};
+
+    #[test]
+    fn age_counts_from_the_request_not_from_the_response() {
+        //= RFC 9111 section 4.2.3
+        //# A cache MUST interpret this value relative to the time the request was initiated, not the time that the response
+        //# was received.
+        let response = ok().with("Age", "30");
+        assert_eq!(corrected_initial_age(&response, NOW, NOW), 30);
+        assert_eq!(corrected_initial_age(&response, NOW, later(4)), 34);
+    }
+
+    #[test]
+    fn the_larger_of_date_and_age_counts() {
+        let mut response = ok().with("Age", "30");
+        response.fields.set("Date", at(-100));
+        assert_eq!(corrected_initial_age(&response, NOW, NOW), 100);
+        response.fields.set("Date", at(100));
+        assert_eq!(corrected_initial_age(&response, NOW, NOW), 30);
+    }
+
+    #[test]
+    fn without_a_date_the_time_of_receipt_counts() {
+        let mut response = ok();
+        response.fields.remove("date");
+        assert_eq!(corrected_initial_age(&response, NOW, NOW), 0);
+    }
+
+    #[test]
+    fn age_grows_while_the_response_resides_here() {
+        let freshness = fresh(&cached("max-age=600").with("Age", "30"), &rfc());
+        assert_eq!(current_age(&freshness, later(3)), 33);
+        // A clock that was set back changes nothing.
+        let set_back = Now { unix_ms: 0, ..later(3) };
+        assert_eq!(current_age(&freshness, set_back), 33);
+    }
+
+    #[test]
+    fn an_untrustworthy_age_makes_any_response_stale() {
+        for value in ["abc", "-7200", "0, 0"] {
+            let freshness = fresh(&cached("max-age=99999999999").with("Age", value), &rfc());
+            assert!(!freshness.is_fresh(NOW), "{value}");
+        }
+    }
+}

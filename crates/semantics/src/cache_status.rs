@@ -1,0 +1,129 @@
+//! Cache-Status (RFC 9211): one member of the list, ours.
+
+use crate::Reason;
+use std::io::Write;
+
+/// Why a request went on to the origin (RFC 9211 section 2.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Fwd {
+    /// The cache was configured not to handle it.
+    Bypass,
+    /// The method's semantics require it.
+    Method,
+    /// Nothing is stored for the URI.
+    UriMiss,
+    /// Something is stored, but no variant that fits.
+    VaryMiss,
+    /// Nothing that fits is stored.
+    Miss,
+    /// Something fresh is stored, but the request's directives or conditions demand the origin.
+    Request,
+    /// What is stored is stale.
+    Stale,
+    /// Only parts are stored.
+    Partial,
+}
+
+impl Fwd {
+    /// The token of RFC 9211.
+    pub fn token(self) -> &'static str {
+        match self {
+            Self::Bypass => "bypass",
+            Self::Method => "method",
+            Self::UriMiss => "uri-miss",
+            Self::VaryMiss => "vary-miss",
+            Self::Miss => "miss",
+            Self::Request => "request",
+            Self::Stale => "stale",
+            Self::Partial => "partial",
+        }
+    }
+}
+
+/// How the cache handled a request.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatus {
+    /// Answered from the cache without the origin; excludes `fwd`.
+    pub hit: bool,
+    /// Why the request went on.
+    pub fwd: Option<Fwd>,
+    /// The status that the origin answered with, where it differs from the client's.
+    pub fwd_status: Option<u16>,
+    /// Whether the origin's response was stored.
+    pub stored: bool,
+    /// Whether the request shared another one's fetch.
+    pub collapsed: bool,
+    /// The freshness left, in seconds; negative when stale.
+    pub ttl: Option<i64>,
+    /// Why.
+    pub detail: Option<Reason>,
+}
+
+impl CacheStatus {
+    /// Appends the member, as `cache_name` (a token): `kasoku; hit; ttl=12; detail=hit`.
+    pub fn write(&self, cache_name: &str, out: &mut Vec<u8>) {
+        out.extend_from_slice(cache_name.as_bytes());
+        if self.hit {
+            out.extend_from_slice(b"; hit");
+        } else if let Some(fwd) = self.fwd {
+            out.extend_from_slice(b"; fwd=");
+            out.extend_from_slice(fwd.token().as_bytes());
+        }
+        // Writing to a Vec cannot fail.
+        if let Some(status) = self.fwd_status {
+            let _ = write!(out, "; fwd-status={status}");
+        }
+        if self.stored {
+            out.extend_from_slice(b"; stored");
+        }
+        if self.collapsed {
+            out.extend_from_slice(b"; collapsed");
+        }
+        if let Some(ttl) = self.ttl {
+            let _ = write!(out, "; ttl={}", ttl.clamp(-INTEGER_MAX, INTEGER_MAX));
+        }
+        if let Some(detail) = self.detail {
+            out.extend_from_slice(b"; detail=");
+            out.extend_from_slice(detail.id().as_bytes());
+        }
+    }
+}
+
+/// The largest Integer of RFC 9651 section 3.3.1.
+const INTEGER_MAX: i64 = 999_999_999_999_999;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn written(status: CacheStatus) -> String {
+        let mut out = Vec::new();
+        status.write("kasoku", &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn a_hit() {
+        let status = CacheStatus { hit: true, ttl: Some(12), detail: Some(Reason::Hit), ..CacheStatus::default() };
+        assert_eq!(written(status), "kasoku; hit; ttl=12; detail=hit");
+    }
+
+    #[test]
+    fn a_miss() {
+        let status = CacheStatus {
+            fwd: Some(Fwd::UriMiss),
+            fwd_status: Some(200),
+            stored: true,
+            collapsed: true,
+            ttl: Some(-3),
+            ..CacheStatus::default()
+        };
+        assert_eq!(written(status), "kasoku; fwd=uri-miss; fwd-status=200; stored; collapsed; ttl=-3");
+    }
+
+    #[test]
+    fn numbers_stay_within_structured_fields() {
+        let status = CacheStatus { ttl: Some(i64::MIN), ..CacheStatus::default() };
+        assert_eq!(written(status), "kasoku; ttl=-999999999999999");
+    }
+}

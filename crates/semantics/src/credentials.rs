@@ -1,0 +1,113 @@
+//! Who is allowed to share what was made for somebody: Cookie, Authorization, Set-Cookie.
+//!
+//! RFC 9111 protects Authorization (section 3.5) and leaves cookies to the origin's care, although applications tell visitors apart
+//! by cookies and send no cache directives at all. So in profile safe:
+//!
+//! - a response to a request that reached the origin with Cookie is shared only with `s-maxage`, or with `public` and an
+//!   explicit lifetime;
+//! - a response with Set-Cookie is never stored, and no stored head ever holds one, whether from a 200 or a 304.
+//!
+//! In profile rfc cookies mean nothing, as the RFCs say.
+
+use crate::directives::{Directives, directives};
+use crate::{Policy, Reason};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// Whether the request says who sends it.
+pub fn has_credentials(request: &Fields) -> bool {
+    request.contains("authorization") || request.contains("cookie")
+}
+
+/// Whether `response` may be shared although `request` (as sent to the origin) said who it is for, and whether it may
+/// be kept although it sets cookies. A 304 or a response to HEAD that is to update a stored response must pass
+/// this too, as part of [`freshen`](crate::freshen)'s caller: pass the updated head.
+pub fn may_share(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
+    check(&request.fields, response, &directives(response, policy), policy)
+}
+
+pub(crate) fn check(
+    request: &Fields,
+    response: &ResponseHead,
+    directives: &Directives,
+    policy: &Policy,
+) -> Result<(), Reason> {
+    let control = &directives.control;
+    //= RFC 9111 section 3.5
+    //# A shared cache MUST NOT use a cached response to a request with an Authorization header field (Section 11.6.2 of
+    //# [HTTP]) to satisfy any subsequent request unless the response contains a Cache-Control field with a response
+    //# directive (Section 5.2.2) that allows it to be stored by a shared cache, and the cache conforms to the
+    //# requirements of that directive for that response.
+    let shares_authorized = control.must_revalidate || control.public || control.s_maxage.is_some();
+    if request.contains("authorization") && !shares_authorized {
+        return Err(Reason::Authorization);
+    }
+    if !policy.is_safe() {
+        return Ok(());
+    }
+    let shares_cookie = control.s_maxage.is_some() || (control.public && directives.has_explicit_lifetime(response));
+    if request.contains("cookie") && !shares_cookie {
+        return Err(Reason::Cookie);
+    }
+    if sets_cookie(&response.fields) {
+        return Err(Reason::SetCookie);
+    }
+    Ok(())
+}
+
+/// Whether a response sets a cookie.
+pub fn sets_cookie(response: &Fields) -> bool {
+    response.iter().any(|(name, _)| is_set_cookie(name))
+}
+
+/// Whether `name` is Set-Cookie or its obsolete sibling.
+pub(crate) fn is_set_cookie(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{at, cached, get, ok, rfc, safe};
+
+    fn shares(name: &str, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
+        may_share(&get().with(name, "x"), response, policy)
+    }
+
+    #[test]
+    fn what_answers_authorization_needs_a_directive_to_be_shared() {
+        //= RFC 9111 section 3.5
+        //# A shared cache MUST NOT use a cached response to a request with an Authorization header field (Section 11.6.2 of
+        //# [HTTP]) to satisfy any subsequent request unless the response contains a Cache-Control field with a response
+        //# directive (Section 5.2.2) that allows it to be stored by a shared cache, and the cache conforms to the
+        //# requirements of that directive for that response.
+        for policy in [safe(), rfc()] {
+            let shares = |response| shares("Authorization", &response, &policy);
+            assert_eq!(shares(ok().with("Expires", at(100))), Err(Reason::Authorization));
+            assert_eq!(shares(cached("max-age=100")), Err(Reason::Authorization));
+            for value in ["public, max-age=1", "must-revalidate, max-age=1", "s-maxage=1"] {
+                assert_eq!(shares(cached(value)), Ok(()), "{value}");
+            }
+        }
+    }
+
+    #[test]
+    fn what_answers_a_cookie_needs_more_in_profile_safe() {
+        for value in ["max-age=100", "public", "must-revalidate, max-age=1", "immutable, max-age=1"] {
+            assert_eq!(shares("Cookie", &cached(value), &safe()), Err(Reason::Cookie), "{value}");
+            assert_eq!(shares("Cookie", &cached(value), &rfc()), Ok(()), "{value}");
+        }
+        for value in ["s-maxage=1", "public, max-age=1"] {
+            assert_eq!(shares("Cookie", &cached(value), &safe()), Ok(()), "{value}");
+        }
+        assert_eq!(shares("Cookie", &cached("public").with("Expires", at(1)), &safe()), Ok(()));
+    }
+
+    #[test]
+    fn a_cookie_for_one_visitor_is_never_shared_in_profile_safe() {
+        for name in ["Set-Cookie", "set-cookie2"] {
+            let response = cached("public, s-maxage=100").with(name, "a=b");
+            assert_eq!(may_share(&get(), &response, &safe()), Err(Reason::SetCookie));
+            assert_eq!(may_share(&get(), &response, &rfc()), Ok(()));
+        }
+    }
+}

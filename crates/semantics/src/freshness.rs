@@ -1,0 +1,308 @@
+//! How long a response is fresh (RFC 9111 section 4.2), and what it permits afterwards.
+//!
+//! A [`Freshness`] is computed once, when the response arrives, and holds everything that reuse needs: a hit compares
+//! numbers and reads no header field.
+
+use crate::age::{corrected_initial_age, current_age, date_value};
+use crate::credentials::has_credentials;
+use crate::directives::{Directives, directives};
+use crate::{Now, Policy};
+use http::StatusCode;
+use kasoku_wire::field::date;
+use kasoku_wire::{RequestHead, ResponseHead};
+
+/// What decided the lifetime.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum LifetimeSource {
+    /// A targeted field (RFC 9213).
+    Targeted,
+    /// `s-maxage`.
+    SMaxage,
+    /// `max-age`.
+    MaxAge,
+    /// Expires.
+    Expires,
+    /// The time since Last-Modified.
+    Heuristic,
+    /// The policy's `negative_ttl_seconds`.
+    Negative,
+    /// Nothing: the response can only be used when validated.
+    None,
+}
+
+/// How long a stored response may be used, and how. See the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Freshness {
+    /// When the response was received, or last validated.
+    pub response_time: Now,
+    /// Its age at that time, in seconds.
+    pub initial_age: u64,
+    /// The age from which on it is stale, in seconds.
+    pub lifetime: u64,
+    /// What decided the lifetime.
+    pub source: LifetimeSource,
+    /// For how long after its lifetime it may be served while it is refreshed, in seconds (RFC 5861 section 3).
+    pub stale_while_revalidate: u64,
+    /// For how long after its lifetime it may stand in for an error, in seconds (RFC 5861 section 4).
+    pub stale_if_error: u64,
+    /// Whether the response set that limit itself: then it also limits what is served while the origin is unreachable.
+    pub has_stale_if_error: bool,
+    /// Each use needs a validation (`no-cache` without an argument).
+    pub no_cache: bool,
+    /// Never to be served stale: `must-revalidate`, `proxy-revalidate` or `s-maxage`.
+    pub must_revalidate: bool,
+}
+
+/// The freshness of `response`, received at `response_time` for `request` (as sent to the origin) of `request_time`.
+pub fn freshness(
+    request: &RequestHead,
+    response: &ResponseHead,
+    request_time: Now,
+    response_time: Now,
+    policy: &Policy,
+) -> Freshness {
+    let directives = directives(response, policy);
+    let (source, lifetime) = lifetime(request, response, &directives, response_time, policy);
+    let control = &directives.control;
+    Freshness {
+        response_time,
+        initial_age: corrected_initial_age(response, request_time, response_time),
+        lifetime,
+        source,
+        stale_while_revalidate: control.stale_while_revalidate.unwrap_or(policy.stale_while_revalidate_seconds),
+        stale_if_error: control.stale_if_error.unwrap_or(policy.stale_if_error_seconds),
+        has_stale_if_error: control.stale_if_error.is_some(),
+        no_cache: control.no_cache.is_all(),
+        must_revalidate: control.must_revalidate || control.proxy_revalidate || control.s_maxage.is_some(),
+    }
+}
+
+impl Freshness {
+    /// The response's age at `now`, in seconds.
+    pub fn age(&self, now: Now) -> u64 {
+        current_age(self, now)
+    }
+
+    /// Whether its age has not reached its lifetime.
+    pub fn is_fresh(&self, now: Now) -> bool {
+        self.lifetime > self.age(now)
+    }
+
+    /// Lifetime minus age, in seconds: negative when stale.
+    pub fn remaining(&self, now: Now) -> i64 {
+        let signed = |seconds| i64::try_from(seconds).unwrap_or(i64::MAX);
+        signed(self.lifetime).saturating_sub(signed(self.age(now)))
+    }
+
+    /// How long it has been stale, in seconds: 0 when it is fresh.
+    pub fn staleness(&self, now: Now) -> u64 {
+        self.age(now).saturating_sub(self.lifetime)
+    }
+
+    /// Whether the response itself said how long it is fresh.
+    pub fn is_explicit(&self) -> bool {
+        use LifetimeSource::{Expires, MaxAge, SMaxage, Targeted};
+        matches!(self.source, Targeted | SMaxage | MaxAge | Expires)
+    }
+}
+
+/// The first that applies (RFC 9111 section 4.2.1).
+fn lifetime(
+    request: &RequestHead,
+    response: &ResponseHead,
+    directives: &Directives,
+    response_time: Now,
+    policy: &Policy,
+) -> (LifetimeSource, u64) {
+    let control = &directives.control;
+    if directives.is_targeted
+        && let Some(seconds) = control.s_maxage.or(control.max_age)
+    {
+        return (LifetimeSource::Targeted, seconds);
+    }
+    //= RFC 9111 section 5.3
+    //# If a response includes a Cache-Control header field with the max-age directive (Section 5.2.2.1), a recipient
+    //# MUST ignore the Expires header field.
+    //= RFC 9111 section 5.3
+    //# Likewise, if a response includes the s-maxage directive (Section 5.2.2.10), a shared cache recipient MUST ignore
+    //# the Expires header field.
+    if let Some(seconds) = control.s_maxage {
+        return (LifetimeSource::SMaxage, seconds);
+    }
+    if let Some(seconds) = control.max_age {
+        return (LifetimeSource::MaxAge, seconds);
+    }
+    //= RFC 9111 section 4.2.2
+    //# A cache MUST NOT use heuristics to determine freshness when an explicit expiration time is present in the stored
+    //# response.
+    if directives.expires_applies(response) {
+        return (LifetimeSource::Expires, expires_lifetime(response, response_time));
+    }
+    let may_grant = !has_credentials(&request.fields);
+    if may_grant && policy.negative_ttl_seconds > 0 && is_negative(response.status) {
+        return (LifetimeSource::Negative, policy.negative_ttl_seconds);
+    }
+    let may_guess = may_grant || !policy.is_safe();
+    let guessed = may_guess.then(|| heuristic_lifetime(response, directives, response_time, policy)).flatten();
+    guessed.map_or((LifetimeSource::None, 0), |seconds| (LifetimeSource::Heuristic, seconds))
+}
+
+/// Expires minus Date, in seconds; 0 when it is past, or no date.
+fn expires_lifetime(response: &ResponseHead, response_time: Now) -> u64 {
+    let now = response_time.unix_seconds();
+    // Of several lines the earliest counts, and one invalid line makes the whole field invalid.
+    //= RFC 9111 section 5.3
+    //# A cache recipient MUST interpret invalid date formats, especially the value "0", as representing a time in the
+    //# past (i.e., "already expired").
+    let expires: Option<Vec<i64>> = response.fields.all("expires").map(|value| date::parse(value, now)).collect();
+    let earliest = expires.and_then(|times| times.into_iter().min());
+    let lifetime = earliest.map(|time| time.saturating_sub(date_value(response, response_time)));
+    lifetime.and_then(|seconds| u64::try_from(seconds).ok()).unwrap_or(0)
+}
+
+/// A share of the time since Last-Modified (RFC 9111 section 4.2.2), or `None` where no heuristic is allowed.
+fn heuristic_lifetime(
+    response: &ResponseHead,
+    directives: &Directives,
+    response_time: Now,
+    policy: &Policy,
+) -> Option<u64> {
+    let by_status = is_heuristically_cacheable(response.status, policy);
+    // In profile safe `public` does not make an unknown status cacheable: an application that marks everything public
+    // would have its error pages kept for days.
+    if !by_status && (policy.is_safe() || !directives.control.public) {
+        return None;
+    }
+    // The same for a response that says no-cache in the words of HTTP/1.0.
+    if policy.is_safe() && response.fields.contains("pragma") {
+        return None;
+    }
+    let modified = date::parse(response.fields.only("last-modified")?, response_time.unix_seconds())?;
+    let interval = u64::try_from(date_value(response, response_time).saturating_sub(modified)).unwrap_or(0);
+    let share = interval.saturating_mul(u64::from(policy.heuristic_percent)) / 100;
+    Some(share.min(policy.heuristic_max_seconds))
+}
+
+/// Whether a heuristic lifetime is allowed by the status alone (RFC 9110 section 15.1). Profile safe leaves the
+/// errors out: a broken deployment's 404 would outlive it.
+pub(crate) fn is_heuristically_cacheable(status: StatusCode, policy: &Policy) -> bool {
+    match status.as_u16() {
+        200 | 203 | 206 | 300 | 301 | 308 => true,
+        204 | 404 | 405 | 410 | 414 | 501 => !policy.is_safe(),
+        _ => false,
+    }
+}
+
+/// The statuses that `negative_ttl_seconds` speaks of.
+fn is_negative(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 404 | 405 | 410 | 414 | 501)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NOW, at, cached, fresh, get, later, ok, rfc, safe, status};
+
+    fn lifetime_of(response: &ResponseHead, policy: &Policy) -> (LifetimeSource, u64) {
+        let freshness = fresh(response, policy);
+        (freshness.source, freshness.lifetime)
+    }
+
+    #[test]
+    fn s_maxage_then_max_age_then_expires() {
+        //= RFC 9111 section 5.3
+        //# If a response includes a Cache-Control header field with the max-age directive (Section 5.2.2.1), a recipient
+        //# MUST ignore the Expires header field.
+        //= RFC 9111 section 5.3
+        //# Likewise, if a response includes the s-maxage directive (Section 5.2.2.10), a shared cache recipient MUST ignore
+        //# the Expires header field.
+        let expires = ok().with("Expires", at(10));
+        assert_eq!(lifetime_of(&expires, &safe()), (LifetimeSource::Expires, 10));
+        let max_age = expires.with("Cache-Control", "max-age=20");
+        assert_eq!(lifetime_of(&max_age, &safe()), (LifetimeSource::MaxAge, 20));
+        let s_maxage = max_age.with("Cache-Control", "s-maxage=30");
+        assert_eq!(lifetime_of(&s_maxage, &safe()), (LifetimeSource::SMaxage, 30));
+        let targeted = s_maxage.with("CDN-Cache-Control", "max-age=40");
+        assert_eq!(lifetime_of(&targeted, &safe()), (LifetimeSource::Targeted, 40));
+    }
+
+    #[test]
+    fn a_targeted_field_silences_cache_control_and_expires() {
+        let response = cached("no-store, s-maxage=9").with("Expires", at(9)).with("CDN-Cache-Control", "none");
+        let freshness = fresh(&response, &rfc());
+        assert_eq!((freshness.source, freshness.must_revalidate), (LifetimeSource::None, false));
+    }
+
+    #[test]
+    fn an_invalid_expires_is_in_the_past() {
+        //= RFC 9111 section 5.3
+        //# A cache recipient MUST interpret invalid date formats, especially the value "0", as representing a time in the
+        //# past (i.e., "already expired").
+        for value in ["0", "-1", "", "tomorrow", "Thu, 18 Aug 2050 02:01:18 UTC"] {
+            let response = ok().with("Expires", value).with("Last-Modified", at(-1_000_000));
+            assert_eq!(lifetime_of(&response, &rfc()), (LifetimeSource::Expires, 0), "{value}");
+        }
+        let two = ok().with("Expires", at(100)).with("Expires", "0");
+        assert_eq!(lifetime_of(&two, &rfc()), (LifetimeSource::Expires, 0));
+    }
+
+    #[test]
+    fn a_heuristic_never_replaces_an_explicit_time() {
+        //= RFC 9111 section 4.2.2
+        //# A cache MUST NOT use heuristics to determine freshness when an explicit expiration time is present in the stored
+        //# response.
+        let response = ok().with("Last-Modified", at(-1000));
+        assert_eq!(lifetime_of(&response, &rfc()), (LifetimeSource::Heuristic, 100));
+        let response = response.with("Cache-Control", "max-age=0");
+        assert_eq!(lifetime_of(&response, &rfc()), (LifetimeSource::MaxAge, 0));
+    }
+
+    #[test]
+    fn a_heuristic_lifetime_is_bounded() {
+        let response = ok().with("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT");
+        assert_eq!(lifetime_of(&response, &safe()), (LifetimeSource::Heuristic, 86_400));
+    }
+
+    #[test]
+    fn profile_safe_guesses_no_lifetime_of_errors_or_for_visitors() {
+        let modified = at(-1000);
+        for code in [404, 405, 410, 414, 501] {
+            let response = status(code).with("Last-Modified", &modified);
+            assert_eq!(fresh(&response, &rfc()).source, LifetimeSource::Heuristic, "{code}");
+            assert_eq!(fresh(&response, &safe()).source, LifetimeSource::None, "{code}");
+        }
+        let response = ok().with("Last-Modified", &modified);
+        let pragma = response.clone().with("Pragma", "no-cache");
+        assert_eq!(fresh(&pragma, &rfc()).source, LifetimeSource::Heuristic);
+        assert_eq!(fresh(&pragma, &safe()).source, LifetimeSource::None);
+        let public = status(599).with("Last-Modified", &modified).with("Cache-Control", "public");
+        assert_eq!(fresh(&public, &rfc()).source, LifetimeSource::Heuristic);
+        assert_eq!(fresh(&public, &safe()).source, LifetimeSource::None);
+        for name in ["Cookie", "Authorization"] {
+            let visitor = get().with(name, "x");
+            let source = |policy: Policy| freshness(&visitor, &response, NOW, NOW, &policy).source;
+            assert_eq!(source(rfc()), LifetimeSource::Heuristic);
+            assert_eq!(source(safe()), LifetimeSource::None);
+        }
+    }
+
+    #[test]
+    fn a_granted_lifetime_of_errors_is_not_for_visitors() {
+        for policy in [safe(), rfc()] {
+            let policy = Policy { negative_ttl_seconds: 5, ..policy };
+            assert_eq!(lifetime_of(&status(404), &policy), (LifetimeSource::Negative, 5));
+            assert_eq!(lifetime_of(&status(500), &policy), (LifetimeSource::None, 0));
+            let visitor = get().with("Cookie", "a=b");
+            assert_eq!(freshness(&visitor, &status(404), NOW, NOW, &policy).source, LifetimeSource::None);
+        }
+    }
+
+    #[test]
+    fn a_response_is_fresh_until_its_age_reaches_its_lifetime() {
+        let freshness = fresh(&cached("max-age=10"), &safe());
+        assert!(freshness.is_fresh(later(9)));
+        assert!(!freshness.is_fresh(later(10)));
+        assert_eq!((freshness.remaining(later(4)), freshness.remaining(later(14))), (6, -4));
+        assert_eq!((freshness.staleness(later(4)), freshness.staleness(later(14))), (0, 4));
+    }
+}

@@ -1,0 +1,60 @@
+//! Fields that belong to one connection and never travel further (RFC 9110 section 7.6.1).
+
+use kasoku_wire::Fields;
+use kasoku_wire::field::list;
+
+/// Fields that are removed whether Connection lists them or not.
+const HOP_BY_HOP: [&str; 6] = ["connection", "keep-alive", "proxy-connection", "te", "transfer-encoding", "upgrade"];
+
+/// Removes them, and what Connection lists: for forwarding, in both directions. What the next connection needs of them
+/// (Transfer-Encoding, Upgrade, `TE: trailers`) is written anew by whoever frames the message.
+//= RFC 9110 section 7.6.1
+//# Intermediaries MUST parse a received Connection header field before a message is forwarded and, for each
+//# connection-option in this field, remove any header or trailer field(s) from the message with the same name as the
+//# connection-option, and then remove the Connection header field itself (or replace it with the intermediary's own
+//# control options for the forwarded message).
+pub fn strip_hop_by_hop(fields: &mut Fields) {
+    let listed = listed(fields);
+    fields.retain(|name, _| !is_hop_by_hop(name, &listed));
+}
+
+/// The names that Connection lists.
+pub(crate) fn listed(fields: &Fields) -> Vec<Vec<u8>> {
+    list::members(fields, "connection").map(<[u8]>::to_vec).collect()
+}
+
+pub(crate) fn is_hop_by_hop(name: &[u8], listed: &[Vec<u8>]) -> bool {
+    HOP_BY_HOP.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+        || listed.iter().any(|one| name.eq_ignore_ascii_case(one))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_connection_lists_goes_with_it() {
+        //= RFC 9110 section 7.6.1
+        //# Intermediaries MUST parse a received Connection header field before a message is forwarded and, for each
+        //# connection-option in this field, remove any header or trailer field(s) from the message with the same name as the
+        //# connection-option, and then remove the Connection header field itself (or replace it with the intermediary's own
+        //# control options for the forwarded message).
+        let mut fields: Fields = [
+            ("Connection", "close, A"),
+            ("a", "1"),
+            ("Connection", "b"),
+            ("B", "2"),
+            ("C", "3"),
+            ("Keep-Alive", "x"),
+            ("Proxy-Connection", "x"),
+            ("TE", "trailers"),
+            ("Transfer-Encoding", "chunked"),
+            ("Upgrade", "h2c"),
+            ("Trailer", "D"),
+        ]
+        .into_iter()
+        .collect();
+        strip_hop_by_hop(&mut fields);
+        assert_eq!(fields.block(), b"C: 3\r\nTrailer: D\r\n");
+    }
+}

@@ -1,0 +1,91 @@
+//! What an unsafe method makes invalid (RFC 9111 section 4.4): its target, and what Location and Content-Location
+//! name, as long as it is of the same origin.
+
+use http::{Method, StatusCode};
+use kasoku_wire::Fields;
+use url::Url;
+
+/// The most URIs that one response can invalidate besides its target: a response has one Location and one
+/// Content-Location.
+pub const URIS_MAX: usize = 4;
+
+/// Whether a response of that status to that method invalidates what is stored: the method is unsafe, or we do not know
+/// it, and the response is no error.
+//= RFC 9111 section 4.4
+//# A cache MUST invalidate the target URI (Section 7.1 of [HTTP]) when it receives a non-error status code in response
+//# to an unsafe request method (including methods whose safety is unknown).
+pub fn invalidates(method: &Method, status: StatusCode) -> bool {
+    !method.is_safe() && (status.is_success() || status.is_redirection())
+}
+
+/// The absolute URIs besides the target that `response` names, without fragments. `request_uri` is absolute.
+pub fn invalidated_uris(request_uri: &str, response: &Fields) -> Vec<String> {
+    let Ok(target) = Url::parse(request_uri) else { return Vec::new() };
+    let values = ["location", "content-location"].into_iter().flat_map(|name| response.all(name));
+    let uris = values.take(URIS_MAX).filter_map(|value| resolve(&target, value));
+    let mut uris: Vec<String> = uris.filter(|uri| uri != request_uri).collect();
+    uris.dedup();
+    uris
+}
+
+fn resolve(target: &Url, value: &[u8]) -> Option<String> {
+    let mut uri = target.join(std::str::from_utf8(value).ok()?).ok()?;
+    uri.set_fragment(None);
+    //= RFC 9111 section 4.4
+    //# However, a cache MUST NOT trigger an invalidation under these conditions if the origin (Section 4.3.1 of [HTTP])
+    //# of the URI to be invalidated differs from that of the target URI (Section 7.1 of [HTTP]).
+    (uri.origin() == target.origin()).then(|| uri.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const URI: &str = "http://example.org/a/b?c";
+
+    fn named(name: &str, value: &str) -> Vec<String> {
+        invalidated_uris(URI, &[(name, value)].into_iter().collect())
+    }
+
+    #[test]
+    fn unsafe_and_unknown_methods_invalidate_unless_they_failed() {
+        //= RFC 9111 section 4.4
+        //# A cache MUST invalidate the target URI (Section 7.1 of [HTTP]) when it receives a non-error status code in response
+        //# to an unsafe request method (including methods whose safety is unknown).
+        for method in ["POST", "PUT", "DELETE", "PATCH", "M-SEARCH"] {
+            let method: Method = method.parse().unwrap();
+            assert!(invalidates(&method, StatusCode::NO_CONTENT) && invalidates(&method, StatusCode::SEE_OTHER));
+            assert!(!invalidates(&method, StatusCode::NOT_FOUND) && !invalidates(&method, StatusCode::BAD_GATEWAY));
+        }
+        for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE] {
+            assert!(!invalidates(&method, StatusCode::OK));
+        }
+    }
+
+    #[test]
+    fn location_and_content_location_are_resolved() {
+        assert_eq!(named("Location", "d#e"), ["http://example.org/a/d"]);
+        assert_eq!(named("Content-Location", "/d?e"), ["http://example.org/d?e"]);
+        assert_eq!(named("Location", "http://example.org:80/d"), ["http://example.org/d"]);
+        assert_eq!(named("Location", ""), [""; 0]);
+    }
+
+    #[test]
+    fn another_origin_is_left_alone() {
+        //= RFC 9111 section 4.4
+        //# However, a cache MUST NOT trigger an invalidation under these conditions if the origin (Section 4.3.1 of [HTTP])
+        //# of the URI to be invalidated differs from that of the target URI (Section 7.1 of [HTTP]).
+        for other in
+            ["http://example.com/d", "https://example.org/d", "http://example.org:81/d", "//x/d", "data:x", "http://"]
+        {
+            assert_eq!(named("Location", other), [""; 0], "{other}");
+        }
+        assert_eq!(invalidated_uris("nonsense", &[("Location", "/d")].into_iter().collect()), [""; 0]);
+    }
+
+    #[test]
+    fn their_number_is_bounded() {
+        let many = (0..100).map(|n| ("Location", format!("/{n}"))).collect();
+        assert_eq!(invalidated_uris(URI, &many).len(), URIS_MAX);
+    }
+}

@@ -1,0 +1,65 @@
+//! What an operator may choose about the rules. Everything else follows from the RFCs.
+
+/// Which rules apply where the RFCs leave a shared cache room to do harm.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Profile {
+    /// For applications that do not know that a shared cache stands before them: stricter on cookies, credentials,
+    /// heuristics and languages. The default.
+    #[default]
+    Safe,
+    /// What the RFCs alone say.
+    Rfc,
+}
+
+/// The settings that decisions of this crate depend on.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Policy {
+    /// See [`Profile`].
+    pub profile: Profile,
+    /// Heuristic lifetime as a share of the time since Last-Modified, in percent (RFC 9111 section 4.2.2).
+    pub heuristic_percent: u32,
+    /// The longest heuristic lifetime, in seconds.
+    pub heuristic_max_seconds: u64,
+    /// Whether `no-cache`, `max-age` and `min-fresh` of a request are honoured: if so, any client can make the origin work.
+    pub client_may_revalidate: bool,
+    /// Targeted cache control fields (RFC 9213) that speak to us; the first that is present and valid wins.
+    pub targeted_fields: Vec<String>,
+    /// The lifetime, in seconds, of a 404, 405, 410, 414 or 501 without an explicit one; 0: none. Only for requests
+    /// without Cookie and Authorization.
+    pub negative_ttl_seconds: u64,
+    /// `stale-if-error` in seconds for responses that have none (RFC 5861 section 4).
+    pub stale_if_error_seconds: u64,
+    /// `stale-while-revalidate` in seconds for responses that have none (RFC 5861 section 3).
+    pub stale_while_revalidate_seconds: u64,
+    /// How long past its lifetime, in seconds, a response may be served while the origin cannot be reached
+    /// (RFC 9111 section 4.2.4).
+    pub stale_disconnected_seconds: u64,
+}
+
+impl Policy {
+    /// The defaults of a profile.
+    pub fn new(profile: Profile) -> Self {
+        Self {
+            profile,
+            heuristic_percent: 10,
+            heuristic_max_seconds: 86_400,
+            client_may_revalidate: profile == Profile::Rfc,
+            targeted_fields: vec!["CDN-Cache-Control".to_owned()],
+            negative_ttl_seconds: 0,
+            stale_if_error_seconds: 0,
+            stale_while_revalidate_seconds: 0,
+            stale_disconnected_seconds: 86_400,
+        }
+    }
+
+    /// Whether the stricter rules of [`Profile::Safe`] apply.
+    pub(crate) fn is_safe(&self) -> bool {
+        self.profile == Profile::Safe
+    }
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self::new(Profile::default())
+    }
+}

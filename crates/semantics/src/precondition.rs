@@ -1,0 +1,148 @@
+//! The client's conditions against a stored response (RFC 9111 section 4.3.2, RFC 9110 section 13.2.2).
+
+use crate::Now;
+use crate::age::date_value;
+use http::{Method, StatusCode};
+use kasoku_wire::field::date;
+use kasoku_wire::field::etag::{EntityTag, tags};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// What the conditions come to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Precondition {
+    /// Answer as if there were none.
+    Proceed,
+    /// The client has it already: 304.
+    NotModified,
+}
+
+/// Evaluates If-None-Match, or else If-Modified-Since. Requests with If-Match or If-Unmodified-Since never get here
+/// ([`may_look_up`](crate::may_look_up)).
+pub fn precondition(request: &RequestHead, stored: &ResponseHead, response_time: Now, now: Now) -> Precondition {
+    let has_method = request.method == Method::GET || request.method == Method::HEAD;
+    if !has_method || !matches!(stored.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
+        return Precondition::Proceed;
+    }
+    //= RFC 9110 section 13.1.3
+    //# A recipient MUST ignore If-Modified-Since if the request contains an If-None-Match header field
+    let is_not_modified = if request.fields.contains("if-none-match") {
+        let stored = EntityTag::of(&stored.fields);
+        tags(&request.fields, "if-none-match").any(|tag| tag.matches_weakly(stored.as_ref()))
+    } else {
+        is_unmodified_since(request, stored, response_time, now)
+    };
+    if is_not_modified { Precondition::NotModified } else { Precondition::Proceed }
+}
+
+fn is_unmodified_since(request: &RequestHead, stored: &ResponseHead, response_time: Now, now: Now) -> bool {
+    let now = now.unix_seconds();
+    //= RFC 9110 section 13.1.3
+    //# A recipient MUST ignore the If-Modified-Since header field if the received field value is not a valid HTTP-date,
+    //# the field value has more than one member, or if the request method is neither GET nor HEAD.
+    let Some(since) = request.fields.only("if-modified-since").and_then(|value| date::parse(value, now)) else {
+        return false;
+    };
+    // Without Last-Modified the stored Date is compared, and then the time of its receipt (RFC 9111 section 4.3.2).
+    let modified = match stored.fields.first("last-modified") {
+        Some(value) => date::parse(value, now),
+        None => Some(date_value(stored, response_time)),
+    };
+    modified.is_some_and(|modified| modified <= since)
+}
+
+/// The fields of a 304 made from a stored response: all but those that describe the content it does not carry.
+//= RFC 9110 section 15.4.5
+//# The server generating a 304 response MUST generate any of the following header fields that would have been sent in a
+//# 200 (OK) response to the same request:
+pub fn not_modified_fields(stored: &Fields) -> Fields {
+    let mut fields = stored.clone();
+    // Last-Modified helps a client only where there is no entity tag.
+    let has_tag = stored.contains("etag");
+    fields.retain(|name, _| {
+        let name = name.to_ascii_lowercase();
+        let is_kept = name == b"content-location" || name.starts_with(b"content-security-policy");
+        let describes = name.starts_with(b"content-") && !is_kept;
+        !describes && name != b"trailer" && !(has_tag && name == b"last-modified")
+    });
+    fields
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NOW, at, get, later, ok, status};
+
+    fn evaluate(request: &RequestHead, stored: &ResponseHead) -> Precondition {
+        precondition(request, stored, NOW, later(10))
+    }
+
+    fn since(seconds: i64) -> RequestHead {
+        get().with("If-Modified-Since", at(seconds))
+    }
+
+    #[test]
+    fn a_tag_the_client_has_is_not_sent_again() {
+        let stored = ok().with("ETag", "\"b\"");
+        for value in ["\"b\"", "\"a\", \"b\"", "W/\"b\"", "*", "b"] {
+            assert_eq!(evaluate(&get().with("If-None-Match", value), &stored), Precondition::NotModified, "{value}");
+        }
+        for value in ["\"a\"", "w/\"b\"", ""] {
+            assert_eq!(evaluate(&get().with("If-None-Match", value), &stored), Precondition::Proceed, "{value}");
+        }
+    }
+
+    #[test]
+    fn if_none_match_takes_precedence() {
+        //= RFC 9110 section 13.1.3
+        //# A recipient MUST ignore If-Modified-Since if the request contains an If-None-Match header field
+        let stored = ok().with("ETag", "\"b\"").with("Last-Modified", at(-100));
+        assert_eq!(evaluate(&since(0).with("If-None-Match", "\"a\""), &stored), Precondition::Proceed);
+        assert_eq!(evaluate(&since(-200).with("If-None-Match", "\"b\""), &stored), Precondition::NotModified);
+    }
+
+    #[test]
+    fn a_date_is_compared_with_last_modified_then_date_then_receipt() {
+        let stored = ok().with("Last-Modified", at(-100));
+        assert_eq!(evaluate(&since(-100), &stored), Precondition::NotModified);
+        assert_eq!(evaluate(&since(-101), &stored), Precondition::Proceed);
+        assert_eq!(evaluate(&since(0), &ok()), Precondition::NotModified);
+        assert_eq!(evaluate(&since(-1), &ok()), Precondition::Proceed);
+        let mut undated = ok();
+        undated.fields.remove("date");
+        assert_eq!(evaluate(&since(0), &undated), Precondition::NotModified);
+        assert_eq!(evaluate(&since(-1), &undated), Precondition::Proceed);
+    }
+
+    #[test]
+    fn what_is_no_single_date_is_ignored() {
+        //= RFC 9110 section 13.1.3
+        //# A recipient MUST ignore the If-Modified-Since header field if the received field value is not a valid HTTP-date,
+        //# the field value has more than one member, or if the request method is neither GET nor HEAD.
+        let stored = ok().with("Last-Modified", at(-100));
+        assert_eq!(evaluate(&get().with("If-Modified-Since", "now"), &stored), Precondition::Proceed);
+        assert_eq!(evaluate(&since(0).with("If-Modified-Since", at(0)), &stored), Precondition::Proceed);
+        assert_eq!(evaluate(&RequestHead { method: Method::POST, ..since(0) }, &stored), Precondition::Proceed);
+    }
+
+    #[test]
+    fn only_200_and_206_can_be_unmodified() {
+        let request = get().with("If-None-Match", "*");
+        assert_eq!(evaluate(&request, &status(404)), Precondition::Proceed);
+        assert_eq!(evaluate(&request, &status(206)), Precondition::NotModified);
+    }
+
+    #[test]
+    fn a_304_carries_what_a_200_would_except_what_describes_its_content() {
+        //= RFC 9110 section 15.4.5
+        //# The server generating a 304 response MUST generate any of the following header fields that would have been sent in a
+        //# 200 (OK) response to the same request:
+        let kept = ["Content-Location", "Date", "ETag", "Vary", "Cache-Control", "Expires", "Content-Security-Policy"];
+        let dropped =
+            ["Content-Type", "Content-Length", "Content-Encoding", "Content-Range", "Last-Modified", "Trailer"];
+        let stored: Fields = kept.iter().chain(&dropped).map(|name| (name, "x")).collect();
+        let fields = not_modified_fields(&stored);
+        assert_eq!(fields, kept.iter().map(|name| (name, "x")).collect());
+        let dated: Fields = [("Last-Modified", "x")].into_iter().collect();
+        assert_eq!(not_modified_fields(&dated), dated);
+    }
+}

@@ -1,0 +1,134 @@
+//! Why the cache did what it did: one enum, one table.
+//!
+//! Cache-Status, the log, the metrics and `kasoku explain` read it; nobody writes explanations of their own. An id
+//! is stable: people grep for it and draw graphs of it.
+
+macro_rules! reasons {
+    ($($variant:ident, $id:literal, $source:literal, $text:literal;)*) => {
+        /// The rule that decided. See the [module](self).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Reason {
+            $(#[doc = $text] $variant,)*
+        }
+
+        impl Reason {
+            /// Its name for machines: kebab-case, a token.
+            pub fn id(self) -> &'static str {
+                match self { $(Self::$variant => $id,)* }
+            }
+
+            /// One sentence for people.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// Where the rule stands: an RFC's section, `DESIGN: …`, or `configuration`.
+            pub fn source(self) -> &'static str {
+                match self { $(Self::$variant => $source,)* }
+            }
+
+            /// All reasons, in the order of the table.
+            pub fn all() -> &'static [Reason] {
+                &[$(Self::$variant,)*]
+            }
+        }
+    };
+}
+
+reasons! {
+    // Looking up.
+    Hit, "hit", "RFC 9111 section 4", "A stored response is fresh and fits.";
+    HitStaleWhileRevalidate, "hit-stale-while-revalidate", "RFC 5861 section 3", "A stored response is stale but may be served while a new one is fetched.";
+    HitStaleError, "hit-stale-error", "RFC 5861 section 4", "The origin failed, and a stale response may stand in for its error.";
+    HitStaleDisconnected, "hit-stale-disconnected", "RFC 9111 section 4.2.4", "The origin cannot be reached, and a stale response may be served meanwhile.";
+    HitMaxStale, "hit-max-stale", "RFC 9111 section 5.2.1.2", "The client accepts a response that is this stale.";
+    Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
+    UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";
+    VaryMiss, "vary-miss", "RFC 9111 section 4.1", "Something is stored for this URI, but no variant fits the request's fields.";
+    PartialMiss, "partial-miss", "RFC 9111 section 3.3", "Parts are stored, but not all that the request needs.";
+    Stale, "stale", "RFC 9111 section 4.2", "The stored response is older than its freshness lifetime.";
+    StaleNoCache, "no-cache", "RFC 9111 section 5.2.2.4", "The response's no-cache demands validation before each use.";
+    StaleMustRevalidate, "must-revalidate", "RFC 9111 section 5.2.2.2", "must-revalidate, proxy-revalidate or s-maxage forbids to serve it stale.";
+    NoLifetime, "no-lifetime", "RFC 9111 section 4.2.4", "The response has no expiry, so it can only be used when validated.";
+    Invalidated, "invalidated", "RFC 9111 section 4.4", "The stored response was invalidated and must be validated first.";
+    ClientNoCache, "client-no-cache", "RFC 9111 section 5.2.1.4", "The client asked for validation with no-cache.";
+    ClientMaxAge, "client-max-age", "RFC 9111 section 5.2.1.1", "The client asked for a younger response with max-age.";
+    ClientMinFresh, "client-min-fresh", "RFC 9111 section 5.2.1.3", "The client asked for a response that stays fresh longer with min-fresh.";
+    OnlyIfCachedMiss, "only-if-cached-miss", "RFC 9111 section 5.2.1.7", "The client wanted a stored response only, and there is none it may have.";
+    IfRangeMiss, "if-range-miss", "RFC 9110 section 13.1.5", "The client's If-Range names another representation, so it gets the whole.";
+    RangeUnsatisfiable, "range-unsatisfiable", "RFC 9110 section 15.5.17", "The ranges lie beyond the end of the representation.";
+    Collapsed, "collapsed", "RFC 9111 section 4", "Another request was already fetching this response.";
+
+    // Passing by.
+    PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
+    Method, "method", "RFC 9111 section 3", "The method is one whose responses the cache does not keep.";
+    HeadOnly, "head-only", "RFC 9110 section 9.3.2", "A response to HEAD has no content to store; it only updates what is stored.";
+    OriginCondition, "origin-condition", "RFC 9111 section 4.3.2", "If-Match and If-Unmodified-Since can only be evaluated by the origin.";
+    Upgrade, "upgrade", "RFC 9110 section 7.8", "The request asks for another protocol.";
+    RequestBodyOnGet, "request-body-on-get", "RFC 9110 section 9.3.1", "A GET or HEAD with content means something that only the origin knows.";
+    KnownPrivate, "known-private", "DESIGN: two flows meet in one object", "The last response for this key could not be shared, so requests do not wait for each other.";
+
+    // Not storing: the response.
+    RequestNoStore, "request-no-store", "RFC 9111 section 5.2.1.5", "The request's no-store forbids storing the response.";
+    NoStore, "no-store", "RFC 9111 section 5.2.2.5", "The response's no-store forbids storing it.";
+    Private, "private", "RFC 9111 section 5.2.2.7", "The response is private to one visitor.";
+    Authorization, "authorization", "RFC 9111 section 3.5", "The request carried Authorization, and the response does not say that it may be shared.";
+    Cookie, "cookie", "DESIGN: cookies and credentials", "The request carried Cookie, and the response has neither s-maxage nor public with a lifetime.";
+    SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
+    VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
+    VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";
+    MustUnderstand, "must-understand", "RFC 9111 section 5.2.2.3", "must-understand, and the status code is not one we understand.";
+    InterimStatus, "interim-status", "RFC 9111 section 3", "An interim (1xx) response is never stored.";
+    StatusNotModified, "status-not-modified", "RFC 9111 section 3", "A 304 updates what is stored and is not stored itself.";
+    StatusOfThisRequest, "status-of-this-request", "RFC 9110 section 15.5", "The status answers this one request's condition, range or credentials.";
+    NotCacheable, "not-cacheable", "RFC 9111 section 3", "No expiry, no public, and a status that is not heuristically cacheable.";
+    NoExpiryNoValidator, "no-expiry-no-validator", "RFC 9111 section 3", "Neither fresh nor possible to validate: storing it would be of no use.";
+    MultipartRange, "multipart-range", "RFC 9110 section 15.3.7.2", "A response with several ranges in one is not stored.";
+    ContentRangeInvalid, "content-range-invalid", "RFC 9110 section 14.4", "A partial response without a valid Content-Range.";
+    ContentRangeLength, "content-range-length", "RFC 9110 section 14.4", "Content-Range and the content disagree on the length.";
+    NotCombinable, "not-combinable", "RFC 9111 section 3.4", "The parts do not share a strong validator and a length.";
+    HeadMismatch, "head-mismatch", "RFC 9111 section 4.3.5", "A HEAD showed that the stored response is no longer current.";
+
+    // Not storing: us.
+    TooManyVariants, "too-many-variants", "configuration", "This URI already has as many variants as are kept.";
+    ObjectTooLarge, "object-too-large", "configuration", "The response is larger than the largest that is kept.";
+    MemoryFull, "memory-full", "configuration", "The memory budget is used up.";
+    PurgedDuringFill, "purged-during-fill", "RFC 9111 section 4.4", "It was purged or invalidated while it was being fetched.";
+
+    // Failing.
+    OriginUnreachable, "origin-unreachable", "RFC 9110 section 15.6.3", "No connection to the origin could be made.";
+    OriginTimeoutConnect, "origin-timeout-connect", "RFC 9110 section 15.6.5", "The origin did not accept the connection in time.";
+    OriginTimeoutFirstByte, "origin-timeout-first-byte", "RFC 9110 section 15.6.5", "The origin did not begin its response in time.";
+    OriginTimeoutBetweenBytes, "origin-timeout-between-bytes", "RFC 9110 section 15.6.5", "The origin stopped sending in the middle of its response.";
+    OriginClosedEarly, "origin-closed-early", "RFC 9112 section 8", "The origin closed the connection before its response was complete.";
+    OriginMalformed, "origin-malformed", "RFC 9112 section 6.3", "The origin's response is not valid HTTP.";
+    OriginBusy, "origin-busy", "configuration", "All connections to the origin are taken, and none became free in time.";
+    ClientClosed, "client-closed", "RFC 9112 section 8", "The client went away before its response was complete.";
+    ClientTooSlow, "client-too-slow", "configuration", "The client read more slowly than the minimum rate.";
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn ids_are_unique_tokens() {
+        let ids: HashSet<_> = Reason::all().iter().map(|reason| reason.id()).collect();
+        assert_eq!(ids.len(), Reason::all().len());
+        for id in ids {
+            assert!(id.starts_with(|c: char| c.is_ascii_lowercase()), "{id}");
+            assert!(id.bytes().all(|b| b.is_ascii_lowercase() || b.is_ascii_digit() || b == b'-'), "{id}");
+        }
+    }
+
+    #[test]
+    fn each_has_a_sentence_and_a_source() {
+        for reason in Reason::all() {
+            assert!(reason.text().ends_with('.') && reason.text().len() < 120, "{}", reason.id());
+            let source = reason.source();
+            let is_known = source == "configuration" || source.starts_with("DESIGN: ") || source.starts_with("RFC ");
+            assert!(is_known, "{source}");
+        }
+    }
+}

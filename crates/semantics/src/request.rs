@@ -1,0 +1,130 @@
+//! What a client asks of the cache, and whether the cache may answer at all.
+
+use crate::Reason;
+use http::Method;
+use kasoku_wire::field::cache_control::{Directive, directives};
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead};
+
+/// The cache directives of a request (RFC 9111 section 5.2.1, RFC 5861 section 4). Durations in seconds.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct RequestDirectives {
+    /// Wants a validation.
+    pub no_cache: bool,
+    /// Wants nothing of the exchange to be stored.
+    pub no_store: bool,
+    /// Wants a stored response or none.
+    pub only_if_cached: bool,
+    /// Wants nothing older.
+    pub max_age: Option<u64>,
+    /// Wants it to stay fresh this long.
+    pub min_fresh: Option<u64>,
+    /// Accepts it to be stale this long; the largest number when any staleness will do.
+    pub max_stale: Option<u64>,
+    /// Accepts a response this stale instead of an error.
+    pub stale_if_error: Option<u64>,
+}
+
+/// Reads Cache-Control, or Pragma where there is none.
+pub fn request_directives(fields: &Fields) -> RequestDirectives {
+    let mut all = RequestDirectives::default();
+    if !fields.contains("cache-control") {
+        // Pragma is read as RFC 9111 section 5.4 describes HTTP/1.0 clients' use of it.
+        all.no_cache = list::members(fields, "pragma").any(|member| member.eq_ignore_ascii_case(b"no-cache"));
+        return all;
+    }
+    for directive in directives(fields, "cache-control") {
+        all.add(&directive);
+    }
+    all
+}
+
+impl RequestDirectives {
+    fn add(&mut self, directive: &Directive<'_>) {
+        let seconds = directive.seconds();
+        let shorter = |old: Option<u64>, new: u64| Some(old.map_or(new, |old| old.min(new)));
+        match directive.name.to_ascii_lowercase().as_slice() {
+            b"no-cache" => self.no_cache = true,
+            b"no-store" => self.no_store = true,
+            b"only-if-cached" => self.only_if_cached = true,
+            b"max-age" => self.max_age = shorter(self.max_age, seconds.unwrap_or(0)),
+            b"max-stale" if directive.argument.is_none() => self.max_stale = self.max_stale.or(Some(u64::MAX)),
+            b"max-stale" => self.max_stale = shorter(self.max_stale, seconds.unwrap_or(0)),
+            b"stale-if-error" => self.stale_if_error = shorter(self.stale_if_error, seconds.unwrap_or(0)),
+            b"min-fresh" => self.min_fresh = self.min_fresh.max(seconds),
+            _ => {}
+        }
+    }
+}
+
+/// Whether a stored response may answer the request at all, whatever is stored.
+pub fn may_look_up(request: &RequestHead) -> Result<(), Reason> {
+    //= RFC 9111 section 4
+    //# A cache MUST write through requests with methods that are unsafe
+    if request.method != Method::GET && request.method != Method::HEAD {
+        return Err(Reason::Method);
+    }
+    //= RFC 9111 section 4.3.2
+    //# A cache MUST NOT evaluate conditional header fields that only apply to an origin server, occur in a request with
+    //# semantics that cannot be satisfied with a cached response, or occur in a request with a target resource for which
+    //# it has no stored responses; such preconditions are likely intended for some other (inbound) server.
+    if request.fields.contains("if-match") || request.fields.contains("if-unmodified-since") {
+        return Err(Reason::OriginCondition);
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::get;
+
+    fn directives_of(name: &str, value: &str) -> RequestDirectives {
+        request_directives(&get().with(name, value).fields)
+    }
+
+    #[test]
+    fn pragma_counts_only_without_cache_control() {
+        assert!(directives_of("Pragma", "x, No-Cache").no_cache);
+        let both = get().with("Pragma", "no-cache").with("Cache-Control", "max-age=1");
+        assert!(!request_directives(&both.fields).no_cache);
+    }
+
+    #[test]
+    fn a_bare_max_stale_accepts_anything() {
+        assert_eq!(directives_of("Cache-Control", "max-stale").max_stale, Some(u64::MAX));
+        assert_eq!(directives_of("Cache-Control", "max-stale, max-stale=5").max_stale, Some(5));
+        assert_eq!(directives_of("Cache-Control", "max-stale=x").max_stale, Some(0));
+    }
+
+    #[test]
+    fn all_directives_are_read() {
+        let value = "no-cache, NO-STORE, only-if-cached, max-age=1, min-fresh=2, stale-if-error=3, min-fresh=1";
+        let all = directives_of("Cache-Control", value);
+        assert!(all.no_cache && all.no_store && all.only_if_cached);
+        assert_eq!((all.max_age, all.min_fresh, all.stale_if_error), (Some(1), Some(2), Some(3)));
+    }
+
+    #[test]
+    fn unsafe_methods_are_written_through() {
+        //= RFC 9111 section 4
+        //# A cache MUST write through requests with methods that are unsafe
+        for method in ["POST", "PUT", "DELETE", "M-SEARCH", "OPTIONS"] {
+            let request = RequestHead { method: method.parse().unwrap(), ..get() };
+            assert_eq!(may_look_up(&request), Err(Reason::Method), "{method}");
+        }
+        assert_eq!(may_look_up(&RequestHead { method: Method::HEAD, ..get() }), Ok(()));
+    }
+
+    #[test]
+    fn conditions_for_the_origin_are_left_to_it() {
+        //= RFC 9111 section 4.3.2
+        //# A cache MUST NOT evaluate conditional header fields that only apply to an origin server, occur in a request with
+        //# semantics that cannot be satisfied with a cached response, or occur in a request with a target resource for which
+        //# it has no stored responses; such preconditions are likely intended for some other (inbound) server.
+        for name in ["If-Match", "If-Unmodified-Since"] {
+            assert_eq!(may_look_up(&get().with(name, "x")), Err(Reason::OriginCondition));
+        }
+        assert_eq!(may_look_up(&get().with("If-None-Match", "x")), Ok(()));
+    }
+}

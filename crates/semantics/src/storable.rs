@@ -1,0 +1,158 @@
+//! Whether a response may be stored (RFC 9111 section 3): the one place that decides it, also that a response with
+//! `Vary: *` is not.
+
+use crate::credentials;
+use crate::directives::{Directives, directives};
+use crate::freshness::is_heuristically_cacheable;
+use crate::partial::part;
+use crate::request::request_directives;
+use crate::vary::{Vary, vary};
+use crate::{Freshness, LifetimeSource, Policy, Reason};
+use http::{Method, StatusCode};
+use kasoku_wire::{RequestHead, ResponseHead};
+use url::Url;
+
+/// Whether `response` to `request` (as sent to the origin, with the client's method) may be stored; `Err` says why not.
+/// `freshness` is [`freshness`](crate::freshness::freshness)'s of the same two.
+pub fn storable(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Result<(), Reason> {
+    //= RFC 9111 section 3
+    //# A cache MUST NOT store a response to a request unless:
+    let directives = directives(response, policy);
+    method_allows(request, response, freshness)?;
+    status_allows(response, &directives)?;
+    directives_allow(request, response, &directives, policy)?;
+    credentials::check(&request.fields, response, &directives, policy)?;
+    if vary(&response.fields) == Vary::Star {
+        return Err(Reason::VaryStar);
+    }
+    is_cacheable(response, &directives, freshness, policy)?;
+    is_useful(response, freshness)
+}
+
+/// "the request method is understood by the cache"
+fn method_allows(request: &RequestHead, response: &ResponseHead, freshness: &Freshness) -> Result<(), Reason> {
+    match request.method {
+        Method::GET => Ok(()),
+        Method::HEAD => Err(Reason::HeadOnly),
+        Method::POST if freshness.is_explicit() && names_its_target(request, response) => Ok(()),
+        _ => Err(Reason::Method),
+    }
+}
+
+/// "the response status code is final", and understood where that is asked for.
+fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(), Reason> {
+    let status = response.status;
+    if status.is_informational() {
+        return Err(Reason::InterimStatus);
+    }
+    match status {
+        StatusCode::NOT_MODIFIED => return Err(Reason::StatusNotModified),
+        // They answer a condition, a range or a proxy's credentials, none of which is part of the key.
+        StatusCode::PRECONDITION_FAILED
+        | StatusCode::RANGE_NOT_SATISFIABLE
+        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => return Err(Reason::StatusOfThisRequest),
+        //= RFC 9111 section 3.3
+        //# However, a cache MUST NOT store incomplete or partial-content responses if it does not support the Range and
+        //# Content-Range header fields or if it does not understand the range units used in those fields.
+        StatusCode::PARTIAL_CONTENT => drop(part(response, None)?),
+        _ => {}
+    }
+    if directives.control.must_understand && !is_understood(status) {
+        return Err(Reason::MustUnderstand);
+    }
+    Ok(())
+}
+
+fn directives_allow(
+    request: &RequestHead,
+    response: &ResponseHead,
+    directives: &Directives,
+    policy: &Policy,
+) -> Result<(), Reason> {
+    //= RFC 9111 section 5.2.1.5
+    //# The no-store request directive indicates that a cache MUST NOT store any part of either this request or any
+    //# response to it.
+    if request_directives(&request.fields).no_store {
+        return Err(Reason::RequestNoStore);
+    }
+    forbids(response, directives, policy).map_or(Ok(()), Err)
+}
+
+/// Why the response's own directives forbid a shared cache to keep it, if they do: also asked of a 304 and a HEAD.
+pub(crate) fn forbids(response: &ResponseHead, directives: &Directives, policy: &Policy) -> Option<Reason> {
+    let control = &directives.control;
+    //= RFC 9111 section 5.2.2.5
+    //# The no-store response directive indicates that a cache MUST NOT store any part of either the immediate request or
+    //# the response and MUST NOT use the response to satisfy any other request.
+    // Section 5.2.2.3: must-understand lifts no-store where the status is understood.
+    let is_lifted = control.must_understand && is_understood(response.status);
+    if control.no_store && !is_lifted {
+        return Some(Reason::NoStore);
+    }
+    //= RFC 9111 section 5.2.2.7
+    //# The unqualified private response directive indicates that a shared cache MUST NOT store the response (i.e., the
+    //# response is intended for a single user).
+    directives.is_private(policy).then_some(Reason::Private)
+}
+
+/// "the response contains at least one of the following"
+fn is_cacheable(
+    response: &ResponseHead,
+    directives: &Directives,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Result<(), Reason> {
+    let is_marked = directives.control.public && !policy.is_safe();
+    let is_granted = freshness.source == LifetimeSource::Negative;
+    let is_cacheable = is_marked
+        || is_granted
+        || directives.has_explicit_lifetime(response)
+        || is_heuristically_cacheable(response.status, policy);
+    if is_cacheable { Ok(()) } else { Err(Reason::NotCacheable) }
+}
+
+/// Section 3 again: "some caches will not store a response that has neither a cache validator nor an explicit
+/// expiration time, as such responses are not usually useful to store". Neither is one that arrives stale.
+fn is_useful(response: &ResponseHead, freshness: &Freshness) -> Result<(), Reason> {
+    let has_validator = response.fields.contains("etag") || response.fields.contains("last-modified");
+    let window = freshness.lifetime.saturating_add(freshness.stale_while_revalidate.max(freshness.stale_if_error));
+    if has_validator || (window > freshness.initial_age && !freshness.no_cache) {
+        return Ok(());
+    }
+    Err(Reason::NoExpiryNoValidator)
+}
+
+/// The final status codes of RFC 9110 section 15, all of whose caching behaviour is implemented here.
+fn is_understood(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 200..=206 | 300..=303 | 307 | 308 | 400..=417 | 421 | 422 | 426 | 500..=505)
+}
+
+/// Whether a POST's response answers later GETs of the same URI (RFC 9110 section 9.3.3): its Content-Location is
+/// the target. `request_uri` is absolute.
+pub fn post_stores_for_get(request_uri: &str, response: &ResponseHead) -> bool {
+    let Some(location) = response.fields.only("content-location").and_then(|value| std::str::from_utf8(value).ok())
+    else {
+        return false;
+    };
+    let Ok(target) = Url::parse(request_uri) else { return false };
+    target.join(location).is_ok_and(|location| location == target)
+}
+
+/// The same where the scheme is not known: a relative Content-Location fits either, an absolute one brings its own.
+fn names_its_target(request: &RequestHead, response: &ResponseHead) -> bool {
+    if request.target.contains("://") {
+        return post_stores_for_get(&request.target, response);
+    }
+    let host = String::from_utf8_lossy(request.fields.only("host").unwrap_or(b"localhost"));
+    let uri = |scheme: &str| format!("{scheme}://{host}{}", request.target);
+    ["http", "https"].iter().any(|scheme| post_stores_for_get(&uri(scheme), response))
+}
+
+#[cfg(test)]
+#[path = "storable_tests.rs"]
+mod tests;

@@ -1,0 +1,48 @@
+//! The time of a decision: an argument, never a call.
+//!
+//! Two clocks, because they answer different questions. The wall clock is compared with what the origin wrote (Date,
+//! Expires) and may jump; the monotonic clock measures how long a response has been with us and may not.
+
+/// One moment on both clocks.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Now {
+    /// Milliseconds since the Unix epoch, UTC.
+    pub unix_ms: i64,
+    /// Milliseconds since some fixed moment, never going back.
+    pub mono_ms: u64,
+}
+
+impl Now {
+    /// Whole seconds since the Unix epoch, rounded down.
+    pub fn unix_seconds(self) -> i64 {
+        self.unix_ms.div_euclid(1000)
+    }
+
+    /// The moment `ms` milliseconds later on both clocks.
+    #[must_use]
+    pub fn after(self, ms: u64) -> Now {
+        Now {
+            unix_ms: self.unix_ms.saturating_add(i64::try_from(ms).unwrap_or(i64::MAX)),
+            mono_ms: self.mono_ms.saturating_add(ms),
+        }
+    }
+
+    /// Whole seconds on the monotonic clock from `earlier` to this moment; 0 when `earlier` is later.
+    pub fn seconds_since(self, earlier: Now) -> u64 {
+        self.mono_ms.saturating_sub(earlier.mono_ms) / 1000
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn moments_move_on_both_clocks() {
+        let start = Now { unix_ms: -1, mono_ms: 500 };
+        assert_eq!(start.unix_seconds(), -1);
+        assert_eq!(start.after(1001), Now { unix_ms: 1000, mono_ms: 1501 });
+        assert_eq!(start.after(1999).seconds_since(start), 1);
+        assert_eq!(start.seconds_since(start.after(1)), 0);
+    }
+}
