@@ -1,0 +1,154 @@
+//! Listening sockets.
+//!
+//! Each worker has a socket of its own on a TCP address (SO_REUSEPORT), so the kernel spreads connections and no
+//! accept crosses cores. SO_REUSEPORT alone would let a second process share the port in silence; [`tcp`] therefore
+//! first binds without it, which fails when anybody listens there. Unix sockets and inherited descriptors have one
+//! queue for all: every worker gets a duplicate.
+
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
+use std::path::Path;
+
+/// Connections that the kernel queues for one listening socket.
+pub const BACKLOG: i32 = 4096;
+
+/// One listening socket, not yet registered with an event loop.
+#[derive(Debug)]
+pub enum ListeningSocket {
+    /// TCP.
+    Tcp(std::net::TcpListener),
+    /// A Unix stream socket.
+    Unix(std::os::unix::net::UnixListener),
+}
+
+impl ListeningSocket {
+    /// The same queue once more, for another worker.
+    pub fn duplicate(&self) -> io::Result<Self> {
+        match self {
+            Self::Tcp(socket) => socket.try_clone().map(Self::Tcp),
+            Self::Unix(socket) => socket.try_clone().map(Self::Unix),
+        }
+    }
+
+    /// The TCP address; `None` for a Unix socket.
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        match self {
+            Self::Tcp(socket) => socket.local_addr().ok(),
+            Self::Unix(_) => None,
+        }
+    }
+}
+
+/// One socket for each of `count` workers on the same address. With port 0 the kernel chooses one port for all.
+/// An address on which anybody listens already is `AddrInUse`.
+pub fn tcp(address: SocketAddr, count: usize) -> io::Result<Vec<ListeningSocket>> {
+    let probe = bound(address, false)?;
+    let address = probe.local_addr()?.as_socket().unwrap_or(address);
+    drop(probe);
+    (0..count.max(1))
+        .map(|_| {
+            let socket = bound(address, true)?;
+            socket.listen(BACKLOG)?;
+            Ok(ListeningSocket::Tcp(socket.into()))
+        })
+        .collect()
+}
+
+fn bound(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
+    let socket = Socket::new(Domain::for_address(address), Type::STREAM, Some(Protocol::TCP))?;
+    socket.set_reuse_address(true)?;
+    socket.set_reuse_port(reuse_port)?;
+    if address.is_ipv6() {
+        socket.set_only_v6(true)?;
+    }
+    socket.set_nonblocking(true)?;
+    socket.bind(&address.into())?;
+    Ok(socket)
+}
+
+/// A Unix socket at `path`. A socket file that nobody serves any more is replaced; one that is served, or a file of
+/// another kind, is `AddrInUse`.
+pub fn unix(path: &Path) -> io::Result<ListeningSocket> {
+    let address = SockAddr::unix(path)?;
+    if let Ok(file) = std::fs::symlink_metadata(path) {
+        let served = Socket::new(Domain::UNIX, Type::STREAM, None)?.connect(&address).is_ok();
+        if served || !file.file_type().is_socket() {
+            return Err(io::ErrorKind::AddrInUse.into());
+        }
+        std::fs::remove_file(path)?;
+    }
+    let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+    socket.set_nonblocking(true)?;
+    socket.bind(&address)?;
+    socket.listen(BACKLOG)?;
+    Ok(ListeningSocket::Unix(socket.into()))
+}
+
+/// The listening socket that was handed over as descriptor `number` (systemd socket activation: 3 and up).
+/// A descriptor that is not open, not a socket, or not listening is an error. The descriptor itself stays open.
+pub fn inherited(number: i32) -> io::Result<ListeningSocket> {
+    if number < 3 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "descriptors 0 to 2 are standard input and output"));
+    }
+    let socket = Socket::from(duplicate(number)?);
+    if !socket.is_listener()? {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "the descriptor is not a listening socket"));
+    }
+    socket.set_nonblocking(true)?;
+    match socket.domain()? {
+        Domain::UNIX => Ok(ListeningSocket::Unix(socket.into())),
+        _ => Ok(ListeningSocket::Tcp(socket.into())),
+    }
+}
+
+#[allow(unsafe_code)]
+fn duplicate(number: i32) -> io::Result<OwnedFd> {
+    // SAFETY: the borrow lives only for the call below. The number comes from the operator (LISTEN_FDS); the kernel
+    // answers EBADF when nothing is open under it, and we take ownership only of the duplicate.
+    let borrowed = unsafe { BorrowedFd::borrow_raw(number) };
+    borrowed.try_clone_to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::fd::AsRawFd;
+
+    fn loopback() -> SocketAddr {
+        SocketAddr::from(([127, 0, 0, 1], 0))
+    }
+
+    #[test]
+    fn workers_share_one_port_and_a_second_program_does_not() -> io::Result<()> {
+        let sockets = tcp(loopback(), 2)?;
+        let address = sockets[0].local_address().unwrap();
+        assert_eq!(sockets[1].local_address(), Some(address));
+        assert_eq!(tcp(address, 1).map_err(|e| e.kind()).err(), Some(io::ErrorKind::AddrInUse));
+        Ok(())
+    }
+
+    #[test]
+    fn a_stale_unix_socket_is_replaced_and_a_served_one_is_not() -> io::Result<()> {
+        let path = std::env::temp_dir().join(format!("kasoku-listen-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        drop(unix(&path)?);
+        let served = unix(&path)?;
+        assert_eq!(unix(&path).map_err(|e| e.kind()).err(), Some(io::ErrorKind::AddrInUse));
+        drop(served);
+        std::fs::remove_file(&path)
+    }
+
+    #[test]
+    fn an_inherited_descriptor_must_listen() -> io::Result<()> {
+        let socket = std::net::TcpListener::bind(loopback())?;
+        assert_eq!(inherited(socket.as_raw_fd())?.local_address(), Some(socket.local_addr()?));
+        let connected = std::net::TcpStream::connect(socket.local_addr()?)?;
+        assert!(inherited(connected.as_raw_fd()).is_err());
+        assert!(inherited(1).is_err());
+        assert!(inherited(9999).is_err());
+        Ok(())
+    }
+}
