@@ -1,0 +1,120 @@
+//! One table of counters, cheap per-worker cells, merged when read.
+//!
+//! A worker adds to cells that no other thread writes, so counting is a plain load and store. A reader sums over the
+//! workers; the sums are exact once the workers are quiet and never go backwards.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+macro_rules! counters {
+    ($($variant:ident $name:literal $help:literal;)*) => {
+        /// What is counted. The table below is the reference; `/metrics` shows each with its help text.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum Counter { $(#[doc = $help] $variant),* }
+
+        impl Counter {
+            /// All counters, in the order of the table.
+            pub const ALL: &'static [Counter] = &[$(Counter::$variant),*];
+
+            /// The name in `/metrics`, without prefix and suffix.
+            pub fn name(self) -> &'static str {
+                match self { $(Counter::$variant => $name),* }
+            }
+
+            /// One sentence for people.
+            pub fn help(self) -> &'static str {
+                match self { $(Counter::$variant => $help),* }
+            }
+        }
+    };
+}
+
+counters! {
+    Connections "connections" "Connections accepted from clients.";
+    Requests "requests" "Requests answered, whatever the answer.";
+    Hits "hits" "Requests answered from the cache without asking the origin, stale ones included.";
+    Misses "misses" "Requests for which the origin was asked, or another request's answer awaited, and whose answer could be stored.";
+    Passes "passes" "Requests that went to the origin because neither they nor their answer may be cached.";
+    Errors "errors" "Requests answered by an error of our own: bad requests, unreachable origins, no site.";
+    Revalidations "revalidations" "Stored responses that the origin confirmed with 304.";
+    StaleServed "stale_served" "Hits that were served stale.";
+    Collapsed "collapsed" "Misses that waited for another client's fill.";
+    Stored "stored" "Responses stored.";
+    Invalidated "invalidated" "Stored responses dropped because an unsafe method succeeded.";
+    OriginRequests "origin_requests" "Requests sent to origins.";
+    OriginConnections "origin_connections" "Connections opened to origins.";
+    OriginRetries "origin_retries" "Requests sent again because a kept connection was found dead.";
+    OriginErrors "origin_errors" "Requests to origins that failed: unreachable, too slow, cut short or malformed.";
+    BodyBytesSent "body_bytes_sent" "Bytes of response bodies sent to clients.";
+    Aborted "aborted" "Responses cut before their end, by the client or because the origin's was.";
+}
+
+/// One worker's cells.
+#[derive(Debug)]
+pub struct Cells(Box<[AtomicU64]>);
+
+impl Cells {
+    fn new() -> Self {
+        Self(Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect())
+    }
+
+    /// Adds one.
+    pub fn count(&self, counter: Counter) {
+        self.add(counter, 1);
+    }
+
+    /// Adds `n`. To be called by the owning worker only: load and store instead of an atomic addition.
+    pub fn add(&self, counter: Counter, n: u64) {
+        if let Some(cell) = self.0.get(counter as usize) {
+            cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
+        }
+    }
+
+    fn read(&self, counter: Counter) -> u64 {
+        self.0.get(counter as usize).map_or(0, |cell| cell.load(Ordering::Relaxed))
+    }
+}
+
+/// All workers' cells.
+#[derive(Clone, Debug)]
+pub struct Metrics(Arc<[Arc<Cells>]>);
+
+impl Metrics {
+    /// Cells for that many workers.
+    pub fn new(workers: usize) -> Self {
+        Self((0..workers.max(1)).map(|_| Arc::new(Cells::new())).collect())
+    }
+
+    /// The cells of one worker; a number beyond the last gets the first's.
+    pub fn cells(&self, worker: usize) -> Arc<Cells> {
+        self.0.get(worker).or(self.0.first()).cloned().unwrap_or_else(|| Arc::new(Cells::new()))
+    }
+
+    /// The sum over all workers.
+    pub fn total(&self, counter: Counter) -> u64 {
+        self.0.iter().map(|cells| cells.read(counter)).sum()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn totals_are_sums_over_workers() {
+        let metrics = Metrics::new(2);
+        metrics.cells(0).count(Counter::Hits);
+        metrics.cells(1).add(Counter::Hits, 4);
+        metrics.cells(1).count(Counter::Misses);
+        assert_eq!((metrics.total(Counter::Hits), metrics.total(Counter::Misses)), (5, 1));
+        assert_eq!(metrics.total(Counter::Passes), 0);
+    }
+
+    #[test]
+    fn names_are_unique() {
+        let mut names: Vec<_> = Counter::ALL.iter().map(|c| c.name()).collect();
+        names.sort_unstable();
+        names.dedup();
+        assert_eq!(names.len(), Counter::ALL.len());
+    }
+}
