@@ -1,0 +1,203 @@
+//! The memory tier: a concurrent map with a bound in bytes and S3-FIFO-class eviction (quick_cache).
+//!
+//! The index uses a 128-bit hash keyed by a random seed, so that nobody outside can make keys collide; the value is
+//! asked whether it really belongs to the key, so a collision is a miss, never another page. Reads take one shard's
+//! lock for a moment. Changes to one key go through [`Memory::update`], one at a time for that key: without that, a
+//! writer that adds to a value it read before an invalidation would bring the invalidated value back.
+
+use foldhash::quality::RandomState;
+use quick_cache::sync::{Cache, DefaultLifecycle};
+use quick_cache::{OptionsBuilder, Weighter};
+use std::hash::{BuildHasher, Hasher};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// A value's share of the tier.
+pub trait Weigh {
+    /// Bytes of memory that the value holds, overhead included.
+    fn weight_bytes(&self) -> u64;
+
+    /// Whether this is the value of that key: guards against hash collisions.
+    fn belongs_to(&self, key: &[u8]) -> bool;
+}
+
+impl<V: Weigh> Weigh for Arc<V> {
+    fn weight_bytes(&self) -> u64 {
+        self.as_ref().weight_bytes()
+    }
+
+    fn belongs_to(&self, key: &[u8]) -> bool {
+        self.as_ref().belongs_to(key)
+    }
+}
+
+/// A keyed 128-bit hash of a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct KeyHash(u128);
+
+impl KeyHash {
+    /// A number below `count`, for tables that are cut into that many parts.
+    pub fn spread(self, count: usize) -> usize {
+        (self.0 % count.max(1) as u128) as usize
+    }
+}
+
+/// Bytes that the index itself needs for one entry, counted into its weight.
+const INDEX_BYTES_PER_ENTRY: u64 = 96;
+
+/// Locks for [`Memory::update`].
+const UPDATE_LOCKS: usize = 64;
+
+/// See the [module](self).
+pub struct Memory<V> {
+    cache: Cache<KeyHash, V, ByWeight, foldhash::fast::RandomState>,
+    seeds: [RandomState; 2],
+    updates: Box<[Mutex<()>]>,
+    value_bytes_max: u64,
+}
+
+#[derive(Clone)]
+struct ByWeight;
+
+impl<V: Weigh> Weighter<KeyHash, V> for ByWeight {
+    fn weight(&self, _: &KeyHash, value: &V) -> u64 {
+        value.weight_bytes() + INDEX_BYTES_PER_ENTRY
+    }
+}
+
+impl<V: Weigh + Clone> Memory<V> {
+    /// A tier of at most `bytes_max` bytes that takes values of up to `value_bytes_max`.
+    pub fn new(bytes_max: u64, value_bytes_max: u64) -> Self {
+        // A shard refuses a value larger than its share, so the largest value decides how many shards there can be.
+        let shards = (bytes_max / value_bytes_max.saturating_mul(2).max(1)).clamp(1, 64);
+        let items_guess = (bytes_max / (16 << 10)).clamp(128, 1 << 20);
+        let options = OptionsBuilder::new()
+            .shards(shards as usize)
+            .estimated_items_capacity(items_guess as usize)
+            .weight_capacity(bytes_max)
+            .build();
+        let cache = match options {
+            Ok(options) => Cache::with_options(options, ByWeight, Default::default(), DefaultLifecycle::default()),
+            Err(_) => {
+                Cache::with(items_guess as usize, bytes_max, ByWeight, Default::default(), DefaultLifecycle::default())
+            }
+        };
+        Self {
+            cache,
+            seeds: [RandomState::default(), RandomState::default()],
+            updates: (0..UPDATE_LOCKS).map(|_| Mutex::new(())).collect(),
+            value_bytes_max,
+        }
+    }
+
+    /// The hash under which `key` is kept, in this process.
+    pub fn hash(&self, key: &[u8]) -> KeyHash {
+        let half = |seed: &RandomState| {
+            let mut hasher = seed.build_hasher();
+            hasher.write(key);
+            u128::from(hasher.finish())
+        };
+        let [low, high] = &self.seeds;
+        KeyHash(half(low) | half(high) << 64)
+    }
+
+    /// The value of `key`, whose hash is `hash`.
+    pub fn value(&self, hash: KeyHash, key: &[u8]) -> Option<V> {
+        self.cache.get(&hash).filter(|value| value.belongs_to(key))
+    }
+
+    /// Replaces the value of `key` by what `change` makes of the present one; `None` removes it. One change at a time
+    /// for a key. A value that is too large for the tier is not kept, and then neither is the old one.
+    pub fn update(&self, hash: KeyHash, key: &[u8], change: impl FnOnce(Option<V>) -> Option<V>) {
+        let _one_at_a_time = self.update_lock(hash);
+        match change(self.value(hash, key)) {
+            Some(value) if value.weight_bytes() <= self.value_bytes_max => self.cache.insert(hash, value),
+            _ => {
+                self.cache.remove(&hash);
+            }
+        }
+    }
+
+    /// Bytes in use, by the values' own account.
+    pub fn used_bytes(&self) -> u64 {
+        self.cache.weight()
+    }
+
+    /// Values in the tier.
+    pub fn len(&self) -> usize {
+        self.cache.len()
+    }
+
+    /// Whether there is no value.
+    pub fn is_empty(&self) -> bool {
+        self.cache.is_empty()
+    }
+
+    fn update_lock(&self, hash: KeyHash) -> Option<MutexGuard<'_, ()>> {
+        let lock = self.updates.get(hash.spread(UPDATE_LOCKS))?;
+        // The lock guards no data of its own, so a panic elsewhere leaves nothing half done behind it.
+        Some(lock.lock().unwrap_or_else(PoisonError::into_inner))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[derive(Clone, Debug, PartialEq)]
+    struct Value(&'static [u8], u64);
+
+    impl Weigh for Value {
+        fn weight_bytes(&self) -> u64 {
+            self.1
+        }
+        fn belongs_to(&self, key: &[u8]) -> bool {
+            self.0 == key
+        }
+    }
+
+    #[test]
+    fn a_value_under_another_key_s_hash_is_a_miss() {
+        let memory = Memory::<Value>::new(1 << 20, 1 << 10);
+        let hash = memory.hash(b"a");
+        memory.update(hash, b"a", |_| Some(Value(b"a", 10)));
+        assert_eq!(memory.value(hash, b"a"), Some(Value(b"a", 10)));
+        assert_eq!(memory.value(hash, b"b"), None);
+    }
+
+    #[test]
+    fn the_tier_stays_within_its_bound() {
+        let memory = Memory::<Value>::new(1 << 20, 64 << 10);
+        for i in 0..4096_u32 {
+            let key: &'static [u8] = Box::leak(i.to_le_bytes().to_vec().into_boxed_slice());
+            memory.update(memory.hash(key), key, |_| Some(Value(key, 4096)));
+        }
+        assert!(memory.used_bytes() <= 1 << 20, "{}", memory.used_bytes());
+        assert!(memory.len() > 128, "{}", memory.len());
+    }
+
+    #[test]
+    fn the_largest_value_fits_and_a_larger_one_removes_the_old() {
+        let memory = Memory::<Value>::new(4 << 20, 1 << 20);
+        let hash = memory.hash(b"big");
+        memory.update(hash, b"big", |_| Some(Value(b"big", 1 << 20)));
+        assert!(memory.value(hash, b"big").is_some());
+        memory.update(hash, b"big", |_| Some(Value(b"big", (1 << 20) + 1)));
+        assert!(memory.value(hash, b"big").is_none());
+    }
+
+    #[test]
+    fn changes_of_one_key_do_not_lose_each_other() {
+        let memory = Arc::new(Memory::<Value>::new(1 << 20, 1 << 10));
+        let hash = memory.hash(b"n");
+        std::thread::scope(|scope| {
+            for _ in 0..4 {
+                scope.spawn(|| {
+                    for _ in 0..100 {
+                        memory.update(hash, b"n", |old| Some(Value(b"n", old.map_or(0, |v| v.1) + 1)));
+                    }
+                });
+            }
+        });
+        assert_eq!(memory.value(hash, b"n"), Some(Value(b"n", 400)));
+    }
+}
