@@ -1,0 +1,215 @@
+//! The bytes of a response: a sparse list of extents, each made of immutable chunks.
+//!
+//! A whole body is one extent from 0; parts that came as 206 are extents elsewhere, and are joined when they touch.
+//! Chunks are reference counted, so a slice of a body costs no copy, and a body that is evicted lives on while somebody
+//! still sends it. While a fill streams, chunks are whatever the origin's socket gave; [`Body::whole`] and [`Body::part`]
+//! copy them once into chunks of exact size, since a small piece of a read buffer would keep the whole buffer alive.
+
+use bytes::{Bytes, BytesMut};
+use kasoku_semantics::range::ByteRange;
+
+/// The size of stored chunks, in bytes: the last one of an extent is shorter.
+pub const CHUNK_BYTES: usize = 256 << 10;
+
+/// See the [module](self).
+#[derive(Clone, Debug, Default)]
+pub struct Body {
+    /// Sorted by `first`, never touching or overlapping.
+    extents: Vec<Extent>,
+    complete_length: Option<u64>,
+}
+
+#[derive(Clone, Debug)]
+struct Extent {
+    first: u64,
+    length: u64,
+    chunks: Vec<Bytes>,
+}
+
+impl Extent {
+    fn new(first: u64, pieces: &[Bytes]) -> Self {
+        let chunks = exact_chunks(pieces);
+        let length = chunks.iter().map(|chunk| chunk.len() as u64).sum();
+        Self { first, length, chunks }
+    }
+
+    /// The offset behind the last byte.
+    fn end(&self) -> u64 {
+        self.first + self.length
+    }
+}
+
+impl Body {
+    /// A complete body.
+    pub fn whole(pieces: &[Bytes]) -> Self {
+        let extent = Extent::new(0, pieces);
+        let complete_length = Some(extent.length);
+        let extents = if extent.length == 0 { Vec::new() } else { vec![extent] };
+        Self { extents, complete_length }
+    }
+
+    /// A part of a body, from the offset `first` on.
+    pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
+        Self { extents: vec![Extent::new(first, pieces)], complete_length }
+    }
+
+    /// The length of the whole representation, where it is known.
+    pub fn complete_length(&self) -> Option<u64> {
+        self.complete_length
+    }
+
+    /// Whether every byte is here.
+    pub fn is_complete(&self) -> bool {
+        match (self.complete_length, self.extents.as_slice()) {
+            (Some(0), _) => true,
+            (Some(length), [only]) => only.first == 0 && only.length == length,
+            _ => false,
+        }
+    }
+
+    /// Which bytes are here, in order.
+    pub fn ranges(&self) -> Vec<ByteRange> {
+        let not_empty = self.extents.iter().filter(|extent| extent.length > 0);
+        not_empty.map(|extent| ByteRange { first: extent.first, last: extent.end() - 1 }).collect()
+    }
+
+    /// Whether all bytes of `range` are here.
+    pub fn covers(&self, range: ByteRange) -> bool {
+        self.extents.iter().any(|extent| extent.first <= range.first && range.last < extent.end())
+    }
+
+    /// The bytes of `range` that are here, as slices of the stored chunks.
+    pub fn slice(&self, range: ByteRange) -> Vec<Bytes> {
+        let mut slices = Vec::new();
+        for extent in &self.extents {
+            let mut chunk_first = extent.first;
+            for chunk in &extent.chunks {
+                let chunk_end = chunk_first + chunk.len() as u64;
+                let from = range.first.max(chunk_first);
+                let to = range.last.saturating_add(1).min(chunk_end);
+                if from < to {
+                    // Both offsets lie within this chunk, so they fit in usize.
+                    slices.push(chunk.slice((from - chunk_first) as usize..(to - chunk_first) as usize));
+                }
+                chunk_first = chunk_end;
+            }
+        }
+        slices
+    }
+
+    /// All chunks of a complete body.
+    pub fn chunks(&self) -> impl Iterator<Item = &Bytes> {
+        self.extents.iter().flat_map(|extent| &extent.chunks)
+    }
+
+    /// Both bodies' bytes. They must be of the same representation: where both have a byte, this one's is kept.
+    #[must_use]
+    pub fn combined(&self, other: &Body) -> Body {
+        let mut extents = self.extents.clone();
+        for range in other.ranges() {
+            let mut from = range.first;
+            while from <= range.last {
+                // The part of `range` from `from` on up to the next byte that is here already.
+                let inside = self.extents.iter().find(|extent| extent.first <= from && from < extent.end());
+                if let Some(extent) = inside {
+                    from = extent.end();
+                    continue;
+                }
+                let next = self.extents.iter().map(|extent| extent.first).filter(|first| *first > from).min();
+                let last = next.map_or(range.last, |first| range.last.min(first - 1));
+                let chunks = other.slice(ByteRange { first: from, last });
+                extents.push(Extent { first: from, length: last - from + 1, chunks });
+                from = last.saturating_add(1);
+            }
+        }
+        extents.sort_by_key(|extent| extent.first);
+        let complete_length = self.complete_length.or(other.complete_length);
+        Body { extents: joined(extents), complete_length }
+    }
+
+    /// Memory held, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let chunk_overhead = (size_of::<Bytes>() + 32) as u64;
+        let extents = self.extents.iter();
+        extents.map(|extent| extent.length + chunk_overhead * (extent.chunks.len() as u64 + 1)).sum()
+    }
+}
+
+/// Joins extents that touch. `extents` is sorted and nothing overlaps.
+fn joined(extents: Vec<Extent>) -> Vec<Extent> {
+    let mut joined: Vec<Extent> = Vec::with_capacity(extents.len());
+    for extent in extents {
+        match joined.last_mut() {
+            Some(last) if last.end() == extent.first => {
+                last.length += extent.length;
+                last.chunks.extend(extent.chunks);
+            }
+            _ => joined.push(extent),
+        }
+    }
+    joined
+}
+
+/// The same bytes in chunks of [`CHUNK_BYTES`], each in memory of its own.
+fn exact_chunks(pieces: &[Bytes]) -> Vec<Bytes> {
+    let mut left: usize = pieces.iter().map(Bytes::len).sum();
+    let mut chunks = Vec::with_capacity(left.div_ceil(CHUNK_BYTES));
+    let mut chunk = BytesMut::with_capacity(left.min(CHUNK_BYTES));
+    for piece in pieces {
+        let mut piece = piece.as_ref();
+        while !piece.is_empty() {
+            let (now, later) = piece.split_at(piece.len().min(CHUNK_BYTES - chunk.len()));
+            chunk.extend_from_slice(now);
+            piece = later;
+            left -= now.len();
+            if chunk.len() == CHUNK_BYTES {
+                chunks.push(std::mem::replace(&mut chunk, BytesMut::with_capacity(left.min(CHUNK_BYTES))).freeze());
+            }
+        }
+    }
+    if !chunk.is_empty() {
+        chunks.push(chunk.freeze());
+    }
+    chunks
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn text(body: &Body, first: u64, last: u64) -> String {
+        body.slice(ByteRange { first, last }).iter().map(|s| String::from_utf8_lossy(s).into_owned()).collect()
+    }
+
+    #[test]
+    fn a_whole_body_is_sliced_without_a_copy_across_chunks() {
+        let bytes: Vec<u8> = (0..CHUNK_BYTES * 2 + 10).map(|i| (i % 251) as u8).collect();
+        let pieces: Vec<Bytes> = bytes.chunks(1000).map(Bytes::copy_from_slice).collect();
+        let body = Body::whole(&pieces);
+        assert!(body.is_complete());
+        assert_eq!(body.chunks().map(Bytes::len).collect::<Vec<_>>(), [CHUNK_BYTES, CHUNK_BYTES, 10]);
+        let range = ByteRange { first: CHUNK_BYTES as u64 - 5, last: CHUNK_BYTES as u64 + 4 };
+        assert_eq!(body.slice(range).concat(), bytes[CHUNK_BYTES - 5..CHUNK_BYTES + 5]);
+    }
+
+    #[test]
+    fn parts_join_where_they_touch_and_become_complete() {
+        let part = |first, text: &'static str| Body::part(first, &[Bytes::from(text)], Some(10));
+        let body = part(0, "012").combined(&part(6, "678"));
+        assert!(!body.is_complete());
+        assert_eq!(body.ranges(), [ByteRange { first: 0, last: 2 }, ByteRange { first: 6, last: 8 }]);
+        assert!(body.covers(ByteRange { first: 6, last: 7 }));
+        assert!(!body.covers(ByteRange { first: 2, last: 6 }));
+        let body = body.combined(&part(1, "12345678")).combined(&part(8, "89"));
+        assert!(body.is_complete());
+        assert_eq!(text(&body, 0, 9), "0123456789");
+        assert_eq!(text(&body, 8, 100), "89");
+    }
+
+    #[test]
+    fn an_empty_body_is_complete() {
+        let body = Body::whole(&[]);
+        assert!(body.is_complete());
+        assert_eq!((body.complete_length(), body.ranges().len()), (Some(0), 0));
+    }
+}

@@ -1,0 +1,55 @@
+//! A stored response: immutable, reference counted, shared by everyone who sends it.
+
+use crate::Body;
+use kasoku_semantics::freshness::Freshness;
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::vary::variant_key;
+use kasoku_wire::{Fields, ResponseHead};
+use std::sync::Arc;
+
+/// Everything of a response but its body: known as soon as the origin's head has come.
+#[derive(Clone, Debug)]
+pub struct Meta {
+    /// Status and fields as stored: without hop-by-hop fields, Age and what may not be shared.
+    pub head: ResponseHead,
+    /// When it was received, how old it was then, how long it is fresh.
+    pub freshness: Freshness,
+    /// The request fields that `Vary` nominates, lower case and sorted; empty: the response fits every request.
+    pub nominated: Vec<String>,
+    /// The nominated fields' values in the request that got it, normalised.
+    pub variant: Vec<u8>,
+}
+
+impl Meta {
+    /// Whether a request with these fields selects this response (RFC 9111 section 4.1).
+    pub fn is_selected_by(&self, request: &Fields, policy: &Policy) -> bool {
+        if self.nominated.is_empty() {
+            return true;
+        }
+        let mut variant = Vec::with_capacity(self.variant.len());
+        variant_key(&self.nominated, request, policy, &mut variant);
+        variant == self.variant
+    }
+
+    /// Memory held, in bytes.
+    pub fn memory_bytes(&self) -> u64 {
+        let names: usize = self.nominated.iter().map(|name| name.len() + size_of::<String>()).sum();
+        (size_of::<Self>() + self.head.fields.memory_bytes() + self.head.reason.len() + names + self.variant.len()) as u64
+    }
+}
+
+/// A response that can be sent: [`Meta`] and body, each shared, so that a 304 replaces only the one.
+#[derive(Clone, Debug)]
+pub struct Entry {
+    /// Head, freshness and variant.
+    pub meta: Arc<Meta>,
+    /// The bytes; all of them, or the parts that came as 206.
+    pub body: Arc<Body>,
+}
+
+impl Entry {
+    /// Memory held, in bytes, with the counters of both shares.
+    pub fn memory_bytes(&self) -> u64 {
+        self.meta.memory_bytes() + self.body.memory_bytes() + 2 * size_of::<Self>() as u64
+    }
+}

@@ -1,0 +1,95 @@
+//! Key, look-up, fill, save and invalidation over the tiers.
+//!
+//! This crate decides and remembers; it drives nobody. It spawns no task, sleeps nowhere and reads no clock, so any host
+//! can embed it. A caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or
+//! a [`FillWriter`] with which it must ask the origin. What the origin answers goes back into the writer, which says what
+//! it means ([`Verdict`]). A writer that is dropped wakes everyone who waits.
+//!
+//! In the order of the data:
+//!
+//! | file | job |
+//! |---|---|
+//! | [`key`] | what is looked up |
+//! | [`lookup`] | the decision: hit, join, fill, pass |
+//! | [`fill`] | a response in the making that one task writes and many read |
+//! | [`verdict`] | what the origin's answer means for the fill |
+//! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
+//! | [`invalidate`] | what unsafe methods drop |
+//! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
+
+pub mod body;
+pub mod entry;
+pub mod fill;
+pub mod invalidate;
+pub mod key;
+pub mod known_private;
+pub mod lookup;
+pub mod resource;
+pub mod save;
+pub mod verdict;
+
+pub use body::Body;
+pub use entry::{Entry, Meta};
+pub use fill::{BodyWriter, FillReader, Joined, Next};
+pub use key::Key;
+pub use lookup::{Ask, Lookup};
+pub use verdict::{FillWriter, Verdict};
+
+use fill::Fills;
+use known_private::KnownPrivate;
+use kasoku_store::Memory;
+use resource::Resource;
+use std::sync::Arc;
+
+/// Bounds of a cache.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    /// The memory tier, in bytes.
+    pub memory_bytes_max: u64,
+    /// The largest response that is stored, in bytes of head and body.
+    pub object_bytes_max: u64,
+}
+
+/// The cache: shared by all workers, cheap to clone.
+#[derive(Clone)]
+pub struct Cache(Arc<Inner>);
+
+struct Inner {
+    limits: Limits,
+    memory: Memory<Arc<Resource>>,
+    fills: Fills,
+    known_private: KnownPrivate,
+}
+
+impl Cache {
+    /// An empty cache.
+    pub fn new(limits: Limits) -> Self {
+        let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
+        Self(Arc::new(Inner {
+            limits,
+            memory: Memory::new(limits.memory_bytes_max, resource_bytes_max),
+            fills: Fills::new(limits.memory_bytes_max / fill::MEMORY_SHARE),
+            known_private: KnownPrivate::new(),
+        }))
+    }
+
+    /// Bytes that stored responses use, by their own account.
+    pub fn used_bytes(&self) -> u64 {
+        self.0.memory.used_bytes()
+    }
+
+    /// Keys with at least one stored response.
+    pub fn len(&self) -> usize {
+        self.0.memory.len()
+    }
+
+    /// Whether nothing is stored.
+    pub fn is_empty(&self) -> bool {
+        self.0.memory.is_empty()
+    }
+
+    /// Fills that are running.
+    pub fn fills_running(&self) -> usize {
+        self.0.fills.running()
+    }
+}

@@ -1,0 +1,232 @@
+//! The decision: may a stored response answer, must the origin be asked, or is the cache out of the game?
+//!
+//! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs.
+
+use crate::fill::{Begun, FillReader};
+use crate::verdict::{FillWriter, Purpose};
+use crate::{Cache, Entry, Key, Meta};
+use http::Method;
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
+use kasoku_semantics::reuse::{Reuse, reuse};
+use kasoku_semantics::time::Now;
+use kasoku_semantics::partial::missing;
+use kasoku_wire::RequestHead;
+use std::sync::Arc;
+
+/// What is asked.
+#[derive(Clone, Copy)]
+pub struct Ask<'a> {
+    /// The effective request URI.
+    pub key: &'a Key,
+    /// The request as the client sent it, normalised as it will go to the origin.
+    pub request: &'a RequestHead,
+    /// The caching rules of its site and path.
+    pub policy: &'a Arc<Policy>,
+    /// The present.
+    pub now: Now,
+}
+
+/// What a look-up says. Whoever gets a [`FillWriter`] must ask the origin.
+pub enum Lookup {
+    /// Deliver this, for this reason; where there is a writer, refresh it in the background.
+    Hit(Arc<Entry>, Reason, Option<FillWriter>),
+    /// Somebody asks already: wait for their answer.
+    Join(FillReader),
+    /// Ask the origin, for this reason, and write what it says.
+    Fill(FillWriter, Reason),
+    /// Ask the origin for this client alone.
+    Pass(Reason),
+    /// The client wants a stored response only, and there is none that may be used (RFC 9111 section 5.2.1.7).
+    Unavailable(Reason),
+}
+
+impl Cache {
+    /// Looks up a request.
+    pub fn look_up(&self, ask: &Ask<'_>) -> Lookup {
+        if let Err(reason) = may_look_up(ask.request) {
+            return Lookup::Pass(reason);
+        }
+        let directives = request_directives(&ask.request.fields);
+        let resource = self.0.memory.value(ask.key.hash(), ask.key.bytes());
+        let Some(resource) = resource else {
+            return self.begin_miss(ask, &directives, &[], Reason::UriMiss);
+        };
+        let Some(entry) = resource.select(&ask.request.fields, ask.policy) else {
+            let variant = resource.variant_of(&ask.request.fields, ask.policy);
+            return self.begin_miss(ask, &directives, &variant, Reason::VaryMiss);
+        };
+        match reuse(&entry.meta.freshness, &directives, ask.policy, ask.now) {
+            Reuse::Fresh => self.usable(ask, &directives, entry, Reason::Hit),
+            Reuse::Stale(reason) => self.usable(ask, &directives, entry, reason),
+            Reuse::StaleWhileRevalidate => self.usable_and_refresh(ask, &directives, entry),
+            Reuse::Validate(reason) => self.begin_validation(ask, &directives, entry, reason),
+        }
+    }
+
+    /// Whether a response that another client's fill brought may answer this request as well, without asking again
+    /// (RFC 9111 section 4: "provided that it is allowed to reuse that response for the requests in question").
+    pub fn may_share(&self, ask: &Ask<'_>, meta: &Meta) -> bool {
+        let directives = request_directives(&ask.request.fields);
+        meta.is_selected_by(&ask.request.fields, ask.policy)
+            && !matches!(reuse(&meta.freshness, &directives, ask.policy, ask.now), Reuse::Validate(_))
+    }
+
+    /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
+    /// brings is stored if it may be.
+    pub fn fill_alone(&self, ask: &Ask<'_>) -> Option<FillWriter> {
+        match self.begin(ask, b"", false, None, Purpose::Miss) {
+            Lookup::Fill(writer, _) => Some(writer),
+            _ => None,
+        }
+    }
+
+    fn usable(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Arc<Entry>, reason: Reason) -> Lookup {
+        match needed(ask.request, entry) {
+            Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
+            Needed::More(missing) => self.begin_completion(ask, directives, entry, missing),
+            Needed::Unknown => self.begin_miss(ask, directives, &entry.meta.variant, Reason::PartialMiss),
+        }
+    }
+
+    fn usable_and_refresh(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Arc<Entry>) -> Lookup {
+        if !matches!(needed(ask.request, entry), Needed::Stored) {
+            return self.begin_validation(ask, directives, entry, Reason::Stale);
+        }
+        let detail = detail(&entry.meta.variant, None);
+        let refresh = match self.begin(ask, &detail, true, Some(entry.clone()), Purpose::Validate) {
+            Lookup::Fill(writer, _) if ask.request.method == Method::GET => Some(writer),
+            _ => None,
+        };
+        Lookup::Hit(entry.clone(), Reason::HitStaleWhileRevalidate, refresh)
+    }
+
+    fn begin_miss(&self, ask: &Ask<'_>, directives: &RequestDirectives, variant: &[u8], reason: Reason) -> Lookup {
+        if directives.only_if_cached {
+            return Lookup::Unavailable(Reason::OnlyIfCachedMiss);
+        }
+        if directives.no_store {
+            return Lookup::Pass(Reason::RequestNoStore);
+        }
+        if ask.request.method == Method::HEAD {
+            return Lookup::Pass(reason);
+        }
+        let wanted = ask.request.fields.combined("range");
+        if wanted.is_some() && ask.request.fields.contains("if-range") {
+            // Its answer depends on a validator that we do not know.
+            return Lookup::Pass(Reason::IfRangeMiss);
+        }
+        if wanted.is_some() && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &detail(variant, None)) {
+            return Lookup::Join(reader);
+        }
+        let is_joinable = !directives.no_cache && !self.0.known_private.contains(ask.key.hash(), ask.now);
+        let detail = detail(variant, wanted.as_deref());
+        with_reason(self.begin(ask, &detail, is_joinable, None, Purpose::Miss), reason)
+    }
+
+    fn begin_validation(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        entry: &Arc<Entry>,
+        reason: Reason,
+    ) -> Lookup {
+        if directives.only_if_cached {
+            return Lookup::Unavailable(Reason::OnlyIfCachedMiss);
+        }
+        if directives.no_store {
+            return Lookup::Pass(Reason::RequestNoStore);
+        }
+        if ask.request.method == Method::HEAD {
+            return Lookup::Pass(reason);
+        }
+        if !entry.body.is_complete() {
+            return self.begin_miss(ask, directives, &entry.meta.variant, reason);
+        }
+        // A client that wants a validation of its own must not get the result of one that began before it asked.
+        let is_joinable = matches!(reason, Reason::Stale);
+        let detail = detail(&entry.meta.variant, None);
+        with_reason(self.begin(ask, &detail, is_joinable, Some(entry.clone()), Purpose::Validate), reason)
+    }
+
+    fn begin_completion(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        entry: &Arc<Entry>,
+        missing: ByteRange,
+    ) -> Lookup {
+        if directives.only_if_cached {
+            return Lookup::Unavailable(Reason::OnlyIfCachedMiss);
+        }
+        if directives.no_store || ask.request.method == Method::HEAD {
+            return Lookup::Pass(Reason::PartialMiss);
+        }
+        let range = format!("{}-{}", missing.first, missing.last);
+        let detail = detail(&entry.meta.variant, Some(range.as_bytes()));
+        let purpose = Purpose::Complete(missing);
+        with_reason(self.begin(ask, &detail, true, Some(entry.clone()), purpose), Reason::PartialMiss)
+    }
+
+    fn begin(
+        &self,
+        ask: &Ask<'_>,
+        detail: &[u8],
+        is_joinable: bool,
+        base: Option<Arc<Entry>>,
+        purpose: Purpose,
+    ) -> Lookup {
+        match self.0.fills.begin(ask.key.hash(), ask.key.bytes(), detail, is_joinable) {
+            Begun::Running(reader) => Lookup::Join(reader),
+            Begun::New(fill) => {
+                let writer = FillWriter::new(self.clone(), fill, ask.key.clone(), ask.policy.clone(), base, purpose);
+                Lookup::Fill(writer, Reason::UriMiss)
+            }
+        }
+    }
+}
+
+fn with_reason(lookup: Lookup, reason: Reason) -> Lookup {
+    match lookup {
+        Lookup::Fill(writer, _) => Lookup::Fill(writer, reason),
+        other => other,
+    }
+}
+
+/// By what fills of one key are told apart: the variant, and the range of a request that wants only a part.
+fn detail(variant: &[u8], range: Option<&[u8]>) -> Vec<u8> {
+    let mut detail = Vec::with_capacity(variant.len() + range.map_or(0, |range| range.len() + 6));
+    detail.extend_from_slice(variant);
+    if let Some(range) = range {
+        detail.extend_from_slice(b"\0range");
+        detail.extend_from_slice(range);
+    }
+    detail
+}
+
+/// How much of what a request wants is stored.
+enum Needed {
+    Stored,
+    More(ByteRange),
+    Unknown,
+}
+
+fn needed(request: &RequestHead, entry: &Entry) -> Needed {
+    if entry.body.is_complete() {
+        return Needed::Stored;
+    }
+    let Some(complete_length) = entry.body.complete_length() else { return Needed::Unknown };
+    let ranges = match range(request, &entry.meta.head, complete_length) {
+        RangeOutcome::Ranges(ranges) => ranges,
+        RangeOutcome::Unsatisfiable => return Needed::Stored,
+        RangeOutcome::Full => vec![ByteRange { first: 0, last: complete_length.saturating_sub(1) }],
+    };
+    let have = entry.body.ranges();
+    match ranges.as_slice() {
+        [only] => missing(&have, *only).map_or(Needed::Stored, Needed::More),
+        several if several.iter().all(|range| entry.body.covers(*range)) => Needed::Stored,
+        _ => Needed::Unknown,
+    }
+}

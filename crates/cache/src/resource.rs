@@ -1,0 +1,123 @@
+//! All stored responses of one key: one, or one for each variant that `Vary` made.
+//!
+//! A resource is immutable; a change makes a new one that shares the entries (see `Memory::update`).
+
+use crate::Entry;
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::vary::{language_selects, variant_key};
+use kasoku_store::Weigh;
+use kasoku_wire::Fields;
+use std::sync::Arc;
+
+/// Variants of one key; the oldest goes when another comes.
+pub const VARIANTS_MAX: usize = 64;
+
+/// The least that the memory tier accepts as a value's bound, so that a tiny `object-bytes-max` still stores heads.
+pub(crate) const BYTES_MIN: u64 = 4 << 10;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub struct Resource {
+    key: Box<[u8]>,
+    /// Newest first.
+    entries: Vec<Arc<Entry>>,
+}
+
+impl Resource {
+    /// A key with one response.
+    pub(crate) fn new(key: &[u8], entry: Arc<Entry>) -> Self {
+        Self { key: key.into(), entries: vec![entry] }
+    }
+
+    /// The stored response that a request with these fields selects; the newest, where several fit.
+    //= RFC 9111 section 4.1
+    //# When a cache receives a request that can be satisfied by a stored
+    //# response and that stored response contains a Vary header field
+    //# (Section 12.5.5 of [HTTP]), the cache MUST NOT use that stored
+    //# response without revalidation unless all the presented request header
+    //# fields nominated by that Vary field value match those fields in the
+    //# original request
+    pub(crate) fn select(&self, request: &Fields, policy: &Policy) -> Option<&Arc<Entry>> {
+        let mut known: Option<(&[String], Vec<u8>)> = None;
+        for entry in &self.entries {
+            let nominated = entry.meta.nominated.as_slice();
+            if nominated.is_empty() {
+                return Some(entry);
+            }
+            // Variants of a key nearly always nominate the same fields: one key then serves for all of them.
+            if known.as_ref().is_none_or(|(fields, _)| *fields != nominated) {
+                let mut variant = Vec::new();
+                variant_key(nominated, request, policy, &mut variant);
+                known = Some((nominated, variant));
+            }
+            if known.as_ref().is_some_and(|(_, variant)| *variant == entry.meta.variant) {
+                return Some(entry);
+            }
+        }
+        self.select_by_language(request, policy)
+    }
+
+    /// The response whose language the request likes best, where language is all that the variants differ by.
+    fn select_by_language(&self, request: &Fields, policy: &Policy) -> Option<&Arc<Entry>> {
+        if policy.profile != Profile::Rfc {
+            return None;
+        }
+        let wanted = request.combined("accept-language")?;
+        self.entries.iter().find(|entry| {
+            let language = entry.meta.head.fields.only("content-language");
+            entry.meta.nominated == ["accept-language"] && language.is_some_and(|it| language_selects(it, &wanted))
+        })
+    }
+
+    /// The detail by which fills of this key are told apart: the variant that the request asks for, as far as the
+    /// newest response's `Vary` tells.
+    pub(crate) fn variant_of(&self, request: &Fields, policy: &Policy) -> Vec<u8> {
+        let mut variant = Vec::new();
+        if let Some(newest) = self.entries.first() {
+            variant_key(&newest.meta.nominated, request, policy, &mut variant);
+        }
+        variant
+    }
+
+    /// With `entry` as the newest; the one that it replaces, and what it hides or pushes out, is gone.
+    pub(crate) fn with(&self, entry: Arc<Entry>, bytes_max: u64) -> Self {
+        let mut entries = vec![entry];
+        if let Some(new) = entries.first().filter(|new| !new.meta.nominated.is_empty()).cloned() {
+            let same = |old: &Entry| old.meta.nominated == new.meta.nominated && old.meta.variant == new.meta.variant;
+            let others = self.entries.iter().filter(|old| !old.meta.nominated.is_empty() && !same(old));
+            entries.extend(others.take(VARIANTS_MAX - 1).cloned());
+        }
+        let mut resource = Self { key: self.key.clone(), entries };
+        while resource.entries.len() > 1 && resource.weight_bytes() > bytes_max {
+            resource.entries.pop();
+        }
+        resource
+    }
+
+    /// With `new` in the place of `old`; unchanged where `old` is not here any more.
+    pub(crate) fn replacing(&self, old: &Arc<Entry>, new: Arc<Entry>) -> Self {
+        let mut resource = self.clone();
+        if let Some(place) = resource.entries.iter_mut().find(|entry| Arc::ptr_eq(entry, old)) {
+            *place = new;
+        }
+        resource
+    }
+
+    /// Without `entry`; `None` when nothing is left.
+    pub(crate) fn without(&self, entry: &Arc<Entry>) -> Option<Self> {
+        let mut resource = self.clone();
+        resource.entries.retain(|kept| !Arc::ptr_eq(kept, entry));
+        (!resource.entries.is_empty()).then_some(resource)
+    }
+}
+
+impl Weigh for Resource {
+    fn weight_bytes(&self) -> u64 {
+        let own = size_of::<Self>() + self.key.len() + self.entries.capacity() * size_of::<Arc<Entry>>();
+        own as u64 + self.entries.iter().map(|entry| entry.memory_bytes()).sum::<u64>()
+    }
+
+    fn belongs_to(&self, key: &[u8]) -> bool {
+        *self.key == *key
+    }
+}

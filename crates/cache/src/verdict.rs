@@ -1,0 +1,319 @@
+//! What the origin's answer means for a fill.
+//!
+//! A [`FillWriter`] says how to ask ([`FillWriter::prepare`]); the head that comes back decides what becomes of it. This is
+//! where a stale response is refreshed by a 304, where stale-if-error takes effect, where a response turns out to be
+//! private, and where parts are combined.
+
+use crate::fill::Fill;
+use crate::{BodyWriter, Cache, Entry, Key, Meta};
+use http::StatusCode;
+use kasoku_semantics::credentials::{has_credentials, may_share};
+use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::partial::{Part, part, same_strong_validator};
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::range::ByteRange;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::request::request_directives;
+use kasoku_semantics::reuse::{Failure, stale_on_failure};
+use kasoku_semantics::storable::storable;
+use kasoku_semantics::stored_fields::fields_to_store;
+use kasoku_semantics::time::Now;
+use kasoku_semantics::validation::{Freshened, freshen, freshness_after_validation, make_conditional};
+use kasoku_semantics::vary::{Vary, variant_key, vary};
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::sync::Arc;
+
+/// The duty to ask the origin. Dropping it fails the fill.
+pub struct FillWriter {
+    cache: Cache,
+    fill: Option<Arc<Fill>>,
+    key: Key,
+    policy: Arc<Policy>,
+    base: Option<Arc<Entry>>,
+    purpose: Purpose,
+}
+
+/// Why the origin is asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// Nothing usable is stored.
+    Miss,
+    /// The stored response must be validated.
+    Validate,
+    /// These bytes of the stored response are missing.
+    Complete(ByteRange),
+}
+
+/// A body that is a part of a whole.
+pub(crate) enum PartOf {
+    /// Stored as a part.
+    Alone(Part),
+    /// Combined with what is stored; readers wait for the whole.
+    Completing { base: Arc<Entry>, part: Part },
+}
+
+/// One exchange with the origin.
+#[derive(Clone, Copy)]
+pub struct Exchange<'a> {
+    /// The request as it was sent.
+    pub request: &'a RequestHead,
+    /// The head of the final response.
+    pub response: &'a ResponseHead,
+    /// When the request was sent.
+    pub request_time: Now,
+    /// When the head was received.
+    pub response_time: Now,
+    /// The length of the body, where the framing tells.
+    pub body_length: Option<u64>,
+}
+
+/// What becomes of the origin's answer.
+pub enum Verdict {
+    /// Readers stream it: push the body.
+    Write(BodyWriter),
+    /// This stored response answers instead; the origin's body is of no use.
+    Settled(Arc<Entry>, Reason),
+    /// It answers the client that asked, alone.
+    Private(Reason),
+    /// It is of no use: prepare the request anew and ask once more.
+    AskAgain(FillWriter),
+}
+
+impl FillWriter {
+    pub(crate) fn new(
+        cache: Cache,
+        fill: Arc<Fill>,
+        key: Key,
+        policy: Arc<Policy>,
+        base: Option<Arc<Entry>>,
+        purpose: Purpose,
+    ) -> Self {
+        Self { cache, fill: Some(fill), key, policy, base, purpose }
+    }
+
+    /// A place among those who wait for this fill.
+    pub fn reader(&self) -> Option<crate::FillReader> {
+        self.fill.as_ref().map(Fill::reader)
+    }
+
+    /// Makes the client's request the one that this fill needs: the client's conditions are about what the client
+    /// has, ours about what we have.
+    pub fn prepare(&self, request: &mut RequestHead) {
+        let stored = self.base.as_ref().map(|base| &base.meta.head);
+        if let (Purpose::Validate, Some(stored)) = (self.purpose, stored) {
+            request.fields.remove("range");
+            request.fields.remove("if-range");
+            make_conditional(request, stored);
+            return;
+        }
+        for condition in ["if-none-match", "if-modified-since"] {
+            request.fields.remove(condition);
+        }
+        if let (Purpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
+            request.fields.remove("if-range");
+            let is_to_end = base.body.complete_length() == Some(missing.last.saturating_add(1));
+            let last = if is_to_end { String::new() } else { missing.last.to_string() };
+            request.fields.set("Range", format!("bytes={}-{last}", missing.first));
+            let validator = base.meta.head.fields.only("etag").filter(|tag| !tag.starts_with(b"W/"));
+            if let Some(etag) = validator {
+                request.fields.push("If-Range", etag);
+            }
+        }
+    }
+
+    /// What the origin's head means.
+    pub fn on_response(mut self, exchange: &Exchange<'_>) -> Verdict {
+        let status = exchange.response.status;
+        if status == StatusCode::NOT_MODIFIED {
+            return self.on_not_modified(exchange);
+        }
+        if let Some(settled) = self.settle_stale(exchange.request, Failure::ServerError(status), exchange.response_time) {
+            return settled;
+        }
+        if status == StatusCode::PARTIAL_CONTENT {
+            return self.on_part(exchange);
+        }
+        if status == StatusCode::RANGE_NOT_SATISFIABLE && self.purpose != Purpose::Miss {
+            return self.ask_again();
+        }
+        self.on_whole(exchange)
+    }
+
+    /// There was no response. A stored one may answer; otherwise all who wait get the failure.
+    pub fn on_failure(mut self, request: &RequestHead, reason: Reason, now: Now) -> Result<(Arc<Entry>, Reason), Reason> {
+        if let Some(Verdict::Settled(entry, served)) = self.settle_stale(request, Failure::Disconnected, now) {
+            return Ok((entry, served));
+        }
+        self.end(|fill| fill.fail(reason));
+        Err(reason)
+    }
+
+    /// The request was for one client alone after all.
+    pub fn release(mut self, reason: Reason) {
+        self.end(|fill| fill.release(reason));
+    }
+
+    fn on_not_modified(mut self, exchange: &Exchange<'_>) -> Verdict {
+        let Some(base) = self.base.clone().filter(|_| self.purpose == Purpose::Validate) else {
+            return self.private(exchange, Reason::StatusNotModified);
+        };
+        let now = exchange.response_time;
+        let head = match freshen(&base.meta.head, exchange.response, now, &self.policy) {
+            Freshened::Updated(head) => head,
+            Freshened::Drop(reason) => {
+                self.cache.remove(&self.key, &base);
+                return self.settle_for_one(base, reason);
+            }
+        };
+        // What one visitor was told must not change what all get, nor may a visitor drop it.
+        if let Err(reason) = may_share(exchange.request, &head, &self.policy) {
+            return self.settle_for_one(base, reason);
+        }
+        let meta = self.refreshed(&base, head, exchange);
+        let entry = Arc::new(Entry { meta: Arc::new(meta), body: base.body.clone() });
+        let fill = self.fill.clone();
+        self.cache.replace(&self.key, &base, entry.clone(), || fill.is_some_and(|fill| !fill.is_poisoned()));
+        let settled = entry.clone();
+        self.end(|fill| fill.settle(settled, Reason::Revalidated));
+        Verdict::Settled(entry, Reason::Revalidated)
+    }
+
+    /// The stored response answers the request that asked; the others ask for themselves.
+    fn settle_for_one(mut self, base: Arc<Entry>, reason: Reason) -> Verdict {
+        self.end(|fill| fill.release(reason));
+        Verdict::Settled(base, reason)
+    }
+
+    /// The stored response with the fields and the times that a 304 brought.
+    fn refreshed(&self, base: &Entry, head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
+        let Exchange { request, response, request_time, response_time, .. } = *exchange;
+        let freshness =
+            freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
+        Meta { head, freshness, nominated: base.meta.nominated.clone(), variant: base.meta.variant.clone() }
+    }
+
+    fn settle_stale(&mut self, request: &RequestHead, failure: Failure, now: Now) -> Option<Verdict> {
+        let base = self.base.clone().filter(|base| base.body.is_complete())?;
+        let directives = request_directives(&request.fields);
+        let reason = stale_on_failure(&base.meta.freshness, &directives, failure, &self.policy, now).ok()?;
+        let settled = base.clone();
+        self.end(|fill| fill.settle(settled, reason));
+        Some(Verdict::Settled(base, reason))
+    }
+
+    fn on_part(self, exchange: &Exchange<'_>) -> Verdict {
+        let part = part(exchange.response, exchange.body_length);
+        if let (Purpose::Complete(missing), Some(base)) = (self.purpose, self.base.clone()) {
+            return match part {
+                Ok(part) if part.range == missing && belongs(&base, exchange.response, &part) => {
+                    match self.may_store(exchange) {
+                        Ok(meta) => self.write(Arc::new(meta), Some(PartOf::Completing { base, part })),
+                        Err(_) => self.ask_again(),
+                    }
+                }
+                _ => self.ask_again(),
+            };
+        }
+        let part = match part {
+            Ok(part) if exchange.request.fields.contains("range") => part,
+            Ok(_) => return self.private(exchange, Reason::StatusOfThisRequest),
+            Err(reason) => return self.private(exchange, reason),
+        };
+        match self.may_store(exchange) {
+            Ok(meta) => self.start(meta, Some(PartOf::Alone(part))),
+            Err(reason) => self.private(exchange, reason),
+        }
+    }
+
+    fn on_whole(self, exchange: &Exchange<'_>) -> Verdict {
+        if exchange.response.status == StatusCode::RANGE_NOT_SATISFIABLE {
+            return self.private(exchange, Reason::RangeUnsatisfiable);
+        }
+        match self.may_store(exchange) {
+            Ok(meta) => self.start(meta, None),
+            Err(reason) => self.private(exchange, reason),
+        }
+    }
+
+    fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
+        let meta = self.meta(exchange);
+        storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
+        let length = exchange.body_length.unwrap_or(0).saturating_add(meta.memory_bytes());
+        if length > self.cache.0.limits.object_bytes_max {
+            return Err(Reason::ObjectTooLarge);
+        }
+        if self.cache.0.fills.is_full() {
+            return Err(Reason::MemoryFull);
+        }
+        Ok(meta)
+    }
+
+    fn meta(&self, exchange: &Exchange<'_>) -> Meta {
+        let Exchange { request, response, request_time, response_time, .. } = *exchange;
+        let freshness = freshness(request, response, request_time, response_time, &self.policy);
+        let nominated = match vary(&response.fields) {
+            Vary::Fields(names) => names,
+            Vary::None | Vary::Star => Vec::new(),
+        };
+        let mut variant = Vec::new();
+        variant_key(&nominated, &request.fields, &self.policy, &mut variant);
+        let fields = fields_to_store(response, response_time, &self.policy);
+        Meta { head: ResponseHead { fields, ..response.clone() }, freshness, nominated, variant }
+    }
+
+    fn start(self, meta: Meta, part: Option<PartOf>) -> Verdict {
+        let meta = Arc::new(meta);
+        if let Some(fill) = &self.fill {
+            fill.start(meta.clone());
+        }
+        self.write(meta, part)
+    }
+
+    fn write(mut self, meta: Arc<Meta>, part: Option<PartOf>) -> Verdict {
+        match self.fill.take() {
+            Some(fill) => {
+                let (key, policy) = (self.key.clone(), self.policy.clone());
+                Verdict::Write(BodyWriter::new(self.cache.clone(), fill, meta, part, key, policy))
+            }
+            None => Verdict::Private(Reason::UriMiss),
+        }
+    }
+
+    fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+        if !has_credentials(&exchange.request.fields) {
+            self.cache.0.known_private.remember(self.key.hash(), exchange.response_time);
+        }
+        // What is stored is of the past: the origin has just said something else, and that may not be shared.
+        if let Some(base) = self.base.take().filter(|_| !exchange.response.status.is_server_error()) {
+            self.cache.remove(&self.key, &base);
+        }
+        self.end(|fill| fill.release(reason));
+        Verdict::Private(reason)
+    }
+
+    fn ask_again(mut self) -> Verdict {
+        self.purpose = Purpose::Miss;
+        self.base = None;
+        Verdict::AskAgain(self)
+    }
+
+    fn end(&mut self, settle: impl FnOnce(&Fill)) {
+        if let Some(fill) = self.fill.take() {
+            self.cache.0.fills.end(&fill);
+            settle(&fill);
+        }
+    }
+}
+
+/// Whether a part may be put together with what is stored.
+fn belongs(base: &Entry, response: &ResponseHead, part: &Part) -> bool {
+    part.complete_length.is_some()
+        && part.complete_length == base.body.complete_length()
+        && same_strong_validator(&base.meta.head, response)
+}
+
+impl Drop for FillWriter {
+    fn drop(&mut self) {
+        self.end(Fill::cut);
+    }
+}
