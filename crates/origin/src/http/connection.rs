@@ -1,0 +1,70 @@
+//! One connection to an origin, and what has been read from it ahead.
+
+use crate::error::Error;
+use crate::limits::READ_BYTES;
+use crate::{Address, Limits};
+use bytes::BytesMut;
+use kasoku_sys::Stream;
+use kasoku_wire::ResponseHead;
+use kasoku_wire::http1::parse_response;
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::net::{TcpStream, UnixStream};
+
+pub(super) struct Connection {
+    pub(super) stream: Rc<Stream>,
+    pub(super) read_ahead: BytesMut,
+    /// Whether it has carried an exchange before.
+    pub(super) is_kept: bool,
+}
+
+impl Connection {
+    /// Opens one, within the connect timeout.
+    pub(super) async fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
+        let stream = async {
+            let opened = match address {
+                Address::Tcp { host, port } => {
+                    TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp)
+                }
+                Address::Unix(path) => UnixStream::connect(path).await.map(Stream::unix),
+            };
+            opened.map_err(Error::Unreachable)
+        };
+        let stream = with_deadline(limits.connect_timeout, Error::ConnectTimeout, stream).await?;
+        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), is_kept: false })
+    }
+
+    /// Whether a kept connection can carry another exchange: open, and nothing has come that nobody asked for.
+    pub(super) fn is_quiet(&mut self) -> bool {
+        let nothing = self.stream.try_read(&mut self.read_ahead, 1);
+        self.read_ahead.is_empty() && nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
+    }
+
+    /// Reads one head, interim or final.
+    pub(super) async fn read_head(&mut self, limits: &Limits) -> Result<ResponseHead, Error> {
+        loop {
+            match parse_response(&self.read_ahead, &limits.head).map_err(Error::MalformedHead)? {
+                Some((head, length)) => {
+                    let _ = self.read_ahead.split_to(length.min(self.read_ahead.len()));
+                    return Ok(head);
+                }
+                None => {
+                    if self.stream.read(&mut self.read_ahead, READ_BYTES).await.map_err(Error::Io)? == 0 {
+                        let nothing_came = self.read_ahead.is_empty();
+                        return Err(if nothing_came { Error::ClosedBeforeResponse } else { Error::ClosedEarly });
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// `future`'s result, or `late` after `duration`.
+pub(super) async fn with_deadline<T>(
+    duration: Duration,
+    late: Error,
+    future: impl Future<Output = Result<T, Error>>,
+) -> Result<T, Error> {
+    tokio::time::timeout(duration, future).await.unwrap_or(Err(late))
+}

@@ -1,0 +1,182 @@
+//! One request and its final head.
+
+use super::connection::{Connection, with_deadline};
+use super::pool::Client;
+use super::response::{Response, UploadTask};
+use super::upload::{self, Upload};
+use crate::error::Error;
+use crate::limits::INTERIM_RESPONSES_MAX;
+use crate::{Address, Limits};
+use http::StatusCode;
+use kasoku_wire::http1::{BodyLength, encode_request_head};
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::io::IoSlice;
+use std::rc::Rc;
+
+/// Who gets interim (1xx) responses.
+pub trait Interim {
+    /// One arrived. 101 does not come here: it is final.
+    fn interim(&mut self, head: ResponseHead) -> impl Future<Output = ()>;
+}
+
+/// Nobody.
+pub struct NoInterim;
+
+impl Interim for NoInterim {
+    async fn interim(&mut self, _: ResponseHead) {}
+}
+
+impl Client {
+    /// Sends a request and waits for the final head. `upload` is taken as soon as a connection is there; when it
+    /// is still there after an error, nothing was sent.
+    ///
+    /// `head` must carry the fields that frame `upload`.
+    pub async fn send<U: Upload + 'static>(
+        self: &Rc<Self>,
+        address: &Address,
+        head: &RequestHead,
+        upload: &mut Option<U>,
+        limits: &Limits,
+        interim: &mut impl Interim,
+    ) -> Result<Response, Error> {
+        if let Some(connection) = self.take_idle(address, limits) {
+            let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
+            let is_repeatable = head.method.is_idempotent() && !has_upload;
+            match self.exchange(connection, address, head, upload, limits, interim).await {
+                //= RFC 9112 section 9.3.1
+                //# A proxy MUST NOT automatically retry non-idempotent requests.
+                Err(Error::ClosedBeforeResponse | Error::Io(_)) if is_repeatable => {
+                    self.counters().retries.set(self.counters().retries.get() + 1);
+                }
+                done => return done,
+            }
+        }
+        let connection = Connection::open(address, limits).await?;
+        self.counters().connections.set(self.counters().connections.get() + 1);
+        self.exchange(connection, address, head, upload, limits, interim).await
+    }
+
+    async fn exchange<U: Upload + 'static>(
+        self: &Rc<Self>,
+        mut connection: Connection,
+        address: &Address,
+        head: &RequestHead,
+        upload: &mut Option<U>,
+        limits: &Limits,
+        interim: &mut impl Interim,
+    ) -> Result<Response, Error> {
+        self.counters().requests.set(self.counters().requests.get() + 1);
+        let mut block = Vec::with_capacity(head.fields.block().len() + head.target.len() + 32);
+        encode_request_head(head, &mut block);
+        let mut parts = [IoSlice::new(&block)];
+        let written = connection.stream.write_all(&mut parts, limits.between_bytes_timeout).await;
+        written.map_err(Error::from_write)?;
+
+        let mut upload = match upload.take() {
+            None => UploadTask::none(),
+            Some(body) if matches!(body.length(), BodyLength::None) => UploadTask::none(),
+            Some(body) => {
+                let stream = connection.stream.clone();
+                let sending = upload::send(body, stream, limits.between_bytes_timeout);
+                match wait_for_continue(&mut connection, head, limits, interim).await? {
+                    Some(refusal) => {
+                        return self.response(connection, address, head, refusal, UploadTask::unsent(), limits);
+                    }
+                    None => UploadTask::spawn(sending),
+                }
+            }
+        };
+        let final_head = final_head(&mut connection, head, &mut upload, limits, interim).await?;
+        self.response(connection, address, head, final_head, upload, limits)
+    }
+
+    fn response(
+        self: &Rc<Self>,
+        connection: Connection,
+        address: &Address,
+        request: &RequestHead,
+        head: ResponseHead,
+        upload: UploadTask,
+        limits: &Limits,
+    ) -> Result<Response, Error> {
+        Response::new(self.clone(), connection, address.clone(), request, head, upload, limits.clone())
+    }
+}
+
+/// With `Expect: 100-continue`, holds the body until the origin says 100 or a final status. A final head is returned:
+/// then the body is not sent. An origin that says nothing in time gets the body anyway, and the client a 100 of ours.
+//= RFC 9110 section 10.1.1
+//# A proxy MUST, upon receiving an HTTP/1.1 (or later) request that has a valid method, target URI, and complete header section that contains a 100-continue expectation and indicates a request message body will follow, either
+//# send an immediate final status code
+//# or
+async fn wait_for_continue(
+    connection: &mut Connection,
+    request: &RequestHead,
+    limits: &Limits,
+    interim: &mut impl Interim,
+) -> Result<Option<ResponseHead>, Error> {
+    let expects = request.fields.first("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
+    if !expects {
+        return Ok(None);
+    }
+    for _ in 0..INTERIM_RESPONSES_MAX {
+        let head = connection.read_head(limits);
+        match tokio::time::timeout(limits.continue_timeout, head).await {
+            Err(_) => {
+                interim.interim(ResponseHead::new(StatusCode::CONTINUE)).await;
+                return Ok(None);
+            }
+            Ok(head) => match head? {
+                head if head.status == StatusCode::SWITCHING_PROTOCOLS => return Ok(Some(head)),
+                head if head.status.is_informational() => {
+                    let goes_on = head.status == StatusCode::CONTINUE;
+                    interim.interim(head).await;
+                    if goes_on {
+                        return Ok(None);
+                    }
+                }
+                head => return Ok(Some(head)),
+            },
+        }
+    }
+    Err(Error::UnexpectedInterim)
+}
+
+/// Reads heads until the final one, while the request's body is still on its way.
+async fn final_head(
+    connection: &mut Connection,
+    request: &RequestHead,
+    upload: &mut UploadTask,
+    limits: &Limits,
+    interim: &mut impl Interim,
+) -> Result<ResponseHead, Error> {
+    for _ in 0..INTERIM_RESPONSES_MAX {
+        let head = next_head(connection, upload, limits).await?;
+        if head.status == StatusCode::SWITCHING_PROTOCOLS {
+            let is_asked = request.fields.contains("upgrade");
+            return if is_asked { Ok(head) } else { Err(Error::UnexpectedInterim) };
+        }
+        if !head.status.is_informational() {
+            return Ok(head);
+        }
+        interim.interim(head).await;
+    }
+    Err(Error::UnexpectedInterim)
+}
+
+async fn next_head(connection: &mut Connection, upload: &mut UploadTask, limits: &Limits) -> Result<ResponseHead, Error> {
+    // The clock for the first byte runs from the end of the request; while the body is under way, its own limits hold.
+    if upload.is_running() {
+        tokio::select! {
+            biased;
+            head = connection.read_head(limits) => return head,
+            sent = upload.ended() => match sent {
+                Ok(()) => {}
+                // The origin may have answered and closed before it took everything: its answer counts.
+                Err(Error::Io(_)) => {}
+                Err(error) => return Err(error),
+            },
+        }
+    }
+    with_deadline(limits.first_byte_timeout, Error::FirstByteTimeout, connection.read_head(limits)).await
+}

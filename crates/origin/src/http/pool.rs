@@ -1,0 +1,68 @@
+//! The connections of one worker.
+
+use super::connection::Connection;
+use crate::{Address, Limits};
+use std::cell::{Cell, RefCell};
+use std::collections::HashMap;
+use std::time::Instant;
+
+/// The origins' side of one worker: sends requests and keeps connections.
+#[derive(Default)]
+pub struct Client {
+    idle: RefCell<HashMap<Address, Vec<Idle>>>,
+    counters: Counters,
+}
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests sent, retries included.
+    pub requests: Cell<u64>,
+    /// Connections opened.
+    pub connections: Cell<u64>,
+    /// Requests sent again because a kept connection was found dead.
+    pub retries: Cell<u64>,
+}
+
+struct Idle {
+    connection: Connection,
+    since: Instant,
+}
+
+impl Client {
+    /// Without connections.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// The most recently used connection that is still good.
+    pub(super) fn take_idle(&self, address: &Address, limits: &Limits) -> Option<Connection> {
+        let mut idle = self.idle.borrow_mut();
+        let connections = idle.get_mut(address)?;
+        while let Some(Idle { mut connection, since }) = connections.pop() {
+            if since.elapsed() > limits.idle_timeout {
+                connections.clear();
+                break;
+            }
+            if connection.is_quiet() {
+                connection.is_kept = true;
+                return Some(connection);
+            }
+        }
+        None
+    }
+
+    pub(super) fn keep(&self, address: &Address, limits: &Limits, connection: Connection) {
+        let mut idle = self.idle.borrow_mut();
+        let connections = idle.entry(address.clone()).or_default();
+        connections.retain(|kept| kept.since.elapsed() <= limits.idle_timeout);
+        if connections.len() < limits.idle_connections_max {
+            connections.push(Idle { connection, since: Instant::now() });
+        }
+    }
+}

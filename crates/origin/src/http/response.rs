@@ -1,0 +1,194 @@
+//! The origin's response: its head, then its body piece by piece.
+
+use super::connection::{Connection, with_deadline};
+use super::pool::Client;
+use crate::error::Error;
+use crate::limits::READ_BYTES;
+use crate::{Address, Limits};
+use bytes::{Bytes, BytesMut};
+use http::{StatusCode, Version};
+use kasoku_sys::Stream;
+use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, keeps_alive, response_body_length};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use std::cell::Cell;
+use std::rc::Rc;
+use tokio::task::JoinHandle;
+
+/// A final response, or 101.
+pub struct Response {
+    /// The head as it was received.
+    pub head: ResponseHead,
+    /// The body, still to be read.
+    pub body: ResponseBody,
+}
+
+/// A response's body on its way. Dropping it before the end closes the connection.
+pub struct ResponseBody {
+    client: Rc<Client>,
+    address: Address,
+    limits: Limits,
+    connection: Option<Connection>,
+    decoder: BodyDecoder,
+    length: BodyLength,
+    upload: UploadTask,
+    is_kept_alive: bool,
+}
+
+/// A piece of a response's body.
+#[derive(Debug)]
+pub enum Piece {
+    /// Bytes, never none.
+    Data(Bytes),
+    /// The end, with trailer fields if there are some.
+    End(Option<Fields>),
+}
+
+/// What is left of a connection after 101.
+pub struct Tunnel {
+    /// The origin's side.
+    pub stream: Rc<Stream>,
+    /// What the origin has sent behind its head already.
+    pub read_ahead: BytesMut,
+}
+
+impl Response {
+    pub(super) fn new(
+        client: Rc<Client>,
+        connection: Connection,
+        address: Address,
+        request: &RequestHead,
+        head: ResponseHead,
+        upload: UploadTask,
+        limits: Limits,
+    ) -> Result<Self, Error> {
+        let length = response_body_length(&head, &request.method).map_err(Error::MalformedHead)?;
+        let is_kept_alive = keeps_alive(head.version, &head.fields)
+            && head.version == Version::HTTP_11
+            && !matches!(length, BodyLength::UntilClose);
+        let decoder = BodyDecoder::new(length, &limits.body);
+        let connection = Some(connection);
+        let body = ResponseBody { client, address, limits, connection, decoder, length, upload, is_kept_alive };
+        Ok(Self { head, body })
+    }
+
+    /// Whether the origin has switched protocols.
+    pub fn is_switched(&self) -> bool {
+        self.head.status == StatusCode::SWITCHING_PROTOCOLS
+    }
+}
+
+impl ResponseBody {
+    /// The body's length in bytes, where the framing tells before its end.
+    pub fn length(&self) -> Option<u64> {
+        match self.length {
+            BodyLength::None => Some(0),
+            BodyLength::Length(length) => Some(length),
+            BodyLength::Chunked | BodyLength::UntilClose => None,
+        }
+    }
+
+    /// Whether the response has no body, whatever its fields say.
+    pub fn is_none(&self) -> bool {
+        matches!(self.length, BodyLength::None)
+    }
+
+    /// The next piece. After the end, or an error, there is nothing more.
+    pub async fn next(&mut self) -> Result<Piece, Error> {
+        let piece = self.read().await;
+        match &piece {
+            Ok(Piece::Data(_)) => {}
+            Ok(Piece::End(_)) => self.give_back(),
+            Err(_) => self.connection = None,
+        }
+        piece
+    }
+
+    async fn read(&mut self) -> Result<Piece, Error> {
+        let Some(connection) = &mut self.connection else { return Err(Error::ClosedEarly) };
+        loop {
+            match self.decoder.decode(&mut connection.read_ahead).map_err(Error::MalformedBody)? {
+                Decoded::Data(data) if data.is_empty() => {}
+                Decoded::Data(data) => return Ok(Piece::Data(data)),
+                Decoded::End(trailers) => return Ok(Piece::End(trailers)),
+                Decoded::NeedMore => {
+                    let read = connection.stream.read(&mut connection.read_ahead, READ_BYTES);
+                    let read = async { read.await.map_err(|_| Error::ClosedEarly) };
+                    let pause_max = self.limits.between_bytes_timeout;
+                    if with_deadline(pause_max, Error::BetweenBytesTimeout, read).await? == 0 {
+                        self.decoder.finish_on_close().map_err(|_| Error::ClosedEarly)?;
+                        return Ok(Piece::End(None));
+                    }
+                }
+            }
+        }
+    }
+
+    /// What is left after 101.
+    pub fn into_tunnel(mut self) -> Option<Tunnel> {
+        let connection = self.connection.take()?;
+        Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead })
+    }
+
+    /// Both directions have ended: the connection can carry another exchange, unless somebody said otherwise.
+    fn give_back(&mut self) {
+        let Some(connection) = self.connection.take() else { return };
+        // Bytes behind the end belong to no response that anybody asked for.
+        if self.is_kept_alive && self.upload.is_complete() && connection.read_ahead.is_empty() {
+            self.client.keep(&self.address, &self.limits, connection);
+        }
+    }
+}
+
+/// The task that sends a request's body; ends with the response.
+pub(super) struct UploadTask {
+    task: Option<JoinHandle<Result<(), Error>>>,
+    is_complete: Rc<Cell<bool>>,
+}
+
+impl UploadTask {
+    /// There is no body to send.
+    pub(super) fn none() -> Self {
+        Self { task: None, is_complete: Rc::new(Cell::new(true)) }
+    }
+
+    /// There is a body, and it will not be sent.
+    pub(super) fn unsent() -> Self {
+        Self { task: None, is_complete: Rc::new(Cell::new(false)) }
+    }
+
+    pub(super) fn spawn(sending: impl Future<Output = Result<(), Error>> + 'static) -> Self {
+        let is_complete = Rc::new(Cell::new(false));
+        let mark = is_complete.clone();
+        let task = tokio::task::spawn_local(async move {
+            let sent = sending.await;
+            mark.set(sent.is_ok());
+            sent
+        });
+        Self { task: Some(task), is_complete }
+    }
+
+    pub(super) fn is_running(&self) -> bool {
+        self.task.is_some()
+    }
+
+    /// Waits for the end of the body.
+    pub(super) async fn ended(&mut self) -> Result<(), Error> {
+        let Some(task) = &mut self.task else { return Ok(()) };
+        let sent = task.await.unwrap_or(Err(Error::ClosedEarly));
+        self.task = None;
+        sent
+    }
+
+    /// Whether all of the body has been sent.
+    fn is_complete(&self) -> bool {
+        self.is_complete.get()
+    }
+}
+
+impl Drop for UploadTask {
+    fn drop(&mut self) {
+        if let Some(task) = &self.task {
+            task.abort();
+        }
+    }
+}

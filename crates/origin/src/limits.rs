@@ -1,0 +1,46 @@
+//! Deadlines and bounds towards one origin.
+
+use kasoku_wire::http1::{BodyLimits, HeadLimits};
+use std::time::Duration;
+
+/// Deadlines and bounds towards one origin.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// For a new connection, name resolution included. Default 5 s. Over: 504.
+    pub connect_timeout: Duration,
+    /// From the end of the request to the response's head. Default 60 s. Over: 504.
+    pub first_byte_timeout: Duration,
+    /// The longest pause within the response's body, or while the origin takes nothing of the request's. Default 60 s.
+    pub between_bytes_timeout: Duration,
+    /// How long a kept connection is reused. Default 30 s.
+    pub idle_timeout: Duration,
+    /// Idle connections that one worker keeps to one origin. Default 32.
+    pub idle_connections_max: usize,
+    /// How long a request with `Expect: 100-continue` waits for the origin's 100 before the body goes anyway. Default 1 s.
+    pub continue_timeout: Duration,
+    /// Bounds of the response's head.
+    pub head: HeadLimits,
+    /// Bounds of chunk lines and trailers in the response.
+    pub body: BodyLimits,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            connect_timeout: Duration::from_secs(5),
+            first_byte_timeout: Duration::from_secs(60),
+            between_bytes_timeout: Duration::from_secs(60),
+            idle_timeout: Duration::from_secs(30),
+            idle_connections_max: 32,
+            continue_timeout: Duration::from_secs(1),
+            head: HeadLimits::default(),
+            body: BodyLimits::default(),
+        }
+    }
+}
+
+/// Interim (1xx) responses to one request; more count as malformed.
+pub const INTERIM_RESPONSES_MAX: usize = 16;
+
+/// What is read from an origin's socket at once, in bytes.
+pub const READ_BYTES: usize = 32 << 10;
