@@ -1,0 +1,80 @@
+//! The request's body, read from the client's connection while it is sent to the origin.
+//!
+//! Nothing is read before the origin's connection takes it, so a slow origin slows the client: back-pressure.
+
+use crate::connection::Connection;
+use kasoku_origin::error::UploadError;
+use kasoku_origin::http::{Upload, UploadPiece};
+use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
+use std::cell::Cell;
+use std::rc::Rc;
+
+/// How far a request's body has been read.
+#[derive(Clone, Debug)]
+pub(crate) struct BodyState(Rc<Cell<Progress>>);
+
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Unread,
+    Complete,
+}
+
+impl BodyState {
+    /// Of a request without a body when `length` is none, else of one that nobody has read.
+    pub(crate) fn new(length: BodyLength) -> Self {
+        let progress = if matches!(length, BodyLength::None) { Progress::Complete } else { Progress::Unread };
+        Self(Rc::new(Cell::new(progress)))
+    }
+
+    /// Whether the next request begins where reading stands.
+    pub(crate) fn is_complete(&self) -> bool {
+        self.0.get() == Progress::Complete
+    }
+}
+
+/// The body as something to send.
+pub(crate) struct ClientBody {
+    connection: Rc<Connection>,
+    decoder: BodyDecoder,
+    length: BodyLength,
+    left: u64,
+    state: BodyState,
+}
+
+impl ClientBody {
+    pub(crate) fn new(connection: Rc<Connection>, length: BodyLength, state: BodyState) -> Self {
+        let decoder = BodyDecoder::new(length, &connection.limits.body);
+        let left = connection.limits.request_body_bytes_max;
+        Self { connection, decoder, length, left, state }
+    }
+}
+
+impl Upload for ClientBody {
+    fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    async fn next(&mut self) -> Result<UploadPiece, UploadError> {
+        loop {
+            let decoded = self.decoder.decode(&mut self.connection.read_ahead.borrow_mut());
+            match decoded.map_err(|_| UploadError::Malformed)? {
+                Decoded::Data(data) => {
+                    self.left = self.left.checked_sub(data.len() as u64).ok_or(UploadError::TooLarge)?;
+                    return Ok(UploadPiece::Data(data));
+                }
+                Decoded::End(trailers) => {
+                    self.state.0.set(Progress::Complete);
+                    return Ok(UploadPiece::End(trailers));
+                }
+                Decoded::NeedMore => {
+                    let pause_max = self.connection.limits.body_timeout;
+                    match tokio::time::timeout(pause_max, self.connection.read_more()).await {
+                        Err(_) => return Err(UploadError::Timeout),
+                        Ok(Ok(1..)) => {}
+                        Ok(_) => return Err(UploadError::Closed),
+                    }
+                }
+            }
+        }
+    }
+}

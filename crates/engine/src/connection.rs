@@ -1,0 +1,168 @@
+//! Bytes from and to one client.
+//!
+//! Reading and writing share the connection by reference: while a response goes out, the request's body may still come
+//! in. What was read ahead stays here, so that a pipelined request is found where the last one ended.
+
+use crate::options::{AddressRange, Limits};
+use bytes::{Buf, BytesMut};
+use kasoku_sys::Stream;
+use kasoku_wire::proxy_protocol::parse_proxy_header;
+use std::cell::RefCell;
+use std::io::{self, IoSlice};
+use std::net::{IpAddr, SocketAddr};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What is read from a client's socket at once, in bytes.
+const READ_BYTES: usize = 16 << 10;
+
+/// What is read and thrown away after the last answer, in bytes, so that a reset does not overtake it.
+const LINGER_BYTES_MAX: usize = 1 << 20;
+
+/// How long that may take.
+const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A client's connection.
+pub(crate) struct Connection {
+    pub(crate) stream: Rc<Stream>,
+    pub(crate) read_ahead: RefCell<BytesMut>,
+    pub(crate) peer: Peer,
+    pub(crate) limits: Rc<Limits>,
+}
+
+/// Who is at the other end.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Peer {
+    /// The client's address, or what the PROXY protocol says; `None` for a Unix socket.
+    pub(crate) address: Option<SocketAddr>,
+    /// Whether its `Forwarded` and `X-Forwarded-*` count.
+    pub(crate) is_trusted: bool,
+}
+
+impl Connection {
+    /// A connection that has just been accepted. With `proxy_protocol`, waits for its header.
+    pub(crate) async fn open(
+        stream: Stream,
+        proxy_protocol: bool,
+        limits: Rc<Limits>,
+        trusted: &[AddressRange],
+    ) -> io::Result<Self> {
+        let mut read_ahead = BytesMut::new();
+        let mut address = stream.peer_address();
+        let is_unix = address.is_none();
+        if proxy_protocol {
+            let header = proxied_address(&stream, &mut read_ahead);
+            if let Some(source) = tokio::time::timeout(limits.head_timeout, header).await?? {
+                address = Some(source);
+            }
+        }
+        let is_trusted = match address {
+            Some(address) => trusted.iter().any(|range| contains(range, address.ip())),
+            None => is_unix && trusted.contains(&AddressRange::Unix),
+        };
+        let peer = Peer { address, is_trusted };
+        Ok(Self { stream: Rc::new(stream), read_ahead: RefCell::new(read_ahead), peer, limits })
+    }
+
+    /// Reads more behind what was read ahead; 0: the client has closed its side. Nothing is lost when it is dropped.
+    pub(crate) async fn read_more(&self) -> io::Result<usize> {
+        loop {
+            match self.stream.try_read(&mut self.read_ahead.borrow_mut(), READ_BYTES) {
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+                done => return done,
+            }
+            self.stream.readable().await?;
+        }
+    }
+
+    /// Returns when the client has gone. What it sends meanwhile is read ahead, once; then only writing tells.
+    pub(crate) async fn gone(&self) {
+        if self.stream.readable().await.is_err() {
+            return;
+        }
+        let read = self.stream.try_read(&mut self.read_ahead.borrow_mut(), READ_BYTES);
+        match read {
+            Ok(0) => {}
+            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
+            _ => std::future::pending().await,
+        }
+    }
+
+    /// Writes all of `parts`; `TimedOut` when the client takes nothing for too long.
+    pub(crate) async fn write(&self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        self.stream.write_all(parts, self.limits.send_timeout).await
+    }
+
+    /// Ends the connection so that the last answer reaches the client even if it still sends: closes our side, and reads
+    /// what comes for a moment (RFC 9112 section 9.6).
+    pub(crate) async fn linger(&self) {
+        if self.stream.shutdown_write().is_err() {
+            return;
+        }
+        let drained = async {
+            let mut buf = BytesMut::new();
+            let mut left = LINGER_BYTES_MAX;
+            while let Ok(read @ 1..) = self.stream.read(&mut buf, READ_BYTES).await {
+                buf.clear();
+                left = left.saturating_sub(read);
+                if left == 0 {
+                    break;
+                }
+            }
+        };
+        let _ = tokio::time::timeout(LINGER_TIMEOUT, drained).await;
+    }
+
+    /// Ends the connection so that the client notices that the response was cut.
+    pub(crate) fn cut(&self) {
+        let _ = self.stream.reset_on_close();
+    }
+}
+
+/// Reads the PROXY protocol's header; `None`: the connection is the proxy's own (a health check).
+async fn proxied_address(stream: &Stream, read_ahead: &mut BytesMut) -> io::Result<Option<SocketAddr>> {
+    loop {
+        match parse_proxy_header(read_ahead) {
+            Err(_) => return Err(io::ErrorKind::InvalidData.into()),
+            Ok(Some((header, length))) => {
+                read_ahead.advance(length.min(read_ahead.len()));
+                return Ok(header.source);
+            }
+            Ok(None) => {
+                if stream.read(read_ahead, READ_BYTES).await? == 0 {
+                    return Err(io::ErrorKind::UnexpectedEof.into());
+                }
+            }
+        }
+    }
+}
+
+fn contains(range: &AddressRange, ip: IpAddr) -> bool {
+    let AddressRange::Ip { address, prefix_bits } = *range else { return false };
+    let (left, right, bits) = match (address, ip.to_canonical()) {
+        (IpAddr::V4(range), IpAddr::V4(ip)) => (u128::from(range.to_bits()) << 96, u128::from(ip.to_bits()) << 96, 32),
+        (IpAddr::V6(range), IpAddr::V6(ip)) => (range.to_bits(), ip.to_bits(), 128),
+        _ => return false,
+    };
+    let prefix_bits = u32::from(prefix_bits.min(bits));
+    prefix_bits == 0 || (left ^ right) >> (128 - prefix_bits) == 0
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_contain_what_shares_their_prefix() {
+        let range = |text: &str, prefix_bits| AddressRange::Ip { address: text.parse().unwrap(), prefix_bits };
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(contains(&range("10.1.0.0", 16), ip("10.1.200.3")));
+        assert!(!contains(&range("10.1.0.0", 16), ip("10.2.0.1")));
+        assert!(contains(&range("127.0.0.1", 32), ip("127.0.0.1")));
+        assert!(contains(&range("127.0.0.1", 32), ip("::ffff:127.0.0.1")));
+        assert!(!contains(&range("127.0.0.1", 32), ip("127.0.0.2")));
+        assert!(contains(&range("0.0.0.0", 0), ip("8.8.8.8")));
+        assert!(!contains(&range("0.0.0.0", 0), ip("::1")));
+        assert!(contains(&range("2001:db8::", 32), ip("2001:db8:1::1")));
+    }
+}

@@ -1,0 +1,431 @@
+//! An answer to bytes: conditions, ranges, framing, hit headers.
+//!
+//! What is stored, or being filled, is evaluated here against what this client asked: a condition may turn it into 304, a
+//! range into 206 or 416. What the origin sent for this client alone goes through as it is.
+
+use crate::connection::Connection;
+use crate::error::Fault;
+use crate::head::{Framing, Head};
+use crate::multipart::Multipart;
+use crate::serve::Exchange;
+use bytes::Bytes;
+use http::{Method, StatusCode, Version};
+use kasoku_cache::{Entry, FillReader, Meta, Next};
+use kasoku_origin::http::{Piece, Response, Tunnel};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
+use kasoku_semantics::precondition::{Precondition, not_modified_fields, precondition};
+use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_metrics::Counter;
+use kasoku_wire::field::content_range;
+use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
+use kasoku_wire::{Fields, ResponseHead};
+use std::io::{self, IoSlice};
+use std::sync::Arc;
+
+/// Pieces that go into one system call.
+const PIECES_PER_WRITE: usize = 32;
+
+/// Methods that are served, for Allow.
+const ALLOWED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
+
+/// What a request gets.
+pub(crate) enum Answer {
+    /// A stored response.
+    Stored(Arc<Entry>, CacheStatus),
+    /// A response that is being filled.
+    Filling(Arc<Meta>, FillReader, CacheStatus),
+    /// The origin's response, for this client alone.
+    Origin(Response, Conditions, CacheStatus),
+    /// The origin has switched protocols.
+    Switched(Response),
+    /// A failure, of whomever.
+    Own(Fault, Option<CacheStatus>),
+    /// OPTIONS that may not be forwarded any more.
+    Options,
+    /// Nothing: the client has left.
+    ClientGone,
+}
+
+/// Who evaluates the client's conditions (If-None-Match, If-Modified-Since).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Conditions {
+    /// The origin got them, and has.
+    Origins,
+    /// They were kept from the origin, so that its answer could be stored.
+    Ours,
+}
+
+/// How it went.
+pub(crate) struct Delivered {
+    pub(crate) status: StatusCode,
+    /// Bytes of content, without framing.
+    pub(crate) body_bytes: u64,
+    /// Whether the client got all of it.
+    pub(crate) is_whole: bool,
+    /// Whether the connection can carry another request, as far as the response is concerned.
+    pub(crate) keeps_alive: bool,
+    /// What the cache did; `None` for an error of our own without it.
+    pub(crate) cache: Option<CacheStatus>,
+    /// What follows a 101.
+    pub(crate) tunnel: Option<Tunnel>,
+}
+
+/// What `$next` brings; while it is not there yet, the head goes out, so that a client sees that an answer has begun.
+macro_rules! or_flush {
+    ($out:ident, $next:expr) => {{
+        if $out.is_head_waiting() {
+            let at_once = tokio::select! {
+                biased;
+                next = $next => Some(next),
+                () = std::future::ready(()) => None,
+            };
+            match at_once {
+                Some(next) => next,
+                None => {
+                    if $out.flush().await.is_err() {
+                        return $out.cut();
+                    }
+                    $next.await
+                }
+            }
+        } else {
+            $next.await
+        }
+    }};
+}
+
+/// Sends the answer.
+pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
+    match answer {
+        Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
+        Answer::Filling(meta, reader, status) => filling(exchange, &meta, reader, status).await,
+        Answer::Origin(response, conditions, status) => origin(exchange, response, conditions, status).await,
+        Answer::Switched(response) => switched(exchange, response).await,
+        Answer::Own(fault, status) => own(exchange, &fault, status).await,
+        Answer::Options => options(exchange).await,
+        Answer::ClientGone => Delivered::cut(StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)),
+    }
+}
+
+async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Delivered {
+    let Entry { meta, body } = entry;
+    if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
+        return not_modified(exchange, &meta.head.fields, meta_age(exchange, meta, &status), status).await;
+    }
+    let asked = match body.complete_length() {
+        Some(length) => range(&exchange.request.head, &meta.head, length),
+        None => RangeOutcome::Full,
+    };
+    let head = |code: StatusCode, without: &[&str]| {
+        let mut head = if code == meta.head.status { Head::new(code, &meta.head.reason) } else { Head::of(code) };
+        head.fields_without(&meta.head.fields, without);
+        if let Some(age) = meta_age(exchange, meta, &status) {
+            head.number("Age", age);
+        }
+        head
+    };
+    match asked {
+        RangeOutcome::Full => {
+            let head = head(meta.head.status, &["content-length"]);
+            let pieces: Vec<Bytes> = body.chunks().cloned().collect();
+            send(exchange, head, meta.head.status, pieces, status).await
+        }
+        RangeOutcome::Ranges(ranges) => match ranges.as_slice() {
+            [only] => {
+                let mut head = head(StatusCode::PARTIAL_CONTENT, &["content-length", "content-range"]);
+                head.field("Content-Range", content_range::format(only.first, only.last, body.complete_length()));
+                send(exchange, head, StatusCode::PARTIAL_CONTENT, body.slice(*only), status).await
+            }
+            several => {
+                let parts = Multipart::new(body, several, meta.head.fields.first("content-type"));
+                let without = ["content-length", "content-range", "content-type"];
+                let mut head = head(StatusCode::PARTIAL_CONTENT, &without);
+                head.field("Content-Type", &parts.content_type);
+                send(exchange, head, StatusCode::PARTIAL_CONTENT, parts.pieces, status).await
+            }
+        },
+        RangeOutcome::Unsatisfiable => {
+            let mut head = Head::of(StatusCode::RANGE_NOT_SATISFIABLE);
+            head.date_unless_in(&Fields::new(), exchange.worker.now());
+            head.field("Content-Range", format!("bytes */{}", body.complete_length().unwrap_or(0)));
+            let status = CacheStatus { detail: Some(Reason::RangeUnsatisfiable), ..status };
+            send(exchange, head, StatusCode::RANGE_NOT_SATISFIABLE, Vec::new(), status).await
+        }
+    }
+}
+
+/// The Age of a stored response, unless the origin has just made or confirmed it for this very request.
+//= RFC 9111 section 4
+//# When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header field
+fn meta_age(exchange: &Exchange, meta: &Meta, status: &CacheStatus) -> Option<u64> {
+    let age = meta.freshness.age(exchange.worker.now());
+    let is_fetched_now = !status.hit && !status.collapsed;
+    (!is_fetched_now || age > 0 && status.detail != Some(Reason::Revalidated)).then_some(age)
+}
+
+fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response_time: Now) -> bool {
+    precondition(&exchange.request.head, head, response_time, exchange.worker.now()) == Precondition::NotModified
+}
+
+async fn not_modified(exchange: &Exchange, fields: &Fields, age: Option<u64>, status: CacheStatus) -> Delivered {
+    let mut head = Head::of(StatusCode::NOT_MODIFIED);
+    head.fields_without(&not_modified_fields(fields), &[]);
+    head.date_unless_in(fields, exchange.worker.now());
+    if let Some(age) = age {
+        head.number("Age", age);
+    }
+    let out = Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Framing::None, status);
+    out.all(Vec::new()).await
+}
+
+/// Sends a head and a body that is all here.
+async fn send(exchange: &Exchange, head: Head, code: StatusCode, pieces: Vec<Bytes>, status: CacheStatus) -> Delivered {
+    let length = pieces.iter().map(|piece| piece.len() as u64).sum();
+    let framing = if code == StatusCode::NO_CONTENT { Framing::None } else { Framing::Length(length) };
+    let out = Outgoing::begin(exchange, head, code, framing, status);
+    out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { pieces }).await
+}
+
+/// What a second client of a running fill gets, and the first as well: the pieces as they come.
+async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
+    if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
+        return not_modified(exchange, &meta.head.fields, None, status).await;
+    }
+    let length = content_length(&meta.head);
+    // A part that is being filled goes out as it is.
+    let is_whole = meta.head.status == StatusCode::OK;
+    let wanted = match length.filter(|_| is_whole).map(|length| range(&exchange.request.head, &meta.head, length)) {
+        Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
+        _ => None,
+    };
+    let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
+    let mut head = if wanted.is_some() { Head::of(code) } else { Head::new(code, &meta.head.reason) };
+    head.fields_without(&meta.head.fields, &["content-length"]);
+    if let Some(wanted) = wanted {
+        head.field("Content-Range", content_range::format(wanted.first, wanted.last, length));
+    }
+    if let Some(age) = meta_age(exchange, meta, &CacheStatus { collapsed: false, ..status }) {
+        head.number("Age", age);
+    }
+    let framing = match code {
+        StatusCode::NO_CONTENT => Framing::None,
+        _ => Framing::of(wanted.map(ByteRange::length).or(length), exchange.request.head.version),
+    };
+    let mut out = Outgoing::begin(exchange, head, code, framing, status);
+    let mut skip = wanted.map_or(0, |wanted| wanted.first);
+    let mut left = wanted.map_or(u64::MAX, ByteRange::length);
+    while left > 0 {
+        match or_flush!(out, reader.next()) {
+            Next::Chunk(mut piece) => {
+                let skipped = skip.min(piece.len() as u64);
+                skip -= skipped;
+                let _ = piece.split_to(skipped as usize);
+                piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                left -= piece.len() as u64;
+                if out.piece(piece).await.is_err() {
+                    return out.cut();
+                }
+            }
+            Next::End(trailers) => return out.end(trailers.as_ref()).await,
+            Next::Cut => return out.cut(),
+        }
+    }
+    out.end(None).await
+}
+
+/// The length that a head promises.
+fn content_length(head: &ResponseHead) -> Option<u64> {
+    std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
+}
+
+async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditions, status: CacheStatus) -> Delivered {
+    let now = exchange.worker.now();
+    let code = response.head.status;
+    let is_head = exchange.request.head.method == Method::HEAD;
+    if conditions == Conditions::Ours && code == StatusCode::OK && is_not_modified(exchange, &response.head, now) {
+        return not_modified(exchange, &response.head.fields, None, status).await;
+    }
+    let promised = content_length(&response.head).filter(|_| is_head);
+    strip_hop_by_hop(&mut response.head.fields);
+    let mut head = Head::new(code, &response.head.reason);
+    head.fields_without(&response.head.fields, &["content-length"]);
+    head.date_unless_in(&response.head.fields, now);
+    let framing = match (promised, response.body.is_none()) {
+        (Some(promised), _) => Framing::Length(promised),
+        (None, true) => Framing::None,
+        (None, false) => Framing::of(response.body.length(), exchange.request.head.version),
+    };
+    let mut out = Outgoing::begin(exchange, head, code, framing, status);
+    loop {
+        match or_flush!(out, response.body.next()) {
+            Ok(Piece::Data(data)) => {
+                if out.piece(data).await.is_err() {
+                    return out.cut();
+                }
+            }
+            Ok(Piece::End(trailers)) => return out.end(trailers.as_ref()).await,
+            // The client must not take a part for the whole: its connection is cut, in whatever framing.
+            Err(error) => {
+                exchange.worker.cells.count(Counter::OriginErrors);
+                tracing::debug!(%error, "origin");
+                return out.cut();
+            }
+        }
+    }
+}
+
+async fn switched(exchange: &Exchange, response: Response) -> Delivered {
+    let code = StatusCode::SWITCHING_PROTOCOLS;
+    let mut head = Head::new(code, &response.head.reason);
+    head.fields_without(&response.head.fields, &["connection", "content-length", "transfer-encoding"]);
+    head.field("Connection", "upgrade");
+    head.via(response.head.version);
+    let written = exchange.connection.write(&mut [IoSlice::new(&head.end())]).await;
+    let tunnel = response.body.into_tunnel().filter(|_| written.is_ok());
+    let cache = Some(crate::respond::forwarded(Reason::Upgrade));
+    Delivered { tunnel, is_whole: written.is_ok(), cache, ..Delivered::cut(code) }
+}
+
+/// Sends an interim response on.
+pub(crate) async fn interim(connection: &Connection, mut response: ResponseHead) -> io::Result<()> {
+    strip_hop_by_hop(&mut response.fields);
+    let mut head = Head::new(response.status, &response.reason);
+    head.fields_without(&response.fields, &["content-length"]);
+    head.via(response.version);
+    connection.write(&mut [IoSlice::new(&head.end())]).await
+}
+
+async fn own(exchange: &Exchange, fault: &Fault, status: Option<CacheStatus>) -> Delivered {
+    tracing::debug!(uri = exchange.uri, guilty = ?fault.guilty(), fault = fault.text(), "own answer");
+    let (head, page) = page(fault, exchange.worker.now());
+    let pieces = vec![Bytes::from(page)];
+    let mut delivered = match status {
+        Some(status) => send(exchange, head, fault.status(), pieces, status).await,
+        None => {
+            let out = Outgoing::begin_without_cache(exchange, head, fault.status(), pieces.iter().map(Bytes::len).sum());
+            out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { pieces }).await
+        }
+    };
+    delivered.cache = None;
+    delivered.keeps_alive &= fault.keeps_connection();
+    delivered
+}
+
+/// Answers something that is not a request; the connection ends with it.
+pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> io::Result<()> {
+    let (mut head, page) = page(fault, now);
+    head.number("Content-Length", page.len() as u64);
+    head.field("Connection", "close");
+    connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await
+}
+
+/// The short page of a failure.
+fn page(fault: &Fault, now: Now) -> (Head, String) {
+    let code = fault.status();
+    let mut head = Head::of(code);
+    head.date_unless_in(&Fields::new(), now);
+    head.field("Content-Type", "text/plain; charset=utf-8");
+    head.field("Cache-Control", "no-store");
+    if code == StatusCode::METHOD_NOT_ALLOWED {
+        head.field("Allow", ALLOWED);
+    }
+    let reason = fault.reason().map(|reason| format!(" [{}]", reason.id())).unwrap_or_default();
+    let title = code.canonical_reason().unwrap_or("Error");
+    (head, format!("{} {title}\n\n{}{reason}\n", code.as_str(), fault.text()))
+}
+
+async fn options(exchange: &Exchange) -> Delivered {
+    let mut head = Head::of(StatusCode::OK);
+    head.date_unless_in(&Fields::new(), exchange.worker.now());
+    head.field("Allow", ALLOWED);
+    Outgoing::begin_without_cache(exchange, head, StatusCode::OK, 0).all(Vec::new()).await
+}
+
+/// A response on its way out. The head waits for the first piece, so that both can go in one system call.
+struct Outgoing<'e> {
+    exchange: &'e Exchange,
+    /// Empty once it is written.
+    head: Vec<u8>,
+    framing: Framing,
+    delivered: Delivered,
+}
+
+impl<'e> Outgoing<'e> {
+    fn begin(exchange: &'e Exchange, mut head: Head, code: StatusCode, framing: Framing, status: CacheStatus) -> Self {
+        head.via(Version::HTTP_11);
+        head.cache_status(&status, exchange.worker.options.hit_headers);
+        Self::framed(exchange, head, code, framing, Some(status))
+    }
+
+    fn begin_without_cache(exchange: &'e Exchange, head: Head, code: StatusCode, length: usize) -> Self {
+        Self::framed(exchange, head, code, Framing::Length(length as u64), None)
+    }
+
+    fn framed(exchange: &'e Exchange, head: Head, status: StatusCode, framing: Framing, cache: Option<CacheStatus>) -> Self {
+        // A request whose body was not read can't be followed by another: say so.
+        let (head, keeps_alive) = head.finish(framing, &exchange.request, exchange.body.is_complete());
+        let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
+        Self { exchange, head, framing, delivered }
+    }
+
+    fn is_head_waiting(&self) -> bool {
+        !self.head.is_empty()
+    }
+
+    /// Writes the head, if it still waits.
+    async fn flush(&mut self) -> io::Result<()> {
+        let head = std::mem::take(&mut self.head);
+        self.exchange.connection.write(&mut [IoSlice::new(&head)]).await
+    }
+
+    /// Sends one piece of the body.
+    async fn piece(&mut self, piece: Bytes) -> io::Result<()> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let mut before = std::mem::take(&mut self.head);
+        let after: &[u8] = if self.framing == Framing::Chunked {
+            encode_chunk_head(piece.len(), &mut before);
+            b"\r\n"
+        } else {
+            b""
+        };
+        self.delivered.body_bytes += piece.len() as u64;
+        let mut parts = [IoSlice::new(&before), IoSlice::new(&piece), IoSlice::new(after)];
+        self.exchange.connection.write(&mut parts).await
+    }
+
+    /// Sends a body that is all here.
+    async fn all(mut self, pieces: Vec<Bytes>) -> Delivered {
+        self.delivered.body_bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        let head = Bytes::from(std::mem::take(&mut self.head));
+        let all: Vec<Bytes> = std::iter::once(head).chain(pieces).collect();
+        for batch in all.chunks(PIECES_PER_WRITE) {
+            let mut parts: Vec<IoSlice<'_>> = batch.iter().map(|piece| IoSlice::new(piece)).collect();
+            if self.exchange.connection.write(&mut parts).await.is_err() {
+                return self.cut();
+            }
+        }
+        self.delivered
+    }
+
+    /// The body has come to its end.
+    async fn end(mut self, trailers: Option<&Fields>) -> Delivered {
+        let mut last = std::mem::take(&mut self.head);
+        if self.framing == Framing::Chunked {
+            encode_last_chunk(trailers, &mut last);
+        }
+        if !last.is_empty() && self.exchange.connection.write(&mut [IoSlice::new(&last)]).await.is_err() {
+            return self.cut();
+        }
+        self.delivered
+    }
+
+    /// The body will not come to its end, or nobody takes it.
+    fn cut(self) -> Delivered {
+        Delivered { is_whole: false, ..self.delivered }
+    }
+}

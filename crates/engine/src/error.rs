@@ -1,0 +1,122 @@
+//! Every failure: who is guilty, which status the client sees, which reason Cache-Status names. One table.
+
+use http::StatusCode;
+use kasoku_origin::error::{Error as OriginError, UploadError};
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::http1::RequestError;
+
+/// Why a request gets an answer of our own.
+#[derive(Debug)]
+pub(crate) enum Fault {
+    /// The client sent something that is not a request, or more than is allowed.
+    Request(RequestError),
+    /// The head did not arrive in time.
+    HeadTimeout,
+    /// The body is longer than allowed.
+    BodyTooLarge,
+    /// The body did not come to its end.
+    Body(UploadError),
+    /// No site for this host.
+    NoSite,
+    /// CONNECT or TRACE.
+    MethodRefused,
+    /// The request has been here too often.
+    Loop,
+    /// The client wanted a stored response only.
+    OnlyIfCached(Reason),
+    /// The origin gave no response.
+    Origin(Reason),
+}
+
+/// Who has to change something.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Guilty {
+    Client,
+    Operator,
+    Origin,
+}
+
+impl Fault {
+    /// What happened to a request to the origin.
+    pub(crate) fn from_origin(error: &OriginError) -> Self {
+        match error {
+            OriginError::Upload(UploadError::TooLarge) => Self::BodyTooLarge,
+            OriginError::Upload(error) => Self::Body(*error),
+            other => Self::Origin(reason(other)),
+        }
+    }
+
+    pub(crate) fn status(&self) -> StatusCode {
+        match self {
+            Self::Request(error) => error.status(),
+            Self::HeadTimeout | Self::Body(UploadError::Timeout) => StatusCode::REQUEST_TIMEOUT,
+            Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Body(UploadError::Closed | UploadError::Malformed) => StatusCode::BAD_REQUEST,
+            Self::NoSite => StatusCode::MISDIRECTED_REQUEST,
+            Self::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Loop => StatusCode::LOOP_DETECTED,
+            //= RFC 9111 section 5.2.1.7
+            //# Caches that honor this request directive SHOULD, upon receiving
+            //# it, respond with either a stored response consistent with the other
+            //# constraints of the request or a 504 (Gateway Timeout) status code.
+            Self::OnlyIfCached(_) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Origin(Reason::OriginTimeoutConnect | Reason::OriginTimeoutFirstByte) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Origin(Reason::OriginBusy | Reason::MemoryFull) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Origin(_) => StatusCode::BAD_GATEWAY,
+        }
+    }
+
+    pub(crate) fn guilty(&self) -> Guilty {
+        match self {
+            Self::Origin(_) => Guilty::Origin,
+            Self::NoSite | Self::Loop => Guilty::Operator,
+            _ => Guilty::Client,
+        }
+    }
+
+    /// One sentence for the page and the log.
+    pub(crate) fn text(&self) -> String {
+        match self {
+            Self::Request(error) => error.to_string(),
+            Self::HeadTimeout => "The request's head did not arrive in time.".to_owned(),
+            Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => {
+                "The request's body is larger than allowed.".to_owned()
+            }
+            Self::Body(UploadError::Timeout) => "The request's body did not arrive in time.".to_owned(),
+            Self::Body(UploadError::Malformed) => "The request's body is malformed.".to_owned(),
+            Self::Body(UploadError::Closed) => "The request's body did not come to its end.".to_owned(),
+            Self::NoSite => "No site is configured for this host.".to_owned(),
+            Self::MethodRefused => "This method is not served.".to_owned(),
+            Self::Loop => "The request comes back to where it was sent from.".to_owned(),
+            Self::OnlyIfCached(reason) | Self::Origin(reason) => reason.text().to_owned(),
+        }
+    }
+
+    /// What Cache-Status says, where the cache or the origin had a part in it.
+    pub(crate) fn reason(&self) -> Option<Reason> {
+        match self {
+            Self::OnlyIfCached(reason) | Self::Origin(reason) => Some(*reason),
+            _ => None,
+        }
+    }
+
+    /// Whether the connection can go on after this answer: only when we know where the next request begins.
+    pub(crate) fn keeps_connection(&self) -> bool {
+        matches!(self, Self::OnlyIfCached(_) | Self::Origin(_) | Self::NoSite | Self::MethodRefused | Self::Loop)
+    }
+}
+
+/// The reason for what an origin did, or did not do.
+pub(crate) fn reason(error: &OriginError) -> Reason {
+    match error {
+        OriginError::Unreachable(_) => Reason::OriginUnreachable,
+        OriginError::ConnectTimeout => Reason::OriginTimeoutConnect,
+        OriginError::FirstByteTimeout => Reason::OriginTimeoutFirstByte,
+        OriginError::BetweenBytesTimeout => Reason::OriginTimeoutBetweenBytes,
+        OriginError::ClosedBeforeResponse | OriginError::ClosedEarly | OriginError::Io(_) => Reason::OriginClosedEarly,
+        OriginError::MalformedHead(_) | OriginError::MalformedBody(_) | OriginError::UnexpectedInterim => {
+            Reason::OriginMalformed
+        }
+        OriginError::Upload(_) => Reason::ClientClosed,
+    }
+}

@@ -1,0 +1,340 @@
+//! Asks the origin: for one client alone ([`pass`]), or into a fill ([`fill`], [`refresh`]).
+//!
+//! A fill runs in a task of its own, so that the client that began it can leave while others wait. That client gets
+//! news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
+//! everybody else.
+
+use crate::body::ClientBody;
+use crate::connection::Connection;
+use crate::deliver::{self, Answer, Conditions};
+use crate::error::{Fault, reason};
+use crate::forward::{Audience, forward};
+use crate::lookup::hit;
+use crate::options::Route;
+use crate::respond::forwarded;
+use crate::route::Routed;
+use crate::serve::Exchange;
+use crate::worker::Worker;
+use http::{Method, Version};
+use kasoku_cache::verdict::Exchange as OriginExchange;
+use kasoku_cache::{Ask, Entry, FillWriter, Verdict};
+use kasoku_metrics::Counter;
+use kasoku_origin::Error;
+use kasoku_origin::http::{Interim, NoUpload, Piece, Response, Upload};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::storable::post_stores_for_get;
+use kasoku_semantics::time::Now;
+use kasoku_wire::http1::BodyLength;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Interim responses that wait for a client; more are dropped, since they are hints.
+const INTERIM_QUEUE_MAX: usize = 16;
+
+/// How often one fill may ask: once, and once more when parts could not be combined.
+const ASKS_MAX: usize = 2;
+
+/// Asks for this client alone.
+pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
+    let Exchange { worker, connection, request, .. } = exchange;
+    let outgoing = forward(request, routed, &connection.peer, Audience::OneClient, upgrade);
+    let mut interim = ToClient::new(exchange);
+    let request_time = worker.now();
+    let status = forwarded(reason);
+    let sent = if matches!(request.body, BodyLength::None) {
+        // Nobody else waits for the answer: a client that leaves takes its request back.
+        let mut no_upload = Some(NoUpload);
+        tokio::select! {
+            biased;
+            sent = send(worker, &routed.route, &outgoing, &mut no_upload, &mut interim) => sent,
+            () = connection.gone() => return Answer::ClientGone,
+        }
+    } else {
+        let mut upload = Some(ClientBody::new(connection.clone(), request.body, exchange.body.clone()));
+        send(worker, &routed.route, &outgoing, &mut upload, &mut interim).await
+    };
+    match sent {
+        Ok(response) if response.is_switched() => Answer::Switched(response),
+        Ok(response) => after_pass(exchange, routed, &outgoing, response, request_time, status),
+        Err(error) => failed(worker, &error, status),
+    }
+}
+
+/// What a response that passes by means for the cache.
+fn after_pass(
+    exchange: &Exchange,
+    routed: &Routed,
+    outgoing: &RequestHead,
+    response: Response,
+    request_time: Now,
+    status: CacheStatus,
+) -> Answer {
+    let worker = &exchange.worker;
+    let now = worker.now();
+    let ask = Ask { key: &routed.key, request: outgoing, policy: &routed.route.policy, now };
+    if outgoing.method == Method::HEAD && !routed.route.pass {
+        worker.cache.on_head(&ask, &response.head, request_time, now);
+    }
+    let dropped =
+        worker.cache.on_unsafe_response(&outgoing.method, &routed.key, response.head.status, &response.head.fields);
+    worker.cells.add(Counter::Invalidated, dropped as u64);
+    let is_for_get = outgoing.method == Method::POST
+        && !routed.route.pass
+        && post_stores_for_get(routed.key.uri(), &response.head);
+    match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
+        Some(writer) => store_beside(exchange, routed, outgoing, writer, response, request_time),
+        None => Answer::Origin(response, Conditions::Origins, status),
+    }
+}
+
+/// Stores the answer to a POST for later GETs, while the client reads it.
+fn store_beside(
+    exchange: &Exchange,
+    routed: &Routed,
+    outgoing: &RequestHead,
+    writer: FillWriter,
+    response: Response,
+    request_time: Now,
+) -> Answer {
+    let reader = writer.reader();
+    let mut status = forwarded(Reason::Method);
+    let response_time = exchange.worker.now();
+    let verdict = writer.on_response(&OriginExchange {
+        request: outgoing,
+        response: &response.head,
+        request_time,
+        response_time,
+        body_length: response.body.length(),
+    });
+    match (verdict, reader) {
+        (Verdict::Write(body), Some(reader)) => {
+            status.stored = true;
+            let meta = body.meta().clone();
+            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body));
+            Answer::Filling(meta, reader, status)
+        }
+        _ => {
+            tracing::debug!(uri = routed.key.uri(), "the answer to a POST is not stored");
+            Answer::Origin(response, Conditions::Origins, status)
+        }
+    }
+}
+
+fn failed(worker: &Worker, error: &Error, status: CacheStatus) -> Answer {
+    worker.cells.count(Counter::OriginErrors);
+    tracing::debug!(%error, "origin");
+    Answer::Own(Fault::from_origin(error), Some(CacheStatus { detail: Some(reason(error)), ..status }))
+}
+
+/// What the client that began a fill learns from it.
+enum News {
+    /// The response may be shared: read it like everybody else.
+    Shared,
+    /// A stored response answers.
+    Stored(Arc<Entry>, Reason),
+    /// The response is yours alone, for this reason.
+    Yours(Response, Reason),
+    /// There is none.
+    Failed(Error),
+}
+
+/// Asks for everybody who waits for this fill.
+pub(crate) async fn fill(
+    exchange: &Exchange,
+    routed: &Routed,
+    writer: FillWriter,
+    outgoing: RequestHead,
+    miss: Reason,
+) -> Answer {
+    let Some(reader) = writer.reader() else { return Answer::Own(Fault::Origin(miss), None) };
+    let (news_sender, mut news) = oneshot::channel();
+    let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
+    let task = FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim: interim_sender };
+    tokio::task::spawn_local(task.run(writer, news_sender));
+    let mut to_client = ToClient::new(exchange);
+    let news = loop {
+        tokio::select! {
+            biased;
+            Some(head) = interim.recv() => to_client.interim(head).await,
+            news = &mut news => break news,
+        }
+    };
+    let mut status = forwarded(miss);
+    match news {
+        Ok(News::Shared) => match reader.head().await {
+            kasoku_cache::Joined::Streaming(meta) => {
+                status.stored = true;
+                Answer::Filling(meta, reader, status)
+            }
+            // Parts that were combined: the whole is stored by now.
+            kasoku_cache::Joined::Settled(entry, _) => Answer::Stored(entry, CacheStatus { stored: true, ..status }),
+            kasoku_cache::Joined::Failed(reason) | kasoku_cache::Joined::Released(reason) => {
+                Answer::Own(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
+            }
+        },
+        Ok(News::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
+            hit(exchange, &entry, reason)
+        }
+        Ok(News::Stored(entry, reason)) => {
+            status.fwd_status = Some(304);
+            Answer::Stored(entry, CacheStatus { detail: Some(reason), stored: true, ..status })
+        }
+        Ok(News::Yours(response, reason)) => {
+            Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
+        }
+        Ok(News::Failed(error)) => failed(&exchange.worker, &error, status),
+        Err(_) => Answer::Own(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
+    }
+}
+
+/// Where a stale response is refreshed in the background (RFC 5861 section 3).
+pub(crate) fn refresh(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
+    let (news, _) = oneshot::channel();
+    let (interim, _) = mpsc::channel(1);
+    let task = FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim };
+    tokio::task::spawn_local(task.run(writer, news));
+}
+
+/// The origin's side of a fill.
+struct FillTask {
+    worker: Rc<Worker>,
+    route: Arc<Route>,
+    outgoing: RequestHead,
+    interim: mpsc::Sender<ResponseHead>,
+}
+
+impl FillTask {
+    async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
+        for _ in 0..ASKS_MAX {
+            let mut request = self.outgoing.clone();
+            writer.prepare(&mut request);
+            let request_time = self.worker.now();
+            let mut interim = Relay(&self.interim);
+            let sent = send(&self.worker, &self.route, &request, &mut Some(NoUpload), &mut interim).await;
+            let response = match sent {
+                Ok(response) => response,
+                Err(error) => return self.fail(writer, &request, error, news),
+            };
+            let verdict = writer.on_response(&OriginExchange {
+                request: &request,
+                response: &response.head,
+                request_time,
+                response_time: self.worker.now(),
+                body_length: response.body.length(),
+            });
+            match verdict {
+                Verdict::Write(body) => {
+                    // Whoever asked may have left; others may wait, and the response is worth storing.
+                    let _ = news.send(News::Shared);
+                    return pump(self.worker, response, body).await;
+                }
+                Verdict::Settled(entry, reason) => {
+                    let _ = news.send(News::Stored(entry, reason));
+                    return finish_empty(response).await;
+                }
+                Verdict::Private(reason) => {
+                    let _ = news.send(News::Yours(response, reason));
+                    return;
+                }
+                Verdict::AskAgain(again) => writer = again,
+            }
+        }
+        writer.release(Reason::PartialMiss);
+    }
+
+    fn fail(&self, writer: FillWriter, request: &RequestHead, error: Error, news: oneshot::Sender<News>) {
+        let stale = writer.on_failure(request, reason(&error), self.worker.now());
+        let _ = news.send(match stale {
+            Ok((entry, reason)) => News::Stored(entry, reason),
+            Err(_) => News::Failed(error),
+        });
+    }
+}
+
+/// Carries the body from the origin into the fill.
+async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache::BodyWriter) {
+    loop {
+        match response.body.next().await {
+            Ok(Piece::Data(data)) => {
+                if body.push(data).await.is_err() {
+                    return;
+                }
+            }
+            Ok(Piece::End(trailers)) => {
+                body.finish(trailers);
+                return;
+            }
+            // What the origin closes early is never stored: the writer is dropped, and readers are cut.
+            Err(error) => {
+                worker.cells.count(Counter::OriginErrors);
+                tracing::debug!(%error, "origin");
+                return;
+            }
+        }
+    }
+}
+
+/// Lets a connection that has nothing more to say go back to the pool.
+async fn finish_empty(mut response: Response) {
+    if response.body.is_none() {
+        let _ = response.body.next().await;
+    }
+}
+
+/// Asks the origins of a route in turn, until one can be reached.
+async fn send<U: Upload + 'static>(
+    worker: &Worker,
+    route: &Route,
+    request: &RequestHead,
+    upload: &mut Option<U>,
+    interim: &mut impl Interim,
+) -> Result<Response, Error> {
+    let mut last = Error::ClosedBeforeResponse;
+    for origin in &route.origins {
+        match worker.client.send(origin, request, upload, &route.origin, interim).await {
+            Err(error) if error.is_before_sending() => last = error,
+            done => {
+                worker.count_origin();
+                return done;
+            }
+        }
+    }
+    worker.count_origin();
+    Err(last)
+}
+
+/// Writes interim responses to the client itself.
+struct ToClient<'a> {
+    connection: &'a Connection,
+    version: Version,
+}
+
+impl<'a> ToClient<'a> {
+    fn new(exchange: &'a Exchange) -> Self {
+        Self { connection: &exchange.connection, version: exchange.request.head.version }
+    }
+}
+
+impl Interim for ToClient<'_> {
+    async fn interim(&mut self, head: ResponseHead) {
+        //= RFC 9110 section 15.2
+        //# Since HTTP/1.0 did not define any 1xx status codes, a server MUST NOT send a 1xx response to an HTTP/1.0 client.
+        if self.version == Version::HTTP_11 {
+            // A client that is gone will be noticed when the final response is written.
+            let _ = deliver::interim(self.connection, head).await;
+        }
+    }
+}
+
+/// Hands interim responses to the task of the client that began the fill.
+struct Relay<'a>(&'a mpsc::Sender<ResponseHead>);
+
+impl Interim for Relay<'_> {
+    async fn interim(&mut self, head: ResponseHead) {
+        let _ = self.0.try_send(head);
+    }
+}
+

@@ -1,0 +1,178 @@
+//! The request as it goes to the origin.
+//!
+//! Two kinds: one whose answer may be shared, and one that passes. What is not in the key does not reach the origin on
+//! the first kind, since it could change an answer that others get (DESIGN, "Keys"): fields by which clients address
+//! proxies and frameworks are removed, and the client's address is not told. A request that passes keeps what
+//! applications need.
+
+use crate::connection::Peer;
+use crate::parse::Request;
+use crate::respond::NAME;
+use crate::route::Routed;
+use http::{Method, Version};
+use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
+use kasoku_semantics::policy::Profile;
+use kasoku_wire::field::list;
+use kasoku_wire::http1::BodyLength;
+use kasoku_wire::{Fields, RequestHead};
+use std::net::IpAddr;
+
+/// Fields by which a client could change an answer without changing the key: web frameworks take path, host or method
+/// from them.
+const NOT_IN_THE_KEY: [&str; 9] = [
+    "x-original-url",
+    "x-rewrite-url",
+    "x-original-host",
+    "x-host",
+    "x-http-method-override",
+    "x-http-method",
+    "x-method-override",
+    "x-real-ip",
+    "x-client-ip",
+];
+
+/// A request that has been through that many of us goes in a circle.
+const VISITS_MAX: usize = 8;
+
+/// Whether the answer may go to others as well.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Audience {
+    /// The answer may be stored, or joined by others.
+    Shared,
+    /// The answer is for this client.
+    OneClient,
+}
+
+/// The request for the origin; with the protocol to switch to, where it asks for one that is allowed.
+pub(crate) fn forward(request: &Request, routed: &Routed, peer: &Peer, audience: Audience, upgrade: Option<&str>) -> RequestHead {
+    let is_guarded = audience == Audience::Shared && routed.route.policy.profile == Profile::Safe;
+    let mut fields = Fields::with_capacity(request.head.fields.block().len() + 256, request.head.fields.len() + 8);
+    fields.push("Host", routed.route.origin_host.as_deref().unwrap_or(&routed.authority));
+    let mut received = request.head.fields.clone();
+    strip_hop_by_hop(&mut received);
+    for (name, value) in received.iter() {
+        if !is_ours(name) && !(is_guarded && is_any(name, &NOT_IN_THE_KEY)) {
+            fields.push(name, value);
+        }
+    }
+    let told = Told { received: &received, routed, peer, tells_address: !is_guarded };
+    told.write(&mut fields);
+    //= RFC 9110 section 7.6.3
+    //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
+    let version = if request.head.version == Version::HTTP_10 { "1.0" } else { "1.1" };
+    fields.push("Via", format!("{version} {NAME}"));
+    frame(request, &mut fields);
+    if let Some(protocol) = upgrade {
+        fields.push("Connection", "upgrade");
+        fields.push("Upgrade", protocol);
+    }
+    if let Some(left) = max_forwards(request) {
+        fields.set("Max-Forwards", left.saturating_sub(1).to_string());
+    }
+    RequestHead { method: request.head.method.clone(), target: routed.target.clone(), version: Version::HTTP_11, fields }
+}
+
+/// Whether the request has been here so often that it must be going in a circle.
+pub(crate) fn is_loop(request: &Request) -> bool {
+    let is_visit = |member: &[u8]| member.split(u8::is_ascii_whitespace).nth(1) == Some(NAME.as_bytes());
+    list::members(&request.head.fields, "via").filter(|member| is_visit(member)).count() >= VISITS_MAX
+}
+
+/// How often an OPTIONS request may still be forwarded (RFC 9110 section 7.6.2); `None`: as often as it takes.
+pub(crate) fn max_forwards(request: &Request) -> Option<u64> {
+    if request.head.method != Method::OPTIONS {
+        return None;
+    }
+    std::str::from_utf8(request.head.fields.only("max-forwards")?).ok()?.parse().ok()
+}
+
+/// The protocol that the request asks to switch to, if that is allowed on this route.
+pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r str> {
+    if request.head.version != Version::HTTP_11 {
+        return None;
+    }
+    let connection_says_so =
+        list::members(&request.head.fields, "connection").any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+    let wanted = list::members(&request.head.fields, "upgrade").next().filter(|_| connection_says_so)?;
+    routed.route.upgrades.iter().map(String::as_str).find(|name| wanted.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Fields that we write ourselves, whatever the client sent.
+fn is_ours(name: &[u8]) -> bool {
+    let starts_x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
+    starts_x_forwarded || is_any(name, &["host", "forwarded", "content-length"])
+}
+
+fn is_any(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+/// What we tell the origin about the client.
+struct Told<'a> {
+    received: &'a Fields,
+    routed: &'a Routed,
+    peer: &'a Peer,
+    tells_address: bool,
+}
+
+impl Told<'_> {
+    fn write(&self, fields: &mut Fields) {
+        let Routed { scheme, authority, .. } = self.routed;
+        if self.tells_address {
+            self.write_with_address(fields);
+        } else {
+            fields.push("Forwarded", format!("host={};proto={scheme}", quoted(authority)));
+        }
+        fields.push("X-Forwarded-Proto", scheme);
+        fields.push("X-Forwarded-Host", authority);
+    }
+
+    fn write_with_address(&self, fields: &mut Fields) {
+        let Routed { scheme, authority, .. } = self.routed;
+        // A trusted proxy's lists go on with what we add; anybody else's are not even looked at.
+        let before = |name| self.received.combined(name).filter(|_| self.peer.is_trusted);
+        let address = self.peer.address.map(|address| address.ip().to_canonical());
+        let node = match address {
+            Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
+            Some(IpAddr::V4(ip)) => ip.to_string(),
+            None => "unknown".to_owned(),
+        };
+        let member = format!("for={node};host={};proto={scheme}", quoted(authority));
+        fields.push("Forwarded", joined(before("forwarded"), &member));
+        if let Some(ip) = address {
+            fields.push("X-Forwarded-For", joined(before("x-forwarded-for"), &ip.to_string()));
+        } else if let Some(list) = before("x-forwarded-for") {
+            fields.push("X-Forwarded-For", list);
+        }
+    }
+}
+
+fn joined(before: Option<Vec<u8>>, member: &str) -> Vec<u8> {
+    let mut value = before.unwrap_or_default();
+    if !value.is_empty() {
+        value.extend_from_slice(b", ");
+    }
+    value.extend_from_slice(member.as_bytes());
+    value
+}
+
+/// A host as a value of Forwarded: a colon or a bracket must be quoted (RFC 7239 section 4).
+fn quoted(authority: &str) -> String {
+    if authority.contains([':', '[']) { format!("\"{authority}\"") } else { authority.to_owned() }
+}
+
+/// The fields that frame the body: ours, from what was parsed, never what the client wrote.
+fn frame(request: &Request, fields: &mut Fields) {
+    match request.body {
+        BodyLength::Length(length) => fields.push("Content-Length", length.to_string()),
+        BodyLength::Chunked | BodyLength::UntilClose => fields.push("Transfer-Encoding", "chunked"),
+        //= RFC 9110 section 8.6
+        //# A user agent SHOULD send Content-Length in a request when the method defines a meaning for enclosed content
+        BodyLength::None if matches!(request.head.method, Method::POST | Method::PUT | Method::PATCH) => {
+            fields.push("Content-Length", "0");
+        }
+        BodyLength::None => {
+            fields.remove("expect");
+        }
+    }
+}

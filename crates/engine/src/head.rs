@@ -1,0 +1,128 @@
+//! Response heads as bytes.
+//!
+//! Whatever the answer is made of, its head is written here: status line, the message's own fields, then ours (Age,
+//! framing, Via, Cache-Status, Connection). The fields that frame a message are never copied from what was received.
+
+use crate::options::HitHeaders;
+use crate::parse::Request;
+use crate::respond::{NAME, write_hit_headers};
+use http::{StatusCode, Version};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::time::Now;
+use kasoku_wire::Fields;
+use kasoku_wire::field::date;
+use std::io::Write;
+
+/// How the body that follows is framed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Framing {
+    /// No body, and nothing that says so: 1xx, 204, 304.
+    None,
+    /// That many bytes. For HEAD: that many would have followed.
+    Length(u64),
+    /// Chunks.
+    Chunked,
+    /// Until the connection is closed: for HTTP/1.0, where the length is unknown.
+    UntilClose,
+}
+
+impl Framing {
+    /// For a body whose length may be known.
+    pub(crate) fn of(length: Option<u64>, version: Version) -> Self {
+        match length {
+            Some(length) => Self::Length(length),
+            //= RFC 9112 section 6.1
+            //# A server MUST NOT send a response containing Transfer-Encoding unless the corresponding request indicates HTTP/1.1 (or later minor revisions).
+            None if version == Version::HTTP_11 => Self::Chunked,
+            None => Self::UntilClose,
+        }
+    }
+}
+
+/// A head in the making.
+pub(crate) struct Head(Vec<u8>);
+
+impl Head {
+    /// The status line.
+    pub(crate) fn new(status: StatusCode, reason: &[u8]) -> Self {
+        let mut out = Vec::with_capacity(1024);
+        out.extend_from_slice(b"HTTP/1.1 ");
+        out.extend_from_slice(status.as_str().as_bytes());
+        out.push(b' ');
+        out.extend_from_slice(reason);
+        out.extend_from_slice(b"\r\n");
+        Self(out)
+    }
+
+    /// The status line with the usual reason phrase.
+    pub(crate) fn of(status: StatusCode) -> Self {
+        Self::new(status, status.canonical_reason().unwrap_or_default().as_bytes())
+    }
+
+    /// Every field but those of these names.
+    pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str]) {
+        let is_left_out = |name: &[u8]| without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        for (name, value) in fields.iter().filter(|(name, _)| !is_left_out(name)) {
+            self.field(name, value);
+        }
+    }
+
+    /// One field.
+    pub(crate) fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        self.0.extend_from_slice(name.as_ref());
+        self.0.extend_from_slice(b": ");
+        self.0.extend_from_slice(value.as_ref());
+        self.0.extend_from_slice(b"\r\n");
+    }
+
+    /// One field with a number.
+    pub(crate) fn number(&mut self, name: &str, value: u64) {
+        // Writing to a Vec cannot fail.
+        let _ = write!(self.0, "{name}: {value}\r\n");
+    }
+
+    /// Date, where the message has none.
+    //= RFC 9110 section 6.6.1
+    //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was received and append a corresponding Date header field to the message's header section if it is cached or forwarded downstream.
+    pub(crate) fn date_unless_in(&mut self, fields: &Fields, now: Now) {
+        if !fields.contains("date") {
+            self.field("Date", date::format(now.unix_seconds()));
+        }
+    }
+
+    /// Via, with the version that the message came in.
+    pub(crate) fn via(&mut self, version: Version) {
+        let version = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
+        self.field("Via", format!("{version} {NAME}"));
+    }
+
+    /// What tells about the cache.
+    pub(crate) fn cache_status(&mut self, status: &CacheStatus, settings: HitHeaders) {
+        write_hit_headers(status, settings, &mut self.0);
+    }
+
+    /// The fields that frame the message and say what becomes of the connection, and the empty line. Returns the bytes,
+    /// and whether the connection goes on.
+    pub(crate) fn finish(mut self, framing: Framing, request: &Request, is_body_read: bool) -> (Vec<u8>, bool) {
+        match framing {
+            Framing::None | Framing::UntilClose => {}
+            Framing::Length(length) => self.number("Content-Length", length),
+            Framing::Chunked => self.field("Transfer-Encoding", "chunked"),
+        }
+        let keeps_alive = request.keeps_alive && is_body_read && framing != Framing::UntilClose;
+        match (keeps_alive, request.head.version) {
+            //= RFC 9112 section 9.6
+            //# A server that receives a "close" connection option MUST initiate closure of the connection
+            (false, _) => self.field("Connection", "close"),
+            (true, Version::HTTP_10) => self.field("Connection", "keep-alive"),
+            (true, _) => {}
+        }
+        (self.end(), keeps_alive)
+    }
+
+    /// The empty line, and the bytes.
+    pub(crate) fn end(mut self) -> Vec<u8> {
+        self.0.extend_from_slice(b"\r\n");
+        self.0
+    }
+}

@@ -1,0 +1,45 @@
+//! The path of a request. The files, in the order in which a request meets them:
+//!
+//! | file | step |
+//! |---|---|
+//! | [`options`] | everything that can be set |
+//! | `worker` | one thread, one event loop, its own sockets, pool and counters |
+//! | `accept` | takes connections |
+//! | `connection` | bytes from and to one client; the PROXY protocol |
+//! | `serve` | **the driver**: calls the steps below, for each request of a connection |
+//! | `parse` | bytes to a request, or to a refusal |
+//! | `body` | the request's body, read while it is sent on |
+//! | `route` | trusted proxies, effective URI, site, rule, key |
+//! | `forward` | the request as it goes to the origin |
+//! | `lookup` | asks the cache and carries out what it says |
+//! | `fetch` | asks the origin: for one client alone, or into a fill |
+//! | `deliver` | an answer to bytes: conditions, ranges, framing, hit headers |
+//! | `head` | response heads as bytes |
+//! | `multipart` | several ranges in one body |
+//! | `respond` | the fields that we add to every response |
+//! | `tunnel` | both directions after 101 |
+//! | `error` | every failure: who is guilty, which status, which reason |
+//! | `log` | counts, and tells |
+//! | [`clock`] | the time; nothing below the worker reads it |
+
+mod accept;
+mod body;
+pub mod clock;
+mod connection;
+mod deliver;
+mod error;
+mod fetch;
+mod forward;
+mod head;
+mod log;
+mod lookup;
+mod multipart;
+pub mod options;
+mod parse;
+mod respond;
+mod route;
+mod serve;
+mod tunnel;
+mod worker;
+
+pub use worker::{Engine, StartError};

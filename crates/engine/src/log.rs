@@ -1,0 +1,54 @@
+//! Counts each request once, and tells about it.
+
+use crate::deliver::Delivered;
+use crate::serve::Exchange;
+use crate::worker::Worker;
+use kasoku_metrics::Counter;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
+
+/// After a request has been answered.
+pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
+    let cells = &worker.cells;
+    cells.count(Counter::Requests);
+    cells.add(Counter::BodyBytesSent, delivered.body_bytes);
+    if !delivered.is_whole {
+        cells.count(Counter::Aborted);
+    }
+    match &delivered.cache {
+        None => cells.count(Counter::Errors),
+        Some(status) => count(worker, status),
+    }
+    tracing::debug!(
+        uri = exchange.uri.as_str(),
+        status = delivered.status.as_u16(),
+        bytes = delivered.body_bytes,
+        reason = delivered.cache.as_ref().and_then(|cache| cache.detail).map(Reason::id),
+        "request"
+    );
+}
+
+fn count(worker: &Worker, status: &CacheStatus) {
+    let cells = &worker.cells;
+    match (status.hit, status.stored || status.collapsed) {
+        (true, _) => cells.count(Counter::Hits),
+        (false, true) => cells.count(Counter::Misses),
+        (false, false) => cells.count(Counter::Passes),
+    }
+    if status.stored {
+        cells.count(Counter::Stored);
+    }
+    if status.collapsed {
+        cells.count(Counter::Collapsed);
+    }
+    match status.detail {
+        Some(Reason::Revalidated) => cells.count(Counter::Revalidations),
+        Some(
+            Reason::HitStaleError
+            | Reason::HitStaleDisconnected
+            | Reason::HitStaleWhileRevalidate
+            | Reason::HitMaxStale,
+        ) => cells.count(Counter::StaleServed),
+        _ => {}
+    }
+}

@@ -1,0 +1,227 @@
+//! Everything that can be set, resolved and checked: what the path runs on.
+//!
+//! `kasoku-config` makes these values from TOML and flags and is the only place that knows their names in a file;
+//! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
+//! the names; `Duration`s carry their own.
+
+pub use kasoku_origin::{Address as OriginAddress, Limits as OriginLimits};
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_wire::http1::{BodyLimits, HeadLimits};
+use std::fmt;
+use std::net::{IpAddr, SocketAddr};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The whole program's settings.
+#[derive(Clone, Debug)]
+pub struct Options {
+    /// Where clients connect. At least one.
+    pub listeners: Vec<Listener>,
+    /// Where the operator connects (`/healthz`, `/metrics`, `/stats`); none: no admin listener.
+    pub admin: Option<ListenAddress>,
+    /// Threads, one event loop each. At least 1; default: the number of cores.
+    pub workers: usize,
+    /// The memory tier's size in bytes, counted with all overhead. Default 1 GiB.
+    pub memory_bytes_max: u64,
+    /// The largest response that is stored, in bytes of head and body. Default 64 MiB; at most a quarter of the memory tier.
+    pub object_bytes_max: u64,
+    /// Bounds and deadlines of the clients' side.
+    pub limits: Limits,
+    /// Proxies in front of us whose `Forwarded` and `X-Forwarded-*` count. Default: none.
+    pub trusted_proxies: Vec<AddressRange>,
+    /// What responses tell about the cache, besides Cache-Status.
+    pub hit_headers: HitHeaders,
+    /// The first whose hosts match serves the request. Without any match: 421.
+    pub sites: Vec<Site>,
+}
+
+/// One listening socket.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Listener {
+    /// Where it listens.
+    pub address: ListenAddress,
+    /// Whether each connection starts with a PROXY protocol header (version 1 or 2). Then it must.
+    pub proxy_protocol: bool,
+}
+
+/// Where a socket listens.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum ListenAddress {
+    /// `127.0.0.1:8080`, `[::1]:8080`
+    Tcp(SocketAddr),
+    /// `unix:/run/kasoku.sock`
+    Unix(PathBuf),
+    /// `fd:3`: a listening socket that was handed over (systemd's LISTEN_FDS)
+    Descriptor(i32),
+}
+
+/// Bounds and deadlines of the clients' side. Fields are limits on one connection or message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Request head: bytes of the whole, of the request-target, number of fields. Over: 431 or 414.
+    pub head: HeadLimits,
+    /// Chunk lines and trailers of bodies.
+    pub body: BodyLimits,
+    /// The largest request body, in bytes. Default 1 GiB. Over: 413.
+    pub request_body_bytes_max: u64,
+    /// A head must be complete this long after its first byte. Default 10 s. Over: 408.
+    pub head_timeout: Duration,
+    /// A kept connection may be idle this long. Default 75 s.
+    pub idle_timeout: Duration,
+    /// The longest pause between two pieces of a request body. Default 30 s. Over: 408.
+    pub body_timeout: Duration,
+    /// The longest pause while the client takes nothing of the response. Default 30 s. Over: the connection is cut.
+    pub send_timeout: Duration,
+    /// Requests on one connection before it is closed. Default 1,000,000; 0: no limit.
+    pub requests_per_connection_max: u64,
+    /// Connections of one worker; more wait in the kernel's queue. Default 16,384.
+    pub connections_max: usize,
+    /// How long running requests may take to end after the program was told to stop. Default 10 s.
+    pub drain_timeout: Duration,
+    /// How long a client waits for another client's fill before it asks the origin itself. Default 30 s.
+    pub fill_wait_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: HeadLimits::default(),
+            body: BodyLimits::default(),
+            request_body_bytes_max: 1 << 30,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            body_timeout: Duration::from_secs(30),
+            send_timeout: Duration::from_secs(30),
+            requests_per_connection_max: 1_000_000,
+            connections_max: 16_384,
+            drain_timeout: Duration::from_secs(10),
+            fill_wait_max: Duration::from_secs(30),
+        }
+    }
+}
+
+impl fmt::Display for ListenAddress {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp(address) => write!(f, "{address}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+            Self::Descriptor(number) => write!(f, "fd:{number}"),
+        }
+    }
+}
+
+/// A range of addresses, as `10.0.0.0/8` or a single address; or every peer of a Unix socket.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AddressRange {
+    /// All addresses whose first `prefix_bits` bits are those of `address`.
+    Ip {
+        /// Any address of the range.
+        address: IpAddr,
+        /// 0 to 32, or 0 to 128.
+        prefix_bits: u8,
+    },
+    /// `unix`: whoever connects through a Unix socket.
+    Unix,
+}
+
+/// Response fields for people who come from other caches. Cache-Status (RFC 9211) has a switch of its own.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct HitHeaders {
+    /// `Cache-Status: kasoku; hit; …` Default true.
+    pub cache_status: bool,
+    /// `X-Cache-Hit: 1` or `0`. Default false.
+    pub x_cache_hit: bool,
+    /// `X-Cache-Status: HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`, as nginx writes it. Default false.
+    pub x_cache_status: bool,
+}
+
+impl Default for HitHeaders {
+    fn default() -> Self {
+        Self { cache_status: true, x_cache_hit: false, x_cache_status: false }
+    }
+}
+
+/// A site: which hosts, and what happens to their requests.
+#[derive(Clone, Debug)]
+pub struct Site {
+    /// A name for logs and metrics: the first host pattern, or `default`.
+    pub name: String,
+    /// Empty: any host.
+    pub hosts: Vec<HostPattern>,
+    /// The first whose path matches decides.
+    pub rules: Vec<Rule>,
+    /// What happens when no rule matches.
+    pub route: Arc<Route>,
+}
+
+/// `example.org`, or `*.example.org` for everything below it (not itself). Lower case, without a port.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum HostPattern {
+    /// This host.
+    Exact(String),
+    /// Every host that ends in this suffix, which starts with a dot: `.example.org`.
+    Below(String),
+}
+
+/// One rule of a site.
+#[derive(Clone, Debug)]
+pub struct Rule {
+    /// A glob over the path (without the query): `*` matches any run of characters, everything else itself.
+    pub path: String,
+    /// What happens to requests that match; the site's settings with the rule's own on top.
+    pub route: Arc<Route>,
+}
+
+/// What happens to a request once its site and rule are known.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Never look up, never store. The name of the rule stands in the log.
+    pub pass: bool,
+    /// Where responses come from: tried in order, at least one.
+    pub origins: Vec<OriginAddress>,
+    /// `Host` for the origin; none: the client's own.
+    pub origin_host: Option<String>,
+    /// Deadlines and bounds towards the origin.
+    pub origin: OriginLimits,
+    /// The caching rules.
+    pub policy: Arc<Policy>,
+    /// Protocols that `Upgrade` may switch to, lower case. Default `["websocket"]`.
+    pub upgrades: Vec<String>,
+    /// How the query enters the key.
+    pub query: QueryKey,
+}
+
+impl Route {
+    /// Everything at its default, for this profile and these origins.
+    pub fn new(profile: Profile, origins: Vec<OriginAddress>) -> Self {
+        Self {
+            pass: false,
+            origins,
+            origin_host: None,
+            origin: OriginLimits::default(),
+            policy: Arc::new(Policy::new(profile)),
+            upgrades: vec!["websocket".to_owned()],
+            query: QueryKey::default(),
+        }
+    }
+}
+
+/// How the query enters the key. What is dropped from the key is dropped from the origin's request as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct QueryKey {
+    /// Sort the parameters by name (stable). Default false.
+    pub sort: bool,
+    /// Parameters that are removed, as globs over names: `utm_*`, `fbclid`. Default none.
+    pub ignore: Vec<String>,
+}
+
+/// The limits of a memory tier of that size: at most this for one object (a quarter), in bytes.
+pub const fn object_bytes_limit(memory_bytes_max: u64) -> u64 {
+    memory_bytes_max / 4
+}
+
+/// 1 GiB.
+pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
+/// 64 MiB.
+pub const OBJECT_BYTES_DEFAULT: u64 = 64 << 20;

@@ -1,0 +1,73 @@
+//! The fields that we add to every response, and the names of things in them.
+
+use crate::options::HitHeaders;
+use kasoku_semantics::cache_status::{CacheStatus, Fwd};
+use kasoku_semantics::reason::Reason;
+
+/// Our name in Via and Cache-Status.
+pub(crate) const NAME: &str = "kasoku";
+
+/// The status of a request that was answered without the origin.
+pub(crate) fn hit(reason: Reason, ttl: i64) -> CacheStatus {
+    CacheStatus { hit: true, ttl: Some(ttl), detail: Some(reason), ..CacheStatus::default() }
+}
+
+/// The status of a request for which the origin was asked, for that reason.
+pub(crate) fn forwarded(reason: Reason) -> CacheStatus {
+    CacheStatus { fwd: Some(fwd(reason)), detail: Some(reason), ..CacheStatus::default() }
+}
+
+/// RFC 9211 section 2.2: the kind of reason for which a request goes on.
+pub(crate) fn fwd(reason: Reason) -> Fwd {
+    match reason {
+        Reason::UriMiss | Reason::KnownPrivate => Fwd::UriMiss,
+        Reason::VaryMiss => Fwd::VaryMiss,
+        Reason::PartialMiss => Fwd::Partial,
+        Reason::Stale
+        | Reason::StaleNoCache
+        | Reason::StaleMustRevalidate
+        | Reason::NoLifetime
+        | Reason::Invalidated => Fwd::Stale,
+        Reason::ClientNoCache
+        | Reason::ClientMaxAge
+        | Reason::ClientMinFresh
+        | Reason::RequestNoStore
+        | Reason::OriginCondition
+        | Reason::IfRangeMiss
+        | Reason::RequestBodyOnGet
+        | Reason::HeadOnly => Fwd::Request,
+        Reason::Method => Fwd::Method,
+        Reason::PassRule | Reason::Upgrade => Fwd::Bypass,
+        _ => Fwd::Miss,
+    }
+}
+
+/// Appends the fields that tell about the cache.
+pub(crate) fn write_hit_headers(status: &CacheStatus, settings: HitHeaders, out: &mut Vec<u8>) {
+    if settings.cache_status {
+        out.extend_from_slice(b"Cache-Status: ");
+        status.write(NAME, out);
+        out.extend_from_slice(b"\r\n");
+    }
+    if settings.x_cache_hit {
+        out.extend_from_slice(if status.hit { b"X-Cache-Hit: 1\r\n" } else { b"X-Cache-Hit: 0\r\n" });
+    }
+    if settings.x_cache_status {
+        out.extend_from_slice(b"X-Cache-Status: ");
+        out.extend_from_slice(nginx_word(status).as_bytes());
+        out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The word that nginx has for it in `$upstream_cache_status`.
+fn nginx_word(status: &CacheStatus) -> &'static str {
+    match (status.hit, status.detail, status.fwd) {
+        (true, Some(Reason::HitStaleWhileRevalidate), _) => "UPDATING",
+        (true, Some(Reason::HitStaleError | Reason::HitStaleDisconnected | Reason::HitMaxStale), _) => "STALE",
+        (true, ..) => "HIT",
+        (false, Some(Reason::Revalidated), _) => "REVALIDATED",
+        (false, _, Some(Fwd::Bypass | Fwd::Method | Fwd::Request)) => "BYPASS",
+        (false, _, Some(Fwd::Stale)) => "EXPIRED",
+        (false, ..) => "MISS",
+    }
+}

@@ -1,0 +1,212 @@
+//! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
+
+use crate::connection::Connection;
+use crate::error::Fault;
+use crate::options::{HostPattern, QueryKey, Route, Site};
+use crate::parse::Request;
+use crate::worker::Worker;
+use kasoku_cache::Key;
+use kasoku_wire::field::list;
+use kasoku_wire::target::{Target, authority, parse_target};
+use kasoku_wire::{Fields, RequestHead};
+use std::borrow::Cow;
+use std::sync::Arc;
+
+/// Where a request belongs.
+pub(crate) struct Routed {
+    pub(crate) route: Arc<Route>,
+    /// The effective request URI, `http://example.org/path?query`.
+    pub(crate) key: Key,
+    /// `http` or `https`, as the client sees it.
+    pub(crate) scheme: &'static str,
+    /// Host and port, normalised: lower case, without a default port.
+    pub(crate) authority: String,
+    /// What the origin is asked for: path and query, or `*`.
+    pub(crate) target: String,
+}
+
+/// Finds the site and the rule of a request, and its key.
+pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request) -> Result<Routed, Fault> {
+    let proxied = Proxied::of(&request.head.fields, connection.peer.is_trusted);
+    let scheme = if proxied.is_https { "https" } else { "http" };
+    let default_port = if proxied.is_https { 443 } else { 80 };
+    let (host, target) = host_and_target(&request.head)?;
+    let host = proxied.host.or(host);
+    let authority = match host {
+        Some(host) => authority(&host, default_port).map_err(Fault::Request)?,
+        // HTTP/1.0 without Host: the address that the client has reached.
+        None => connection.stream.local_address().map_or_else(|| "localhost".to_owned(), |own| own.to_string()),
+    };
+    let site = site(&worker.options.sites, host_name(&authority)).ok_or(Fault::NoSite)?;
+    let path = target.split_once('?').map_or(&*target, |(path, _)| path);
+    let rule = site.rules.iter().find(|rule| matches(&rule.path, path));
+    let route = rule.map_or(&site.route, |rule| &rule.route).clone();
+    let target = normalised(&target, &route.query).into_owned();
+    let key = worker.cache.key(format!("{scheme}://{authority}{target}"));
+    Ok(Routed { route, key, scheme, authority, target })
+}
+
+/// What the request-target and Host say, before any normalisation.
+//= RFC 9112 section 3.2.2
+//# When an origin server receives a request with an absolute-form of
+//# request-target, the origin server MUST ignore the received Host
+//# header field (if any) and instead use the host information of the
+//# request-target.
+fn host_and_target(head: &RequestHead) -> Result<(Option<Vec<u8>>, Cow<'_, str>), Fault> {
+    let host = || head.fields.first("host").map(<[u8]>::to_vec);
+    Ok(match parse_target(&head.method, &head.target).map_err(Fault::Request)? {
+        Target::Origin(target) => (host(), Cow::Borrowed(target)),
+        Target::Absolute { authority, path_and_query, .. } => (Some(authority.as_bytes().to_vec()), path_and_query),
+        Target::Asterisk => (host(), Cow::Borrowed("*")),
+        Target::Authority(_) => return Err(Fault::MethodRefused),
+    })
+}
+
+/// What a proxy in front of us says about the client's request; nothing, unless it is trusted.
+#[derive(Default)]
+struct Proxied {
+    is_https: bool,
+    host: Option<Vec<u8>>,
+}
+
+impl Proxied {
+    fn of(fields: &Fields, is_trusted: bool) -> Self {
+        if !is_trusted {
+            return Self::default();
+        }
+        // The last member is what the proxy that talks to us has written; earlier ones are what it was told.
+        let last = |name| list::members(fields, name).last().map(<[u8]>::to_vec);
+        let forwarded = last("forwarded").unwrap_or_default();
+        let proto = last("x-forwarded-proto").or_else(|| forwarded_parameter(&forwarded, b"proto"));
+        let host = last("x-forwarded-host").or_else(|| forwarded_parameter(&forwarded, b"host"));
+        Self { is_https: proto.is_some_and(|proto| proto.eq_ignore_ascii_case(b"https")), host }
+    }
+}
+
+/// One parameter of a member of Forwarded (RFC 7239 section 4).
+fn forwarded_parameter(member: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+    member.split(|byte| *byte == b';').find_map(|pair| {
+        let equals = pair.iter().position(|byte| *byte == b'=')?;
+        let (found, value) = pair.split_at(equals);
+        let value = value.get(1..)?.trim_ascii();
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        found.trim_ascii().eq_ignore_ascii_case(name).then(|| value.to_vec())
+    })
+}
+
+fn host_name(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
+        _ => authority,
+    }
+}
+
+fn site<'o>(sites: &'o [Site], host: &str) -> Option<&'o Site> {
+    let is_served = |site: &&Site| {
+        site.hosts.is_empty()
+            || site.hosts.iter().any(|pattern| match pattern {
+                HostPattern::Exact(name) => name == host,
+                HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
+            })
+    };
+    sites.iter().find(is_served)
+}
+
+/// Whether `text` fits `glob`, in which `*` stands for any run of characters.
+fn matches(glob: &str, text: &str) -> bool {
+    let mut pieces = glob.split('*');
+    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut pieces = pieces.peekable();
+    if pieces.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        match rest.find(piece) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
+}
+
+/// The target with the query as the rule wants it.
+fn normalised<'t>(target: &'t str, rule: &QueryKey) -> Cow<'t, str> {
+    let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
+    if !rule.sort && rule.ignore.is_empty() {
+        return Cow::Borrowed(target);
+    }
+    let name = |pair: &str| pair.split_once('=').map_or(pair, |(name, _)| name).to_owned();
+    let is_kept = |pair: &&str| !rule.ignore.iter().any(|glob| matches(glob, &name(pair)));
+    let mut pairs: Vec<&str> = query.split('&').filter(is_kept).collect();
+    if rule.sort {
+        pairs.sort_by_key(|pair| name(pair));
+    }
+    match pairs.as_slice() {
+        [] => Cow::Borrowed(path),
+        pairs => Cow::Owned(format!("{path}?{}", pairs.join("&"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_star_matches_any_run() {
+        for (glob, text) in [
+            ("/a", "/a"),
+            ("/a*", "/a"),
+            ("/a*", "/a/b"),
+            ("/a/*/c", "/a/b/c"),
+            ("*.css", "/x/y.css"),
+            ("*", "/"),
+            ("/a*b*c", "/a-b-b-c"),
+            ("utm_*", "utm_source"),
+        ] {
+            assert!(matches(glob, text), "{glob} {text}");
+        }
+        for (glob, text) in [("/a", "/ab"), ("/a", "/"), ("/a*c", "/ab"), ("*.css", "/x.css/y"), ("/a*ab", "/a")] {
+            assert!(!matches(glob, text), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_query_is_sorted_and_stripped_only_by_rule() {
+        let rule = QueryKey { sort: true, ignore: vec!["utm_*".to_owned(), "fbclid".to_owned()] };
+        assert_eq!(normalised("/p?b=2&a=1&b=1", &QueryKey::default()), "/p?b=2&a=1&b=1");
+        assert_eq!(normalised("/p?b=2&utm_x=1&a=1&fbclid=9&b=1", &rule), "/p?a=1&b=2&b=1");
+        assert_eq!(normalised("/p?utm_x=1", &rule), "/p");
+        assert_eq!(normalised("/p", &rule), "/p");
+    }
+
+    #[test]
+    fn the_first_site_that_matches_serves() {
+        let site_of = |hosts: Vec<HostPattern>, name: &str| Site {
+            name: name.to_owned(),
+            hosts,
+            rules: Vec::new(),
+            route: Arc::new(Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new())),
+        };
+        let sites = [
+            site_of(vec![HostPattern::Exact("a.org".into()), HostPattern::Below(".a.org".into())], "a"),
+            site_of(vec![], "any"),
+        ];
+        let name = |host| site(&sites, host).map(|site| site.name.clone());
+        assert_eq!(name("a.org").as_deref(), Some("a"));
+        assert_eq!(name("www.a.org").as_deref(), Some("a"));
+        assert_eq!(name("xa.org").as_deref(), Some("any"));
+        assert!(site(&sites[..1], ".a.org").is_none());
+        assert_eq!((host_name("a:80"), host_name("[::1]:80"), host_name("[::1]")), ("a", "[::1]", "[::1]"));
+    }
+
+    #[test]
+    fn forwarded_parameters_may_be_quoted() {
+        let member = b"for=1.2.3.4; Proto=https;host=\"a.org:8443\"";
+        assert_eq!(forwarded_parameter(member, b"proto").as_deref(), Some(&b"https"[..]));
+        assert_eq!(forwarded_parameter(member, b"host").as_deref(), Some(&b"a.org:8443"[..]));
+        assert_eq!(forwarded_parameter(member, b"by"), None);
+    }
+}

@@ -1,0 +1,246 @@
+//! Workers: one thread, one event loop, one share of the connections each.
+//!
+//! What crosses the workers: the cache (sharded), the metrics (one writer each) and the clock. Everything else, origin
+//! connections included, belongs to one worker and is neither locked nor counted atomically.
+
+use crate::accept::{self, Acceptor};
+use crate::clock::Clock;
+use crate::options::{Limits, ListenAddress, Options, object_bytes_limit};
+use kasoku_cache::Cache;
+use kasoku_metrics::{Cells, Counter, Metrics};
+use kasoku_origin::http::Client;
+use kasoku_semantics::time::Now;
+use kasoku_sys::listen::{self, ListeningSocket};
+use std::cell::Cell;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use tokio::sync::{Notify, watch};
+use tokio::task::LocalSet;
+
+/// All that one worker has.
+pub(crate) struct Worker {
+    pub(crate) options: Arc<Options>,
+    pub(crate) limits: Rc<Limits>,
+    pub(crate) cache: Cache,
+    pub(crate) client: Rc<Client>,
+    pub(crate) cells: Arc<Cells>,
+    clock: Arc<dyn Clock>,
+    connections: Cell<usize>,
+    one_left: Notify,
+    stopping: watch::Receiver<bool>,
+}
+
+impl Worker {
+    /// The present.
+    pub(crate) fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// Whether connections should end after the request at hand.
+    pub(crate) fn is_stopping(&self) -> bool {
+        *self.stopping.borrow()
+    }
+
+    /// Waits until the worker is told to stop.
+    pub(crate) async fn stopped(&self) {
+        // An error means that the engine is gone, which is the same.
+        let _ = self.stopping.clone().wait_for(|stop| *stop).await;
+    }
+
+    /// Waits until the worker may have another connection.
+    pub(crate) async fn has_room(&self) {
+        while self.connections.get() >= self.limits.connections_max {
+            self.one_left.notified().await;
+        }
+    }
+
+    /// Counts a connection for as long as the result lives.
+    pub(crate) fn enter(self: &Rc<Self>) -> Place {
+        self.connections.set(self.connections.get() + 1);
+        Place(self.clone())
+    }
+
+    /// Brings the counters of the origins' side up to date.
+    pub(crate) fn count_origin(&self) {
+        let counters = self.client.counters();
+        self.cells.add(Counter::OriginRequests, counters.requests.take());
+        self.cells.add(Counter::OriginConnections, counters.connections.take());
+        self.cells.add(Counter::OriginRetries, counters.retries.take());
+    }
+}
+
+/// A connection's place among those that its worker may have.
+pub(crate) struct Place(Rc<Worker>);
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.0.connections.set(self.0.connections.get() - 1);
+        self.0.one_left.notify_one();
+    }
+}
+
+/// A running engine. Dropping it stops the workers and waits for them.
+pub struct Engine {
+    cache: Cache,
+    metrics: Metrics,
+    addresses: Vec<SocketAddr>,
+    stop: watch::Sender<bool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Why an engine did not start.
+#[derive(Debug)]
+pub struct StartError {
+    /// Where it was to listen, or which thread.
+    pub what: String,
+    /// Why not.
+    pub error: io::Error,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error.kind() {
+            io::ErrorKind::AddrInUse => write!(f, "{}: somebody listens there already", self.what),
+            _ => write!(f, "{}: {}", self.what, self.error),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Engine {
+    /// Opens all listeners and starts the workers. Nothing is served when it fails.
+    pub fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let options = Arc::new(options);
+        let workers = options.workers.max(1);
+        let mut shares: Vec<Vec<(ListeningSocket, bool)>> = (0..workers).map(|_| Vec::new()).collect();
+        let mut addresses = Vec::new();
+        for listener in &options.listeners {
+            let sockets = open(&listener.address, workers)
+                .map_err(|error| StartError { what: listener.address.to_string(), error })?;
+            addresses.extend(sockets.first().and_then(ListeningSocket::local_address));
+            for (share, socket) in shares.iter_mut().zip(sockets) {
+                share.push((socket, listener.proxy_protocol));
+            }
+        }
+        let cache = Cache::new(kasoku_cache::Limits {
+            memory_bytes_max: options.memory_bytes_max,
+            object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
+        });
+        let metrics = Metrics::new(workers);
+        let (stop, stopping) = watch::channel(false);
+        let mut engine = Self { cache, metrics, addresses, stop, threads: Vec::with_capacity(workers) };
+        for (number, sockets) in shares.into_iter().enumerate() {
+            let seed = Seed {
+                options: options.clone(),
+                cache: engine.cache.clone(),
+                cells: engine.metrics.cells(number),
+                clock: clock.clone(),
+                stopping: stopping.clone(),
+                sockets,
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || seed.run());
+            let what = || format!("worker {number}");
+            engine.threads.push(thread.map_err(|error| StartError { what: what(), error })?);
+        }
+        Ok(engine)
+    }
+
+    /// The TCP addresses that are served, in the order of the listeners.
+    pub fn addresses(&self) -> &[SocketAddr] {
+        &self.addresses
+    }
+
+    /// The cache that the workers share.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// What the workers have counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// Stops accepting and ends the connections as their requests end, at most until the workers' deadline; waits for it.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        // The receivers are gone only when all workers have ended already.
+        let _ = self.stop.send(true);
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn open(address: &ListenAddress, workers: usize) -> io::Result<Vec<ListeningSocket>> {
+    let shared = match address {
+        ListenAddress::Tcp(address) => return listen::tcp(*address, workers),
+        ListenAddress::Unix(path) => listen::unix(path)?,
+        ListenAddress::Descriptor(number) => listen::inherited(*number)?,
+    };
+    (0..workers).map(|_| shared.duplicate()).collect()
+}
+
+/// What a worker is made of, on its way to its thread.
+struct Seed {
+    options: Arc<Options>,
+    cache: Cache,
+    cells: Arc<Cells>,
+    clock: Arc<dyn Clock>,
+    stopping: watch::Receiver<bool>,
+    sockets: Vec<(ListeningSocket, bool)>,
+}
+
+impl Seed {
+    fn run(self) {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+            Ok(runtime) => runtime,
+            Err(error) => return tracing::error!(%error, "a worker could not start"),
+        };
+        let mut stopping = self.stopping.clone();
+        LocalSet::new().block_on(&runtime, async move {
+            let worker = Rc::new(Worker {
+                limits: Rc::new(self.options.limits.clone()),
+                options: self.options,
+                cache: self.cache,
+                client: Rc::new(Client::new()),
+                cells: self.cells,
+                clock: self.clock,
+                connections: Cell::new(0),
+                one_left: Notify::new(),
+                stopping: self.stopping,
+            });
+            let mut acceptors = Vec::new();
+            for (socket, proxy_protocol) in self.sockets {
+                match Acceptor::new(socket) {
+                    Ok(acceptor) => acceptors
+                        .push(tokio::task::spawn_local(accept::run(worker.clone(), acceptor, proxy_protocol))),
+                    Err(error) => tracing::error!(%error, "a listener could not be served"),
+                }
+            }
+            let _ = stopping.wait_for(|stop| *stop).await;
+            for acceptor in acceptors {
+                acceptor.abort();
+            }
+            let drained = async {
+                while worker.connections.get() > 0 {
+                    worker.one_left.notified().await;
+                }
+            };
+            let _ = tokio::time::timeout(worker.limits.drain_timeout, drained).await;
+        });
+    }
+}
