@@ -1,0 +1,5 @@
+//! Prints docs/configuration.md.
+
+fn main() {
+    print!("{}", kasoku_config::reference_markdown());
+}

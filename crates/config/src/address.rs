@@ -1,0 +1,297 @@
+//! Addresses: where we listen, where origins are, which proxies are trusted.
+//!
+//! One notation for each, no guessing: a bare port or a missing scheme is an error whose help says the full form.
+//! Names are not resolved here; listening addresses are numbers, origins may be names.
+
+use crate::host;
+use crate::issue::{Fault, quoted};
+use kasoku_engine::options::{AddressRange, ListenAddress, OriginAddress};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
+use std::path::PathBuf;
+
+/// The longest path of a Unix socket in bytes: `sun_path` of unix(7) less its final NUL.
+const UNIX_PATH_BYTES_MAX: usize = 107;
+/// What origins can be today.
+const ORIGIN_HELP: &str =
+    "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\" or \"http://unix:/path.sock\"";
+
+/// `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/kasoku.sock`, `fd:3`.
+pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress, Fault> {
+    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a listening address: {why}", quoted(text)), help);
+    if let Some(path) = text.strip_prefix("unix:") {
+        return parse_unix_path(path)
+            .map(ListenAddress::Unix)
+            .map_err(|why| bad(why, "like \"unix:/run/kasoku.sock\""));
+    }
+    if let Some(number) = text.strip_prefix("fd:") {
+        return match number.parse::<i32>() {
+            Ok(number @ 3..) => Ok(ListenAddress::Descriptor(number)),
+            Ok(0..=2) => Err(bad(
+                "0 to 2 are standard input, output and error",
+                "sockets that are handed over start at \"fd:3\"",
+            )),
+            _ => Err(bad("`fd:` takes the number of a descriptor", "like \"fd:3\"")),
+        };
+    }
+    if let Ok(address) = text.parse::<SocketAddr>() {
+        return Ok(ListenAddress::Tcp(address));
+    }
+    Err(listen_fault(text, &bad))
+}
+
+/// What is wrong with a text that is no address of any kind.
+fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> Fault) -> Fault {
+    const HELP: &str = "like \"127.0.0.1:8080\", \"[::1]:8080\", \"unix:/run/kasoku.sock\" or \"fd:3\"";
+    if text.contains("://") {
+        return bad("it is a URL", HELP);
+    }
+    if text.starts_with('/') {
+        return bad("it is a path", &format!("for a Unix socket write {}", quoted(&format!("unix:{text}"))));
+    }
+    if text.parse::<IpAddr>().is_ok() || text.parse::<Ipv6Addr>().is_ok() {
+        let host = if text.contains(':') { format!("[{text}]") } else { text.to_owned() };
+        return bad("it has no port", &format!("write \"{host}:8080\""));
+    }
+    let (name, port) = text.rsplit_once(':').unwrap_or(("", text));
+    if port.parse::<u16>().is_err() {
+        return bad("it needs a port from 0 to 65535", HELP);
+    }
+    match name {
+        "" | "*" => bad(
+            "it has no address",
+            &format!(
+                "write \"127.0.0.1:{port}\" for this machine only, or \"0.0.0.0:{port}\" or \"[::]:{port}\" for everybody"
+            ),
+        ),
+        "localhost" => {
+            bad("it must be a number, not a name", &format!("write \"127.0.0.1:{port}\" or \"[::1]:{port}\""))
+        }
+        name if name.parse::<Ipv6Addr>().is_ok() => {
+            bad("an IPv6 address needs brackets", &format!("write \"[{name}]:{port}\""))
+        }
+        _ => bad("it must be an IP address, not a name", HELP),
+    }
+}
+
+/// `http://host[:port]`, `http://[v6]:port`, `http://unix:/path.sock`.
+pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
+    let bad = |why: &str, help: &str| Fault::new(format!("{} is not an origin: {why}", quoted(text)), help);
+    let Some((scheme, rest)) = text.split_once("://") else {
+        let guess = if text.starts_with('/') { format!("http://unix:{text}") } else { format!("http://{text}") };
+        let help = if parse_origin_rest(&guess).is_ok() {
+            format!("write {}", quoted(&guess))
+        } else {
+            ORIGIN_HELP.to_owned()
+        };
+        return Err(bad("it has no scheme", &help));
+    };
+    match scheme.to_ascii_lowercase().as_str() {
+        "http" => {}
+        "https" => return Err(bad("TLS towards origins is not supported yet", ORIGIN_HELP)),
+        "fastcgi" | "fcgi" | "cgi" | "file" => {
+            return Err(bad(&format!("the scheme {} is not supported yet", quoted(scheme)), ORIGIN_HELP));
+        }
+        _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), ORIGIN_HELP)),
+    }
+    parse_authority(rest).map_err(|why| bad(&why, ORIGIN_HELP))
+}
+
+fn parse_origin_rest(url: &str) -> Result<OriginAddress, String> {
+    parse_authority(url.strip_prefix("http://").unwrap_or(url))
+}
+
+/// What follows `http://`, or why it is nothing.
+fn parse_authority(text: &str) -> Result<OriginAddress, String> {
+    if let Some(path) = text.strip_prefix("unix:") {
+        return parse_unix_path(path).map(OriginAddress::Unix).map_err(str::to_owned);
+    }
+    let text = text.strip_suffix('/').unwrap_or(text);
+    if text.contains('@') {
+        return Err(
+            "user names and passwords do not belong here; the client's own credentials are passed on".to_owned()
+        );
+    }
+    if let Some(start) = text.find(['/', '?', '#']) {
+        let path = text.get(start..).unwrap_or_default();
+        return Err(format!("it has a path, {}, but the path is the client's", quoted(path)));
+    }
+    let (host, port) = split_port(text)?;
+    if port == 0 {
+        return Err("nothing listens on port 0".to_owned());
+    }
+    if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
+        let address =
+            address.parse::<Ipv6Addr>().map_err(|_| "between the brackets there must be an IPv6 address".to_owned())?;
+        return Ok(OriginAddress::Tcp { host: address.to_string(), port });
+    }
+    if host.contains(':') {
+        return Err("an IPv6 address needs brackets".to_owned());
+    }
+    Ok(OriginAddress::Tcp { host: host::parse_name(host)?, port })
+}
+
+/// `host:port`, with 80 when there is no port.
+fn split_port(text: &str) -> Result<(&str, u16), String> {
+    match text.rsplit_once(':') {
+        // The last colon stands within brackets, or in an address that lacks them.
+        Some((before, after)) if after.contains(']') || before.contains(':') && !before.contains(']') => Ok((text, 80)),
+        Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !port.is_empty() => {
+            port.parse().map(|port| (host, port)).map_err(|_| format!("{} is no port: 1 to 65535", quoted(port)))
+        }
+        Some((_, port)) => Err(format!("{} is no port: 1 to 65535", quoted(port))),
+        None => Ok((text, 80)),
+    }
+}
+
+/// `Host` for an origin: `app.internal`, `app.internal:8000`.
+pub(crate) fn parse_origin_host(text: &str) -> Result<String, Fault> {
+    let bad = |why: &str| {
+        Fault::new(format!("{} is not a host: {why}", quoted(text)), "like \"app.internal\" or \"app.internal:8000\"")
+    };
+    if text.contains(['/', '@']) {
+        return Err(bad("it is a name with or without a port, and no more"));
+    }
+    parse_authority(text).map_err(|why| bad(&why))?;
+    Ok(text.to_ascii_lowercase())
+}
+
+/// `10.0.0.0/8`, `::1`, `unix`.
+pub(crate) fn parse_range(text: &str) -> Result<AddressRange, Fault> {
+    const HELP: &str = "like \"10.0.0.0/8\", \"127.0.0.1\", \"fd00::/8\" or \"unix\"";
+    let bad = |why: &str| Fault::new(format!("{} is not a range of addresses: {why}", quoted(text)), HELP);
+    if text == "unix" {
+        return Ok(AddressRange::Unix);
+    }
+    let (address, bits) = match text.split_once('/') {
+        Some((address, bits)) => (address, Some(bits)),
+        None => (text, None),
+    };
+    let address = address
+        .parse::<IpAddr>()
+        .map_err(|_| bad("it must be an IP address, with or without `/` and a number of bits"))?;
+    let bits_max = if address.is_ipv4() { 32 } else { 128 };
+    let prefix_bits = match bits.map(str::parse::<u8>) {
+        None => bits_max,
+        Some(Ok(bits)) if bits <= bits_max => bits,
+        Some(_) => return Err(bad(&format!("behind the `/` there must be a number from 0 to {bits_max}"))),
+    };
+    Ok(AddressRange::Ip { address, prefix_bits })
+}
+
+fn parse_unix_path(path: &str) -> Result<PathBuf, &'static str> {
+    if !path.starts_with('/') {
+        Err("the path of a Unix socket must be absolute")
+    } else if path.len() > UNIX_PATH_BYTES_MAX {
+        Err("the path of a Unix socket has at most 107 bytes")
+    } else if path.contains('\0') {
+        Err("a path has no NUL")
+    } else {
+        Ok(PathBuf::from(path))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tcp(host: &str, port: u16) -> OriginAddress {
+        OriginAddress::Tcp { host: host.to_owned(), port }
+    }
+
+    #[test]
+    fn each_kind_of_listening_address() {
+        for text in ["127.0.0.1:8080", "[::1]:8080", "0.0.0.0:0"] {
+            assert_eq!(parse_listen(text), Ok(ListenAddress::Tcp(text.parse().unwrap())));
+        }
+        assert_eq!(parse_listen("unix:/run/k.sock"), Ok(ListenAddress::Unix("/run/k.sock".into())));
+        assert_eq!(parse_listen("fd:3"), Ok(ListenAddress::Descriptor(3)));
+    }
+
+    #[test]
+    fn a_bad_listening_address_is_answered_with_the_good_one() {
+        for (text, help) in [
+            ("8080", "0.0.0.0:8080"),
+            (":8080", "127.0.0.1:8080"),
+            ("*:80", "[::]:80"),
+            ("localhost:8080", "127.0.0.1:8080"),
+            ("127.0.0.1", "\"127.0.0.1:8080\""),
+            ("::1", "\"[::1]:8080\""),
+            ("fe80::1:99999", "[::1]:8080"),
+            ("/run/k.sock", "unix:/run/k.sock"),
+            ("unix:run/k.sock", "unix:/run/kasoku.sock"),
+            ("fd:1", "fd:3"),
+            ("fd:x", "fd:3"),
+            ("fd:-1", "fd:3"),
+            ("http://127.0.0.1:80", "127.0.0.1:8080"),
+            ("example.org:80", "127.0.0.1:8080"),
+            ("127.0.0.1:99999", "127.0.0.1:8080"),
+            ("", "127.0.0.1:8080"),
+        ] {
+            let fault = parse_listen(text).unwrap_err();
+            assert!(fault.help.contains(help), "{text}: {}", fault.help);
+        }
+        assert!(parse_listen(&format!("unix:/{}", "x".repeat(107))).is_err());
+    }
+
+    #[test]
+    fn each_kind_of_origin() {
+        assert_eq!(parse_origin("http://127.0.0.1:8000"), Ok(tcp("127.0.0.1", 8000)));
+        assert_eq!(parse_origin("HTTP://App.Internal/"), Ok(tcp("app.internal", 80)));
+        assert_eq!(parse_origin("http://[::1]:8000"), Ok(tcp("::1", 8000)));
+        assert_eq!(parse_origin("http://[::1]"), Ok(tcp("::1", 80)));
+        assert_eq!(parse_origin("http://unix:/run/app.sock"), Ok(OriginAddress::Unix("/run/app.sock".into())));
+    }
+
+    #[test]
+    fn what_is_no_origin_is_said_in_words() {
+        for (text, words) in [
+            ("127.0.0.1:8000", "no scheme"),
+            ("/run/app.sock", "no scheme"),
+            ("https://app", "not supported yet"),
+            ("fastcgi://unix:/run/php.sock", "not supported yet"),
+            ("ftp://app", "unknown"),
+            ("http://app/blog", "it has a path, `/blog`"),
+            ("http://app?x", "it has a path"),
+            ("http://tom:pw@app", "do not belong here"),
+            ("http://", "the name is empty"),
+            ("http://app:", "is no port"),
+            ("http://app:99999", "is no port"),
+            ("http://app:0", "port 0"),
+            ("http://app:http", "is no port"),
+            ("http://::1:8000", "needs brackets"),
+            ("http://[app]:80", "between the brackets"),
+            ("http://unix:app.sock", "must be absolute"),
+            ("http://a b", "does not belong"),
+        ] {
+            let fault = parse_origin(text).unwrap_err();
+            assert!(fault.message.contains(words), "{text}: {}", fault.message);
+        }
+    }
+
+    #[test]
+    fn an_origin_without_a_scheme_is_answered_with_one() {
+        assert_eq!(parse_origin("127.0.0.1:8000").unwrap_err().help, "write `http://127.0.0.1:8000`");
+        assert_eq!(parse_origin("/run/app.sock").unwrap_err().help, "write `http://unix:/run/app.sock`");
+    }
+
+    #[test]
+    fn each_kind_of_range() {
+        let range = |address: &str, prefix_bits| AddressRange::Ip { address: address.parse().unwrap(), prefix_bits };
+        assert_eq!(parse_range("10.0.0.0/8"), Ok(range("10.0.0.0", 8)));
+        assert_eq!(parse_range("127.0.0.1"), Ok(range("127.0.0.1", 32)));
+        assert_eq!(parse_range("fd00::/8"), Ok(range("fd00::", 8)));
+        assert_eq!(parse_range("::1"), Ok(range("::1", 128)));
+        assert_eq!(parse_range("unix"), Ok(AddressRange::Unix));
+        for text in ["", "10.0.0.0/33", "::/129", "10.0.0.0/", "10.0.0.0/-1", "localhost", "10.0.0.1:80"] {
+            assert!(parse_range(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_host_for_the_origin_is_a_name_with_or_without_a_port() {
+        assert_eq!(parse_origin_host("App.internal:8000").as_deref(), Ok("app.internal:8000"));
+        for text in ["", "http://app", "app/", "tom@app", "app:x"] {
+            assert!(parse_origin_host(text).is_err(), "{text}");
+        }
+    }
+}

@@ -1,0 +1,35 @@
+//! TOML's syntax: text to the keys of a file, or what is wrong with its spelling.
+//!
+//! Of a text that is not TOML only the first fault is reported. The parser can go on behind it, but what it finds
+//! there mostly follows from the first: one missing quote makes seven errors, none of them in the line to mend.
+
+use crate::issue::{Issue, Place, Source};
+use crate::raw::Raw;
+use toml::de::{DeTable, Error};
+
+/// The file's keys; none when it is not TOML. What a damaged document seems to say is not worth a check.
+pub(crate) fn parse(text: &str, issues: &mut Vec<Issue>) -> Option<Raw> {
+    let (document, errors) = DeTable::parse_recoverable(text);
+    match errors.iter().min_by_key(|error| error.span().map_or(usize::MAX, |span| span.start)) {
+        None => Some(Raw::read(document.get_ref(), issues)),
+        Some(first) => {
+            issues.push(syntax_issue(first));
+            None
+        }
+    }
+}
+
+/// The parser's words, with what it expected as the way out.
+fn syntax_issue(error: &Error) -> Issue {
+    let (message, expected) = error.message().split_once(", expected ").unwrap_or((error.message(), ""));
+    let help = match (message, expected) {
+        ("duplicate key", _) => "a key stands once in its table: remove one of the two".to_owned(),
+        (_, "") => "texts stand in quotes, tables begin with `[name]`, lists of tables with `[[name]]`".to_owned(),
+        (_, expected) => format!("expected {expected}"),
+    };
+    let issue = Issue::error(format!("this is not TOML: {}", message.replace('\n', ", "))).help(help);
+    match error.span() {
+        Some(span) => issue.at(&Place { source: Source::File, span }),
+        None => issue,
+    }
+}

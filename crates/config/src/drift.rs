@@ -1,0 +1,166 @@
+//! The table of settings against what the code does. Each test walks all rows, so a new setting is covered when its
+//! row is there, and a test fails when it is not.
+
+use crate::table::{self, Default, Kind, Scope, Setting};
+use crate::{SAMPLE, ServeFlags, check_text, reference_markdown};
+use kasoku_engine::options::{Limits, Options, OriginLimits};
+use kasoku_semantics::policy::{Policy, Profile};
+use std::collections::HashSet;
+use std::time::Duration;
+
+/// A file in which this setting has this value in this scope, and nothing else is said.
+fn file_with(setting: &Setting, scope: Scope, value: &str) -> String {
+    let (group, name) = setting.path.rsplit_once('.').unwrap_or(("", setting.path));
+    let header = |prefix: &str| if group.is_empty() { String::new() } else { format!("[{prefix}{group}]\n") };
+    let line = format!("{name} = {value}\n");
+    let site = match (scope, setting.path) {
+        (Scope::Site, "origin") => "[[site]]\n".to_owned(),
+        _ => "[[site]]\norigin = \"http://app\"\n".to_owned(),
+    };
+    let rule = if setting.path == "path" { "[[site.rule]]\n" } else { "[[site.rule]]\npath = \"/x\"\n" };
+    match scope {
+        Scope::Top => format!("{}{line}{site}{rule}", header("")),
+        Scope::Site => format!("{site}{}{line}{rule}", header("site.")),
+        Scope::Rule => format!("{site}{rule}{}{line}", header("site.rule.")),
+        Scope::Listen if name == "address" => format!("listen = [{{ {} }}]\n{site}{rule}", line.trim()),
+        Scope::Listen => format!("listen = [{{ address = \"127.0.0.1:8080\", {} }}]\n{site}{rule}", line.trim()),
+    }
+}
+
+fn options(text: &str) -> Options {
+    let (options, issues) = check_text(text);
+    options.unwrap_or_else(|| panic!("{issues:#?}\n{text}"))
+}
+
+/// Options as text; without the number of workers, which depends on the machine.
+fn shown(text: &str) -> String {
+    let mut options = options(text);
+    options.workers = if text.contains("workers") && !text.contains("auto") { options.workers } else { 0 };
+    format!("{options:#?}")
+}
+
+const NOTHING_SAID: &str = "[[site]]\norigin = \"http://app\"\n[[site.rule]]\npath = \"/x\"\n";
+
+fn rows() -> impl Iterator<Item = (&'static Setting, Scope)> {
+    table::settings().flat_map(|setting| setting.scopes.iter().map(move |scope| (setting, *scope)))
+}
+
+#[test]
+fn each_default_of_the_table_is_what_the_code_resolves_to() {
+    for (setting, scope) in rows() {
+        if let Default::Value(value) = setting.default {
+            let text = file_with(setting, scope, value);
+            assert_eq!(shown(&text), shown(NOTHING_SAID), "{text}");
+        }
+    }
+}
+
+#[test]
+fn each_example_is_taken_and_changes_the_options() {
+    for (setting, scope) in rows() {
+        let text = file_with(setting, scope, setting.example);
+        assert_ne!(shown(&text), shown(NOTHING_SAID), "{text}");
+    }
+}
+
+#[test]
+fn each_row_is_read_and_what_is_read_has_a_row() {
+    // That every key that is read has a row is asserted where keys are read, see `Keys::row`: an unknown one would
+    // panic here. The other way round: a key that is in the table and not read would be reported as unknown.
+    for (setting, scope) in rows() {
+        let (_, issues) = check_text(&file_with(setting, scope, setting.example));
+        assert!(issues.is_empty(), "{}{}: {issues:?}", scope.prefix(), setting.path);
+    }
+}
+
+/// The fields of a value in the spelling of keys, those of the structs within it in their place.
+fn fields_of(value: &impl std::fmt::Debug) -> Vec<String> {
+    let text = format!("{value:#?}");
+    let fields = text.lines().filter(|line| line.ends_with(',')).filter_map(|line| line.trim().split_once(": "));
+    fields.map(|(name, _)| name.replace('_', "-")).collect()
+}
+
+#[test]
+fn each_limit_of_the_engine_can_be_set() {
+    let keys: HashSet<_> = table::settings().flat_map(Setting::keys).collect();
+    for name in fields_of(&Limits::default()) {
+        assert!(keys.contains(&format!("limits.{name}")), "no row for the clients' limit {name}");
+    }
+    for name in fields_of(&OriginLimits::default()).iter().filter(|name| *name != "target-bytes-max") {
+        assert!(keys.contains(&format!("origin-limits.{name}")), "no row for the origins' limit {name}");
+    }
+    for name in fields_of(&Policy::new(Profile::Safe)).iter().filter(|name| *name != "profile") {
+        let name = name.trim_end_matches("-seconds");
+        assert!(keys.contains(&format!("cache.{name}")), "no row for the caching rule {name}");
+    }
+}
+
+#[test]
+fn each_bound_of_the_table_is_kept() {
+    for (setting, scope) in rows() {
+        let (below, min, max, above) = match setting.kind {
+            Kind::Integer { min, max } | Kind::IntegerOrAuto { min, max } | Kind::Size { min, max } => {
+                (min.checked_sub(1).map(|n| n.to_string()), min.to_string(), max.to_string(), (max + 1).to_string())
+            }
+            Kind::Duration { min, max } => {
+                let ms = |duration: Duration| format!("\"{}ms\"", duration.as_millis());
+                let below = min.checked_sub(Duration::from_millis(1));
+                (below.map(ms), ms(min), ms(max), ms(max + Duration::from_millis(1)))
+            }
+            Kind::Seconds { max } => {
+                let seconds = |duration: Duration| format!("\"{}s\"", duration.as_secs());
+                (None, seconds(Duration::ZERO), seconds(max), seconds(max + Duration::from_secs(1)))
+            }
+            _ => continue,
+        };
+        let complains = |value: &str| {
+            let (_, issues) = check_text(&file_with(setting, scope, value));
+            issues.iter().any(|issue| issue.message.contains("it must be"))
+        };
+        assert!(below.is_none_or(|below| complains(&below)), "below the least {}", setting.path);
+        assert!(!complains(&min), "the least {}", setting.path);
+        assert!(!complains(&max), "the greatest {}", setting.path);
+        assert!(complains(&above), "above the greatest {}", setting.path);
+    }
+}
+
+#[test]
+fn each_flag_of_the_table_exists_with_its_help_and_the_other_way_round() {
+    let command = <ServeFlags as clap::Args>::augment_args(clap::Command::new("serve"));
+    let mut flags = HashSet::new();
+    for argument in command.get_arguments().filter(|argument| argument.get_id() != "config") {
+        let flag = format!("--{}", argument.get_long().unwrap());
+        let row = table::by_flag(&flag).unwrap_or_else(|| panic!("no row for {flag}"));
+        assert_eq!(argument.get_help().unwrap().to_string(), row.summary);
+        flags.insert(flag);
+    }
+    for setting in table::settings() {
+        assert!(setting.flag.is_none_or(|flag| flags.contains(flag)), "no flag {:?}", setting.flag);
+    }
+}
+
+#[test]
+fn the_sample_of_the_reference_page_is_valid() {
+    let (options, issues) = check_text(SAMPLE);
+    assert!(options.is_some() && issues.is_empty(), "{issues:?}");
+}
+
+#[test]
+fn the_reference_page_has_each_setting() {
+    let page = reference_markdown();
+    for setting in table::settings() {
+        let title = if setting.scopes.len() == 1 { setting.keys().next().unwrap() } else { setting.path.to_owned() };
+        assert!(page.contains(&format!("### `{title}`\n")), "{title}");
+    }
+}
+
+#[test]
+fn docs_configuration_md_is_the_table() {
+    let file = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/configuration.md");
+    let page = std::fs::read_to_string(&file).unwrap_or_default();
+    assert!(
+        page == reference_markdown(),
+        "docs/configuration.md has drifted from the table of settings; write it anew:\n\
+         cargo run -p kasoku-config --example reference > docs/configuration.md"
+    );
+}

@@ -1,0 +1,175 @@
+//! The flags of `kasoku serve`, and the way from flags and file to options.
+//!
+//! A flag is one more way to write a setting: it goes through the same checks and wins over the file. For the report
+//! the flags are written as one line, so that an issue points into the command line as it points into a file. Help
+//! texts are the table's.
+
+use crate::issue::{At, Issue, Place, Source};
+use crate::raw::{Raw, RawListener, RawSite, Texts};
+use crate::report::Report;
+use crate::table::{self, Scope, flag_help};
+use crate::{bounds, document, resolve};
+use kasoku_engine::options::Options;
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::{Path, PathBuf};
+
+/// The largest configuration file, in bytes.
+const FILE_BYTES_MAX: u64 = 4 << 20;
+
+/// What can be said on the command line of `kasoku serve`. Values are texts here; they are checked with the file's.
+#[derive(Clone, Debug, Default, PartialEq, Eq, clap::Args)]
+pub struct ServeFlags {
+    /// The configuration file.
+    #[arg(long, value_name = "FILE", help = "The configuration file (TOML). Flags win over it.")]
+    pub config: Option<PathBuf>,
+    /// `site.origin` of a single site for any host.
+    #[arg(long, value_name = "URL", help = flag_help("--origin"))]
+    pub origin: Vec<String>,
+    /// `listen`
+    #[arg(long, value_name = "ADDRESS", help = flag_help("--listen"))]
+    pub listen: Vec<String>,
+    /// `admin`
+    #[arg(long, value_name = "ADDRESS", help = flag_help("--admin"))]
+    pub admin: Option<String>,
+    /// `memory.size`
+    #[arg(long, value_name = "SIZE", help = flag_help("--memory"))]
+    pub memory: Option<String>,
+    /// `workers`
+    #[arg(long, value_name = "N", help = flag_help("--workers"))]
+    pub workers: Option<String>,
+    /// `profile`
+    #[arg(long, value_name = "PROFILE", help = flag_help("--profile"))]
+    pub profile: Option<String>,
+}
+
+/// Options that passed every check.
+#[derive(Clone, Debug)]
+pub struct Loaded {
+    /// What the program runs on.
+    pub options: Options,
+    /// What works, but hardly as meant; may be empty.
+    pub warnings: Report,
+}
+
+/// Reads the file, if one is named, lays the flags over it and checks all of it.
+///
+/// # Errors
+/// The report of all that is wrong, warnings included, when there is at least one error. That the file can't be read
+/// is one as well.
+pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
+    let mut report = Report::default();
+    if let Some(path) = &flags.config {
+        report.file_name = path.display().to_string();
+        match read_file(path) {
+            Ok(text) => report.file = text,
+            Err(why) => {
+                report.issues.push(
+                    Issue::error(format!(
+                        "the configuration {} can't be read",
+                        crate::issue::quoted(&report.file_name)
+                    ))
+                    .help(why),
+                );
+                return Err(report);
+            }
+        }
+    }
+    let mut issues = Vec::new();
+    let options = check(&report.file, flags, &mut report.flags, &mut issues);
+    report.issues = issues;
+    match options {
+        Some(options) => Ok(Loaded { options, warnings: report }),
+        None => Err(report),
+    }
+}
+
+/// Checks a text and flags together. `line` becomes the flags as a line.
+pub(crate) fn check(text: &str, flags: &ServeFlags, line: &mut String, issues: &mut Vec<Issue>) -> Option<Options> {
+    let mut raw = document::parse(text, issues)?;
+    CommandLine { line, issues }.lay_over(&mut raw, flags);
+    let options = resolve::resolve(&raw, issues);
+    issues.sort_by_key(|issue| {
+        issue.place.as_ref().map_or((true, Source::File, 0), |place| (false, place.source, place.span.start))
+    });
+    (!issues.iter().any(Issue::is_error)).then_some(options)
+}
+
+/// The flags while they are written as a line.
+struct CommandLine<'l> {
+    line: &'l mut String,
+    issues: &'l mut Vec<Issue>,
+}
+
+impl CommandLine<'_> {
+    fn lay_over(&mut self, raw: &mut Raw, flags: &ServeFlags) {
+        let origins: Vec<_> = flags.origin.iter().map(|url| self.write("--origin", url)).collect();
+        if let Some(first) = origins.first() {
+            let place = first.place.clone();
+            self.make_site(raw, At { value: origins, place });
+        }
+        let listen: Vec<_> = flags.listen.iter().map(|address| self.write("--listen", address)).collect();
+        if let Some(first) = listen.first() {
+            let place = first.place.clone();
+            raw.listen = Some(At { value: listen.into_iter().map(RawListener::of_address).collect(), place });
+        }
+        if let Some(address) = &flags.admin {
+            raw.admin = Some(self.write("--admin", address));
+        }
+        if let Some(size) = &flags.memory {
+            let text = self.write("--memory", size);
+            let size = table::find(Scope::Top, "memory.size").map(|row| bounds::size(row, &text));
+            raw.memory.size = size.and_then(|size| size.map_err(|issue| self.issues.push(issue)).ok());
+        }
+        if let Some(count) = &flags.workers {
+            raw.workers = Some(self.write("--workers", count));
+        }
+        if let Some(profile) = &flags.profile {
+            raw.profile = Some(self.write("--profile", profile));
+        }
+    }
+
+    /// The one site that `--origin` makes; a file with sites of its own leaves no place for it.
+    fn make_site(&mut self, raw: &mut Raw, origins: Texts) {
+        if let Some(site) = raw.sites.iter().find_map(|site| site.place.as_ref()) {
+            let issue = Issue::error("`--origin` can't be added to a configuration that has sites").at(&origins.place);
+            let issue = issue.related(site, "the first site of the file");
+            self.issues.push(issue.help("leave `--origin` out, or write the origin into the site"));
+            return;
+        }
+        raw.sites = vec![RawSite { origins: Some(origins), ..RawSite::default() }];
+    }
+
+    /// Appends a flag to the line; its value with its place there.
+    fn write(&mut self, flag: &str, value: &str) -> At<String> {
+        if !self.line.is_empty() {
+            self.line.push(' ');
+        }
+        self.line.push_str(flag);
+        self.line.push(' ');
+        let start = self.line.len();
+        self.line.push_str(value);
+        At { value: value.to_owned(), place: Place { source: Source::Flags, span: start..self.line.len() } }
+    }
+}
+
+/// The file's text, or why there is none.
+fn read_file(path: &Path) -> Result<String, String> {
+    let why = |error: io::Error| match error.kind() {
+        io::ErrorKind::NotFound => "there is no such file".to_owned(),
+        io::ErrorKind::PermissionDenied => "it may not be read by this user".to_owned(),
+        io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
+        _ => error.to_string(),
+    };
+    let mut bytes = Vec::new();
+    let file = File::open(path).map_err(why)?;
+    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(why)?;
+    if bytes.len() as u64 > FILE_BYTES_MAX {
+        return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let valid = error.utf8_error().valid_up_to();
+        let line = error.as_bytes().iter().take(valid).filter(|byte| **byte == b'\n').count() + 1;
+        format!("it is not UTF-8: see line {line}")
+    })
+}

@@ -1,0 +1,149 @@
+//! What is wrong, where, and how to put it right.
+//!
+//! A value that a person wrote travels as `At`: with the [`Place`] where it stands, in the file or on the command
+//! line, so that a check far behind the parser can still point at it. Checks never stop at the first fault; they
+//! push an [`Issue`] and go on.
+//!
+//! Messages must not show secrets. There is one gate for that: text that a person wrote enters a message only
+//! through `quoted`, which masks credentials, escapes control characters and cuts what is too long.
+
+use crate::secrets;
+use std::ops::Range;
+
+/// The longest piece of a person's text that a message repeats, in characters.
+const QUOTED_CHARS_MAX: usize = 80;
+
+/// Where a piece of text stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Which text.
+    pub source: Source,
+    /// Bytes of that text.
+    pub span: Range<usize>,
+}
+
+/// The two texts that settings come from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Source {
+    /// The configuration file.
+    File,
+    /// The flags, written as one line.
+    Flags,
+}
+
+/// A value and where it was written.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct At<T> {
+    /// The value.
+    pub(crate) value: T,
+    /// Where it stands.
+    pub(crate) place: Place,
+}
+
+/// How bad it is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Severity {
+    /// There are no options as long as it stands.
+    Error,
+    /// It works, but hardly as meant.
+    Warning,
+}
+
+/// One fault: what, where, and the way out.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Issue {
+    /// Whether the program can start with it.
+    pub severity: Severity,
+    /// One sentence without a full stop: what is wrong.
+    pub message: String,
+    /// Where; none when it is something that is missing.
+    pub place: Option<Place>,
+    /// A second place that explains the first, and what it is.
+    pub related: Option<Box<(Place, String)>>,
+    /// What to write instead.
+    pub help: Option<String>,
+}
+
+impl Issue {
+    pub(crate) fn error(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Error, message: message.into(), place: None, related: None, help: None }
+    }
+
+    pub(crate) fn warning(message: impl Into<String>) -> Self {
+        Self { severity: Severity::Warning, ..Self::error(message) }
+    }
+
+    #[must_use]
+    pub(crate) fn at(mut self, place: &Place) -> Self {
+        self.place = Some(place.clone());
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn related(mut self, place: &Place, label: impl Into<String>) -> Self {
+        self.related = Some(Box::new((place.clone(), label.into())));
+        self
+    }
+
+    #[must_use]
+    pub(crate) fn help(mut self, help: impl Into<String>) -> Self {
+        self.help = Some(help.into());
+        self
+    }
+
+    /// Whether it keeps the program from starting.
+    pub fn is_error(&self) -> bool {
+        self.severity == Severity::Error
+    }
+}
+
+/// Why a value's text is not what it should be, before its place is known: what the value parsers return.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Fault {
+    pub(crate) message: String,
+    pub(crate) help: String,
+}
+
+impl Fault {
+    pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
+        Self { message: message.into(), help: help.into() }
+    }
+
+    pub(crate) fn at(self, place: &Place) -> Issue {
+        Issue::error(self.message).at(place).help(self.help)
+    }
+}
+
+/// The text in backquotes, fit for a message: without credentials, control characters and endless tails.
+pub(crate) fn quoted(text: &str) -> String {
+    let mut shown = String::from("`");
+    for (count, c) in secrets::mask(text).chars().enumerate() {
+        if count == QUOTED_CHARS_MAX {
+            shown.push('…');
+            break;
+        }
+        if c.is_control() { shown.extend(c.escape_default()) } else { shown.push(c) }
+    }
+    shown.push('`');
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_quoted_text_can_not_write_on_the_terminal() {
+        assert_eq!(quoted("a\u{1b}[2Jb\n"), "`a\\u{1b}[2Jb\\n`");
+    }
+
+    #[test]
+    fn a_quoted_text_is_bounded() {
+        assert_eq!(quoted(&"x".repeat(5000)).chars().count(), QUOTED_CHARS_MAX + 3);
+    }
+
+    #[test]
+    fn a_quoted_url_shows_no_password() {
+        assert_eq!(quoted("http://tom:hunter2@app"), "`http://***********@app`");
+    }
+}

@@ -1,0 +1,48 @@
+//! TOML and flags to the engine's options, with every fault reported where it stands.
+//!
+//! ```text
+//! text -> document -> raw ----> resolve -> Options, Issues -> report
+//!         (TOML)      (places)     ^
+//! flags ---------------------------'
+//! ```
+//!
+//! `table` is the one list of all settings: reading checks types and bounds by it, flags take their help from it,
+//! docs/configuration.md is made from it. Checks collect every fault instead of the first; options come out only when
+//! there is no error. A configuration is an operator's, but pasted and generated ones exist too: the file's size, the
+//! length of lists and reports are bounded, and reports show no credentials.
+//!
+//! What it does not do: it opens no sockets and resolves no names, so an address that is in use is found at start.
+
+mod address;
+mod bounds;
+mod document;
+#[cfg(test)]
+mod drift;
+mod flags;
+mod glob;
+mod host;
+mod issue;
+mod raw;
+mod reader;
+mod reference;
+mod report;
+mod resolve;
+mod secrets;
+mod suggest;
+mod table;
+mod value;
+
+pub use flags::{Loaded, ServeFlags, load};
+pub use issue::{Issue, Place, Severity, Source};
+pub use reference::{SAMPLE, reference_markdown};
+pub use report::{Report, render};
+
+use kasoku_engine::options::Options;
+
+/// Checks a configuration's text: its options, unless there is an error, and all errors and warnings in the order of
+/// their places. Show them with [`render`] and the same text.
+pub fn check_text(text: &str) -> (Option<Options>, Vec<Issue>) {
+    let mut issues = Vec::new();
+    let options = flags::check(text, &ServeFlags::default(), &mut String::new(), &mut issues);
+    (options, issues)
+}

@@ -1,0 +1,281 @@
+//! The file as it was written: every key with its place, nothing looked up, nothing filled in.
+//!
+//! Each struct is one table of the file, each field one key, and each `read` names the key beside its type. Types and
+//! the bounds of numbers are checked here, by the table's rows; what a text means and what must fit together is
+//! `resolve`'s business.
+
+use crate::issue::{At, Issue, Place};
+use crate::reader::{self, Keys};
+use crate::table::Scope;
+use std::time::Duration;
+use toml::de::DeTable;
+
+/// A list of texts: where it stands and where each of them does.
+pub(crate) type Texts = At<Vec<At<String>>>;
+
+/// The whole file.
+#[derive(Debug, Default)]
+pub(crate) struct Raw {
+    pub(crate) listen: Option<At<Vec<RawListener>>>,
+    pub(crate) admin: Option<At<String>>,
+    pub(crate) workers: Option<At<String>>,
+    pub(crate) profile: Option<At<String>>,
+    pub(crate) trusted_proxies: Option<Texts>,
+    pub(crate) hit_headers: RawHitHeaders,
+    pub(crate) memory: RawMemory,
+    pub(crate) limits: RawLimits,
+    pub(crate) route: RawRoute,
+    pub(crate) sites: Vec<RawSite>,
+}
+
+/// One of `listen`.
+#[derive(Debug)]
+pub(crate) struct RawListener {
+    pub(crate) address: Option<At<String>>,
+    pub(crate) proxy_protocol: Option<At<bool>>,
+}
+
+/// `[hit-headers]`
+#[derive(Debug, Default)]
+pub(crate) struct RawHitHeaders {
+    pub(crate) cache_status: Option<At<bool>>,
+    pub(crate) x_cache_hit: Option<At<bool>>,
+    pub(crate) x_cache_status: Option<At<bool>>,
+}
+
+/// `[memory]`
+#[derive(Debug, Default)]
+pub(crate) struct RawMemory {
+    pub(crate) size: Option<At<u64>>,
+    pub(crate) object_bytes_max: Option<At<u64>>,
+}
+
+/// `[limits]`
+#[derive(Debug, Default)]
+pub(crate) struct RawLimits {
+    pub(crate) head_bytes_max: Option<At<u64>>,
+    pub(crate) target_bytes_max: Option<At<u64>>,
+    pub(crate) fields_max: Option<At<u64>>,
+    pub(crate) chunk_line_bytes_max: Option<At<u64>>,
+    pub(crate) trailer_bytes_max: Option<At<u64>>,
+    pub(crate) trailer_fields_max: Option<At<u64>>,
+    pub(crate) request_body_bytes_max: Option<At<u64>>,
+    pub(crate) head_timeout: Option<At<Duration>>,
+    pub(crate) idle_timeout: Option<At<Duration>>,
+    pub(crate) body_timeout: Option<At<Duration>>,
+    pub(crate) send_timeout: Option<At<Duration>>,
+    pub(crate) requests_per_connection_max: Option<At<u64>>,
+    pub(crate) connections_max: Option<At<u64>>,
+    pub(crate) drain_timeout: Option<At<Duration>>,
+    pub(crate) fill_wait_max: Option<At<Duration>>,
+}
+
+/// The keys that may stand at the top, in a site and in a rule.
+#[derive(Debug, Default)]
+pub(crate) struct RawRoute {
+    pub(crate) upgrades: Option<Texts>,
+    pub(crate) cache: RawCache,
+    pub(crate) query: RawQuery,
+    pub(crate) origin_limits: RawOriginLimits,
+}
+
+/// `[cache]`
+#[derive(Debug, Default)]
+pub(crate) struct RawCache {
+    pub(crate) heuristic_percent: Option<At<u64>>,
+    pub(crate) heuristic_max: Option<At<Duration>>,
+    pub(crate) client_may_revalidate: Option<At<bool>>,
+    pub(crate) targeted_fields: Option<Texts>,
+    pub(crate) negative_ttl: Option<At<Duration>>,
+    pub(crate) stale_if_error: Option<At<Duration>>,
+    pub(crate) stale_while_revalidate: Option<At<Duration>>,
+    pub(crate) stale_disconnected: Option<At<Duration>>,
+}
+
+/// `[query]`
+#[derive(Debug, Default)]
+pub(crate) struct RawQuery {
+    pub(crate) sort: Option<At<bool>>,
+    pub(crate) ignore: Option<Texts>,
+}
+
+/// `[origin-limits]`
+#[derive(Debug, Default)]
+pub(crate) struct RawOriginLimits {
+    pub(crate) connect_timeout: Option<At<Duration>>,
+    pub(crate) first_byte_timeout: Option<At<Duration>>,
+    pub(crate) between_bytes_timeout: Option<At<Duration>>,
+    pub(crate) idle_timeout: Option<At<Duration>>,
+    pub(crate) idle_connections_max: Option<At<u64>>,
+    pub(crate) continue_timeout: Option<At<Duration>>,
+    pub(crate) head_bytes_max: Option<At<u64>>,
+    pub(crate) fields_max: Option<At<u64>>,
+    pub(crate) chunk_line_bytes_max: Option<At<u64>>,
+    pub(crate) trailer_bytes_max: Option<At<u64>>,
+    pub(crate) trailer_fields_max: Option<At<u64>>,
+}
+
+/// `[[site]]`
+#[derive(Debug, Default)]
+pub(crate) struct RawSite {
+    /// Its header; none for the site that `--origin` makes.
+    pub(crate) place: Option<Place>,
+    pub(crate) hosts: Option<Texts>,
+    pub(crate) profile: Option<At<String>>,
+    pub(crate) origins: Option<Texts>,
+    pub(crate) origin_host: Option<At<String>>,
+    pub(crate) route: RawRoute,
+    pub(crate) rules: Vec<RawRule>,
+}
+
+/// `[[site.rule]]`
+#[derive(Debug)]
+pub(crate) struct RawRule {
+    pub(crate) path: Option<At<String>>,
+    pub(crate) pass: Option<At<bool>>,
+    pub(crate) origins: Option<Texts>,
+    pub(crate) origin_host: Option<At<String>>,
+    pub(crate) route: RawRoute,
+}
+
+impl Raw {
+    /// The file's keys; faults go to `issues`.
+    pub(crate) fn read(document: &DeTable<'_>, issues: &mut Vec<Issue>) -> Self {
+        reader::read(document, issues, |keys| Self {
+            listen: keys.texts_or_tables("listen", Scope::Listen, RawListener::of_address, RawListener::read),
+            admin: keys.text("admin"),
+            workers: keys.number_or_text("workers"),
+            profile: keys.text("profile"),
+            trusted_proxies: keys.texts("trusted-proxies"),
+            hit_headers: keys.group("hit-headers", RawHitHeaders::read),
+            memory: keys.group("memory", RawMemory::read),
+            limits: keys.group("limits", RawLimits::read),
+            route: RawRoute::read(keys),
+            sites: keys.tables("site", Scope::Site, RawSite::read),
+        })
+    }
+}
+
+impl RawListener {
+    pub(crate) fn of_address(address: At<String>) -> Self {
+        Self { address: Some(address), proxy_protocol: None }
+    }
+
+    fn read(keys: &mut Keys<'_, '_>, _header: Place) -> Self {
+        Self { address: keys.text("address"), proxy_protocol: keys.flag("proxy-protocol") }
+    }
+}
+
+impl RawHitHeaders {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            cache_status: keys.flag("cache-status"),
+            x_cache_hit: keys.flag("x-cache-hit"),
+            x_cache_status: keys.flag("x-cache-status"),
+        }
+    }
+}
+
+impl RawMemory {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self { size: keys.size("size"), object_bytes_max: keys.size("object-bytes-max") }
+    }
+}
+
+impl RawLimits {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            head_bytes_max: keys.size("head-bytes-max"),
+            target_bytes_max: keys.size("target-bytes-max"),
+            fields_max: keys.integer("fields-max"),
+            chunk_line_bytes_max: keys.size("chunk-line-bytes-max"),
+            trailer_bytes_max: keys.size("trailer-bytes-max"),
+            trailer_fields_max: keys.integer("trailer-fields-max"),
+            request_body_bytes_max: keys.size("request-body-bytes-max"),
+            head_timeout: keys.duration("head-timeout"),
+            idle_timeout: keys.duration("idle-timeout"),
+            body_timeout: keys.duration("body-timeout"),
+            send_timeout: keys.duration("send-timeout"),
+            requests_per_connection_max: keys.integer("requests-per-connection-max"),
+            connections_max: keys.integer("connections-max"),
+            drain_timeout: keys.duration("drain-timeout"),
+            fill_wait_max: keys.duration("fill-wait-max"),
+        }
+    }
+}
+
+impl RawRoute {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            upgrades: keys.texts("upgrades"),
+            cache: keys.group("cache", RawCache::read),
+            query: keys.group("query", RawQuery::read),
+            origin_limits: keys.group("origin-limits", RawOriginLimits::read),
+        }
+    }
+}
+
+impl RawCache {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            heuristic_percent: keys.integer("heuristic-percent"),
+            heuristic_max: keys.duration("heuristic-max"),
+            client_may_revalidate: keys.flag("client-may-revalidate"),
+            targeted_fields: keys.texts("targeted-fields"),
+            negative_ttl: keys.duration("negative-ttl"),
+            stale_if_error: keys.duration("stale-if-error"),
+            stale_while_revalidate: keys.duration("stale-while-revalidate"),
+            stale_disconnected: keys.duration("stale-disconnected"),
+        }
+    }
+}
+
+impl RawQuery {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self { sort: keys.flag("sort"), ignore: keys.texts("ignore") }
+    }
+}
+
+impl RawOriginLimits {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            connect_timeout: keys.duration("connect-timeout"),
+            first_byte_timeout: keys.duration("first-byte-timeout"),
+            between_bytes_timeout: keys.duration("between-bytes-timeout"),
+            idle_timeout: keys.duration("idle-timeout"),
+            idle_connections_max: keys.integer("idle-connections-max"),
+            continue_timeout: keys.duration("continue-timeout"),
+            head_bytes_max: keys.size("head-bytes-max"),
+            fields_max: keys.integer("fields-max"),
+            chunk_line_bytes_max: keys.size("chunk-line-bytes-max"),
+            trailer_bytes_max: keys.size("trailer-bytes-max"),
+            trailer_fields_max: keys.integer("trailer-fields-max"),
+        }
+    }
+}
+
+impl RawSite {
+    fn read(keys: &mut Keys<'_, '_>, place: Place) -> Self {
+        Self {
+            place: Some(place),
+            hosts: keys.texts("hosts"),
+            profile: keys.text("profile"),
+            origins: keys.texts("origin"),
+            origin_host: keys.text("origin-host"),
+            route: RawRoute::read(keys),
+            rules: keys.tables("rule", Scope::Rule, RawRule::read),
+        }
+    }
+}
+
+impl RawRule {
+    fn read(keys: &mut Keys<'_, '_>, _header: Place) -> Self {
+        Self {
+            path: keys.text("path"),
+            pass: keys.flag("pass"),
+            origins: keys.texts("origin"),
+            origin_host: keys.text("origin-host"),
+            route: RawRoute::read(keys),
+        }
+    }
+}

@@ -1,0 +1,298 @@
+//! Reads the keys of one table, one by one, and complains about what is left.
+//!
+//! Whoever reads a table asks for each key that it knows ([`Keys::text`], [`Keys::size`], …). A key that is not there
+//! gives `None`; one with a value of the wrong type or outside its row's bounds gives `None` and an issue. At the end
+//! every key that nobody asked for is an unknown key, with a suggestion, and one that the table of settings requires
+//! and that is not there is missing.
+//!
+//! Serde is not used on purpose: it stops at the first fault and knows where a value stands, but not where a key does.
+
+use crate::bounds;
+use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::suggest;
+use crate::table::{self, Scope, Setting};
+use std::ops::Range;
+use std::time::Duration;
+use toml::Spanned;
+use toml::de::{DeInteger, DeTable, DeValue};
+
+/// The most entries of a list: sites, rules, hosts, addresses.
+const LIST_LEN_MAX: usize = 10_000;
+
+/// One table that is being read.
+pub(crate) struct Keys<'a, 'i> {
+    table: &'a DeTable<'i>,
+    scope: Scope,
+    /// The path of this table below its scope, with a dot at the end: `limits.`; empty for the scope's own table.
+    group: String,
+    asked: Vec<&'static str>,
+    issues: &'a mut Vec<Issue>,
+}
+
+/// Reads the whole file.
+pub(crate) fn read<'i, T>(
+    document: &DeTable<'i>,
+    issues: &mut Vec<Issue>,
+    read: impl FnOnce(&mut Keys<'_, 'i>) -> T,
+) -> T {
+    Keys { table: document, scope: Scope::Top, group: String::new(), asked: Vec::new(), issues }.finish(read)
+}
+
+impl<'a, 'i> Keys<'a, 'i> {
+    /// The keys of a table within this one; as if it were empty when it is not there.
+    pub(crate) fn group<T>(&mut self, name: &'static str, read: impl FnOnce(&mut Keys<'_, 'i>) -> T) -> T {
+        let empty = DeTable::new();
+        let table = match self.ask(name).map(|value| (value.get_ref(), value.span())) {
+            None => &empty,
+            Some((DeValue::Table(table), _)) => table,
+            Some((other, span)) => {
+                let help = format!("write `[{}{name}]` and its keys below", self.shown_prefix());
+                self.push(
+                    Issue::error(format!("{} must be a table, not {}", quoted(name), kind_of(other)))
+                        .at(&place(span))
+                        .help(help),
+                );
+                &empty
+            }
+        };
+        let group = format!("{}{name}.", self.group);
+        Keys { table, scope: self.scope, group, asked: Vec::new(), issues: self.issues }.finish(read)
+    }
+
+    /// A list of tables, `[[name]]`, each with the place of its header.
+    pub(crate) fn tables<T>(
+        &mut self,
+        name: &'static str,
+        scope: Scope,
+        mut read_one: impl FnMut(&mut Keys<'_, 'i>, Place) -> T,
+    ) -> Vec<T> {
+        let Some(value) = self.ask(name) else { return Vec::new() };
+        let header = format!("[[{}]]", scope.prefix().trim_end_matches('.'));
+        let mut all = Vec::new();
+        let is_list = matches!(value.get_ref(), DeValue::Array(_));
+        for item in self.items(value) {
+            let table = item.get_ref().as_table();
+            if table.is_none() || !is_list {
+                let message = format!("{} must be a list of tables, not {}", quoted(name), kind_of(item.get_ref()));
+                self.push(
+                    Issue::error(message).at(&place(item.span())).help(format!("write `{header}`, once for each")),
+                );
+            }
+            // A single table is read as the only one of its list: what is wrong in it is reported as well.
+            all.extend(table.map(|table| self.read_scope(table, scope, place(item.span()), &mut read_one)));
+        }
+        all
+    }
+
+    /// A text.
+    pub(crate) fn text(&mut self, name: &'static str) -> Option<At<String>> {
+        let value = self.ask(name)?;
+        match value.get_ref() {
+            DeValue::String(text) => Some(at(text.to_string(), value.span())),
+            other => self.wrong_type(name, other, &place(value.span())),
+        }
+    }
+
+    /// A list of texts; one text alone is a list of one. None also when nothing in it is a text.
+    pub(crate) fn texts(&mut self, name: &'static str) -> Option<At<Vec<At<String>>>> {
+        let value = self.ask(name)?;
+        let texts: Vec<_> = self.items(value).filter_map(|item| self.text_of(name, item)).collect();
+        (!texts.is_empty() || is_empty_list(value)).then(|| at(texts, value.span()))
+    }
+
+    /// A list of texts and tables; one alone is a list of one.
+    pub(crate) fn texts_or_tables<T>(
+        &mut self,
+        name: &'static str,
+        scope: Scope,
+        mut of_text: impl FnMut(At<String>) -> T,
+        mut of_table: impl FnMut(&mut Keys<'_, 'i>, Place) -> T,
+    ) -> Option<At<Vec<T>>> {
+        let value = self.ask(name)?;
+        let mut all = Vec::new();
+        for item in self.items(value) {
+            match item.get_ref() {
+                DeValue::Table(table) => {
+                    all.push(self.read_scope(table, scope, place(item.span()), &mut of_table));
+                }
+                _ => all.extend(self.text_of(name, item).map(&mut of_text)),
+            }
+        }
+        (!all.is_empty() || is_empty_list(value)).then(|| at(all, value.span()))
+    }
+
+    /// `true` or `false`.
+    pub(crate) fn flag(&mut self, name: &'static str) -> Option<At<bool>> {
+        let value = self.ask(name)?;
+        match value.get_ref() {
+            DeValue::Boolean(flag) => Some(at(*flag, value.span())),
+            other => self.wrong_type(name, other, &place(value.span())),
+        }
+    }
+
+    /// A whole number within its row's bounds.
+    pub(crate) fn integer(&mut self, name: &'static str) -> Option<At<u64>> {
+        let value = self.ask(name)?;
+        let DeValue::Integer(integer) = value.get_ref() else {
+            return self.wrong_type(name, value.get_ref(), &place(value.span()));
+        };
+        let row = self.row(name)?;
+        self.keep(bounds::integer(row, &at(decimal(integer), value.span())))
+    }
+
+    /// A number or a text, as it was written: for settings that take both.
+    pub(crate) fn number_or_text(&mut self, name: &'static str) -> Option<At<String>> {
+        let value = self.ask(name)?;
+        match value.get_ref() {
+            DeValue::Integer(integer) => Some(at(decimal(integer), value.span())),
+            DeValue::String(text) => Some(at(text.to_string(), value.span())),
+            other => self.wrong_type(name, other, &place(value.span())),
+        }
+    }
+
+    /// Bytes within the row's bounds.
+    pub(crate) fn size(&mut self, name: &'static str) -> Option<At<u64>> {
+        let text = self.number_or_text(name)?;
+        let row = self.row(name)?;
+        self.keep(bounds::size(row, &text))
+    }
+
+    /// A duration within the row's bounds.
+    pub(crate) fn duration(&mut self, name: &'static str) -> Option<At<Duration>> {
+        let text = self.number_or_text(name)?;
+        let row = self.row(name)?;
+        self.keep(bounds::duration(row, &text))
+    }
+
+    /// Reads a table that is a scope of its own: a site, a rule, a listener.
+    fn read_scope<T>(
+        &mut self,
+        table: &DeTable<'i>,
+        scope: Scope,
+        header: Place,
+        read_one: &mut impl FnMut(&mut Keys<'_, 'i>, Place) -> T,
+    ) -> T {
+        for row in table::settings()
+            .filter(|row| row.is_required() && row.scopes.contains(&scope) && table.get(row.path).is_none())
+        {
+            let message = format!("{} has no {}", scope.noun(), quoted(row.path));
+            self.push(Issue::error(message).at(&header).help(format!("like `{} = {}`", row.path, row.example)));
+        }
+        let keys = Keys { table, scope, group: String::new(), asked: Vec::new(), issues: self.issues };
+        keys.finish(|keys| read_one(keys, header))
+    }
+
+    fn finish<T>(mut self, read: impl FnOnce(&mut Self) -> T) -> T {
+        let value = read(&mut self);
+        self.complain_about_the_rest();
+        value
+    }
+
+    fn ask(&mut self, name: &'static str) -> Option<&'a Spanned<DeValue<'i>>> {
+        self.asked.push(name);
+        self.table.get(name)
+    }
+
+    /// The row of a key. That there is one for each key that is asked for is the table's test's business.
+    fn row(&self, name: &str) -> Option<&'static Setting> {
+        let row = table::find(self.scope, &format!("{}{name}", self.group));
+        debug_assert!(
+            row.is_some(),
+            "the table of settings has no row for {}{}{name}",
+            self.scope.prefix(),
+            self.group
+        );
+        row
+    }
+
+    fn keep<T>(&mut self, result: Result<T, Issue>) -> Option<T> {
+        result.map_err(|issue| self.push(issue)).ok()
+    }
+
+    fn push(&mut self, issue: Issue) {
+        self.issues.push(issue);
+    }
+
+    /// The items of a list; a value that is no list is its only item. A list that is too long is an error.
+    fn items(
+        &mut self,
+        value: &'a Spanned<DeValue<'i>>,
+    ) -> impl Iterator<Item = &'a Spanned<DeValue<'i>>> + use<'a, 'i> {
+        let items: Vec<_> = match value.get_ref() {
+            DeValue::Array(items) => items.iter().collect(),
+            _ => vec![value],
+        };
+        if let Some(surplus) = items.get(LIST_LEN_MAX) {
+            let message = format!("the list is longer than {LIST_LEN_MAX}");
+            self.push(Issue::error(message).at(&place(surplus.span())).help("this is the first that is too many"));
+        }
+        items.into_iter().take(LIST_LEN_MAX)
+    }
+
+    fn text_of(&mut self, name: &'static str, item: &Spanned<DeValue<'i>>) -> Option<At<String>> {
+        match item.get_ref() {
+            DeValue::String(text) => Some(at(text.to_string(), item.span())),
+            other => self.wrong_type(name, other, &place(item.span())),
+        }
+    }
+
+    fn wrong_type<T>(&mut self, name: &'static str, found: &DeValue<'_>, place: &Place) -> Option<T> {
+        let row = self.row(name)?;
+        let message = format!("{} must be {}, not {}", quoted(name), bounds::words(row.kind), kind_of(found));
+        self.push(Issue::error(message).at(place).help(format!("like `{name} = {}`", row.example)));
+        None
+    }
+
+    fn complain_about_the_rest(&mut self) {
+        for (key, _) in self.table.iter().filter(|(key, _)| !self.asked.contains(&key.get_ref().as_ref())) {
+            let name = key.get_ref().as_ref();
+            let message = format!("unknown key {}", quoted(name));
+            let issue = match (suggest::elsewhere(name), suggest::closest(name, &self.asked)) {
+                (Some(elsewhere), _) => Issue::error(message).help(elsewhere),
+                (None, Some(close)) => Issue::error(format!("{message}: did you mean {}?", quoted(close))),
+                (None, None) => Issue::error(message).help(self.known_keys()),
+            };
+            self.issues.push(issue.at(&place(key.span())));
+        }
+    }
+
+    fn known_keys(&self) -> String {
+        let mut known: Vec<_> = self.asked.iter().map(|name| quoted(name)).collect();
+        known.sort_unstable();
+        format!("the keys that can stand here are {}", known.join(", "))
+    }
+
+    fn shown_prefix(&self) -> String {
+        format!("{}{}", self.scope.prefix(), self.group)
+    }
+}
+
+fn at<T>(value: T, span: Range<usize>) -> At<T> {
+    At { value, place: place(span) }
+}
+
+fn place(span: Range<usize>) -> Place {
+    Place { source: Source::File, span }
+}
+
+/// The number in decimal digits, however it was written; as it was written when it is negative or too large.
+fn decimal(integer: &DeInteger<'_>) -> String {
+    u64::from_str_radix(integer.as_str(), integer.radix())
+        .map_or_else(|_| integer.to_string(), |number| number.to_string())
+}
+
+fn is_empty_list(value: &Spanned<DeValue<'_>>) -> bool {
+    value.get_ref().as_array().is_some_and(|items| items.is_empty())
+}
+
+fn kind_of(value: &DeValue<'_>) -> &'static str {
+    match value {
+        DeValue::String(_) => "a text",
+        DeValue::Integer(_) => "a number",
+        DeValue::Float(_) => "a fraction",
+        DeValue::Boolean(_) => "true or false",
+        DeValue::Datetime(_) => "a date",
+        DeValue::Array(_) => "a list",
+        DeValue::Table(_) => "a table",
+    }
+}

@@ -1,0 +1,140 @@
+//! Shows issues the way people like them: place, source line, carets, and the way out.
+//!
+//! annotate-snippets does the drawing. What is drawn from is masked first, so that no line that is quoted can carry a
+//! credential into a log, see [`crate::secrets`]. The longest report is bounded.
+
+use crate::issue::{Issue, Place, Severity, Source};
+use crate::secrets;
+use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
+use std::fmt;
+
+/// The most issues that are shown one by one.
+const ISSUES_SHOWN_MAX: usize = 50;
+
+/// Issues and the texts that they point into.
+#[derive(Clone, Debug, Default)]
+pub struct Report {
+    /// Errors and warnings in the order of their places.
+    pub issues: Vec<Issue>,
+    /// What the file is called in the report.
+    pub(crate) file_name: String,
+    /// The file's text.
+    pub(crate) file: String,
+    /// The flags as one line.
+    pub(crate) flags: String,
+}
+
+impl Report {
+    /// Whether nothing is wrong.
+    pub fn is_empty(&self) -> bool {
+        self.issues.is_empty()
+    }
+
+    /// The report as text for people, with a count at the end; empty when there is nothing to say. `colour`: with
+    /// escape sequences for a terminal.
+    pub fn render(&self, colour: bool) -> String {
+        if self.is_empty() {
+            return String::new();
+        }
+        let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
+        let shown =
+            Shown { file_name: &self.file_name, file: secrets::mask(&self.file), flags: secrets::mask(&self.flags) };
+        let mut text = String::new();
+        for issue in self.issues.iter().take(ISSUES_SHOWN_MAX) {
+            text.push_str(&renderer.render(&[shown.group(issue)]));
+            text.push_str("\n\n");
+        }
+        if let Some(more @ 1..) = self.issues.len().checked_sub(ISSUES_SHOWN_MAX) {
+            text.push_str(&format!("and {more} more\n\n"));
+        }
+        text.push_str(&self.count());
+        text
+    }
+
+    fn count(&self) -> String {
+        let errors = self.issues.iter().filter(|issue| issue.is_error()).count();
+        let plural = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+        match (errors, self.issues.len() - errors) {
+            (errors, 0) => format!("{}\n", plural(errors, "error")),
+            (0, warnings) => format!("{}\n", plural(warnings, "warning")),
+            (errors, warnings) => format!("{}, {}\n", plural(errors, "error"), plural(warnings, "warning")),
+        }
+    }
+}
+
+impl fmt::Display for Report {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.render(false))
+    }
+}
+
+impl std::error::Error for Report {}
+
+/// The issues of one text as people like them; `name` is what the text is called. See [`Report::render`].
+pub fn render(name: &str, text: &str, issues: &[Issue], colour: bool) -> String {
+    let report =
+        Report { issues: issues.to_vec(), file_name: name.to_owned(), file: text.to_owned(), flags: String::new() };
+    report.render(colour)
+}
+
+/// The masked texts.
+struct Shown<'r> {
+    file_name: &'r str,
+    file: String,
+    flags: String,
+}
+
+impl Shown<'_> {
+    fn group<'s>(&'s self, issue: &'s Issue) -> Group<'s> {
+        let level = match issue.severity {
+            Severity::Error => Level::ERROR,
+            Severity::Warning => Level::WARNING,
+        };
+        let mut group = Group::with_title(level.primary_title(&issue.message));
+        let related = issue.related.as_deref().map(|(place, label)| (place, label.as_str()));
+        match (&issue.place, related) {
+            (Some(place), Some((other, label))) if other.source == place.source => {
+                let other = AnnotationKind::Context.span(self.span(other)).label(label);
+                group = group.element(self.snippet(place).annotation(self.primary(place)).annotation(other));
+            }
+            (Some(place), related) => {
+                group = group.element(self.snippet(place).annotation(self.primary(place)));
+                if let Some((other, label)) = related {
+                    group = group.element(
+                        self.snippet(other).annotation(AnnotationKind::Context.span(self.span(other)).label(label)),
+                    );
+                }
+            }
+            (None, _) => {}
+        }
+        match &issue.help {
+            Some(help) => group.element(Level::HELP.message(help)),
+            None => group,
+        }
+    }
+
+    fn snippet<'s, T: Clone>(&'s self, place: &Place) -> Snippet<'s, T> {
+        let (name, text) = self.text(place.source);
+        Snippet::source(text).path(name)
+    }
+
+    fn primary<'s>(&self, place: &Place) -> annotate_snippets::Annotation<'s> {
+        AnnotationKind::Primary.span(self.span(place))
+    }
+
+    /// The span, cut to the text and to its first line: a table's span would underline all of it.
+    fn span(&self, place: &Place) -> std::ops::Range<usize> {
+        let (_, text) = self.text(place.source);
+        let start = place.span.start.min(text.len());
+        let end = place.span.end.clamp(start, text.len());
+        let first_line = text.get(start..end).and_then(|cut| cut.lines().next()).map_or(0, str::len);
+        start..start + first_line
+    }
+
+    fn text(&self, source: Source) -> (&str, &str) {
+        match source {
+            Source::File => (self.file_name, &self.file),
+            Source::Flags => ("command line", &self.flags),
+        }
+    }
+}

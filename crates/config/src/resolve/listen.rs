@@ -1,0 +1,94 @@
+//! The listening sockets: the clients' and the operator's.
+
+use crate::address;
+use crate::issue::{At, Issue, quoted};
+use crate::raw::{Raw, RawListener};
+use kasoku_engine::options::{ListenAddress, Listener};
+use std::net::{Ipv4Addr, SocketAddr};
+
+/// Where clients connect when nothing is said.
+const LISTEN_DEFAULT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 8080);
+
+/// The listeners, with the places of those that were written.
+pub(super) fn listeners(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<WrittenListener> {
+    let Some(written) = &raw.listen else {
+        let address = ListenAddress::Tcp(SocketAddr::from(LISTEN_DEFAULT));
+        return vec![WrittenListener { value: Listener { address, proxy_protocol: false }, written: None }];
+    };
+    if written.value.is_empty() {
+        let issue = Issue::error("there is no address to listen on").at(&written.place);
+        issues.push(issue.help("write at least one, or leave `listen` out for \"127.0.0.1:8080\""));
+    }
+    let mut listeners: Vec<WrittenListener> = Vec::new();
+    for raw in &written.value {
+        let Some((listener, address)) = listener(raw, issues) else { continue };
+        match earlier(&listeners, &listener.address) {
+            Some(earlier) => issues.push(twice(address, earlier)),
+            None => listeners.push(WrittenListener { value: listener, written: Some(address.clone()) }),
+        }
+    }
+    listeners
+}
+
+/// A listener, and its address as it was written.
+pub(super) struct WrittenListener {
+    pub(super) value: Listener,
+    pub(super) written: Option<At<String>>,
+}
+
+/// The operator's listener. It has no password, so it must not be reachable from elsewhere.
+pub(super) fn admin(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<Issue>) -> Option<ListenAddress> {
+    let text = raw.admin.as_ref()?;
+    let address = match address::parse_listen(&text.value) {
+        Ok(address) => address,
+        Err(fault) => {
+            issues.push(fault.at(&text.place));
+            return None;
+        }
+    };
+    let refused = match &address {
+        ListenAddress::Tcp(address) if !address.ip().is_loopback() => {
+            Some("other machines could reach it, and it has no password")
+        }
+        ListenAddress::Descriptor(_) => Some("who can reach a socket that was handed over can't be checked"),
+        ListenAddress::Tcp(_) | ListenAddress::Unix(_) => None,
+    };
+    if let Some(why) = refused {
+        let issue = Issue::error(format!("the admin listener can't be {}: {why}", quoted(&text.value))).at(&text.place);
+        issues.push(issue.help(
+            "use a loopback address like \"127.0.0.1:8081\", or a Unix socket like \"unix:/run/kasoku-admin.sock\"",
+        ));
+    }
+    if let Some(earlier) = earlier(listeners, &address) {
+        issues.push(twice(text, earlier));
+    }
+    Some(address)
+}
+
+fn listener<'r>(raw: &'r RawListener, issues: &mut Vec<Issue>) -> Option<(Listener, &'r At<String>)> {
+    let text = raw.address.as_ref()?;
+    match address::parse_listen(&text.value) {
+        Ok(address) => {
+            let proxy_protocol = raw.proxy_protocol.as_ref().is_some_and(|flag| flag.value);
+            Some((Listener { address, proxy_protocol }, text))
+        }
+        Err(fault) => {
+            issues.push(fault.at(&text.place));
+            None
+        }
+    }
+}
+
+/// A listener on the same address. Port 0 is a new port each time.
+fn earlier<'l>(listeners: &'l [WrittenListener], address: &ListenAddress) -> Option<&'l WrittenListener> {
+    let any_port = matches!(address, ListenAddress::Tcp(address) if address.port() == 0);
+    listeners.iter().find(|listener| !any_port && listener.value.address == *address)
+}
+
+fn twice(text: &At<String>, earlier: &WrittenListener) -> Issue {
+    let issue = Issue::error(format!("{} is listened on twice", quoted(&text.value))).at(&text.place);
+    match &earlier.written {
+        Some(first) => issue.related(&first.place, "first here").help("remove one, or give it another port"),
+        None => issue.help("it is the default of `listen`: give it another port"),
+    }
+}

@@ -1,0 +1,156 @@
+//! What was written becomes what the program runs on.
+//!
+//! Starts from the engine's defaults and lays the file's values over them, so that a default stands in one place in
+//! the code. Each check that needs more than one value is here. Nothing stops at a fault: it is noted, the value is
+//! left at its default, and the rest is still checked. The caller drops the options when there was an error.
+//!
+//! Two defaults give way to what they depend on: the request-target's to a smaller head, the largest object's to a
+//! smaller memory. Written values never do; there it is an error.
+
+mod listen;
+mod policy;
+mod shadow;
+mod site;
+
+use crate::bounds;
+use crate::issue::{At, Issue, Place, Source};
+use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory};
+use crate::table::{self, Scope};
+use crate::value::show_size;
+use kasoku_engine::options::{
+    AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, object_bytes_limit,
+};
+
+/// The options that this means. They are fit for use only when no error was added to `issues`.
+pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
+    let (memory_bytes_max, object_bytes_max) = memory(&raw.memory, issues);
+    let listeners = listen::listeners(raw, issues);
+    Options {
+        admin: listen::admin(raw, &listeners, issues),
+        workers: workers(raw, issues),
+        memory_bytes_max,
+        object_bytes_max,
+        limits: limits(&raw.limits, issues),
+        trusted_proxies: trusted_proxies(raw, issues),
+        hit_headers: hit_headers(&raw.hit_headers),
+        sites: site::sites(raw, &listeners, issues),
+        listeners: listeners.into_iter().map(|listener| listener.value).collect(),
+    }
+}
+
+fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
+    let size = raw.size.as_ref().map_or(MEMORY_BYTES_DEFAULT, |size| size.value);
+    let object_max = object_bytes_limit(size);
+    let object = match &raw.object_bytes_max {
+        None => OBJECT_BYTES_DEFAULT.min(object_max),
+        Some(object) => {
+            if object.value > object_max {
+                let issue = Issue::error(format!(
+                    "`object-bytes-max` can't be {}: it is more than a quarter of the memory's {}",
+                    show_size(object.value),
+                    show_size(size)
+                ));
+                let issue =
+                    issue.at(&object.place).help(format!("at most \"{}\", or more memory", show_size(object_max)));
+                issues.push(with_related(issue, raw.size.as_ref().map(|size| &size.place), "the memory's size"));
+            }
+            object.value
+        }
+    };
+    (size, object)
+}
+
+fn workers(raw: &Raw, issues: &mut Vec<Issue>) -> usize {
+    let row = table::find(Scope::Top, "workers");
+    let written = raw
+        .workers
+        .as_ref()
+        .zip(row)
+        .and_then(|(text, row)| bounds::integer_or_cores(row, text).map_err(|issue| issues.push(issue)).ok());
+    written.map_or_else(bounds::cores, |workers| workers.value) as usize
+}
+
+fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
+    let mut limits = Limits::default();
+    set_usize(&mut limits.head.head_bytes_max, &raw.head_bytes_max);
+    limits.head.target_bytes_max = limits.head.target_bytes_max.min(limits.head.head_bytes_max);
+    set_usize(&mut limits.head.target_bytes_max, &raw.target_bytes_max);
+    set_usize(&mut limits.head.fields_max, &raw.fields_max);
+    set_usize(&mut limits.body.chunk_line_bytes_max, &raw.chunk_line_bytes_max);
+    set_usize(&mut limits.body.trailer_bytes_max, &raw.trailer_bytes_max);
+    set_usize(&mut limits.body.trailer_fields_max, &raw.trailer_fields_max);
+    set(&mut limits.request_body_bytes_max, &raw.request_body_bytes_max);
+    set(&mut limits.head_timeout, &raw.head_timeout);
+    set(&mut limits.idle_timeout, &raw.idle_timeout);
+    set(&mut limits.body_timeout, &raw.body_timeout);
+    set(&mut limits.send_timeout, &raw.send_timeout);
+    set(&mut limits.requests_per_connection_max, &raw.requests_per_connection_max);
+    set_usize(&mut limits.connections_max, &raw.connections_max);
+    set(&mut limits.drain_timeout, &raw.drain_timeout);
+    set(&mut limits.fill_wait_max, &raw.fill_wait_max);
+    if let Some(target) = &raw.target_bytes_max
+        && target.value > limits.head.head_bytes_max as u64
+    {
+        let head = show_size(limits.head.head_bytes_max as u64);
+        let issue = Issue::error(format!(
+            "`target-bytes-max` can't be {}: the target is a part of the head, which has at most {head}",
+            show_size(target.value)
+        ));
+        let issue = issue.at(&target.place).help(format!("at most \"{head}\", or a larger `head-bytes-max`"));
+        issues.push(with_related(issue, raw.head_bytes_max.as_ref().map(|head| &head.place), "the head's size"));
+    }
+    limits
+}
+
+fn trusted_proxies(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
+    let mut ranges = Vec::new();
+    for text in raw.trusted_proxies.iter().flat_map(|list| &list.value) {
+        match crate::address::parse_range(&text.value) {
+            Ok(range) => {
+                if matches!(range, AddressRange::Ip { prefix_bits: 0, .. }) {
+                    let issue = Issue::warning("every client is trusted to name its own address, scheme and host");
+                    issues.push(
+                        issue.at(&text.place).help("list only the proxies in front of Kasoku, like \"10.0.0.0/8\""),
+                    );
+                }
+                ranges.push(range);
+            }
+            Err(fault) => issues.push(fault.at(&text.place)),
+        }
+    }
+    ranges
+}
+
+fn hit_headers(raw: &RawHitHeaders) -> HitHeaders {
+    let mut headers = HitHeaders::default();
+    set(&mut headers.cache_status, &raw.cache_status);
+    set(&mut headers.x_cache_hit, &raw.x_cache_hit);
+    set(&mut headers.x_cache_status, &raw.x_cache_status);
+    headers
+}
+
+/// Lays a written value over the default.
+fn set<T: Copy>(option: &mut T, written: &Option<At<T>>) {
+    if let Some(written) = written {
+        *option = written.value;
+    }
+}
+
+/// The same for sizes and counts in memory; the rows keep them far below the largest `usize`.
+fn set_usize(option: &mut usize, written: &Option<At<u64>>) {
+    if let Some(written) = written {
+        *option = usize::try_from(written.value).unwrap_or(usize::MAX);
+    }
+}
+
+fn with_related(issue: Issue, place: Option<&Place>, label: &str) -> Issue {
+    match place {
+        Some(place) => issue.related(place, label),
+        None => issue,
+    }
+}
+
+/// Whether the fix is on the command line.
+fn is_flag(place: &Place) -> bool {
+    place.source == Source::Flags
+}

@@ -1,0 +1,91 @@
+//! Rows: the caching rules and the key. They may stand at the top, in a site and in a rule.
+
+use super::{Default, EVERYWHERE, Kind, Section, Setting, YEAR};
+
+/// A lifetime that is off by default.
+const GRANT: Setting =
+    Setting { kind: Kind::Seconds { max: YEAR }, default: Default::Value("\"0s\""), example: "\"1m\"", ..EVERYWHERE };
+
+pub(super) static CACHE: Section = Section {
+    title: "Caching",
+    intro: "What a response itself says in `Cache-Control` and `Expires` comes first; these settings decide where it is silent.",
+    settings: &[
+        Setting {
+            path: "cache.heuristic-percent",
+            kind: Kind::Integer { min: 0, max: 100 },
+            default: Default::Value("10"),
+            summary: "The freshness lifetime of a response that states none: this part of the time since its `Last-Modified` (RFC 9111 section 4.2.2). 0: none.",
+            example: "20",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cache.heuristic-max",
+            kind: Kind::Seconds { max: YEAR },
+            default: Default::Value("\"1d\""),
+            summary: "The longest lifetime found that way.",
+            example: "\"1h\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cache.client-may-revalidate",
+            default: Default::Value("false"),
+            summary: "Whether a client's `Cache-Control: no-cache`, `max-age` or `min-fresh` (a reload in the browser) makes Kasoku ask the origin.",
+            details: "In profile `rfc` the default is `true`.",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cache.targeted-fields",
+            kind: Kind::Texts("field names"),
+            default: Default::Value("[\"CDN-Cache-Control\"]"),
+            summary: "Fields that win over `Cache-Control` for this cache (RFC 9213); the first that is there and valid counts.",
+            example: "[\"Kasoku-Cache-Control\", \"CDN-Cache-Control\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cache.negative-ttl",
+            summary: "The lifetime of 404, 405, 410, 414 and 501 responses that state none.",
+            details: "Only for requests without `Cookie` and `Authorization`.",
+            ..GRANT
+        },
+        Setting {
+            path: "cache.stale-if-error",
+            summary: "How long past its lifetime a response may be served when the origin answers with an error and the response itself does not say (RFC 5861).",
+            example: "\"1h\"",
+            ..GRANT
+        },
+        Setting {
+            path: "cache.stale-while-revalidate",
+            summary: "How long past its lifetime a response may be served while it is refreshed, where the response itself does not say (RFC 5861).",
+            example: "\"30s\"",
+            ..GRANT
+        },
+        Setting {
+            path: "cache.stale-disconnected",
+            default: Default::Value("\"1d\""),
+            summary: "How long past its lifetime a response may be served while the origin cannot be reached (RFC 9111 section 4.2.4).",
+            details: "Never when the response forbids it, as `must-revalidate` does.",
+            example: "\"7d\"",
+            ..GRANT
+        },
+    ],
+};
+
+pub(super) static QUERY: Section = Section {
+    title: "The query in the key",
+    intro: "What is dropped from the key is dropped from the request to the origin as well.",
+    settings: &[
+        Setting {
+            path: "query.sort",
+            summary: "Sort the parameters by name, so that `?a=1&b=2` and `?b=2&a=1` are one entry. Parameters of the same name keep their order.",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "query.ignore",
+            kind: Kind::Texts("patterns of parameter names"),
+            default: Default::Value("[]"),
+            summary: "Parameters that are removed; `*` matches any run of characters.",
+            example: "[\"utm_*\", \"fbclid\"]",
+            ..EVERYWHERE
+        },
+    ],
+};

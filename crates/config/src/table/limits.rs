@@ -1,0 +1,226 @@
+//! Rows: bounds and deadlines, of clients' connections and of origins'.
+
+use super::{Default, EVERYWHERE, Kind, MIB, ROW, Section, Setting, TIB, deadline};
+
+pub(super) static CLIENTS: Section = Section {
+    title: "Limits of clients",
+    intro: "Each is a bound on one connection or one message.",
+    settings: &[
+        Setting {
+            path: "limits.head-bytes-max",
+            kind: Kind::Size { min: 1024, max: MIB },
+            default: Default::Value("\"64KiB\""),
+            summary: "The largest head of a request, request line included. Over: 431.",
+            example: "\"32KiB\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.target-bytes-max",
+            kind: Kind::Size { min: 64, max: MIB },
+            default: Default::Value("\"16KiB\""),
+            summary: "The longest request-target (path and query). Over: 414.",
+            details: "At most `limits.head-bytes-max`; where that is smaller than the default, it is the default.",
+            example: "\"8KiB\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.fields-max",
+            kind: Kind::Integer { min: 8, max: 10_000 },
+            default: Default::Value("200"),
+            summary: "The most header fields of a request. Over: 431.",
+            example: "100",
+            ..ROW
+        },
+        Setting {
+            path: "limits.chunk-line-bytes-max",
+            kind: Kind::Size { min: 32, max: MIB },
+            default: Default::Value("\"4KiB\""),
+            summary: "The longest line before a chunk: its size and extensions.",
+            example: "\"256B\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.trailer-bytes-max",
+            kind: Kind::Size { min: 64, max: MIB },
+            default: Default::Value("\"16KiB\""),
+            summary: "The largest trailer section.",
+            example: "\"8KiB\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.trailer-fields-max",
+            kind: Kind::Integer { min: 1, max: 10_000 },
+            default: Default::Value("64"),
+            summary: "The most trailer fields.",
+            example: "16",
+            ..ROW
+        },
+        Setting {
+            path: "limits.request-body-bytes-max",
+            kind: Kind::Size { min: 1, max: 16 * TIB },
+            default: Default::Value("\"1GiB\""),
+            summary: "The largest body of a request. Over: 413.",
+            example: "\"16MiB\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.head-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"10s\""),
+            summary: "A head must be complete this long after its first byte. Over: 408.",
+            example: "\"5s\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.idle-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"75s\""),
+            summary: "How long a connection may wait for its next request.",
+            example: "\"20s\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.body-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"30s\""),
+            summary: "The longest pause between two pieces of a request's body. Over: 408.",
+            example: "\"10s\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.send-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"30s\""),
+            summary: "The longest pause while the client takes nothing of the response. Over: the connection is cut.",
+            example: "\"10s\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.requests-per-connection-max",
+            kind: Kind::Integer { min: 0, max: u64::MAX >> 1 },
+            default: Default::Value("1_000_000"),
+            summary: "Requests on one connection before it is closed. 0: no limit.",
+            example: "1000",
+            ..ROW
+        },
+        Setting {
+            path: "limits.connections-max",
+            kind: Kind::Integer { min: 1, max: 10_000_000 },
+            default: Default::Value("16_384"),
+            summary: "Connections that one worker serves at once; more wait in the kernel's queue.",
+            example: "1024",
+            ..ROW
+        },
+        Setting {
+            path: "limits.drain-timeout",
+            kind: deadline(0),
+            default: Default::Value("\"10s\""),
+            summary: "How long running requests may take to end after the program was told to stop.",
+            example: "\"1m\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.fill-wait-max",
+            kind: deadline(0),
+            default: Default::Value("\"30s\""),
+            summary: "How long a client waits for the same response that another client has already asked the origin for, before it asks itself.",
+            example: "\"5s\"",
+            ..ROW
+        },
+    ],
+};
+
+pub(super) static ORIGINS: Section = Section {
+    title: "Limits of origins",
+    intro: "",
+    settings: &[
+        Setting {
+            path: "origin-limits.connect-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"5s\""),
+            summary: "For a new connection, the look-up of the name included. Over: 504.",
+            example: "\"1s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.first-byte-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"1m\""),
+            summary: "From the end of the request to the head of the response. Over: 504.",
+            example: "\"10s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.between-bytes-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"1m\""),
+            summary: "The longest pause within the response's body, or while the origin takes nothing of the request's.",
+            example: "\"10s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.idle-timeout",
+            kind: deadline(0),
+            default: Default::Value("\"30s\""),
+            summary: "How long an idle connection is kept for reuse. Stay below what the origin itself allows.",
+            example: "\"4s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.idle-connections-max",
+            kind: Kind::Integer { min: 0, max: 65_536 },
+            default: Default::Value("32"),
+            summary: "Idle connections that one worker keeps to one origin. 0: a new connection for each request.",
+            example: "8",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.continue-timeout",
+            kind: deadline(0),
+            default: Default::Value("\"1s\""),
+            summary: "How long a request with `Expect: 100-continue` waits for the origin's 100 before its body is sent anyway.",
+            example: "\"3s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.head-bytes-max",
+            kind: Kind::Size { min: 1024, max: MIB },
+            default: Default::Value("\"64KiB\""),
+            summary: "The largest head of a response. Over: 502.",
+            example: "\"128KiB\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.fields-max",
+            kind: Kind::Integer { min: 8, max: 10_000 },
+            default: Default::Value("200"),
+            summary: "The most header fields of a response. Over: 502.",
+            example: "500",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.chunk-line-bytes-max",
+            kind: Kind::Size { min: 32, max: MIB },
+            default: Default::Value("\"4KiB\""),
+            summary: "The longest line before a chunk of a response: its size and extensions.",
+            example: "\"256B\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.trailer-bytes-max",
+            kind: Kind::Size { min: 64, max: MIB },
+            default: Default::Value("\"16KiB\""),
+            summary: "The largest trailer section of a response.",
+            example: "\"8KiB\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.trailer-fields-max",
+            kind: Kind::Integer { min: 1, max: 10_000 },
+            default: Default::Value("64"),
+            summary: "The most trailer fields of a response.",
+            example: "16",
+            ..EVERYWHERE
+        },
+    ],
+};

@@ -1,0 +1,212 @@
+//! The one table of all settings.
+//!
+//! A row says how a setting is called, where it may stand, what it takes, its default and bounds, its flag, and what
+//! it is for. Reading a file checks types and bounds against the row, the flags take their help from it, and
+//! docs/configuration.md is this table printed. Tests compare it with what the code does: each default with what an
+//! empty file resolves to, each example with what it changes.
+//!
+//! The rows do not say how values become options: that is `raw` and `resolve`.
+
+mod cache;
+mod limits;
+mod server;
+mod site;
+
+use std::time::Duration;
+
+/// One setting.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Setting {
+    /// Its key below each of `scopes`: `limits.head-bytes-max`.
+    pub(crate) path: &'static str,
+    /// Where it may stand; the innermost that is written wins.
+    pub(crate) scopes: &'static [Scope],
+    /// What it takes.
+    pub(crate) kind: Kind,
+    /// What holds when it is not written.
+    pub(crate) default: Default,
+    /// The flag of `kasoku serve` that wins over the file.
+    pub(crate) flag: Option<&'static str>,
+    /// One or two sentences.
+    pub(crate) summary: &'static str,
+    /// What else is to be known; may be empty.
+    pub(crate) details: &'static str,
+    /// A value that differs from the default, as TOML.
+    pub(crate) example: &'static str,
+}
+
+/// Where a key may stand.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Scope {
+    /// The top of the file.
+    Top,
+    /// A `[[site]]`.
+    Site,
+    /// A `[[site.rule]]`.
+    Rule,
+    /// One of `listen`, written as a table.
+    Listen,
+}
+
+/// What a setting takes.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Kind {
+    /// A text; the words name what it is.
+    Text(&'static str),
+    /// A list of texts, or one text alone.
+    Texts(&'static str),
+    /// `listen`: texts and tables.
+    Listeners,
+    /// One of these words.
+    OneOf(&'static [&'static str]),
+    /// `true` or `false`.
+    Flag,
+    /// A whole number.
+    Integer { min: u64, max: u64 },
+    /// A whole number, or `"auto"`.
+    IntegerOrAuto { min: u64, max: u64 },
+    /// Bytes: a number or a text with a unit.
+    Size { min: u64, max: u64 },
+    /// A text with a unit.
+    Duration { min: Duration, max: Duration },
+    /// The same without fractions of a second.
+    Seconds { max: Duration },
+}
+
+/// What holds when a setting is not written.
+#[derive(Clone, Copy, Debug)]
+pub(crate) enum Default {
+    /// This value, as TOML.
+    Value(&'static str),
+    /// What these words say; there is no value that could be written.
+    Unset(&'static str),
+    /// It must be written.
+    Required,
+}
+
+/// Settings that stand together in the reference page.
+pub(crate) struct Section {
+    pub(crate) title: &'static str,
+    pub(crate) intro: &'static str,
+    pub(crate) settings: &'static [Setting],
+}
+
+/// All settings, in the order of the reference page.
+pub(crate) static SECTIONS: [&Section; 8] = [
+    &server::SERVER,
+    &server::MEMORY,
+    &site::SITE,
+    &site::RULE,
+    &cache::CACHE,
+    &cache::QUERY,
+    &limits::CLIENTS,
+    &limits::ORIGINS,
+];
+
+/// All settings.
+pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
+    SECTIONS.iter().flat_map(|section| section.settings)
+}
+
+/// The setting whose key this is in that scope.
+pub(crate) fn find(scope: Scope, path: &str) -> Option<&'static Setting> {
+    settings().find(|setting| setting.path == path && setting.scopes.contains(&scope))
+}
+
+/// The setting that this flag sets.
+pub(crate) fn by_flag(flag: &str) -> Option<&'static Setting> {
+    settings().find(|setting| setting.flag == Some(flag))
+}
+
+/// The help text of a flag.
+pub(crate) fn flag_help(flag: &str) -> &'static str {
+    by_flag(flag).map_or("", |setting| setting.summary)
+}
+
+impl Setting {
+    /// Its keys, written out in full from the top of the file: `site.rule.cache.negative-ttl`.
+    pub(crate) fn keys(&self) -> impl Iterator<Item = String> {
+        self.scopes.iter().map(|scope| format!("{}{}", scope.prefix(), self.path))
+    }
+
+    /// Whether it must be written.
+    pub(crate) const fn is_required(&self) -> bool {
+        matches!(self.default, Default::Required)
+    }
+
+    /// The key alone: `head-bytes-max`.
+    pub(crate) fn name(&self) -> &'static str {
+        self.path.rsplit_once('.').map_or(self.path, |(_, name)| name)
+    }
+}
+
+impl Scope {
+    /// What stands before a path in this scope.
+    pub(crate) const fn prefix(self) -> &'static str {
+        match self {
+            Self::Top => "",
+            Self::Site => "site.",
+            Self::Rule => "site.rule.",
+            Self::Listen => "listen.",
+        }
+    }
+
+    /// How it is called in a sentence.
+    pub(crate) const fn noun(self) -> &'static str {
+        match self {
+            Self::Top => "the file",
+            Self::Site => "the site",
+            Self::Rule => "the rule",
+            Self::Listen => "the listener",
+        }
+    }
+}
+
+const MIB: u64 = 1 << 20;
+const TIB: u64 = 1 << 40;
+const DAY: u64 = 86_400;
+const YEAR: Duration = Duration::from_secs(365 * DAY);
+
+/// A row to start from.
+const ROW: Setting = Setting {
+    path: "",
+    scopes: &[Scope::Top],
+    kind: Kind::Flag,
+    default: Default::Value("false"),
+    flag: None,
+    summary: "",
+    details: "",
+    example: "true",
+};
+/// A row that may stand at the top, in a site and in a rule.
+const EVERYWHERE: Setting = Setting { scopes: &[Scope::Top, Scope::Site, Scope::Rule], ..ROW };
+
+/// A deadline of at most a day.
+const fn deadline(min_ms: u64) -> Kind {
+    Kind::Duration { min: Duration::from_millis(min_ms), max: Duration::from_secs(DAY) }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    #[test]
+    fn no_key_and_no_flag_stands_twice() {
+        let (mut keys, mut flags) = (HashSet::new(), HashSet::new());
+        for setting in settings() {
+            assert!(setting.keys().all(|key| keys.insert(key)), "{} stands twice", setting.path);
+            assert!(setting.flag.is_none_or(|flag| flags.insert(flag)), "{:?} stands twice", setting.flag);
+        }
+    }
+
+    #[test]
+    fn each_row_is_complete_and_in_the_units_style() {
+        for setting in settings() {
+            assert!(setting.summary.ends_with('.'), "the summary of {} is no sentence", setting.path);
+            assert!(setting.details.is_empty() || setting.details.ends_with('.'), "the details of {}", setting.path);
+            let kebab = |c: char| c.is_ascii_lowercase() || c.is_ascii_digit() || matches!(c, '-' | '.');
+            assert!(setting.path.chars().all(kebab), "{} is not in kebab case", setting.path);
+        }
+    }
+}

@@ -1,0 +1,125 @@
+//! Rows: the whole program, and the memory tier.
+
+use super::{Default, EVERYWHERE, Kind, MIB, ROW, Scope, Section, Setting, TIB};
+
+pub(super) static SERVER: Section = Section {
+    title: "The server",
+    intro: "These keys stand at the top of the file.",
+    settings: &[
+        Setting {
+            path: "listen",
+            kind: Kind::Listeners,
+            default: Default::Value("[\"127.0.0.1:8080\"]"),
+            flag: Some("--listen"),
+            summary: "Where clients connect: `\"127.0.0.1:8080\"`, `\"[::1]:8080\"`, `\"unix:/run/kasoku.sock\"`, or `\"fd:3\"` for a socket that was handed over (LISTEN_FDS).",
+            details: "A listener that needs more than its address is a table: `{ address = \"0.0.0.0:8080\", proxy-protocol = true }`. Addresses are numbers; names are not resolved. The flag may be given several times and replaces the whole list.",
+            example: "[\"0.0.0.0:80\", \"unix:/run/kasoku.sock\"]",
+            ..ROW
+        },
+        Setting {
+            path: "address",
+            scopes: &[Scope::Listen],
+            kind: Kind::Text("listening address"),
+            default: Default::Required,
+            summary: "The address of a listener that is written as a table.",
+            example: "\"127.0.0.1:8082\"",
+            ..ROW
+        },
+        Setting {
+            path: "proxy-protocol",
+            scopes: &[Scope::Listen],
+            kind: Kind::Flag,
+            summary: "Whether each connection starts with a PROXY protocol header, version 1 or 2, that names the client.",
+            details: "Then it must: a connection without one is closed. Everybody who can connect to such a listener can claim any address, so let only your load balancer reach it.",
+            ..ROW
+        },
+        Setting {
+            path: "admin",
+            kind: Kind::Text("listening address"),
+            default: Default::Unset("no admin listener"),
+            flag: Some("--admin"),
+            summary: "Where the operator connects for `/healthz`, `/metrics` and `/stats`: a loopback address or a Unix socket.",
+            details: "There is no password, so other addresses are refused.",
+            example: "\"127.0.0.1:8081\"",
+            ..ROW
+        },
+        Setting {
+            path: "workers",
+            kind: Kind::IntegerOrAuto { min: 1, max: 1024 },
+            default: Default::Value("\"auto\""),
+            flag: Some("--workers"),
+            summary: "Threads that serve requests, one event loop each; `\"auto\"`: one for each core that the process may use.",
+            example: "3",
+            ..ROW
+        },
+        Setting {
+            path: "profile",
+            scopes: &[Scope::Top, Scope::Site],
+            kind: Kind::OneOf(&["safe", "rfc"]),
+            default: Default::Value("\"safe\""),
+            flag: Some("--profile"),
+            summary: "How the rules of caching are read: `\"safe\"` or `\"rfc\"`.",
+            details: "`safe` is stricter than the RFCs where they let one visitor see what was made for another: a response to a request with `Cookie` is shared only when it says so itself, stored responses never carry `Set-Cookie`, and clients cannot force a refresh. `rfc` does what RFC 9111 alone says.",
+            example: "\"rfc\"",
+        },
+        Setting {
+            path: "trusted-proxies",
+            kind: Kind::Texts("ranges of addresses"),
+            default: Default::Value("[]"),
+            summary: "Proxies in front of Kasoku whose `Forwarded` and `X-Forwarded-*` fields count: `\"10.0.0.0/8\"`, `\"::1\"`, or `\"unix\"` for whoever connects through a Unix socket.",
+            details: "From anybody else these fields are removed. What a trusted proxy says about scheme and host enters the cache key.",
+            example: "[\"10.0.0.0/8\", \"unix\"]",
+            ..ROW
+        },
+        Setting {
+            path: "upgrades",
+            kind: Kind::Texts("protocol names"),
+            default: Default::Value("[\"websocket\"]"),
+            summary: "Protocols that a client may switch to with `Upgrade`. Everything else is asked for without the upgrade.",
+            example: "[]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "hit-headers.cache-status",
+            default: Default::Value("true"),
+            summary: "Whether responses carry `Cache-Status` (RFC 9211), which says whether it was a hit, and if not, why.",
+            example: "false",
+            ..ROW
+        },
+        Setting {
+            path: "hit-headers.x-cache-hit",
+            summary: "Whether responses carry `X-Cache-Hit`, `1` or `0`.",
+            ..ROW
+        },
+        Setting {
+            path: "hit-headers.x-cache-status",
+            summary: "Whether responses carry `X-Cache-Status`, in the words of nginx: `HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`.",
+            ..ROW
+        },
+    ],
+};
+
+pub(super) static MEMORY: Section = Section {
+    title: "The memory tier",
+    intro: "",
+    settings: &[
+        Setting {
+            path: "memory.size",
+            kind: Kind::Size { min: MIB, max: 64 * TIB },
+            default: Default::Value("\"1GiB\""),
+            flag: Some("--memory"),
+            summary: "How much memory the cache may use, all overhead counted.",
+            example: "\"4GiB\"",
+            ..ROW
+        },
+        Setting {
+            path: "memory.object-bytes-max",
+            kind: Kind::Size { min: 1, max: 16 * TIB },
+            default: Default::Value("\"64MiB\""),
+            summary: "The largest response that is stored, head and body together.",
+            details: "At most a quarter of `memory.size`; in a memory too small for the default, the default is that quarter.",
+            example: "\"8MiB\"",
+            ..ROW
+        },
+    ],
+};

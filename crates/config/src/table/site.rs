@@ -1,0 +1,73 @@
+//! Rows: sites and their rules.
+
+use super::{Default, Kind, ROW, Scope, Section, Setting};
+
+pub(super) static SITE: Section = Section {
+    title: "Sites",
+    intro: "Each `[[site]]` answers for some hosts. The first whose hosts match serves the request; a request that matches \
+none is answered 421. Put a site without `hosts` last.",
+    settings: &[
+        Setting {
+            path: "hosts",
+            scopes: &[Scope::Site],
+            kind: Kind::Texts("host patterns"),
+            default: Default::Value("[]"),
+            summary: "The hosts that the site answers for: `\"example.org\"`, or `\"*.example.org\"` for everything below it (not itself). Empty: any host.",
+            details: "Without ports; case does not matter.",
+            example: "[\"example.org\", \"*.example.org\"]",
+            ..ROW
+        },
+        Setting {
+            path: "origin",
+            scopes: &[Scope::Site],
+            kind: Kind::Texts("origins"),
+            default: Default::Required,
+            flag: Some("--origin"),
+            summary: "Where responses come from: `\"http://host\"`, `\"http://host:port\"`, `\"http://[v6]:port\"` or `\"http://unix:/path.sock\"`. A list is tried in order.",
+            details: "Names are resolved at each new connection. The flag makes a site for any host, so it takes the place of a file's sites and can't be added to them.",
+            example: "\"http://127.0.0.1:8000\"",
+        },
+        Setting {
+            path: "origin-host",
+            scopes: &[Scope::Site, Scope::Rule],
+            kind: Kind::Text("host"),
+            default: Default::Unset("the client's own"),
+            summary: "`Host` of the requests to the origin.",
+            example: "\"app.internal\"",
+            ..ROW
+        },
+    ],
+};
+
+pub(super) static RULE: Section = Section {
+    title: "Rules",
+    intro: "Each `[[site.rule]]` belongs to the `[[site]]` above it. The first whose path matches decides; what it does not \
+say is as the site says.",
+    settings: &[
+        Setting {
+            path: "path",
+            scopes: &[Scope::Rule],
+            kind: Kind::Text("path pattern"),
+            default: Default::Required,
+            summary: "Which paths the rule is for: `*` matches any run of characters, `/` included; everything else matches itself.",
+            details: "It is compared with the path as it was sent, without the query, and starts with `/` or `*`.",
+            example: "\"/admin/*\"",
+            ..ROW
+        },
+        Setting {
+            path: "pass",
+            scopes: &[Scope::Rule],
+            summary: "Never look up and never store: each request goes to the origin.",
+            ..ROW
+        },
+        Setting {
+            path: "origin",
+            scopes: &[Scope::Rule],
+            kind: Kind::Texts("origins"),
+            default: Default::Unset("the site's"),
+            summary: "Where responses to requests that match come from.",
+            example: "\"http://127.0.0.1:8001\"",
+            ..ROW
+        },
+    ],
+};

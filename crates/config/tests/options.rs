@@ -1,0 +1,162 @@
+//! What a configuration resolves to.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+use kasoku_config::check_text;
+use kasoku_engine::options::{
+    AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits,
+};
+use kasoku_semantics::policy::{Policy, Profile};
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The options of a text without errors and warnings.
+fn options(text: &str) -> Options {
+    let (options, issues) = check_text(text);
+    assert!(issues.is_empty(), "{issues:#?}");
+    options.unwrap()
+}
+
+fn tcp(text: &str) -> ListenAddress {
+    ListenAddress::Tcp(text.parse().unwrap())
+}
+
+fn origin(port: u16) -> OriginAddress {
+    OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port }
+}
+
+#[test]
+fn a_site_with_an_origin_is_all_that_is_needed() {
+    let options = options("[[site]]\norigin = \"http://127.0.0.1:8000\"");
+    assert_eq!(options.listeners, [Listener { address: tcp("127.0.0.1:8080"), proxy_protocol: false }]);
+    assert_eq!(options.admin, None);
+    assert_eq!(options.workers, std::thread::available_parallelism().unwrap().get());
+    assert_eq!(options.memory_bytes_max, 1 << 30);
+    assert_eq!(options.object_bytes_max, 64 << 20);
+    assert_eq!(options.limits, Limits::default());
+    assert_eq!(options.trusted_proxies, []);
+    assert_eq!(options.hit_headers, HitHeaders::default());
+    let [site] = options.sites.as_slice() else { panic!("one site") };
+    assert_eq!((site.name.as_str(), site.hosts.len(), site.rules.len()), ("default", 0, 0));
+    assert_eq!(site.route.origins, [origin(8000)]);
+    assert_eq!(site.route.origin, OriginLimits::default());
+    assert_eq!(*site.route.policy, Policy::new(Profile::Safe));
+    assert_eq!(site.route.upgrades, ["websocket"]);
+    assert!(!site.route.pass && site.route.origin_host.is_none());
+}
+
+#[test]
+fn the_configuration_of_a_small_site() {
+    let options = options(
+        r#"
+listen  = ["127.0.0.1:8080"]            # also "unix:/run/kasoku.sock", "fd:3"
+admin   = "127.0.0.1:8081"
+profile = "safe"                        # or "rfc"
+
+[memory]
+size = "1GiB"
+
+[[site]]                                # first whose hosts match; no hosts: any
+hosts  = ["example.org", "*.example.org"]
+origin = "http://127.0.0.1:8000"        # or a list
+
+[[site.rule]]                           # first that matches
+path = "/admin/*"
+pass = true
+
+[[site.rule]]
+path = "/static/*"
+origin = "http://127.0.0.1:8001"
+"#,
+    );
+    assert_eq!(options.admin, Some(tcp("127.0.0.1:8081")));
+    let [site] = options.sites.as_slice() else { panic!("one site") };
+    assert_eq!(site.name, "example.org");
+    let hosts = [HostPattern::Exact("example.org".to_owned()), HostPattern::Below(".example.org".to_owned())];
+    assert_eq!(site.hosts, hosts);
+    let [admin, assets] = site.rules.as_slice() else { panic!("two rules") };
+    assert_eq!((admin.path.as_str(), admin.route.pass), ("/admin/*", true));
+    assert_eq!(admin.route.origins, [origin(8000)]);
+    assert_eq!((assets.path.as_str(), assets.route.pass), ("/static/*", false));
+    assert_eq!(assets.route.origins, [origin(8001)]);
+}
+
+#[test]
+fn each_kind_of_listener() {
+    let options = options(
+        r#"
+listen = ["[::1]:8080", "unix:/run/k.sock", "fd:3", { address = "0.0.0.0:80", proxy-protocol = true }]
+trusted-proxies = ["10.0.0.0/8", "unix"]
+site = [{ origin = "http://unix:/run/app.sock" }]
+"#,
+    );
+    let plain = |address| Listener { address, proxy_protocol: false };
+    let expected = [
+        plain(tcp("[::1]:8080")),
+        plain(ListenAddress::Unix("/run/k.sock".into())),
+        plain(ListenAddress::Descriptor(3)),
+        Listener { address: tcp("0.0.0.0:80"), proxy_protocol: true },
+    ];
+    assert_eq!(options.listeners, expected);
+    let range = AddressRange::Ip { address: "10.0.0.0".parse().unwrap(), prefix_bits: 8 };
+    assert_eq!(options.trusted_proxies, [range, AddressRange::Unix]);
+    assert_eq!(options.sites[0].route.origins, [OriginAddress::Unix("/run/app.sock".into())]);
+}
+
+#[test]
+fn the_innermost_that_is_written_wins_key_by_key() {
+    let options = options(
+        r#"
+[cache]
+negative-ttl = "1s"
+stale-if-error = "1s"
+heuristic-percent = 1
+
+[[site]]
+origin = "http://app"
+cache = { stale-if-error = "2s", heuristic-percent = 2 }
+query = { sort = true }
+origin-limits = { connect-timeout = "2s" }
+upgrades = []
+
+[[site.rule]]
+path = "/a"
+cache = { heuristic-percent = 3 }
+query = { ignore = ["utm_*"] }
+origin-limits = { idle-timeout = "3s" }
+"#,
+    );
+    let site = &options.sites[0];
+    let (outer, inner) = (&site.route, &site.rules[0].route);
+    assert_eq!((outer.policy.negative_ttl_seconds, outer.policy.stale_if_error_seconds), (1, 2));
+    assert_eq!((inner.policy.negative_ttl_seconds, inner.policy.stale_if_error_seconds), (1, 2));
+    assert_eq!((outer.policy.heuristic_percent, inner.policy.heuristic_percent), (2, 3));
+    assert!(inner.query.sort && inner.query.ignore == ["utm_*"] && outer.query.ignore.is_empty());
+    let timeouts = (inner.origin.connect_timeout, inner.origin.idle_timeout);
+    assert_eq!(timeouts, (Duration::from_secs(2), Duration::from_secs(3)));
+    assert!(inner.upgrades.is_empty());
+}
+
+#[test]
+fn a_rule_without_caching_rules_of_its_own_shares_those_of_its_site() {
+    let options = options("[[site]]\norigin = \"http://app\"\n[[site.rule]]\npath = \"/a\"\npass = true");
+    assert!(Arc::ptr_eq(&options.sites[0].route.policy, &options.sites[0].rules[0].route.policy));
+}
+
+#[test]
+fn a_sites_profile_brings_its_own_defaults() {
+    let options = options(
+        "[[site]]\nhosts = [\"a\"]\norigin = \"http://app\"\nprofile = \"rfc\"\n[[site]]\norigin = \"http://app\"",
+    );
+    assert_eq!(*options.sites[0].route.policy, Policy::new(Profile::Rfc));
+    assert_eq!(*options.sites[1].route.policy, Policy::new(Profile::Safe));
+}
+
+#[test]
+fn defaults_give_way_to_what_they_depend_on() {
+    let options = options(
+        "memory = { size = \"100MiB\" }\nlimits = { head-bytes-max = \"8KiB\" }\n[[site]]\norigin = \"http://app\"",
+    );
+    assert_eq!(options.object_bytes_max, 25 << 20);
+    assert_eq!(options.limits.head.target_bytes_max, 8 << 10);
+}
