@@ -1,0 +1,48 @@
+//! The program: arguments, workers, signals.
+
+mod check;
+mod serve;
+
+use clap::{Parser, Subcommand};
+use kasoku_config::ServeFlags;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+// Measured in issue 3; until then the choice of DESIGN.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// An HTTP accelerator: keeps what may be kept, and says why the rest may not.
+#[derive(Parser)]
+#[command(name = "kasoku", version, arg_required_else_help = true)]
+struct Arguments {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Stand in front of a site and serve it
+    #[command(after_help = "Everything else is set in the configuration file: docs/configuration.md.\n\
+        RUST_LOG=debug shows each request on standard error.")]
+    Serve(ServeFlags),
+    /// Say what is wrong with a configuration file: line, column and the fix; exit status 1 if something is
+    Check {
+        /// The configuration file (TOML)
+        #[arg(value_name = "FILE")]
+        config: PathBuf,
+    },
+}
+
+fn main() -> ExitCode {
+    match Arguments::parse().command {
+        Command::Serve(flags) => serve::serve(&flags),
+        Command::Check { config } => check::check(config),
+    }
+}
+
+/// Whether standard error shows colours.
+fn wants_colour() -> bool {
+    std::io::stderr().is_terminal() && std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty())
+}
