@@ -1,0 +1,13 @@
+// The suite's own client, run over all of its tests or over the ids given: `client.mjs BASE [ID…]`.
+// Prints the results as JSON. It is a process of its own since the suite keeps its results in a global.
+
+import fetch from 'node-fetch'
+import { getResults, runTests } from 'http-cache-tests/client/runner.mjs'
+import { suites } from './score.mjs'
+
+const [base, ...ids] = process.argv.slice(2)
+const wanted = test => ids.length === 0 || ids.includes(test.id)
+const chosen = suites.map(suite => ({ ...suite, tests: suite.tests.filter(wanted) }))
+
+await runTests(chosen, fetch, false, base)
+process.stdout.write(JSON.stringify(getResults()), () => process.exit(0))

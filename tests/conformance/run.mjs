@@ -1,0 +1,143 @@
+// Runs http-cache-tests against the release program and says whether the result is the expected one.
+//
+//   node run.mjs                      both profiles, and the proof for the tests that cannot pass
+//   node run.mjs --profile rfc        one profile
+//   node run.mjs --write              also writes the table into README.md, between its markers
+//   node run.mjs --verbose            also lists the expected failures with what the suite said
+//   node run.mjs --program PATH       another program than target/release/kasoku
+//   node run.mjs --direct [ID…]       no proxy at all: the client against the suite's own server
+//
+// Ends with 1 when a test failed that should pass, or passed that is listed as failing.
+
+import fs from 'node:fs'
+import path from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { parseArgs } from 'node:util'
+import * as expectations from './expectations.mjs'
+import { freePort, runSuite, scratchDirectory, start, startOrigin, stop, untilAnswers } from './processes.mjs'
+import { publishedTotals, score, surrogateTotals, totals } from './score.mjs'
+import { markdownTable, printTable, readmeShows, writeReadme } from './table.mjs'
+
+const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..')
+const target = process.env.CARGO_TARGET_DIR ?? path.join(root, 'target')
+
+const PROFILES = ['rfc', 'safe']
+
+const { values: options, positionals: ids } = parseArgs({
+  allowPositionals: true,
+  options: {
+    profile: { type: 'string', multiple: true, default: PROFILES },
+    program: { type: 'string', default: path.join(target, 'release', 'kasoku') },
+    write: { type: 'boolean', default: false },
+    verbose: { type: 'boolean', default: false },
+    direct: { type: 'boolean', default: false }
+  }
+})
+
+const scratch = scratchDirectory()
+try {
+  const wrong = options.direct ? await direct(ids) : await profiles()
+  process.exitCode = wrong > 0 ? 1 : 0
+} catch (error) {
+  console.error(`conformance: ${error.message}`)
+  process.exitCode = 1
+} finally {
+  fs.rmSync(scratch, { recursive: true, force: true })
+}
+
+/** All profiles, then the proof; returns the number of surprises. */
+async function profiles () {
+  const rows = []
+  let passed = 0
+  let wrong = 0
+  const claimed = new Set()
+  for (const profile of options.profile) {
+    const expected = expectations.read(profile)
+    const results = await throughKasoku(profile)
+    const scored = score(results)
+    const comparison = expectations.compare(scored, expected)
+    report(profile, comparison, expected)
+    rows.push({ name: `Kasoku, profile ${profile}`, ...totals(scored), surrogate: surrogateTotals(results) })
+    passed += comparison.passed - comparison.unexpectedPasses.length
+    wrong += comparison.unexpectedFailures.length + comparison.unexpectedPasses.length + comparison.unknownIds.length
+    expectations.unpassable(expected).forEach(id => claimed.add(id))
+  }
+  wrong += await proveUnpassable([...claimed])
+
+  printTable(rows)
+  if (rows.length === PROFILES.length) wrong += keepReadme(markdownTable([...rows, ...publishedTotals()]))
+  console.log(`conformance: ${passed} passed, ${wrong} failed`)
+  return wrong
+}
+
+/** README.md shows this very table: writes it there, or returns 1 when it shows another. */
+function keepReadme (table) {
+  const readme = path.join(root, 'README.md')
+  if (options.write) {
+    writeReadme(readme, table)
+  } else if (!readmeShows(readme, table)) {
+    console.log('README.md shows another table; `make conformance ARGS=--write` puts this one there')
+    return 1
+  }
+  return 0
+}
+
+async function throughKasoku (profile) {
+  const origin = await startOrigin(scratch)
+  const port = await freePort()
+  const base = `http://127.0.0.1:${port}`
+  const kasoku = start(options.program,
+    ['serve', '--origin', origin.base, '--listen', `127.0.0.1:${port}`, '--profile', profile])
+  try {
+    await untilAnswers(base, kasoku)
+    return await runSuite(base)
+  } finally {
+    await stop(kasoku)
+    await stop(origin.child)
+  }
+}
+
+function report (profile, { known, unexpectedFailures, unexpectedPasses, unknownIds }, expected) {
+  for (const { id, kind, outcome, message } of unexpectedFailures) {
+    console.log(`profile ${profile}: ${id} (${kind}) ${outcome}: ${message || 'a test that it depends on did not pass'}`)
+  }
+  for (const { id } of unexpectedPasses) {
+    console.log(`profile ${profile}: ${id} passes; take it out of expected-${profile}.txt`)
+  }
+  for (const id of unknownIds) {
+    console.log(`profile ${profile}: expected-${profile}.txt names ${id}, which is no required or optimal test`)
+  }
+  if (!options.verbose) return
+  for (const { id, kind, message } of known) {
+    console.log(`profile ${profile}: ${id} (${kind}) fails as expected\n    because ${expected.get(id)}\n    suite   ${message}`)
+  }
+}
+
+/** A test that fails with no proxy at all is no test of a proxy. Returns how many of `ids` pass after all. */
+async function proveUnpassable (ids) {
+  if (ids.length === 0) return 0
+  const results = await withoutProxy(ids)
+  const passing = ids.filter(id => results[id] === true)
+  const failing = ids.filter(id => results[id] !== true)
+  console.log(`no proxy at all, the suite's client against its own server: ${failing.length} of ${ids.length} tests listed as unpassable fail there too`)
+  for (const id of failing) console.log(`    ${id}: ${results[id]?.join(': ') ?? 'no such test'}`)
+  for (const id of passing) console.log(`    ${id} PASSES: it is not unpassable`)
+  return passing.length
+}
+
+async function withoutProxy (ids) {
+  const origin = await startOrigin(scratch)
+  try {
+    return await runSuite(origin.base, ids)
+  } finally {
+    await stop(origin.child)
+  }
+}
+
+async function direct (ids) {
+  const results = await withoutProxy(ids)
+  for (const { id, kind, outcome, message } of score(results).filter(({ outcome }) => outcome !== 'untested')) {
+    console.log(`${id} (${kind}): ${outcome} ${message}`)
+  }
+  return 0
+}
