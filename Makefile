@@ -1,0 +1,49 @@
+# The entry points to everything one does with this tree. `make` alone lists them.
+# Each target is a line or two here; the work is in scripts/, which run without make too.
+
+SHELL := /bin/bash
+.DEFAULT_GOAL := help
+
+# Arguments for the script behind a target, e.g. `make compliance ARGS=--list`.
+ARGS ?=
+
+.PHONY: help
+help: ## list these targets
+	@echo "usage: make <target>"
+	@awk -F':.*## ' '/^[a-z-]+:.*## / { printf "  %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
+
+.PHONY: run
+run: ## build, start the demo site with Kasoku in front, show before and after, keep serving (DEMO_ONCE=1: stop after the table)
+	@scripts/run-demo $(ARGS)
+
+.PHONY: build
+build: ## build the release program, target/release/kasoku
+	@scripts/build-release
+
+.PHONY: test
+test: ## install what the tests need, then run all of them
+	@scripts/install-test-deps
+	@scripts/run-tests
+
+.PHONY: conformance
+conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md)
+	@scripts/install-test-deps --only conformance
+	@node --no-warnings tests/conformance/run.mjs $(ARGS)
+
+.PHONY: conformance-peers
+conformance-peers: ## run the same suite against nginx, Varnish and Squid from Debian (installs them)
+	@scripts/install-test-deps --only conformance,peers
+	@node --no-warnings tests/conformance/peers.mjs $(ARGS)
+
+.PHONY: compliance
+compliance: ## check that each MUST of RFC 9111 and 9112 is quoted over code and test (ARGS=--list: what is missing)
+	@scripts/compliance $(ARGS)
+
+.PHONY: lint
+lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
+	@scripts/lint
+
+.PHONY: clean
+clean: ## remove what the other targets made
+	@cargo clean --quiet
+	@rm -rf tests/conformance/node_modules demo/__pycache__
