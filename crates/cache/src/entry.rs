@@ -34,7 +34,8 @@ impl Meta {
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let names: usize = self.nominated.iter().map(|name| name.len() + size_of::<String>()).sum();
-        (size_of::<Self>() + self.head.fields.memory_bytes() + self.head.reason.len() + names + self.variant.len()) as u64
+        (size_of::<Self>() + self.head.fields.memory_bytes() + self.head.reason.len() + names + self.variant.len())
+            as u64
     }
 }
 

@@ -393,7 +393,10 @@ impl BodyWriter {
             .await
     }
 
-    /// The body is complete: stores it, if it may be. Returns whether it was stored.
+    /// The body is complete: stores it, if it may be. Returns whether it was stored. Trailer fields go to those who read
+    /// the fill, and are not stored.
+    //= RFC 9111 section 3.1
+    //# Caches MUST NOT combine trailer fields with header fields.
     pub fn finish(mut self, trailers: Option<Fields>) -> bool {
         self.is_ended = true;
         let (pieces, is_storable) = {

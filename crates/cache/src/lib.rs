@@ -36,8 +36,8 @@ pub use lookup::{Ask, Lookup};
 pub use verdict::{FillWriter, Verdict};
 
 use fill::Fills;
-use known_private::KnownPrivate;
 use kasoku_store::Memory;
+use known_private::KnownPrivate;
 use resource::Resource;
 use std::sync::Arc;
 

@@ -6,13 +6,13 @@ use crate::fill::{Begun, FillReader};
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
 use http::Method;
+use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
-use kasoku_semantics::partial::missing;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
@@ -118,7 +118,9 @@ impl Cache {
             // Its answer depends on a validator that we do not know.
             return Lookup::Pass(Reason::IfRangeMiss);
         }
-        if wanted.is_some() && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &detail(variant, None)) {
+        if wanted.is_some()
+            && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &detail(variant, None))
+        {
             return Lookup::Join(reader);
         }
         let is_joinable = !directives.no_cache && !self.0.known_private.contains(ask.key.hash(), ask.now);

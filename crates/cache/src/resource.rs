@@ -37,6 +37,9 @@ impl Resource {
     //# response without revalidation unless all the presented request header
     //# fields nominated by that Vary field value match those fields in the
     //# original request
+    //= RFC 9111 section 4
+    //# When more than one suitable response is stored, a cache MUST use
+    //# the most recent one (as determined by the Date header field).
     pub(crate) fn select(&self, request: &Fields, policy: &Policy) -> Option<&Arc<Entry>> {
         let mut known: Option<(&[String], Vec<u8>)> = None;
         for entry in &self.entries {

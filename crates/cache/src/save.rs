@@ -86,13 +86,13 @@ fn entry(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
     match &writer.part {
         None => Some(Entry { meta: with_length(&writer.meta, length), body: Arc::new(Body::whole(pieces)) }),
-        Some(PartOf::Alone(part)) => {
-            has_length(part.range, length).then(|| Entry {
-                meta: Arc::new(without_range(&writer.meta)),
-                body: Arc::new(Body::part(part.range.first, pieces, part.complete_length)),
-            })
+        Some(PartOf::Alone(part)) => has_length(part.range, length).then(|| Entry {
+            meta: Arc::new(without_range(&writer.meta)),
+            body: Arc::new(Body::part(part.range.first, pieces, part.complete_length)),
+        }),
+        Some(PartOf::Completing { base, part }) => {
+            has_length(part.range, length).then(|| combined(writer, base, part, pieces))
         }
-        Some(PartOf::Completing { base, part }) => has_length(part.range, length).then(|| combined(writer, base, part, pieces)),
     }
 }
 

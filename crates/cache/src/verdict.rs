@@ -127,7 +127,8 @@ impl FillWriter {
         if status == StatusCode::NOT_MODIFIED {
             return self.on_not_modified(exchange);
         }
-        if let Some(settled) = self.settle_stale(exchange.request, Failure::ServerError(status), exchange.response_time) {
+        if let Some(settled) = self.settle_stale(exchange.request, Failure::ServerError(status), exchange.response_time)
+        {
             return settled;
         }
         if status == StatusCode::PARTIAL_CONTENT {
@@ -140,7 +141,12 @@ impl FillWriter {
     }
 
     /// There was no response. A stored one may answer; otherwise all who wait get the failure.
-    pub fn on_failure(mut self, request: &RequestHead, reason: Reason, now: Now) -> Result<(Arc<Entry>, Reason), Reason> {
+    pub fn on_failure(
+        mut self,
+        request: &RequestHead,
+        reason: Reason,
+        now: Now,
+    ) -> Result<(Arc<Entry>, Reason), Reason> {
         if let Some(Verdict::Settled(entry, served)) = self.settle_stale(request, Failure::Disconnected, now) {
             return Ok((entry, served));
         }
@@ -187,8 +193,7 @@ impl FillWriter {
     /// The stored response with the fields and the times that a 304 brought.
     fn refreshed(&self, base: &Entry, head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
         let Exchange { request, response, request_time, response_time, .. } = *exchange;
-        let freshness =
-            freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
+        let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
         Meta { head, freshness, nominated: base.meta.nominated.clone(), variant: base.meta.variant.clone() }
     }
 
@@ -225,6 +230,8 @@ impl FillWriter {
         }
     }
 
+    //= RFC 9111 section 4.3.3
+    //# Instead, the cache MUST use the full response to satisfy the request.
     fn on_whole(self, exchange: &Exchange<'_>) -> Verdict {
         if exchange.response.status == StatusCode::RANGE_NOT_SATISFIABLE {
             return self.private(exchange, Reason::RangeUnsatisfiable);

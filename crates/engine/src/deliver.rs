@@ -11,6 +11,7 @@ use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode, Version};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
+use kasoku_metrics::Counter;
 use kasoku_origin::http::{Piece, Response, Tunnel};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
@@ -18,7 +19,6 @@ use kasoku_semantics::precondition::{Precondition, not_modified_fields, precondi
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
-use kasoku_metrics::Counter;
 use kasoku_wire::field::content_range;
 use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use kasoku_wire::{Fields, ResponseHead};
@@ -112,6 +112,11 @@ pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
 
 async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Delivered {
     let Entry { meta, body } = entry;
+    // The client's condition is about what the client has, so it is evaluated here and not by the origin's status.
+    //= RFC 9111 section 4.3.2
+    //# If the response to the forwarded request is 304 (Not Modified) and has an ETag field value with an entity tag that
+    //# is not in the client's list, the cache MUST generate a 200 (OK) response for the client by reusing its
+    //# corresponding stored response, as updated by the 304 response metadata (Section 4.3.4).
     if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
         return not_modified(exchange, &meta.head.fields, meta_age(exchange, meta, &status), status).await;
     }
@@ -133,6 +138,9 @@ async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Deli
             let pieces: Vec<Bytes> = body.chunks().cloned().collect();
             send(exchange, head, meta.head.status, pieces, status).await
         }
+        //= RFC 9111 section 3.3
+        //# A cache MUST NOT send a partial response to a client without explicitly marking it using the 206 (Partial
+        //# Content) status code.
         RangeOutcome::Ranges(ranges) => match ranges.as_slice() {
             [only] => {
                 let mut head = head(StatusCode::PARTIAL_CONTENT, &["content-length", "content-range"]);
@@ -305,7 +313,8 @@ async fn own(exchange: &Exchange, fault: &Fault, status: Option<CacheStatus>) ->
     let mut delivered = match status {
         Some(status) => send(exchange, head, fault.status(), pieces, status).await,
         None => {
-            let out = Outgoing::begin_without_cache(exchange, head, fault.status(), pieces.iter().map(Bytes::len).sum());
+            let out =
+                Outgoing::begin_without_cache(exchange, head, fault.status(), pieces.iter().map(Bytes::len).sum());
             out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { pieces }).await
         }
     };
@@ -364,7 +373,13 @@ impl<'e> Outgoing<'e> {
         Self::framed(exchange, head, code, Framing::Length(length as u64), None)
     }
 
-    fn framed(exchange: &'e Exchange, head: Head, status: StatusCode, framing: Framing, cache: Option<CacheStatus>) -> Self {
+    fn framed(
+        exchange: &'e Exchange,
+        head: Head,
+        status: StatusCode,
+        framing: Framing,
+        cache: Option<CacheStatus>,
+    ) -> Self {
         // A request whose body was not read can't be followed by another: say so.
         let (head, keeps_alive) = head.finish(framing, &exchange.request, exchange.body.is_complete());
         let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };

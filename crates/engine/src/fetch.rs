@@ -81,9 +81,8 @@ fn after_pass(
     let dropped =
         worker.cache.on_unsafe_response(&outgoing.method, &routed.key, response.head.status, &response.head.fields);
     worker.cells.add(Counter::Invalidated, dropped as u64);
-    let is_for_get = outgoing.method == Method::POST
-        && !routed.route.pass
-        && post_stores_for_get(routed.key.uri(), &response.head);
+    let is_for_get =
+        outgoing.method == Method::POST && !routed.route.pass && post_stores_for_get(routed.key.uri(), &response.head);
     match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
         Some(writer) => store_beside(exchange, routed, outgoing, writer, response, request_time),
         None => Answer::Origin(response, Conditions::Origins, status),
@@ -136,7 +135,7 @@ enum News {
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
     /// The response is yours alone, for this reason.
-    Yours(Response, Reason),
+    Yours(Box<Response>, Reason),
     /// There is none.
     Failed(Error),
 }
@@ -152,7 +151,8 @@ pub(crate) async fn fill(
     let Some(reader) = writer.reader() else { return Answer::Own(Fault::Origin(miss), None) };
     let (news_sender, mut news) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
-    let task = FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim: interim_sender };
+    let task =
+        FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim: interim_sender };
     tokio::task::spawn_local(task.run(writer, news_sender));
     let mut to_client = ToClient::new(exchange);
     let news = loop {
@@ -183,7 +183,7 @@ pub(crate) async fn fill(
             Answer::Stored(entry, CacheStatus { detail: Some(reason), stored: true, ..status })
         }
         Ok(News::Yours(response, reason)) => {
-            Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
+            Answer::Origin(*response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
         }
         Ok(News::Failed(error)) => failed(&exchange.worker, &error, status),
         Err(_) => Answer::Own(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
@@ -235,8 +235,17 @@ impl FillTask {
                     let _ = news.send(News::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
+                // It goes through piece by piece, and nothing of it is kept.
+                //= RFC 9111 section 5.2.2.5
+                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+                //# storage as promptly as possible after forwarding it.
+                //= RFC 9111 section 5.2.1.5
+                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+                //# storage as promptly as possible after forwarding it.
                 Verdict::Private(reason) => {
-                    let _ = news.send(News::Yours(response, reason));
+                    let _ = news.send(News::Yours(Box::new(response), reason));
                     return;
                 }
                 Verdict::AskAgain(again) => writer = again,
@@ -337,4 +346,3 @@ impl Interim for Relay<'_> {
         let _ = self.0.try_send(head);
     }
 }
-

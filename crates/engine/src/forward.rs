@@ -44,14 +44,32 @@ pub(crate) enum Audience {
 }
 
 /// The request for the origin; with the protocol to switch to, where it asks for one that is allowed.
-pub(crate) fn forward(request: &Request, routed: &Routed, peer: &Peer, audience: Audience, upgrade: Option<&str>) -> RequestHead {
+pub(crate) fn forward(
+    request: &Request,
+    routed: &Routed,
+    peer: &Peer,
+    audience: Audience,
+    upgrade: Option<&str>,
+) -> RequestHead {
     let is_guarded = audience == Audience::Shared && routed.route.policy.profile == Profile::Safe;
     let mut fields = Fields::with_capacity(request.head.fields.block().len() + 256, request.head.fields.len() + 8);
+    //= RFC 9112 section 3.2
+    //# A client MUST send a Host header field (Section 7.2 of [HTTP]) in all HTTP/1.1 request messages.
+    //= RFC 9112 section 3.2
+    //# If the target URI includes an authority component, then a client MUST send a field value for Host that is identical
+    //# to that authority component
+    //= RFC 9112 section 3.2.2
+    //# A proxy that forwards such a request MUST generate a new Host field value based on the received request-target
+    //# rather than forward the received Host field value.
     fields.push("Host", routed.route.origin_host.as_deref().unwrap_or(&routed.authority));
     let mut received = request.head.fields.clone();
     strip_hop_by_hop(&mut received);
+    //= RFC 9111 section 5.2
+    //# A proxy, whether or not it implements a cache, MUST pass cache directives through in forwarded messages, regardless
+    //# of their significance to that application
     for (name, value) in received.iter() {
-        if !is_ours(name) && !(is_guarded && is_any(name, &NOT_IN_THE_KEY)) {
+        let is_kept_back = is_guarded && is_any(name, &NOT_IN_THE_KEY);
+        if !is_ours(name) && !is_kept_back {
             fields.push(name, value);
         }
     }
@@ -69,7 +87,18 @@ pub(crate) fn forward(request: &Request, routed: &Routed, peer: &Peer, audience:
     if let Some(left) = max_forwards(request) {
         fields.set("Max-Forwards", left.saturating_sub(1).to_string());
     }
-    RequestHead { method: request.head.method.clone(), target: routed.target.clone(), version: Version::HTTP_11, fields }
+    //= RFC 9112 section 3.2.1
+    //# When making a request directly to an origin server, other than a CONNECT or server-wide OPTIONS request (as detailed
+    //# below), a client MUST send only the absolute path and query components of the target URI as the request-target.
+    //= RFC 9112 section 3.2.4
+    //# When a client wishes to request OPTIONS for the server as a whole, as opposed to a specific named resource of that
+    //# server, the client MUST send only "*" (%x2A) as the request-target.
+    RequestHead {
+        method: request.head.method.clone(),
+        target: routed.target.clone(),
+        version: Version::HTTP_11,
+        fields,
+    }
 }
 
 /// Whether the request has been here so often that it must be going in a circle.
@@ -165,6 +194,13 @@ fn quoted(authority: &str) -> String {
 fn frame(request: &Request, fields: &mut Fields) {
     match request.body {
         BodyLength::Length(length) => fields.push("Content-Length", length.to_string()),
+        // An origin that is configured is one that speaks HTTP/1.1.
+        //= RFC 9112 section 6.1
+        //# A client MUST NOT send a request containing Transfer-Encoding unless it knows the server will handle HTTP/1.1
+        //# requests (or later minor revisions)
+        //= RFC 9112 section 6.3
+        //# A client MUST NOT use the chunked transfer coding unless it knows the server will handle HTTP/1.1 (or later)
+        //# requests
         BodyLength::Chunked | BodyLength::UntilClose => fields.push("Transfer-Encoding", "chunked"),
         //= RFC 9110 section 8.6
         //# A user agent SHOULD send Content-Length in a request when the method defines a meaning for enclosed content

@@ -105,7 +105,13 @@ impl Head {
     /// and whether the connection goes on.
     pub(crate) fn finish(mut self, framing: Framing, request: &Request, is_body_read: bool) -> (Vec<u8>, bool) {
         match framing {
+            //= RFC 9112 section 6.1
+            //# A server MUST NOT send a Transfer-Encoding header field in any response with a status code of 1xx
+            //# (Informational) or 204 (No Content).
             Framing::None | Framing::UntilClose => {}
+            //= RFC 9112 section 6.2
+            //# A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header
+            //# field.
             Framing::Length(length) => self.number("Content-Length", length),
             Framing::Chunked => self.field("Transfer-Encoding", "chunked"),
         }

@@ -2,10 +2,10 @@
 
 use crate::connection::Connection;
 use crate::error::Fault;
+use bytes::Buf;
 use http::{Method, Version};
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::{BodyLength, keeps_alive, parse_request, request_body_length};
-use bytes::Buf;
 
 /// A request whose head is complete and sound.
 #[derive(Debug)]

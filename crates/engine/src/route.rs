@@ -48,10 +48,8 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
 
 /// What the request-target and Host say, before any normalisation.
 //= RFC 9112 section 3.2.2
-//# When an origin server receives a request with an absolute-form of
-//# request-target, the origin server MUST ignore the received Host
-//# header field (if any) and instead use the host information of the
-//# request-target.
+//# When a proxy receives a request with an absolute-form of request-target, the proxy MUST ignore the received Host header
+//# field (if any) and instead replace it with the host information of the request-target.
 fn host_and_target(head: &RequestHead) -> Result<(Option<Vec<u8>>, Cow<'_, str>), Fault> {
     let host = || head.fields.first("host").map(<[u8]>::to_vec);
     Ok(match parse_target(&head.method, &head.target).map_err(Fault::Request)? {

@@ -23,7 +23,10 @@ pub(crate) struct Exchange {
     pub(crate) uri: String,
 }
 
-/// Serves all requests of a connection.
+/// Serves all requests of a connection, one after the other.
+//= RFC 9112 section 9.3.2
+//# A server MAY process a sequence of pipelined requests in parallel if they all have safe methods (Section 9.2.1 of
+//# [HTTP]), but it MUST send the corresponding responses in the same order that the requests were received.
 pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
     let requests_max = connection.limits.requests_per_connection_max;
     for number in 1_u64.. {
@@ -49,6 +52,11 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         if !delivered.is_whole {
             return connection.cut();
         }
+        //= RFC 9112 section 9.6
+        //# The server MUST NOT process any further requests received on that connection.
+        //= RFC 9112 section 9.6
+        //# A server that sends a "close" connection option MUST initiate closure of the connection (see below) after it sends
+        //# the response containing the "close" connection option.
         //= RFC 9112 section 9.3
         //# A server MUST read the entire request message body or close the connection after sending its response
         if !delivered.keeps_alive || !exchange.body.is_complete() {

@@ -226,8 +226,9 @@ impl Seed {
             let mut acceptors = Vec::new();
             for (socket, proxy_protocol) in self.sockets {
                 match Acceptor::new(socket) {
-                    Ok(acceptor) => acceptors
-                        .push(tokio::task::spawn_local(accept::run(worker.clone(), acceptor, proxy_protocol))),
+                    Ok(acceptor) => {
+                        acceptors.push(tokio::task::spawn_local(accept::run(worker.clone(), acceptor, proxy_protocol)))
+                    }
                     Err(error) => tracing::error!(%error, "a listener could not be served"),
                 }
             }

@@ -187,8 +187,8 @@ fn heuristic_lifetime(
 /// errors out: a broken deployment's 404 would outlive it.
 pub(crate) fn is_heuristically_cacheable(status: StatusCode, policy: &Policy) -> bool {
     match status.as_u16() {
-        200 | 203 | 206 | 300 | 301 | 308 => true,
-        204 | 404 | 405 | 410 | 414 | 501 => !policy.is_safe(),
+        200 | 203 | 204 | 206 | 300 | 301 | 308 => true,
+        404 | 405 | 410 | 414 | 501 => !policy.is_safe(),
         _ => false,
     }
 }

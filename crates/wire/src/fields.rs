@@ -67,6 +67,8 @@ impl Fields {
     }
 
     /// Appends a line.
+    //= RFC 9112 section 5.2
+    //# A sender MUST NOT generate a message that includes line folding
     pub fn push(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
         let (name, value) = (name.as_ref(), value.as_ref());
         debug_assert!(!name.is_empty() && name.iter().all(|b| b.is_ascii_graphic() && *b != b':'));

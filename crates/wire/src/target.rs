@@ -78,6 +78,9 @@ fn absolute_form<'a>(method: &Method, target: &'a str) -> Result<Target<'a>, Req
         //# path and no query component, then the last proxy on the request chain MUST send a request-target of "*" when
         //# it forwards the request to the indicated origin server.
         "" if *method == Method::OPTIONS => Cow::Borrowed("*"),
+        //= RFC 9112 section 3.2.1
+        //# If the target URI's path component is empty, the client MUST send "/" as the path within the origin-form of
+        //# request-target.
         "" => Cow::Borrowed("/"),
         query if query.starts_with('?') => Cow::Owned(format!("/{query}")),
         path => Cow::Borrowed(path),

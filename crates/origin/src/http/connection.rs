@@ -24,9 +24,7 @@ impl Connection {
     pub(super) async fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
         let stream = async {
             let opened = match address {
-                Address::Tcp { host, port } => {
-                    TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp)
-                }
+                Address::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp),
                 Address::Unix(path) => UnixStream::connect(path).await.map(Stream::unix),
             };
             opened.map_err(Error::Unreachable)
@@ -36,6 +34,9 @@ impl Connection {
     }
 
     /// Whether a kept connection can carry another exchange: open, and nothing has come that nobody asked for.
+    //= RFC 9112 section 9.2
+    //# If a client receives data on a connection that doesn't have outstanding requests, the client MUST NOT consider that
+    //# data to be a valid response
     pub(super) fn is_quiet(&mut self) -> bool {
         let nothing = self.stream.try_read(&mut self.read_ahead, 1);
         self.read_ahead.is_empty() && nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)

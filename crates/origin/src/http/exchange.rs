@@ -5,7 +5,7 @@ use super::pool::Client;
 use super::response::{Response, UploadTask};
 use super::upload::{self, Upload};
 use crate::error::Error;
-use crate::limits::INTERIM_RESPONSES_MAX;
+use crate::limits::{INTERIM_RESPONSES_MAX, UNREPEATABLE_IDLE_MAX};
 use crate::{Address, Limits};
 use http::StatusCode;
 use kasoku_wire::http1::{BodyLength, encode_request_head};
@@ -39,11 +39,14 @@ impl Client {
         limits: &Limits,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
-        if let Some(connection) = self.take_idle(address, limits) {
-            let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
-            let is_repeatable = head.method.is_idempotent() && !has_upload;
+        let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
+        let is_repeatable = head.method.is_idempotent() && !has_upload;
+        // A kept connection may be closed by the origin at the moment in which we use it. A request that can't be repeated
+        // is only entrusted to one that was in use a moment ago.
+        let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
+        if let Some(connection) = self.take_idle(address, idle_max) {
             match self.exchange(connection, address, head, upload, limits, interim).await {
-                //= RFC 9112 section 9.3.1
+                //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) if is_repeatable => {
                     self.counters().retries.set(self.counters().retries.get() + 1);
@@ -164,7 +167,11 @@ async fn final_head(
     Err(Error::UnexpectedInterim)
 }
 
-async fn next_head(connection: &mut Connection, upload: &mut UploadTask, limits: &Limits) -> Result<ResponseHead, Error> {
+async fn next_head(
+    connection: &mut Connection,
+    upload: &mut UploadTask,
+    limits: &Limits,
+) -> Result<ResponseHead, Error> {
     // The clock for the first byte runs from the end of the request; while the body is under way, its own limits hold.
     if upload.is_running() {
         tokio::select! {

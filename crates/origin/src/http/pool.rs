@@ -4,7 +4,7 @@ use super::connection::Connection;
 use crate::{Address, Limits};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 /// The origins' side of one worker: sends requests and keeps connections.
 #[derive(Default)]
@@ -40,13 +40,14 @@ impl Client {
         &self.counters
     }
 
-    /// The most recently used connection that is still good.
-    pub(super) fn take_idle(&self, address: &Address, limits: &Limits) -> Option<Connection> {
+    /// The most recently used connection that is still good, and was idle for `idle_max` at most.
+    pub(super) fn take_idle(&self, address: &Address, idle_max: Duration) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         let connections = idle.get_mut(address)?;
         while let Some(Idle { mut connection, since }) = connections.pop() {
-            if since.elapsed() > limits.idle_timeout {
-                connections.clear();
+            if since.elapsed() > idle_max {
+                // The others have been idle for longer. They stay for requests that can be repeated.
+                connections.push(Idle { connection, since });
                 break;
             }
             if connection.is_quiet() {

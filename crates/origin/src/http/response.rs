@@ -130,9 +130,15 @@ impl ResponseBody {
     }
 
     /// Both directions have ended: the connection can carry another exchange, unless somebody said otherwise.
+    //= RFC 9112 section 9.3
+    //# Likewise, a client MUST read the entire response message body if it intends to reuse the same connection for a
+    //# subsequent request.
     fn give_back(&mut self) {
         let Some(connection) = self.connection.take() else { return };
         // Bytes behind the end belong to no response that anybody asked for.
+        //= RFC 9112 section 6.3
+        //# A client MUST NOT process, cache, or forward such extra data as a separate response, since such behavior would
+        //# be vulnerable to cache poisoning.
         if self.is_kept_alive && self.upload.is_complete() && connection.read_ahead.is_empty() {
             self.client.keep(&self.address, &self.limits, connection);
         }

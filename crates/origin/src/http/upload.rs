@@ -49,7 +49,8 @@ pub(super) async fn send(mut upload: impl Upload, stream: Rc<Stream>, pause_max:
             UploadPiece::Data(data) if data.is_empty() => {}
             UploadPiece::Data(data) if is_chunked => {
                 encode_chunk_head(data.len(), &mut frame);
-                write(&stream, &mut [IoSlice::new(&frame), IoSlice::new(&data), IoSlice::new(b"\r\n")], pause_max).await?;
+                write(&stream, &mut [IoSlice::new(&frame), IoSlice::new(&data), IoSlice::new(b"\r\n")], pause_max)
+                    .await?;
             }
             UploadPiece::Data(data) => write(&stream, &mut [IoSlice::new(&data)], pause_max).await?,
             UploadPiece::End(trailers) => {

@@ -50,7 +50,7 @@ pub fn request_body_length(head: &RequestHead) -> Result<BodyLength, RequestErro
         //# If a Transfer-Encoding header field is present in a request and the chunked transfer coding is not the final
         //# encoding, the message body length cannot be determined reliably; the server MUST respond with the 400 (Bad
         //# Request) status code and then close the connection.
-        Codings::ChunkedNotLast => Err(RequestError::ChunkedNotLast),
+        Codings::ChunkedNotLast | Codings::CompressedLast => Err(RequestError::ChunkedNotLast),
         //= RFC 9112 section 6.1
         //# A server that receives a request message with a transfer coding it does not understand SHOULD respond with
         //# 501 (Not Implemented).
@@ -101,11 +101,17 @@ pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Res
         //# final encoding, the message body length is determined by reading the connection until it is closed by the
         //# server.
         Codings::ChunkedNotLast => Ok(BodyLength::UntilClose),
+        // Where it ends would be clear, but not what it says: nobody here undoes the coding, and what is forwarded
+        // carries none.
+        Codings::CompressedLast => Err(ResponseError::UnsupportedCoding),
         Codings::ChunkedAfterOthers => Err(ResponseError::UnsupportedCoding),
         Codings::ChunkedRepeated => Err(ResponseError::ChunkedRepeated),
         Codings::Malformed => Err(ResponseError::TransferEncoding),
     }
 }
+
+/// Transfer codings that are registered and change what a body says (RFC 9112 section 7.2).
+const COMPRESSIONS: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];
 
 /// What Transfer-Encoding says, as far as framing cares.
 enum Codings {
@@ -115,6 +121,8 @@ enum Codings {
     ChunkedAfterOthers,
     /// The last coding is another one.
     ChunkedNotLast,
+    /// The last coding is one of the registered compressions.
+    CompressedLast,
     /// Chunked is there more than once.
     ChunkedRepeated,
     /// No coding at all, one that is not a token, or parameters on chunked.
@@ -127,13 +135,14 @@ impl Codings {
         if !fields.contains("transfer-encoding") {
             return None;
         }
-        let (mut others, mut chunked, mut is_chunked_last) = (0usize, 0usize, false);
+        let (mut others, mut chunked, mut is_chunked_last, mut is_compressed_last) = (0usize, 0usize, false, false);
         for coding in list_members(fields, "transfer-encoding") {
             let (name, has_parameters) = match coding.iter().position(|byte| *byte == b';') {
                 Some(end) => (trim_ows(coding.get(..end).unwrap_or_default()), true),
                 None => (coding, false),
             };
             is_chunked_last = name.eq_ignore_ascii_case(b"chunked");
+            is_compressed_last = COMPRESSIONS.iter().any(|one| name.eq_ignore_ascii_case(one));
             //= RFC 9112 section 7.1
             //# The chunked coding does not define any parameters. Their presence SHOULD be treated as an error.
             if !is_token(name) || (is_chunked_last && has_parameters) {
@@ -146,6 +155,7 @@ impl Codings {
             //= RFC 9112 section 6.1
             //# A sender MUST NOT apply the chunked transfer coding more than once to a message body
             (_, 2..) => Self::ChunkedRepeated,
+            _ if is_compressed_last => Self::CompressedLast,
             _ if !is_chunked_last => Self::ChunkedNotLast,
             (0, _) => Self::Chunked,
             _ => Self::ChunkedAfterOthers,

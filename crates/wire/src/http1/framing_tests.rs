@@ -172,8 +172,15 @@ fn a_response_whose_last_coding_is_not_chunked_ends_with_the_connection() {
     //# If a Transfer-Encoding header field is present in a response and the chunked transfer coding is not the
     //# final encoding, the message body length is determined by reading the connection until it is closed by the
     //# server.
-    for value in ["gzip", "chunked, gzip", "identity"] {
+    for value in ["identity", "chunked, identity", "xyz"] {
         assert_eq!(response(&[(TE, value)]), Ok(BodyLength::UntilClose), "{value:?}");
+    }
+}
+
+#[test]
+fn a_response_that_is_compressed_in_transfer_is_refused() {
+    for value in ["gzip", "chunked, gzip", "Deflate", "x-compress"] {
+        assert_eq!(response(&[(TE, value)]), Err(ResponseError::UnsupportedCoding), "{value:?}");
     }
 }
 
