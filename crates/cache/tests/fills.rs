@@ -1,0 +1,372 @@
+//! Fills without a socket: who waits, who gets what, what is stored.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_cache::verdict::Exchange;
+use kasoku_cache::{Ask, BodyWriter, Cache, Entry, FillReader, FillWriter, Joined, Key, Limits, Lookup, Next, Verdict};
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::range::ByteRange;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::sync::Arc;
+
+const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
+const URI: &str = "http://a.example/page";
+
+/// A cache, and what every request of a test has in common.
+struct Site {
+    cache: Cache,
+    key: Key,
+    policy: Arc<Policy>,
+}
+
+impl Site {
+    fn new() -> Self {
+        Self::with_object_bytes_max(16 << 20)
+    }
+
+    fn with_object_bytes_max(object_bytes_max: u64) -> Self {
+        let cache = Cache::new(Limits { memory_bytes_max: 256 << 20, object_bytes_max });
+        let key = cache.key(URI);
+        Self { cache, key, policy: Arc::new(Policy::new(Profile::Safe)) }
+    }
+
+    fn look_up(&self, request: &RequestHead, seconds_later: u64) -> Lookup {
+        let now = NOW.after(seconds_later * 1000);
+        self.cache.look_up(&Ask { key: &self.key, request, policy: &self.policy, now })
+    }
+
+    fn fill(&self, request: &RequestHead) -> FillWriter {
+        match self.look_up(request, 0) {
+            Lookup::Fill(writer, _) => writer,
+            _ => panic!("not a fill"),
+        }
+    }
+
+    fn join(&self, request: &RequestHead) -> FillReader {
+        match self.look_up(request, 0) {
+            Lookup::Join(reader) => reader,
+            _ => panic!("not a join"),
+        }
+    }
+
+    fn hit(&self, request: &RequestHead) -> Option<Arc<Entry>> {
+        match self.look_up(request, 1) {
+            Lookup::Hit(entry, ..) => Some(entry),
+            _ => None,
+        }
+    }
+
+    async fn store(&self, request: &RequestHead, response: &ResponseHead, body: &'static str) {
+        let mut writer = write(self.fill(request), request, response);
+        writer.push(Bytes::from(body)).await.unwrap();
+        assert!(writer.finish(None), "not stored");
+    }
+}
+
+fn get() -> RequestHead {
+    RequestHead::new(Method::GET, "/page")
+}
+
+fn ok() -> ResponseHead {
+    ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60")
+}
+
+fn verdict(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> Verdict {
+    let (request_time, response_time) = (NOW, NOW);
+    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None })
+}
+
+fn write(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> BodyWriter {
+    match verdict(writer, request, response) {
+        Verdict::Write(body) => body,
+        Verdict::Private(reason) => panic!("private: {reason:?}"),
+        _ => panic!("neither"),
+    }
+}
+
+fn text(entry: &Entry) -> String {
+    String::from_utf8(entry.body.chunks().flatten().copied().collect()).unwrap()
+}
+
+async fn read_all(reader: &mut FillReader) -> Result<String, String> {
+    let mut read = String::new();
+    loop {
+        match reader.next().await {
+            Next::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
+            Next::End(_) => return Ok(read),
+            Next::Cut => return Err(read),
+        }
+    }
+}
+
+#[tokio::test]
+async fn who_joins_late_gets_the_whole_from_the_start() {
+    let site = Site::new();
+    let writer = site.fill(&get());
+    let mut early = site.join(&get());
+    let mut body = write(writer, &get(), &ok());
+    body.push(Bytes::from("first ")).await.unwrap();
+    let mut late = site.join(&get());
+    body.push(Bytes::from("second")).await.unwrap();
+    assert!(body.finish(None));
+    assert!(matches!(early.head().await, Joined::Streaming(_)));
+    assert_eq!(read_all(&mut early).await.as_deref(), Ok("first second"));
+    assert_eq!(read_all(&mut late).await.as_deref(), Ok("first second"));
+    assert_eq!(site.hit(&get()).map(|entry| text(&entry)).as_deref(), Some("first second"));
+    assert_eq!(site.cache.fills_running(), 0);
+}
+
+#[tokio::test]
+async fn a_dropped_writer_wakes_everyone_who_waits() {
+    let site = Site::new();
+    let writer = site.fill(&get());
+    let reader = site.join(&get());
+    drop(writer);
+    assert!(matches!(reader.head().await, Joined::Failed(Reason::OriginClosedEarly)));
+
+    let writer = site.fill(&get());
+    let mut reader = site.join(&get());
+    let mut body = write(writer, &get(), &ok());
+    body.push(Bytes::from("half")).await.unwrap();
+    drop(body);
+    assert_eq!(read_all(&mut reader).await, Err("half".to_owned()));
+    assert!(site.hit(&get()).is_none(), "a cut body was stored");
+    assert_eq!(site.cache.fills_running(), 0);
+}
+
+#[tokio::test]
+async fn an_invalidation_during_a_fill_keeps_it_from_being_stored_and_from_being_joined() {
+    let site = Site::new();
+    let writer = site.fill(&get());
+    let mut reader = site.join(&get());
+    let mut body = write(writer, &get(), &ok());
+    body.push(Bytes::from("old")).await.unwrap();
+    site.cache.invalidate(&site.key);
+    let fresh = site.fill(&get());
+    assert!(!body.finish(None), "stored after the invalidation");
+    assert_eq!(read_all(&mut reader).await.as_deref(), Ok("old"));
+    assert!(site.hit(&get()).is_none());
+    let mut body = write(fresh, &get(), &ok());
+    body.push(Bytes::from("new")).await.unwrap();
+    assert!(body.finish(None));
+    assert_eq!(site.hit(&get()).map(|entry| text(&entry)).as_deref(), Some("new"));
+}
+
+#[tokio::test]
+async fn a_private_answer_releases_who_waits_and_the_next_do_not_wait() {
+    let site = Site::new();
+    let writer = site.fill(&get());
+    let reader = site.join(&get());
+    let private = ok().with("Cache-Control", "private");
+    assert!(matches!(verdict(writer, &get(), &private), Verdict::Private(Reason::Private)));
+    assert!(matches!(reader.head().await, Joined::Released(Reason::Private)));
+    let first = site.fill(&get());
+    let second = site.fill(&get());
+    drop((first, second));
+}
+
+#[tokio::test]
+async fn a_visitor_with_a_cookie_does_not_make_a_key_known_as_private() {
+    let site = Site::new();
+    let visitor = get().with("Cookie", "session=1");
+    let writer = site.fill(&visitor);
+    assert!(matches!(verdict(writer, &visitor, &ok()), Verdict::Private(Reason::Cookie)));
+    let _writer = site.fill(&get());
+    let _reader = site.join(&get());
+}
+
+#[tokio::test]
+async fn a_304_refreshes_for_all_but_not_when_it_was_meant_for_one_visitor() {
+    let site = Site::new();
+    let tagged = ok().with("ETag", "\"1\"");
+    site.store(&get(), &tagged, "body").await;
+    let not_modified = ResponseHead::new(StatusCode::NOT_MODIFIED).with("ETag", "\"1\"").with("X-New", "1");
+
+    for (request, is_refreshed) in [(get().with("Cookie", "a=b"), false), (get(), true)] {
+        let Lookup::Fill(writer, Reason::Stale) = site.look_up(&request, 120) else { panic!("not stale") };
+        let mut asked = request.clone();
+        writer.prepare(&mut asked);
+        assert_eq!(asked.fields.only("if-none-match"), Some(&b"\"1\""[..]));
+        let later = NOW.after(120_000);
+        let exchange = Exchange {
+            request: &asked,
+            response: &not_modified,
+            request_time: later,
+            response_time: later,
+            body_length: Some(0),
+        };
+        let Verdict::Settled(entry, _) = writer.on_response(&exchange) else { panic!("not settled") };
+        assert_eq!(text(&entry), "body");
+        assert_eq!(matches!(site.look_up(&get(), 121), Lookup::Hit(..)), is_refreshed);
+    }
+    let Lookup::Hit(entry, ..) = site.look_up(&get(), 121) else { panic!("no hit") };
+    assert_eq!(entry.meta.head.fields.only("x-new"), Some(&b"1"[..]));
+}
+
+#[tokio::test]
+async fn parts_with_the_same_strong_validator_become_a_whole() {
+    let site = Site::new();
+    let part = |first: u64, last: u64| {
+        ResponseHead::new(StatusCode::PARTIAL_CONTENT)
+            .with("Cache-Control", "max-age=60")
+            .with("ETag", "\"1\"")
+            .with("Content-Range", format!("bytes {first}-{last}/10"))
+    };
+    let head = get().with("Range", "bytes=0-4");
+    let mut body = write(site.fill(&head), &head, &part(0, 4));
+    body.push(Bytes::from("01234")).await.unwrap();
+    assert!(body.finish(None));
+    assert!(site.hit(&get().with("Range", "bytes=1-3")).is_some());
+
+    let Lookup::Fill(writer, Reason::PartialMiss) = site.look_up(&get(), 1) else { panic!("not a completion") };
+    let mut asked = get();
+    writer.prepare(&mut asked);
+    assert_eq!(asked.fields.only("range"), Some(&b"bytes=5-"[..]));
+    assert_eq!(asked.fields.only("if-range"), Some(&b"\"1\""[..]));
+    let reader = writer.reader().unwrap();
+    let mut body = write(writer, &asked, &part(5, 9));
+    body.push(Bytes::from("56789")).await.unwrap();
+    assert!(body.finish(None));
+    let Joined::Settled(entry, _) = reader.head().await else { panic!("not settled") };
+    assert_eq!(text(&entry), "0123456789");
+    assert_eq!(site.hit(&get()).map(|entry| text(&entry)).as_deref(), Some("0123456789"));
+}
+
+#[tokio::test]
+async fn a_part_of_another_version_is_asked_for_anew_as_a_whole() {
+    let site = Site::new();
+    let part = |etag: &str, range: &str| {
+        ResponseHead::new(StatusCode::PARTIAL_CONTENT)
+            .with("Cache-Control", "max-age=60")
+            .with("ETag", etag)
+            .with("Content-Range", range)
+    };
+    let head = get().with("Range", "bytes=0-4");
+    let mut body = write(site.fill(&head), &head, &part("\"1\"", "bytes 0-4/10"));
+    body.push(Bytes::from("01234")).await.unwrap();
+    assert!(body.finish(None));
+    let Lookup::Fill(writer, _) = site.look_up(&get(), 1) else { panic!("no fill") };
+    let mut asked = get();
+    writer.prepare(&mut asked);
+    let Verdict::AskAgain(writer) = verdict(writer, &asked, &part("\"2\"", "bytes 5-9/10")) else { panic!("combined") };
+    let mut asked = get();
+    writer.prepare(&mut asked);
+    assert!(!asked.fields.contains("range") && !asked.fields.contains("if-range"));
+}
+
+#[tokio::test]
+async fn a_part_that_is_shorter_than_it_says_is_not_stored() {
+    let site = Site::new();
+    let request = get().with("Range", "bytes=0-4");
+    let part = ok().with("Content-Range", "bytes 0-4/10");
+    let part = ResponseHead { status: StatusCode::PARTIAL_CONTENT, ..part };
+    let mut body = write(site.fill(&request), &request, &part);
+    body.push(Bytes::from("0123")).await.unwrap();
+    assert!(!body.finish(None));
+    assert!(site.hit(&request).is_none());
+}
+
+#[tokio::test]
+async fn what_grows_too_large_is_not_stored_and_goes_at_the_pace_of_its_reader() {
+    const PIECES: usize = 64;
+    let site = Site::with_object_bytes_max(256 << 10);
+    let writer = site.fill(&get());
+    let mut reader = site.join(&get());
+    let mut laggard = site.join(&get());
+    let mut body = write(writer, &get(), &ok());
+    let piece = Bytes::from(vec![b'x'; 128 << 10]);
+    let writing = async {
+        for _ in 0..PIECES {
+            body.push(piece.clone()).await.unwrap();
+        }
+        body.finish(None)
+    };
+    let (is_stored, read) = tokio::join!(writing, read_all(&mut reader));
+    assert!(!is_stored);
+    assert_eq!(read.map(|text| text.len()), Ok(PIECES * piece.len()));
+    assert!(read_all(&mut laggard).await.is_err(), "a laggard got what was dropped");
+    assert!(site.hit(&get()).is_none());
+}
+
+#[tokio::test]
+async fn what_can_not_be_stored_and_nobody_reads_is_abandoned() {
+    let site = Site::with_object_bytes_max(16 << 10);
+    let mut body = write(site.fill(&get()), &get(), &ok());
+    assert!(body.push(Bytes::from(vec![0; 64 << 10])).await.is_err());
+}
+
+#[tokio::test]
+async fn of_several_that_fit_the_most_recent_is_used() {
+    //= RFC 9111 section 4
+    //# When more than one suitable response is stored, a cache MUST use
+    //# the most recent one (as determined by the Date header field).
+    let site = Site::new();
+    let varied = |by: &str| ok().with("Vary", by);
+    let request = get().with("A", "1").with("B", "1");
+    site.store(&request, &varied("A"), "by a").await;
+    let other = get().with("A", "2").with("B", "1");
+    site.store(&other, &varied("B"), "by b").await;
+    // Both fit a request with A: 1 and B: 1.
+    assert_eq!(site.hit(&request).map(|entry| text(&entry)).as_deref(), Some("by b"));
+}
+
+#[tokio::test]
+async fn the_oldest_variant_goes_when_there_are_too_many() {
+    let site = Site::new();
+    let request = |n: usize| get().with("A", n.to_string());
+    for n in 0..=kasoku_cache::resource::VARIANTS_MAX {
+        site.store(&request(n), &ok().with("Vary", "A"), "v").await;
+    }
+    assert!(site.hit(&request(0)).is_none());
+    assert!(site.hit(&request(1)).is_some());
+    assert!(site.hit(&request(kasoku_cache::resource::VARIANTS_MAX)).is_some());
+}
+
+#[tokio::test]
+async fn a_no_store_answer_leaves_nothing_behind() {
+    //= RFC 9111 section 5.2.2.5
+    //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+    //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+    //# storage as promptly as possible after forwarding it.
+    let site = Site::new();
+    let no_store = ResponseHead::new(StatusCode::OK).with("Cache-Control", "no-store, max-age=60");
+    assert!(matches!(verdict(site.fill(&get()), &get(), &no_store), Verdict::Private(Reason::NoStore)));
+    assert_eq!((site.cache.len(), site.cache.used_bytes(), site.cache.fills_running()), (0, 0, 0));
+}
+
+#[tokio::test]
+async fn a_no_store_request_leaves_nothing_behind() {
+    //= RFC 9111 section 5.2.1.5
+    //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+    //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+    //# storage as promptly as possible after forwarding it.
+    let site = Site::new();
+    let request = get().with("Cache-Control", "no-store");
+    assert!(matches!(site.look_up(&request, 0), Lookup::Pass(Reason::RequestNoStore)));
+    assert_eq!((site.cache.len(), site.cache.fills_running()), (0, 0));
+}
+
+#[tokio::test]
+async fn a_head_request_is_answered_from_what_get_has_stored_and_updates_it() {
+    let site = Site::new();
+    site.store(&get(), &ok().with("ETag", "\"1\""), "body").await;
+    let head = RequestHead::new(Method::HEAD, "/page");
+    assert!(matches!(site.look_up(&head, 1), Lookup::Hit(..)));
+    assert!(matches!(site.look_up(&head, 120), Lookup::Pass(Reason::Stale)));
+    let later = NOW.after(120_000);
+    let ask = Ask { key: &site.key, request: &head, policy: &site.policy, now: later };
+    site.cache.on_head(&ask, &ok().with("ETag", "\"1\""), later, later);
+    assert!(matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not freshen");
+    site.cache.on_head(&ask, &ok().with("ETag", "\"2\""), later, later);
+    assert!(!matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not invalidate");
+}
+
+#[tokio::test]
+async fn a_range_of_a_whole_is_a_slice() {
+    let site = Site::new();
+    site.store(&get(), &ok(), "0123456789").await;
+    let entry = site.hit(&get().with("Range", "bytes=2-4")).unwrap();
+    assert_eq!(entry.body.slice(ByteRange { first: 2, last: 4 }).concat(), b"234");
+}
