@@ -309,18 +309,10 @@ pub(crate) async fn interim(connection: &Connection, mut response: ResponseHead)
 async fn own(exchange: &Exchange, fault: &Fault, status: Option<CacheStatus>) -> Delivered {
     tracing::debug!(uri = exchange.uri, guilty = ?fault.guilty(), fault = fault.text(), "own answer");
     let (head, page) = page(fault, exchange.worker.now());
-    let pieces = vec![Bytes::from(page)];
-    let mut delivered = match status {
-        Some(status) => send(exchange, head, fault.status(), pieces, status).await,
-        None => {
-            let out =
-                Outgoing::begin_without_cache(exchange, head, fault.status(), pieces.iter().map(Bytes::len).sum());
-            out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { pieces }).await
-        }
-    };
-    delivered.cache = None;
-    delivered.keeps_alive &= fault.keeps_connection();
-    delivered
+    let framing = Framing::Length(page.len() as u64);
+    let mut out = Outgoing::framed(exchange, head, fault.status(), framing, status, fault.keeps_connection());
+    out.delivered.cache = None;
+    out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { vec![Bytes::from(page)] }).await
 }
 
 /// Answers something that is not a request; the connection ends with it.
@@ -350,7 +342,7 @@ async fn options(exchange: &Exchange) -> Delivered {
     let mut head = Head::of(StatusCode::OK);
     head.date_unless_in(&Fields::new(), exchange.worker.now());
     head.field("Allow", ALLOWED);
-    Outgoing::begin_without_cache(exchange, head, StatusCode::OK, 0).all(Vec::new()).await
+    Outgoing::framed(exchange, head, StatusCode::OK, Framing::Length(0), None, true).all(Vec::new()).await
 }
 
 /// A response on its way out. The head waits for the first piece, so that both can go in one system call.
@@ -363,25 +355,26 @@ struct Outgoing<'e> {
 }
 
 impl<'e> Outgoing<'e> {
-    fn begin(exchange: &'e Exchange, mut head: Head, code: StatusCode, framing: Framing, status: CacheStatus) -> Self {
-        head.via(Version::HTTP_11);
-        head.cache_status(&status, exchange.worker.options.hit_headers);
-        Self::framed(exchange, head, code, framing, Some(status))
+    fn begin(exchange: &'e Exchange, head: Head, code: StatusCode, framing: Framing, status: CacheStatus) -> Self {
+        Self::framed(exchange, head, code, framing, Some(status), true)
     }
 
-    fn begin_without_cache(exchange: &'e Exchange, head: Head, code: StatusCode, length: usize) -> Self {
-        Self::framed(exchange, head, code, Framing::Length(length as u64), None)
-    }
-
+    /// `may_go_on`: whether the connection can carry another request, as far as this answer knows.
     fn framed(
         exchange: &'e Exchange,
-        head: Head,
+        mut head: Head,
         status: StatusCode,
         framing: Framing,
         cache: Option<CacheStatus>,
+        may_go_on: bool,
     ) -> Self {
+        if let Some(cache) = &cache {
+            head.via(Version::HTTP_11);
+            head.cache_status(cache, exchange.worker.options.hit_headers);
+        }
         // A request whose body was not read can't be followed by another: say so.
-        let (head, keeps_alive) = head.finish(framing, &exchange.request, exchange.body.is_complete());
+        let may_go_on = may_go_on && exchange.body.is_complete();
+        let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
         let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
         Self { exchange, head, framing, delivered }
     }

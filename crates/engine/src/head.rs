@@ -103,7 +103,7 @@ impl Head {
 
     /// The fields that frame the message and say what becomes of the connection, and the empty line. Returns the bytes,
     /// and whether the connection goes on.
-    pub(crate) fn finish(mut self, framing: Framing, request: &Request, is_body_read: bool) -> (Vec<u8>, bool) {
+    pub(crate) fn finish(mut self, framing: Framing, request: &Request, may_go_on: bool) -> (Vec<u8>, bool) {
         match framing {
             //= RFC 9112 section 6.1
             //# A server MUST NOT send a Transfer-Encoding header field in any response with a status code of 1xx
@@ -115,7 +115,7 @@ impl Head {
             Framing::Length(length) => self.number("Content-Length", length),
             Framing::Chunked => self.field("Transfer-Encoding", "chunked"),
         }
-        let keeps_alive = request.keeps_alive && is_body_read && framing != Framing::UntilClose;
+        let keeps_alive = request.keeps_alive && may_go_on && framing != Framing::UntilClose;
         match (keeps_alive, request.head.version) {
             //= RFC 9112 section 9.6
             //# A server that receives a "close" connection option MUST initiate closure of the connection
