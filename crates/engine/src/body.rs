@@ -5,6 +5,7 @@
 use crate::connection::Connection;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::http::{Upload, UploadPiece};
+use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -64,7 +65,7 @@ impl Upload for ClientBody {
                 }
                 Decoded::End(trailers) => {
                     self.state.0.set(Progress::Complete);
-                    return Ok(UploadPiece::End(trailers));
+                    return Ok(UploadPiece::End(trailers.and_then(forwardable_trailers)));
                 }
                 Decoded::NeedMore => {
                     let pause_max = self.connection.limits.body_timeout;

@@ -14,7 +14,7 @@ use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
 use kasoku_origin::http::{Piece, Response, Tunnel};
 use kasoku_semantics::cache_status::CacheStatus;
-use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
+use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::precondition::{Precondition, not_modified_fields, precondition};
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
@@ -237,7 +237,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
                     return out.cut();
                 }
             }
-            Next::End(trailers) => return out.end(trailers.as_ref()).await,
+            Next::End(trailers) => return out.end(trailers).await,
             Next::Cut => return out.cut(),
         }
     }
@@ -274,7 +274,7 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
                     return out.cut();
                 }
             }
-            Ok(Piece::End(trailers)) => return out.end(trailers.as_ref()).await,
+            Ok(Piece::End(trailers)) => return out.end(trailers).await,
             // The client must not take a part for the whole: its connection is cut, in whatever framing.
             Err(error) => {
                 exchange.worker.cells.count(Counter::OriginErrors);
@@ -421,10 +421,10 @@ impl<'e> Outgoing<'e> {
     }
 
     /// The body has come to its end.
-    async fn end(mut self, trailers: Option<&Fields>) -> Delivered {
+    async fn end(mut self, trailers: Option<Fields>) -> Delivered {
         let mut last = std::mem::take(&mut self.head);
         if self.framing == Framing::Chunked {
-            encode_last_chunk(trailers, &mut last);
+            encode_last_chunk(trailers.and_then(forwardable_trailers).as_ref(), &mut last);
         }
         if !last.is_empty() && self.exchange.connection.write(&mut [IoSlice::new(&last)]).await.is_err() {
             return self.cut();

@@ -18,6 +18,53 @@ pub fn strip_hop_by_hop(fields: &mut Fields) {
     fields.retain(|name, _| !is_hop_by_hop(name, &listed));
 }
 
+/// Fields that mean something only in front of a body, because they frame, route, authenticate, condition, cache or
+/// describe it (RFC 9110 section 6.5.1). In a trailer they are either a mistake or an attempt to fool a recipient that
+/// merges trailers into the head.
+const NOT_IN_TRAILERS: [&str; 33] = [
+    "age",
+    "authorization",
+    "cache-control",
+    "cdn-cache-control",
+    "content-encoding",
+    "content-length",
+    "content-location",
+    "content-range",
+    "content-type",
+    "cookie",
+    "date",
+    "expect",
+    "expires",
+    "forwarded",
+    "host",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "location",
+    "max-forwards",
+    "pragma",
+    "proxy-authenticate",
+    "proxy-authorization",
+    "range",
+    "retry-after",
+    "set-cookie",
+    "set-cookie2",
+    "trailer",
+    "vary",
+    "via",
+    "www-authenticate",
+];
+
+/// The trailer fields that may travel on; `None` when nothing is left.
+pub fn forwardable_trailers(mut trailers: Fields) -> Option<Fields> {
+    let listed = listed(&trailers);
+    let is_header_only = |name: &[u8]| NOT_IN_TRAILERS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    trailers.retain(|name, _| !is_hop_by_hop(name, &listed) && !is_header_only(name));
+    (!trailers.is_empty()).then_some(trailers)
+}
+
 /// The names that Connection lists.
 pub(crate) fn listed(fields: &Fields) -> Vec<Vec<u8>> {
     list::members(fields, "connection").map(<[u8]>::to_vec).collect()
@@ -31,6 +78,17 @@ pub(crate) fn is_hop_by_hop(name: &[u8], listed: &[Vec<u8>]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_trailer_carries_nothing_that_belongs_in_a_head() {
+        let trailers: Fields =
+            [("Content-Length", "5"), ("Server-Timing", "db;dur=53"), ("Host", "b"), ("Transfer-Encoding", "chunked")]
+                .into_iter()
+                .collect();
+        let left = forwardable_trailers(trailers).map(|fields| fields.block().to_vec());
+        assert_eq!(left.as_deref(), Some(&b"Server-Timing: db;dur=53\r\n"[..]));
+        assert_eq!(forwardable_trailers([("Set-Cookie", "a=b")].into_iter().collect()), None);
+    }
 
     #[test]
     fn what_connection_lists_goes_with_it() {
