@@ -119,7 +119,7 @@ fn with_length(meta: &Arc<Meta>, length: u64) -> Arc<Meta> {
 
 /// The head of a part as the head of the whole that it belongs to: ranges and lengths are made when it is sent.
 fn without_range(meta: &Meta) -> Meta {
-    let mut head = ResponseHead::new(StatusCode::OK);
+    let mut head = ResponseHead { version: meta.head.version, ..ResponseHead::new(StatusCode::OK) };
     head.fields = meta.head.fields.clone();
     head.fields.remove("content-range");
     head.fields.remove("content-length");

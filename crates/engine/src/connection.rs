@@ -78,13 +78,9 @@ impl Connection {
     /// Returns when the client has reset the connection. A client that has only ended its sending side still waits for
     /// its answer. What comes meanwhile is read ahead, once; then only writing tells.
     pub(crate) async fn gone(&self) {
-        if self.stream.readable().await.is_err() {
-            return;
-        }
-        let read = self.stream.try_read(&mut self.read_ahead.borrow_mut(), READ_BYTES);
-        match read {
-            Err(error) if error.kind() != io::ErrorKind::WouldBlock => {}
-            _ => std::future::pending().await,
+        match self.read_more().await {
+            Err(_) => {}
+            Ok(_) => std::future::pending().await,
         }
     }
 

@@ -9,7 +9,7 @@ use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
 use crate::serve::Exchange;
 use bytes::Bytes;
-use http::{Method, StatusCode, Version};
+use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
 use kasoku_origin::http::{Piece, Response, Tunnel};
@@ -118,7 +118,7 @@ async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Deli
     //# is not in the client's list, the cache MUST generate a 200 (OK) response for the client by reusing its
     //# corresponding stored response, as updated by the 304 response metadata (Section 4.3.4).
     if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
-        return not_modified(exchange, &meta.head.fields, meta_age(exchange, meta, &status), status).await;
+        return not_modified(exchange, &meta.head, meta_age(exchange, meta, &status), status).await;
     }
     let asked = match body.complete_length() {
         Some(length) => range(&exchange.request.head, &meta.head, length),
@@ -127,6 +127,7 @@ async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Deli
     let head = |code: StatusCode, without: &[&str]| {
         let mut head = if code == meta.head.status { Head::new(code, &meta.head.reason) } else { Head::of(code) };
         head.fields_without(&meta.head.fields, without);
+        head.via(meta.head.version);
         if let Some(age) = meta_age(exchange, meta, &status) {
             head.number("Age", age);
         }
@@ -178,10 +179,11 @@ fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response_time: Now)
     precondition(&exchange.request.head, head, response_time, exchange.worker.now()) == Precondition::NotModified
 }
 
-async fn not_modified(exchange: &Exchange, fields: &Fields, age: Option<u64>, status: CacheStatus) -> Delivered {
+async fn not_modified(exchange: &Exchange, of: &ResponseHead, age: Option<u64>, status: CacheStatus) -> Delivered {
     let mut head = Head::of(StatusCode::NOT_MODIFIED);
-    head.fields_without(&not_modified_fields(fields), &[]);
-    head.date_unless_in(fields, exchange.worker.now());
+    head.fields_without(&not_modified_fields(&of.fields), &[]);
+    head.date_unless_in(&of.fields, exchange.worker.now());
+    head.via(of.version);
     if let Some(age) = age {
         head.number("Age", age);
     }
@@ -200,7 +202,7 @@ async fn send(exchange: &Exchange, head: Head, code: StatusCode, pieces: Vec<Byt
 /// What a second client of a running fill gets, and the first as well: the pieces as they come.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
     if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
-        return not_modified(exchange, &meta.head.fields, None, status).await;
+        return not_modified(exchange, &meta.head, None, status).await;
     }
     let length = content_length(&meta.head);
     // A part that is being filled goes out as it is.
@@ -212,6 +214,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
     let mut head = if wanted.is_some() { Head::of(code) } else { Head::new(code, &meta.head.reason) };
     head.fields_without(&meta.head.fields, &["content-length"]);
+    head.via(meta.head.version);
     if let Some(wanted) = wanted {
         head.field("Content-Range", content_range::format(wanted.first, wanted.last, length));
     }
@@ -254,13 +257,14 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let code = response.head.status;
     let is_head = exchange.request.head.method == Method::HEAD;
     if conditions == Conditions::Ours && code == StatusCode::OK && is_not_modified(exchange, &response.head, now) {
-        return not_modified(exchange, &response.head.fields, None, status).await;
+        return not_modified(exchange, &response.head, None, status).await;
     }
     let promised = content_length(&response.head).filter(|_| is_head);
     strip_hop_by_hop(&mut response.head.fields);
     let mut head = Head::new(code, &response.head.reason);
     head.fields_without(&response.head.fields, &["content-length"]);
     head.date_unless_in(&response.head.fields, now);
+    head.via(response.head.version);
     let framing = match (promised, response.body.is_none()) {
         (Some(promised), _) => Framing::Length(promised),
         (None, true) => Framing::None,
@@ -369,7 +373,6 @@ impl<'e> Outgoing<'e> {
         may_go_on: bool,
     ) -> Self {
         if let Some(cache) = &cache {
-            head.via(Version::HTTP_11);
             head.cache_status(cache, exchange.worker.options.hit_headers);
         }
         // A request whose body was not read can't be followed by another: say so.
