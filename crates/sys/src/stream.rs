@@ -10,6 +10,9 @@ use std::net::{Shutdown, SocketAddr};
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
+/// A read asks for at least that much room, in bytes.
+const ROOM_BYTES_MIN: usize = 2 << 10;
+
 /// A connected stream socket.
 #[derive(Debug)]
 pub enum Stream {
@@ -70,7 +73,11 @@ impl Stream {
 
     /// Reads what is there without waiting, at most `bytes_max`; `WouldBlock` when nothing is.
     pub fn try_read(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<usize> {
-        buf.reserve(bytes_max);
+        // Room is added only when little is left: pieces that are cut off the front share the buffer, so a peer that sends
+        // one byte at a time must not make each of them hold a buffer of its own.
+        if buf.capacity() - buf.len() < ROOM_BYTES_MIN.min(bytes_max) {
+            buf.reserve(bytes_max);
+        }
         let mut window = buf.limit(bytes_max);
         each!(self, socket => socket.try_read_buf(&mut window))
     }
@@ -116,6 +123,23 @@ impl Stream {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn single_bytes_share_a_buffer() -> io::Result<()> {
+        const BYTES_MAX: usize = 32 << 10;
+        let (a, b) = UnixStream::pair()?;
+        let (a, b) = (Stream::unix(a), Stream::unix(b));
+        let mut buf = BytesMut::new();
+        let mut pieces = Vec::new();
+        for _ in 0..100 {
+            a.write_all(&mut [IoSlice::new(b"x")], Duration::from_secs(5)).await?;
+            b.read(&mut buf, BYTES_MAX).await?;
+            pieces.push(buf.split().freeze());
+        }
+        let distance = |one: &[u8], other: &[u8]| other.as_ptr() as usize - one.as_ptr() as usize;
+        assert_eq!(distance(&pieces[0], &pieces[99]), 99);
+        Ok(())
+    }
 
     #[tokio::test(flavor = "current_thread")]
     async fn both_directions_work_through_a_shared_reference() -> io::Result<()> {
