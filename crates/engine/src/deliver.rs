@@ -7,6 +7,7 @@ use crate::connection::Connection;
 use crate::error::Fault;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
+use crate::respond::forwarded;
 use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -46,7 +47,7 @@ pub(crate) enum Answer {
     /// OPTIONS that may not be forwarded any more.
     Options,
     /// Nothing: the client has left.
-    ClientGone,
+    ClientGone(CacheStatus),
 }
 
 /// Who evaluates the client's conditions (If-None-Match, If-Modified-Since).
@@ -106,7 +107,10 @@ pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
         Answer::Switched(response) => switched(exchange, response).await,
         Answer::Own(fault, status) => own(exchange, &fault, status).await,
         Answer::Options => options(exchange).await,
-        Answer::ClientGone => Delivered::cut(StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST)),
+        Answer::ClientGone(status) => {
+            let code = StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST);
+            Delivered { cache: Some(status), ..Delivered::cut(code) }
+        }
     }
 }
 
@@ -297,7 +301,7 @@ async fn switched(exchange: &Exchange, response: Response) -> Delivered {
     head.via(response.head.version);
     let written = exchange.connection.write(&mut [IoSlice::new(&head.end())]).await;
     let tunnel = response.body.into_tunnel().filter(|_| written.is_ok());
-    let cache = Some(crate::respond::forwarded(Reason::Upgrade));
+    let cache = Some(forwarded(Reason::Upgrade));
     Delivered { tunnel, is_whole: written.is_ok(), cache, ..Delivered::cut(code) }
 }
 
@@ -346,7 +350,8 @@ async fn options(exchange: &Exchange) -> Delivered {
     let mut head = Head::of(StatusCode::OK);
     head.date_unless_in(&Fields::new(), exchange.worker.now());
     head.field("Allow", ALLOWED);
-    Outgoing::framed(exchange, head, StatusCode::OK, Framing::Length(0), None, true).all(Vec::new()).await
+    let status = CacheStatus { fwd: None, ..forwarded(Reason::Method) };
+    Outgoing::begin(exchange, head, StatusCode::OK, Framing::Length(0), status).all(Vec::new()).await
 }
 
 /// A response on its way out. The head waits for the first piece, so that both can go in one system call.

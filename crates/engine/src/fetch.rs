@@ -50,7 +50,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         tokio::select! {
             biased;
             sent = send(worker, &routed.route, &outgoing, &mut no_upload, &mut interim) => sent,
-            () = connection.gone() => return Answer::ClientGone,
+            () = connection.gone() => return Answer::ClientGone(status),
         }
     } else {
         let mut upload = Some(ClientBody::new(connection.clone(), request.body, exchange.body.clone()));
@@ -123,7 +123,9 @@ fn store_beside(
 }
 
 fn failed(worker: &Worker, error: &Error, status: CacheStatus) -> Answer {
-    worker.cells.count(Counter::OriginErrors);
+    if !matches!(error, Error::Upload(_)) {
+        worker.cells.count(Counter::OriginErrors);
+    }
     tracing::debug!(%error, "origin");
     Answer::Own(Fault::from_origin(error), Some(CacheStatus { detail: Some(reason(error)), ..status }))
 }
@@ -232,6 +234,9 @@ impl FillTask {
                     return pump(self.worker, response, body).await;
                 }
                 Verdict::Settled(entry, reason) => {
+                    if reason == Reason::Revalidated {
+                        self.worker.cells.count(Counter::Revalidations);
+                    }
                     let _ = news.send(News::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
@@ -273,7 +278,9 @@ async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache
                 }
             }
             Ok(Piece::End(trailers)) => {
-                body.finish(trailers);
+                if body.finish(trailers) {
+                    worker.cells.count(Counter::Stored);
+                }
                 return;
             }
             // What the origin closes early is never stored: the writer is dropped, and readers are cut.

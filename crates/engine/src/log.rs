@@ -1,4 +1,5 @@
-//! Counts each request once, and tells about it.
+//! Counts each request once, and tells about it. What is stored and what is revalidated is counted where it happens, in
+//! `fetch`, since that may be later than the answer, or without one.
 
 use crate::deliver::Delivered;
 use crate::serve::Exchange;
@@ -35,20 +36,12 @@ fn count(worker: &Worker, status: &CacheStatus) {
         (false, true) => cells.count(Counter::Misses),
         (false, false) => cells.count(Counter::Passes),
     }
-    if status.stored {
-        cells.count(Counter::Stored);
-    }
     if status.collapsed {
         cells.count(Counter::Collapsed);
     }
-    match status.detail {
-        Some(Reason::Revalidated) => cells.count(Counter::Revalidations),
-        Some(
-            Reason::HitStaleError
-            | Reason::HitStaleDisconnected
-            | Reason::HitStaleWhileRevalidate
-            | Reason::HitMaxStale,
-        ) => cells.count(Counter::StaleServed),
-        _ => {}
+    let stale =
+        [Reason::HitStaleError, Reason::HitStaleDisconnected, Reason::HitStaleWhileRevalidate, Reason::HitMaxStale];
+    if status.hit && status.detail.is_some_and(|detail| stale.contains(&detail)) {
+        cells.count(Counter::StaleServed);
     }
 }

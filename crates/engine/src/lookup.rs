@@ -51,8 +51,10 @@ async fn join(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, reade
             return Answer::Filling(meta, reader, status);
         }
         Ok(Joined::Settled(entry, reason)) => {
-            let is_stale_on_purpose = matches!(reason, Reason::HitStaleError | Reason::HitStaleDisconnected);
-            if is_stale_on_purpose || exchange.worker.cache.may_share(&ask, &entry.meta) {
+            if matches!(reason, Reason::HitStaleError | Reason::HitStaleDisconnected) {
+                return hit(exchange, &entry, reason);
+            }
+            if exchange.worker.cache.may_share(&ask, &entry.meta) {
                 status.detail = Some(reason);
                 return Answer::Stored(entry, status);
             }

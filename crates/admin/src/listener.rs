@@ -1,0 +1,110 @@
+//! Takes connections. Every bound of this crate is here, in [`Limits`].
+//!
+//! One request for each connection, and one deadline for all of it: a client that sends its head slowly, keeps an idle
+//! connection or does not read its answer is cut by the same clock. A connection over the limit waits in the kernel's
+//! queue until another one ends, which takes no longer than that deadline.
+
+use crate::{Handle, answer};
+use hyper::server::conn::http1;
+use hyper::service::service_fn;
+use hyper_util::rt::TokioIo;
+use kasoku_sys::listen::ListeningSocket;
+use std::convert::Infallible;
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+use tokio::io::{AsyncRead, AsyncWrite};
+use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::Semaphore;
+
+/// How long accepting pauses when the process or the machine has no descriptors left.
+const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
+
+/// Bounds of the operator's side.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Limits {
+    /// Bytes of a request head, and of what is read ahead. hyper takes no less than 8 KiB.
+    pub(crate) head_bytes_max: usize,
+    /// Header fields of a request.
+    pub(crate) fields_max: usize,
+    /// Connections that are open at once.
+    pub(crate) connections_max: usize,
+    /// From accept to the end of the answer.
+    pub(crate) connection_timeout: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head_bytes_max: 8 << 10,
+            fields_max: 64,
+            connections_max: 64,
+            connection_timeout: Duration::from_secs(10),
+        }
+    }
+}
+
+/// A listening socket in our event loop.
+pub(crate) enum Acceptor {
+    Tcp(TcpListener),
+    Unix(UnixListener),
+}
+
+impl Acceptor {
+    /// To be called inside the runtime's context.
+    pub(crate) fn new(socket: ListeningSocket) -> io::Result<Self> {
+        match socket {
+            ListeningSocket::Tcp(socket) => TcpListener::from_std(socket).map(Self::Tcp),
+            ListeningSocket::Unix(socket) => UnixListener::from_std(socket).map(Self::Unix),
+        }
+    }
+
+    async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+        Ok(match self {
+            Self::Tcp(listener) => Box::new(listener.accept().await?.0),
+            Self::Unix(listener) => Box::new(listener.accept().await?.0),
+        })
+    }
+}
+
+/// A connected socket of either kind.
+trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+
+/// Accepts for ever.
+pub(crate) async fn run(acceptor: Acceptor, limits: Limits, handle: Handle) {
+    let places = Arc::new(Semaphore::new(limits.connections_max));
+    // The semaphore is never closed, so there is always another place to wait for.
+    while let Ok(place) = places.clone().acquire_owned().await {
+        match acceptor.accept().await {
+            Ok(stream) => {
+                let handle = handle.clone();
+                tokio::spawn(async move {
+                    serve(stream, limits, &handle).await;
+                    drop(place);
+                });
+            }
+            Err(error) => {
+                tracing::warn!(%error, "accept on the admin listener");
+                tokio::time::sleep(PAUSE_ON_ERROR).await;
+            }
+        }
+    }
+}
+
+async fn serve(stream: Box<dyn Stream>, limits: Limits, handle: &Handle) {
+    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer::answer(&request, handle)) });
+    let connection = http1::Builder::new()
+        .keep_alive(false)
+        .max_buf_size(limits.head_bytes_max)
+        .max_headers(limits.fields_max)
+        // Without a timer hyper has no deadline of its own; ours covers its head and everything after it.
+        .header_read_timeout(None)
+        .serve_connection(TokioIo::new(stream), service);
+    match tokio::time::timeout(limits.connection_timeout, connection).await {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => tracing::debug!(%error, "admin connection"),
+        Err(_) => tracing::debug!("admin connection: too slow"),
+    }
+}

@@ -1,0 +1,75 @@
+//! The numbers at one moment.
+//!
+//! Counters come from the one table in `kasoku-metrics`; the gauges, which are read where they are instead of
+//! counted, are the table below. Both formats walk these two tables, so a new row shows up in both.
+//!
+//! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
+//! together may differ by the requests of that moment. Counters never go backwards.
+
+use crate::Handle;
+use kasoku_metrics::{Counter, Metrics};
+
+/// The version that is running.
+pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// A number that goes up and down.
+pub(crate) struct Gauge {
+    /// The name in both formats, without prefix.
+    pub(crate) name: &'static str,
+    /// One sentence for people.
+    pub(crate) help: &'static str,
+    read: fn(&Handle) -> u64,
+}
+
+/// All gauges.
+pub(crate) const GAUGES: &[Gauge] = &[
+    Gauge {
+        name: "stored_objects",
+        help: "Keys with at least one stored response.",
+        read: |handle| handle.cache.len() as u64,
+    },
+    Gauge {
+        name: "memory_bytes",
+        help: "Bytes of memory that stored responses use, overhead included.",
+        read: |handle| handle.cache.used_bytes(),
+    },
+    Gauge {
+        name: "fills_running",
+        help: "Responses that are being fetched for the cache.",
+        read: |handle| handle.cache.fills_running() as u64,
+    },
+    Gauge { name: "workers", help: "Threads that serve clients.", read: |handle| handle.workers as u64 },
+    Gauge {
+        name: "uptime_seconds",
+        help: "Seconds since the start.",
+        read: |handle| handle.started.elapsed().as_secs(),
+    },
+];
+
+/// What is shown.
+pub(crate) struct Snapshot {
+    /// In the order of the counters' table.
+    pub(crate) counters: Vec<(Counter, u64)>,
+    /// In the order of [`GAUGES`].
+    pub(crate) gauges: Vec<(&'static Gauge, u64)>,
+    /// Hits per request that the cache or the origin answered, 0 to 1; `None` before the first. Errors of our own
+    /// don't count.
+    pub(crate) hit_ratio: Option<f64>,
+}
+
+impl Snapshot {
+    pub(crate) fn of(handle: &Handle) -> Self {
+        Self {
+            counters: Counter::ALL.iter().map(|counter| (*counter, handle.metrics.total(*counter))).collect(),
+            gauges: GAUGES.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect(),
+            hit_ratio: hit_ratio(&handle.metrics),
+        }
+    }
+}
+
+fn hit_ratio(metrics: &Metrics) -> Option<f64> {
+    let hits = metrics.total(Counter::Hits);
+    let others = metrics.total(Counter::Misses) + metrics.total(Counter::Passes);
+    let all = hits.saturating_add(others);
+    (all > 0).then(|| hits as f64 / all as f64)
+}

@@ -1,0 +1,241 @@
+//! The listener over real sockets.
+
+use super::*;
+use kasoku_metrics::Counter;
+use std::io::{ErrorKind, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::time::Duration;
+
+/// A hang is a failure, not a stall.
+const PATIENCE: Duration = Duration::from_secs(10);
+
+fn loopback() -> ListenAddress {
+    ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))
+}
+
+/// An engine's handle, of two workers that have counted nothing; and its metrics.
+fn handle() -> (Handle, Metrics) {
+    let cache = Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
+    let metrics = Metrics::new(2);
+    (Handle::new(cache, metrics.clone(), 2), metrics)
+}
+
+fn started() -> (Admin, Metrics) {
+    let (handle, metrics) = handle();
+    (Admin::start(&loopback(), handle).unwrap(), metrics)
+}
+
+fn connect(admin: &Admin) -> TcpStream {
+    let stream = TcpStream::connect(admin.address().unwrap()).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Sends `request` and reads until the listener closes. It may close before it has read all of a refused request.
+fn exchange(mut stream: impl Read + Write, request: &str) -> String {
+    let _ = stream.write_all(request.as_bytes());
+    let mut answer = Vec::new();
+    match stream.read_to_end(&mut answer) {
+        Ok(_) => {}
+        Err(error) if error.kind() == ErrorKind::ConnectionReset => {}
+        Err(error) => panic!("{error}"),
+    }
+    String::from_utf8(answer).unwrap()
+}
+
+fn get(admin: &Admin, path: &str) -> String {
+    exchange(connect(admin), &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n"))
+}
+
+fn status(answer: &str) -> u16 {
+    answer.get(9..12).and_then(|code| code.parse().ok()).unwrap_or_else(|| panic!("no response: {answer:?}"))
+}
+
+fn body(answer: &str) -> &str {
+    answer.split_once("\r\n\r\n").unwrap().1
+}
+
+#[test]
+fn healthz_says_ok() {
+    let (admin, _) = started();
+    let answer = get(&admin, "/healthz");
+    assert_eq!((status(&answer), body(&answer)), (200, "ok\n"));
+}
+
+#[test]
+fn metrics_has_each_counter_and_gauge_with_help_and_type() {
+    let (admin, metrics) = started();
+    metrics.cells(0).add(Counter::Hits, 3);
+    metrics.cells(1).add(Counter::Hits, 4);
+    let answer = get(&admin, "/metrics");
+    assert!(answer.to_ascii_lowercase().contains("\r\ncontent-type: text/plain; version=0.0.4; charset=utf-8\r\n"));
+    let lines: Vec<&str> = body(&answer).lines().collect();
+    assert!(lines.contains(&"kasoku_hits_total 7"), "{lines:#?}");
+    assert!(lines.contains(&"kasoku_workers 2"), "{lines:#?}");
+    assert!(lines.contains(&"kasoku_stored_objects 0"), "{lines:#?}");
+    assert!(lines.contains(&concat!("kasoku_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1")));
+    // Each metric is three lines: help, type, value, all of the same name.
+    for metric in lines.chunks(3) {
+        let [help, kind, value] = metric else { panic!("{metric:?}") };
+        let name = help.strip_prefix("# HELP ").unwrap().split(' ').next().unwrap();
+        let expected = if name.ends_with("_total") { "counter" } else { "gauge" };
+        assert_eq!(*kind, format!("# TYPE {name} {expected}"));
+        assert_eq!(value.split([' ', '{']).next(), Some(name));
+    }
+    assert_eq!(lines.len(), 3 * (Counter::ALL.len() + snapshot::GAUGES.len() + 1));
+}
+
+#[test]
+fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
+    let (admin, metrics) = started();
+    for (counter, count) in
+        [(Counter::Requests, 9), (Counter::Hits, 6), (Counter::Misses, 1), (Counter::Passes, 1), (Counter::Errors, 1)]
+    {
+        metrics.cells(0).add(counter, count);
+    }
+    let answer = get(&admin, "/stats");
+    assert!(answer.to_ascii_lowercase().contains("\r\ncontent-type: application/json\r\n"));
+    let stats: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
+    assert_eq!(stats["hit_ratio"], 0.75);
+    assert_eq!(stats["version"], env!("CARGO_PKG_VERSION"));
+    assert_eq!((&stats["workers"], &stats["requests"]), (&2.into(), &9.into()));
+    assert!(stats["uptime_seconds"].is_u64());
+    // As many members as rows: no name stands for two numbers.
+    assert_eq!(stats.as_object().unwrap().len(), 2 + Counter::ALL.len() + snapshot::GAUGES.len());
+}
+
+#[test]
+fn before_the_first_request_there_is_no_hit_ratio() {
+    let (admin, _) = started();
+    let stats: serde_json::Value = serde_json::from_str(body(&get(&admin, "/stats"))).unwrap();
+    assert!(stats["hit_ratio"].is_null());
+}
+
+#[test]
+fn head_is_get_without_the_body() {
+    let (admin, _) = started();
+    let answer = exchange(connect(&admin), "HEAD /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!((status(&answer), body(&answer)), (200, ""));
+    assert!(answer.to_ascii_lowercase().contains("\r\ncontent-length: 3\r\n"));
+}
+
+//= RFC 9110 section 15.5.6
+//# The origin server MUST generate an Allow header field in a 405 response containing a list of the target resource's currently supported methods.
+#[test]
+fn what_is_not_a_look_is_405() {
+    let (admin, _) = started();
+    for method in ["POST", "PUT", "DELETE", "OPTIONS", "PURGE"] {
+        let answer = exchange(connect(&admin), &format!("{method} /stats HTTP/1.1\r\nHost: localhost\r\n\r\n"));
+        assert_eq!(status(&answer), 405, "{method}");
+        assert!(answer.to_ascii_lowercase().contains("\r\nallow: get, head\r\n"));
+    }
+}
+
+#[test]
+fn other_paths_are_404() {
+    let (admin, _) = started();
+    for path in ["/", "/metrics/", "/healthz/../stats", "/STATS"] {
+        assert_eq!(status(&get(&admin, path)), 404, "{path}");
+    }
+    assert_eq!(status(&get(&admin, "/healthz?from=balancer")), 200);
+}
+
+#[test]
+fn a_web_page_in_the_operators_browser_is_refused() {
+    let (admin, _) = started();
+    let rebound = exchange(connect(&admin), "GET /stats HTTP/1.1\r\nHost: evil.example:8081\r\n\r\n");
+    let foreign =
+        exchange(connect(&admin), "GET /stats HTTP/1.1\r\nHost: 127.0.0.1\r\nOrigin: http://evil.example\r\n\r\n");
+    let absolute = exchange(connect(&admin), "GET http://evil.example/stats HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    let nameless = exchange(connect(&admin), "GET /stats HTTP/1.1\r\n\r\n");
+    for answer in [rebound, foreign, absolute, nameless] {
+        assert_eq!(status(&answer), 403);
+        assert!(!answer.contains("hit_ratio"));
+    }
+}
+
+#[test]
+fn each_connection_carries_one_request() {
+    let (admin, _) = started();
+    let two = "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n".repeat(2);
+    let answer = exchange(connect(&admin), &two);
+    assert_eq!(answer.matches("HTTP/1.1 200").count(), 1);
+    assert!(answer.to_ascii_lowercase().contains("\r\nconnection: close\r\n"));
+}
+
+#[test]
+fn a_head_over_its_limit_is_refused() {
+    let (admin, _) = started();
+    let long = "x".repeat(Limits::default().head_bytes_max);
+    let answer = exchange(connect(&admin), &format!("GET /stats HTTP/1.1\r\nHost: localhost\r\nX: {long}\r\n\r\n"));
+    assert_eq!(status(&answer), 431);
+    let many = "X: y\r\n".repeat(Limits::default().fields_max);
+    let answer = exchange(connect(&admin), &format!("GET /stats HTTP/1.1\r\nHost: localhost\r\n{many}\r\n"));
+    assert_eq!(status(&answer), 431);
+}
+
+#[test]
+fn a_client_that_sends_too_slowly_is_cut() {
+    let limits = Limits { connection_timeout: Duration::from_millis(20), ..Limits::default() };
+    let admin = Admin::start_within(limits, &loopback(), handle().0).unwrap();
+    assert_eq!(exchange(connect(&admin), "GET /stats HTT"), "");
+}
+
+#[test]
+fn a_connection_over_the_limit_waits_for_a_place() {
+    let limits = Limits { connections_max: 1, ..Limits::default() };
+    let admin = Admin::start_within(limits, &loopback(), handle().0).unwrap();
+    let first = connect(&admin);
+    let mut second = connect(&admin);
+    second.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    // Nothing comes while the first has the only place.
+    second.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
+    assert_eq!(second.read(&mut [0; 1]).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
+    drop(first);
+    second.set_read_timeout(Some(PATIENCE)).unwrap();
+    assert_eq!(status(&exchange(second, "")), 200);
+}
+
+#[test]
+fn a_port_that_is_served_is_an_error_that_says_so() {
+    let (first, _) = started();
+    let address = ListenAddress::Tcp(first.address().unwrap());
+    let error = Admin::start(&address, handle().0).unwrap_err();
+    assert_eq!(error.error.kind(), ErrorKind::AddrInUse);
+    assert_eq!(error.to_string(), format!("the admin listener can't use {address}: somebody listens there already"));
+}
+
+#[test]
+fn dropping_it_frees_the_port_and_ends_its_connections() {
+    let (admin, _) = started();
+    let address = ListenAddress::Tcp(admin.address().unwrap());
+    let idle = connect(&admin);
+    drop(admin);
+    assert_eq!(exchange(idle, ""), "");
+    Admin::start(&address, handle().0).unwrap();
+}
+
+#[test]
+fn a_unix_socket_is_served_as_well() {
+    let path = socket_path();
+    let admin = Admin::start(&ListenAddress::Unix(path.clone()), handle().0).unwrap();
+    assert_eq!(admin.address(), None);
+    let stream = UnixStream::connect(&path).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let answer = exchange(stream, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    assert_eq!((status(&answer), body(&answer)), (200, "ok\n"));
+    drop(admin);
+    std::fs::remove_file(&path).unwrap();
+}
+
+fn socket_path() -> PathBuf {
+    std::env::temp_dir().join(format!("kasoku-admin-{}.sock", std::process::id()))
+}
+
+#[test]
+fn a_socket_that_was_handed_over_is_refused() {
+    let error = Admin::start(&ListenAddress::Descriptor(3), handle().0).unwrap_err();
+    assert_eq!(error.error.kind(), ErrorKind::Unsupported);
+}

@@ -1,0 +1,198 @@
+//! The real program, from its arguments to its exit status.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod support;
+
+use rustix::process::Signal;
+use std::io::{Read, Write};
+use std::net::TcpListener;
+use support::{Origin, Program, connect, exchange, file, get, kasoku, read_until};
+
+const ANY_PORT: &str = "127.0.0.1:0";
+
+fn serve(origin: &Origin) -> Program {
+    Program::serve(&["--origin", &origin.url(), "--listen", ANY_PORT, "--admin", ANY_PORT, "--workers", "2"])
+}
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+#[test]
+fn started_with_flags_it_answers_the_second_request_from_memory() {
+    let origin = Origin::start();
+    let program = serve(&origin);
+    let first = get(program.clients, "/page");
+    let second = get(program.clients, "/page");
+    assert_eq!((first.status, first.body.as_str(), first.is_hit()), (200, "abcdef", false));
+    assert_eq!((second.status, second.body.as_str(), second.is_hit()), (200, "abcdef", true));
+    assert_eq!(origin.asked(), ["/page"]);
+    let health = get(program.admin, "/healthz");
+    assert_eq!((health.status, health.body.as_str()), (200, "ok\n"));
+}
+
+#[test]
+fn started_with_a_file_it_keeps_the_files_rules() {
+    let origin = Origin::start();
+    let config = file(
+        "rules.toml",
+        &format!(
+            "listen = [\"{ANY_PORT}\"]\nadmin = \"{ANY_PORT}\"\nworkers = 1\n\n[[site]]\norigin = \"{}\"\n\n\
+             [[site.rule]]\npath = \"/editor/*\"\npass = true\n",
+            origin.url()
+        ),
+    );
+    let program = Program::serve(&["--config", config.to_str().unwrap()]);
+    let answers = ["/page", "/page", "/editor/page", "/editor/page"].map(|path| get(program.clients, path).is_hit());
+    assert_eq!(answers, [false, true, false, false]);
+    assert_eq!(origin.asked(), ["/page", "/editor/page", "/editor/page"]);
+}
+
+#[test]
+fn each_request_is_a_hit_a_miss_a_pass_or_an_error() {
+    let origin = Origin::start();
+    let config = file(
+        "counters.toml",
+        &format!(
+            "listen = [\"{ANY_PORT}\"]\nadmin = \"{ANY_PORT}\"\nworkers = 2\n\n[[site]]\norigin = \"{}\"\n\n\
+             [[site.rule]]\npath = \"/dead/*\"\norigin = \"http://unix:/nonexistent/app.sock\"\n",
+            origin.url()
+        ),
+    );
+    let program = Program::serve(&["--config", config.to_str().unwrap()]);
+    let statuses: Vec<u16> = [
+        "GET /one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "GET /one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "HEAD /one HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "GET /two HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "GET /private HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "POST /form HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nContent-Length: 2\r\n\r\nok",
+        "GET /dead/page HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n",
+        "GET /three HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nCache-Control: only-if-cached\r\n\r\n",
+        "GET / HTTP/1.1\r\n\r\n",
+        "this is no request\r\n\r\n",
+    ]
+    .iter()
+    .map(|request| exchange(program.clients, request).status)
+    .collect();
+    assert_eq!(statuses, [200, 200, 200, 200, 200, 200, 502, 504, 400, 400]);
+
+    let metrics = program.metrics_after(10);
+    let of = |name: &str| metrics.get(name).copied().unwrap_or_else(|| panic!("{name} is not in {metrics:#?}"));
+    assert_eq!(of("requests_total"), 10);
+    assert_eq!(of("hits_total"), 2, "the second GET and the HEAD");
+    assert_eq!(of("misses_total"), 2, "/one and /two");
+    assert_eq!(of("passes_total"), 2, "/private and the POST");
+    assert_eq!(of("errors_total"), 4, "502, 504, 400, 400");
+    assert_eq!(of("connections_total"), 10);
+    assert_eq!(of("stored_total"), 2);
+    assert_eq!((of("stored_objects"), of("fills_running"), of("workers")), (2, 0, 2));
+    assert!(of("memory_bytes") > 0);
+    assert_eq!(of("origin_requests_total"), origin.asked().len() as u64);
+
+    let stats: serde_json::Value = serde_json::from_str(&get(program.admin, "/stats").body).unwrap();
+    assert_eq!((&stats["requests"], &stats["hits"]), (&10.into(), &2.into()));
+    assert_eq!(stats["hit_ratio"], 0.3333);
+}
+
+#[test]
+fn sigterm_lets_a_response_in_flight_end_and_the_exit_status_is_0() {
+    let origin = Origin::start();
+    let program = serve(&origin);
+    let mut client = connect(program.clients);
+    client.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    read_until(&mut client, "\r\n\r\nabc");
+
+    program.signal(Signal::TERM);
+    program.says("SIGTERM: finishing what runs");
+    assert_eq!(get(program.admin, "/healthz").status, 200, "the operator can still look");
+    origin.release();
+
+    let mut rest = String::new();
+    client.read_to_string(&mut rest).unwrap();
+    assert_eq!(rest, "def");
+    assert_eq!(program.exit_code(), Some(0));
+}
+
+#[test]
+fn each_signal_that_means_stop_is_heeded_from_the_first_moment() {
+    let origin = Origin::start();
+    for signal in [Signal::TERM, Signal::INT, Signal::QUIT] {
+        let program = serve(&origin);
+        program.signal(signal);
+        assert_eq!(program.exit_code(), Some(0), "{signal:?}");
+    }
+}
+
+#[test]
+fn a_port_in_use_is_exit_status_1_and_says_which() {
+    let taken = TcpListener::bind(ANY_PORT).unwrap();
+    let address = taken.local_addr().unwrap().to_string();
+    let origin = ["serve", "--origin", "http://127.0.0.1:9"];
+    for (flags, words) in [
+        (["--listen", &address, "--admin", ANY_PORT], format!("kasoku: {address}: somebody listens there already\n")),
+        (
+            ["--listen", ANY_PORT, "--admin", &address],
+            format!("kasoku: the admin listener can't use {address}: somebody listens there already\n"),
+        ),
+    ] {
+        let output = kasoku(&[&origin[..], &flags[..]].concat());
+        assert_eq!((output.status.code(), text(&output.stderr)), (Some(1), words));
+    }
+}
+
+#[test]
+fn an_admin_address_that_others_can_reach_is_refused() {
+    let output = kasoku(&["serve", "--origin", "http://127.0.0.1:9", "--listen", ANY_PORT, "--admin", "0.0.0.0:8081"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("it has no password"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn check_says_ok_of_a_good_file() {
+    let path = file("good.toml", "[[site]]\norigin = \"http://127.0.0.1:8000\"\n");
+    let output = kasoku(&["check", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(0), "{}", text(&output.stderr));
+    assert!(text(&output.stdout).ends_with("good.toml: ok, 1 site(s)\n"), "{}", text(&output.stdout));
+}
+
+#[test]
+fn check_shows_line_column_and_fix_of_each_fault() {
+    let path = file("bad.toml", "workers = 0\n\n[[site]]\n  orign = \"http://127.0.0.1:8000\"\n");
+    let output = kasoku(&["check", path.to_str().unwrap()]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("bad.toml:1:11"), "{said}");
+    assert!(said.contains("bad.toml:4:3") && said.contains("did you mean `origin`"), "{said}");
+    assert!(!said.contains('\u{1b}'), "no colours into a pipe: {said}");
+}
+
+#[test]
+fn check_of_no_file_is_exit_status_1() {
+    let output = kasoku(&["check", "/nonexistent/kasoku.toml"]);
+    assert_eq!(output.status.code(), Some(1));
+    assert!(text(&output.stderr).contains("there is no such file"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn help_names_the_commands_and_flags() {
+    let help = kasoku(&["--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for word in ["serve", "check", "--version"] {
+        assert!(text(&help.stdout).contains(word), "{word}: {}", text(&help.stdout));
+    }
+    let help = kasoku(&["serve", "--help"]);
+    assert_eq!(help.status.code(), Some(0));
+    for flag in ["--config", "--origin", "--listen", "--admin", "--memory", "--workers", "--profile"] {
+        assert!(text(&help.stdout).contains(flag), "{flag}: {}", text(&help.stdout));
+    }
+    assert_eq!(text(&kasoku(&["--version"]).stdout), format!("kasoku {}\n", env!("CARGO_PKG_VERSION")));
+}
+
+#[test]
+fn without_a_command_it_shows_its_help_and_the_exit_status_is_2() {
+    let output = kasoku(&[]);
+    assert_eq!(output.status.code(), Some(2));
+    assert!(text(&output.stderr).contains("Usage: kasoku"), "{}", text(&output.stderr));
+}

@@ -1,0 +1,236 @@
+//! The real program, a tiny origin behind it and a client in front, all over real sockets.
+//!
+//! Everything waits for events with a bound, so a hang is a failure: see [`PATIENCE`].
+
+use std::collections::HashMap;
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::path::PathBuf;
+use std::process::{Child, Command, Output, Stdio};
+use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
+use std::sync::{Arc, Mutex};
+use std::time::Duration;
+
+/// The longest wait for anything.
+pub(crate) const PATIENCE: Duration = Duration::from_secs(10);
+
+/// How often a condition that comes true soon is looked at; each look is an exchange with the program.
+const LOOKS_MAX: usize = 2000;
+
+/// Runs the program to its end.
+pub(crate) fn kasoku(arguments: &[&str]) -> Output {
+    command(arguments).output().unwrap()
+}
+
+fn command(arguments: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kasoku"));
+    command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
+    command
+}
+
+/// A file with this text, for this test alone.
+pub(crate) fn file(name: &str, text: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(name);
+    std::fs::write(&path, text).unwrap();
+    path
+}
+
+/// `kasoku serve`, running. Killed on drop.
+pub(crate) struct Program {
+    child: Child,
+    stderr: Receiver<String>,
+    /// Where it serves clients.
+    pub(crate) clients: SocketAddr,
+    /// Where it serves the operator.
+    pub(crate) admin: SocketAddr,
+}
+
+impl Program {
+    /// Starts it; returns once it listens. The arguments must give both listeners.
+    pub(crate) fn serve(arguments: &[&str]) -> Self {
+        let mut child = command(&["serve"]).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        let lines = BufReader::new(child.stderr.take().unwrap()).lines();
+        let (sender, stderr) = channel();
+        std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        let nowhere = SocketAddr::from(([0, 0, 0, 0], 0));
+        let mut program = Self { child, stderr, clients: nowhere, admin: nowhere };
+        program.clients = program.says(" listening on http://").parse().unwrap();
+        program.admin = program.says(" admin listener on http://").parse().unwrap();
+        program
+    }
+
+    /// Waits for a line of its log that has `words`; what follows them.
+    pub(crate) fn says(&self, words: &str) -> String {
+        let mut said = Vec::new();
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(line) => match line.split_once(words) {
+                    Some((_, rest)) => return rest.to_owned(),
+                    None => said.push(line),
+                },
+                Err(_) => panic!("`{words}` was not said, but: {said:#?}"),
+            }
+        }
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
+        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Waits for its end: its exit status, `None` when a signal killed it.
+    pub(crate) fn exit_code(mut self) -> Option<i32> {
+        loop {
+            match self.stderr.recv_timeout(PATIENCE) {
+                Ok(_) => {}
+                Err(RecvTimeoutError::Disconnected) => return self.child.wait().unwrap().code(),
+                Err(RecvTimeoutError::Timeout) => panic!("it does not end"),
+            }
+        }
+    }
+
+    /// All numbers of `/metrics`, without prefix, as soon as that many requests have been counted: a request is
+    /// counted a moment after its answer was sent.
+    pub(crate) fn metrics_after(&self, requests: u64) -> HashMap<String, u64> {
+        for _ in 0..LOOKS_MAX {
+            let metrics = self.metrics();
+            if metrics.get("requests_total").is_some_and(|counted| *counted >= requests) {
+                return metrics;
+            }
+        }
+        panic!("{requests} requests were never counted: {:#?}", self.metrics());
+    }
+
+    fn metrics(&self) -> HashMap<String, u64> {
+        let answer = get(self.admin, "/metrics");
+        assert_eq!(answer.status, 200);
+        let values = answer.body.lines().filter_map(|line| line.strip_prefix("kasoku_")?.split_once(' '));
+        values.map(|(name, value)| (name.to_owned(), value.parse().unwrap())).collect()
+    }
+}
+
+impl Drop for Program {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A response.
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) head: String,
+    pub(crate) body: String,
+}
+
+impl Answer {
+    /// The value of a header field.
+    pub(crate) fn field(&self, name: &str) -> Option<&str> {
+        let lines = self.head.lines().filter_map(|line| line.split_once(": "));
+        lines.into_iter().find(|(line_name, _)| line_name.eq_ignore_ascii_case(name)).map(|(_, value)| value)
+    }
+
+    /// Whether the cache answered without asking the origin.
+    pub(crate) fn is_hit(&self) -> bool {
+        self.field("cache-status").is_some_and(|status| status.starts_with("kasoku; hit"))
+    }
+}
+
+/// A connection whose reads have a bound.
+pub(crate) fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream
+}
+
+/// Asks for a path on a connection of its own.
+pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
+    exchange(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
+}
+
+/// Sends these bytes and reads the response until the connection ends.
+pub(crate) fn exchange(address: SocketAddr, request: &str) -> Answer {
+    let mut stream = connect(address);
+    stream.write_all(request.as_bytes()).unwrap();
+    let mut text = String::new();
+    stream.read_to_string(&mut text).unwrap();
+    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {text:?}"));
+    Answer { status: head[9..12].parse().unwrap(), head: head.to_owned(), body: body.to_owned() }
+}
+
+/// Reads until `words` have come.
+pub(crate) fn read_until(stream: &mut TcpStream, words: &str) -> String {
+    let mut text = Vec::new();
+    while !String::from_utf8_lossy(&text).contains(words) {
+        let mut piece = [0; 1024];
+        let read = stream.read(&mut piece).unwrap();
+        assert_ne!(read, 0, "the end came before {words:?}: {:?}", String::from_utf8_lossy(&text));
+        text.extend_from_slice(&piece[..read]);
+    }
+    String::from_utf8(text).unwrap()
+}
+
+/// An origin that answers by path, one request for each connection:
+/// `/private…` may not be stored, `/slow` sends one half and waits for [`Origin::release`], all others are fresh for a minute.
+pub(crate) struct Origin {
+    address: SocketAddr,
+    asked: Arc<Mutex<Vec<String>>>,
+    release: std::sync::mpsc::Sender<()>,
+}
+
+impl Origin {
+    pub(crate) fn start() -> Self {
+        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        let address = listener.local_addr().unwrap();
+        let asked = Arc::new(Mutex::new(Vec::new()));
+        let (release, released) = channel();
+        let (log, released) = (asked.clone(), Arc::new(Mutex::new(released)));
+        std::thread::spawn(move || {
+            for stream in listener.incoming().map_while(Result::ok) {
+                let (log, released) = (log.clone(), released.clone());
+                std::thread::spawn(move || answer(stream, &log, &released));
+            }
+        });
+        Self { address, asked, release }
+    }
+
+    pub(crate) fn url(&self) -> String {
+        format!("http://{}", self.address)
+    }
+
+    /// The paths that were asked for.
+    pub(crate) fn asked(&self) -> Vec<String> {
+        self.asked.lock().unwrap().clone()
+    }
+
+    /// Lets one slow response end.
+    pub(crate) fn release(&self) {
+        self.release.send(()).unwrap();
+    }
+}
+
+fn answer(mut stream: TcpStream, asked: &Mutex<Vec<String>>, released: &Mutex<Receiver<()>>) {
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    let mut reader = BufReader::new(stream.try_clone().unwrap());
+    let mut first = String::new();
+    if reader.read_line(&mut first).is_err() {
+        return;
+    }
+    let mut body_bytes = 0;
+    for line in reader.by_ref().lines().map_while(Result::ok).take_while(|line| !line.is_empty()) {
+        if let Some(("content-length", length)) = line.to_ascii_lowercase().split_once(": ") {
+            body_bytes = length.parse().unwrap();
+        }
+    }
+    reader.read_exact(&mut vec![0; body_bytes]).unwrap();
+    let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
+    asked.lock().unwrap().push(path.clone());
+    let control = if path.starts_with("/private") || path == "/slow" { "no-store" } else { "max-age=60" };
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nCache-Control: {control}\r\nConnection: close\r\n\r\n");
+    // Whoever asked may have been stopped meanwhile: the test will say what it misses.
+    let _ = stream.write_all(format!("{head}abc").as_bytes());
+    if path == "/slow" {
+        let _ = released.lock().unwrap().recv_timeout(PATIENCE);
+    }
+    let _ = stream.write_all(b"def");
+}
