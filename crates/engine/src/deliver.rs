@@ -381,7 +381,7 @@ impl<'e> Outgoing<'e> {
             head.cache_status(cache, exchange.worker.options.hit_headers);
         }
         // A request whose body was not read can't be followed by another: say so.
-        let may_go_on = may_go_on && exchange.body.is_complete();
+        let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();
         let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
         let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
         Self { exchange, head, framing, delivered }

@@ -40,7 +40,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
             Received::Refused(fault) => return refuse(&worker, &connection, fault).await,
             Received::Request(request) => Exchange::new(&worker, &connection, request),
         };
-        exchange.request.keeps_alive &= number != requests_max && !worker.is_stopping();
+        exchange.request.keeps_alive &= number != requests_max;
 
         let answer = answer(&mut exchange).await;
         let delivered = deliver::deliver(&exchange, answer).await;
