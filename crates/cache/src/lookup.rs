@@ -13,6 +13,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
+use kasoku_semantics::vary::variant_key;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
@@ -74,6 +75,14 @@ impl Cache {
             && !matches!(reuse(&meta.freshness, &directives, ask.policy, ask.now), Reuse::Validate(_))
     }
 
+    /// For a request that waited for a fill which turned out to be another variant: joins, or begins, the fill of its own
+    /// variant, now that the fields by which the origin chooses are known.
+    pub fn look_up_variant(&self, ask: &Ask<'_>, other: &Meta) -> Lookup {
+        let mut variant = Vec::new();
+        variant_key(&other.nominated, &ask.request.fields, ask.policy, &mut variant);
+        self.begin_miss(ask, &request_directives(&ask.request.fields), &variant, Reason::VaryMiss)
+    }
+
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
     pub fn fill_alone(&self, ask: &Ask<'_>) -> Option<FillWriter> {
@@ -95,9 +104,12 @@ impl Cache {
         if !matches!(needed(ask.request, entry), Needed::Stored) {
             return self.begin_validation(ask, directives, entry, Reason::Stale);
         }
-        let detail = detail(&entry.meta.variant, None);
-        let refresh = match self.begin(ask, &detail, true, Some(entry.clone()), Purpose::Validate) {
-            Lookup::Fill(writer, _) if ask.request.method == Method::GET => Some(writer),
+        let refresh = (ask.request.method == Method::GET).then(|| {
+            let detail = detail(&entry.meta.variant, None);
+            self.begin(ask, &detail, true, Some(entry.clone()), Purpose::Validate)
+        });
+        let refresh = match refresh {
+            Some(Lookup::Fill(writer, _)) => Some(writer),
             _ => None,
         };
         Lookup::Hit(entry.clone(), Reason::HitStaleWhileRevalidate, refresh)

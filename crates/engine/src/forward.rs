@@ -122,8 +122,14 @@ pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r s
     }
     let connection_says_so =
         list::members(&request.head.fields, "connection").any(|option| option.eq_ignore_ascii_case(b"upgrade"));
-    let wanted = list::members(&request.head.fields, "upgrade").next().filter(|_| connection_says_so)?;
-    routed.route.upgrades.iter().map(String::as_str).find(|name| wanted.eq_ignore_ascii_case(name.as_bytes()))
+    if !connection_says_so {
+        return None;
+    }
+    // The client lists protocols in the order of its preference (RFC 9110 section 7.8).
+    list::members(&request.head.fields, "upgrade").find_map(|wanted| {
+        let allowed = routed.route.upgrades.iter().map(String::as_str);
+        allowed.into_iter().find(|name| wanted.eq_ignore_ascii_case(name.as_bytes()))
+    })
 }
 
 /// Fields that we write ourselves, whatever the client sent.

@@ -130,7 +130,7 @@ async fn wait_for_continue(
                 return Ok(None);
             }
             Ok(head) => match head? {
-                head if head.status == StatusCode::SWITCHING_PROTOCOLS => return Ok(Some(head)),
+                head if head.status == StatusCode::SWITCHING_PROTOCOLS => return switched(request, head).map(Some),
                 head if head.status.is_informational() => {
                     let goes_on = head.status == StatusCode::CONTINUE;
                     interim.interim(head).await;
@@ -156,8 +156,7 @@ async fn final_head(
     for _ in 0..INTERIM_RESPONSES_MAX {
         let head = next_head(connection, upload, limits).await?;
         if head.status == StatusCode::SWITCHING_PROTOCOLS {
-            let is_asked = request.fields.contains("upgrade");
-            return if is_asked { Ok(head) } else { Err(Error::UnexpectedInterim) };
+            return switched(request, head);
         }
         if !head.status.is_informational() {
             return Ok(head);
@@ -165,6 +164,15 @@ async fn final_head(
         interim.interim(head).await;
     }
     Err(Error::UnexpectedInterim)
+}
+
+/// A 101 is one only when it switches to what was asked for.
+//= RFC 9110 section 7.8
+//# A server MUST NOT switch to a protocol that was not indicated by the client in the corresponding request's Upgrade header field.
+fn switched(request: &RequestHead, head: ResponseHead) -> Result<ResponseHead, Error> {
+    let asked = request.fields.first("upgrade");
+    let is_asked = asked.zip(head.fields.only("upgrade")).is_some_and(|(asked, got)| asked.eq_ignore_ascii_case(got));
+    if is_asked { Ok(head) } else { Err(Error::UnexpectedInterim) }
 }
 
 async fn next_head(

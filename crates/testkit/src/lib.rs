@@ -1,0 +1,40 @@
+//! Scenario tests: a scripted origin, a raw client, and an engine between them, over real sockets.
+//!
+//! A test reads as three parts: what the origin will be asked and what it answers ([`script`]), what clients send
+//! ([`client`]), and what must come out. Bytes are written as they go over the wire, so a test can say exactly what a
+//! well-behaved library would never send.
+//!
+//! Three rules keep the tests honest:
+//!
+//! * **Events, not sleeps.** An origin's step waits for a [`Gate`] that the test opens; a test waits for the arrival of a
+//!   request ([`Origin::arrived`]). Time that caching sees is a [`SimulatedClock`](kasoku_engine::clock::SimulatedClock).
+//! * **Every wait is bounded** by [`WAIT_MAX`], so a hang is a failure with a message.
+//! * **The script is complete**: a request that no exchange expects fails the test, and so does an exchange that never
+//!   happened.
+//!
+//! The messages here are parsed by code of its own, which shares nothing with the parsers under test. What it does not
+//! do: it is no HTTP library. It believes what it reads, apart from the rules that every message of ours must keep
+//! (never both Content-Length and Transfer-Encoding, for one).
+//!
+//! Failing is what this crate is for: it panics wherever an expectation is not met.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
+
+pub mod client;
+pub mod gate;
+pub mod message;
+pub mod origin;
+pub mod scenario;
+pub mod script;
+mod socket;
+
+pub use client::{Client, Ending, Response};
+pub use gate::Gate;
+pub use message::Head;
+pub use origin::{Origin, Received};
+pub use scenario::{BOTH, Scenario, Setup};
+pub use script::{Exchange, get, head, ok, on, post, reply};
+
+use std::time::Duration;
+
+/// How long anything may take before it counts as hanging.
+pub const WAIT_MAX: Duration = Duration::from_secs(10);

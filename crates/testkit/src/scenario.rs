@@ -1,0 +1,191 @@
+//! An engine in front of a scripted origin.
+
+use crate::WAIT_MAX;
+use crate::client::Client;
+use crate::origin::Origin;
+use crate::script::Exchange;
+use kasoku_engine::{Engine, StartError};
+use kasoku_engine::clock::{Clock, SimulatedClock};
+use kasoku_engine::options::{HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Route, Rule, Site};
+use kasoku_metrics::Counter;
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_wire::field::date;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// Both profiles, for what must hold in either.
+pub const BOTH: [Profile; 2] = [Profile::Safe, Profile::Rfc];
+
+/// Settings on their way to a [`Scenario`]. One worker, unless told otherwise.
+pub struct Setup {
+    options: Options,
+    route: Route,
+    rules: Vec<Rule>,
+    clock: Arc<SimulatedClock>,
+}
+
+/// A running engine, its origin and its clock. Dropping it stops the engine, then checks the origin's script.
+pub struct Scenario {
+    // The order matters: the engine goes first.
+    /// The engine.
+    pub engine: Engine,
+    /// The origin behind it.
+    pub origin: Origin,
+    /// The time, as caching sees it.
+    pub clock: Arc<SimulatedClock>,
+}
+
+impl Setup {
+    /// The defaults of a profile.
+    pub fn new(profile: Profile) -> Self {
+        let listener = Listener { address: ListenAddress::Tcp(([127, 0, 0, 1], 0).into()), proxy_protocol: false };
+        let limits = Limits { drain_timeout: Duration::from_millis(500), ..Limits::default() };
+        let options = Options {
+            listeners: vec![listener],
+            admin: None,
+            workers: 1,
+            memory_bytes_max: 64 << 20,
+            object_bytes_max: 16 << 20,
+            limits,
+            trusted_proxies: Vec::new(),
+            hit_headers: HitHeaders::default(),
+            sites: Vec::new(),
+        };
+        let route = Route::new(profile, Vec::new());
+        Self { options, route, rules: Vec::new(), clock: Arc::new(SimulatedClock::new()) }
+    }
+
+    /// Profile safe.
+    pub fn safe() -> Self {
+        Self::new(Profile::Safe)
+    }
+
+    /// Profile rfc.
+    pub fn rfc() -> Self {
+        Self::new(Profile::Rfc)
+    }
+
+    /// Changes what is set for the whole program.
+    #[must_use]
+    pub fn options(mut self, change: impl FnOnce(&mut Options)) -> Self {
+        change(&mut self.options);
+        self
+    }
+
+    /// Changes what is set for requests that no rule matches, and is where later rules start from.
+    #[must_use]
+    pub fn route(mut self, change: impl FnOnce(&mut Route)) -> Self {
+        change(&mut self.route);
+        self
+    }
+
+    /// Changes the caching rules of the route.
+    #[must_use]
+    pub fn policy(self, change: impl FnOnce(&mut Policy)) -> Self {
+        self.route(|route| change(Arc::make_mut(&mut route.policy)))
+    }
+
+    /// Adds a rule: the route as it is by now, with that change.
+    #[must_use]
+    pub fn rule(mut self, path: &str, change: impl FnOnce(&mut Route)) -> Self {
+        let mut route = self.route.clone();
+        change(&mut route);
+        self.rules.push(Rule { path: path.to_owned(), route: Arc::new(route) });
+        self
+    }
+
+    /// Adds a site of its own for these hosts, with the route as it is by now and that change. Hosts without any site are
+    /// served by the default one, unless [`Setup::run`] finds at least one.
+    #[must_use]
+    pub fn site(mut self, hosts: &[HostPattern], change: impl FnOnce(&mut Route)) -> Self {
+        let mut route = self.route.clone();
+        change(&mut route);
+        let name = format!("site {}", self.options.sites.len());
+        self.options.sites.push(Site { name, hosts: hosts.to_vec(), rules: Vec::new(), route: Arc::new(route) });
+        self
+    }
+
+    /// The scenario's time, that many seconds from now, as a value of Date.
+    pub fn date(&self, seconds_from_now: i64) -> String {
+        text(&self.clock, seconds_from_now)
+    }
+
+    /// Starts the engine alone, with the origins that its routes name.
+    pub fn run_without_origin(self) -> Engine {
+        self.start_engine().unwrap()
+    }
+
+    /// The same where the start may fail.
+    pub fn start_engine(self) -> Result<Engine, StartError> {
+        Engine::start(self.options, self.clock)
+    }
+
+    /// Starts the origin with that script, and the engine in front of it. Where a route has origins already, the
+    /// scripted one comes last.
+    pub fn run(self, script: impl IntoIterator<Item = Exchange>) -> Scenario {
+        let origin = Origin::start(script);
+        let Self { mut options, route, rules, clock } = self;
+        if options.sites.is_empty() {
+            options.sites.push(Site { name: "default".to_owned(), hosts: Vec::new(), rules, route: Arc::new(route) });
+        }
+        for site in &mut options.sites {
+            Arc::make_mut(&mut site.route).origins.push(origin.address());
+            for rule in &mut site.rules {
+                Arc::make_mut(&mut rule.route).origins.push(origin.address());
+            }
+        }
+        let engine = Engine::start(options, clock.clone()).unwrap();
+        Scenario { engine, origin, clock }
+    }
+}
+
+impl Scenario {
+    /// Profile safe with its defaults.
+    pub fn safe(script: impl IntoIterator<Item = Exchange>) -> Self {
+        Setup::safe().run(script)
+    }
+
+    /// Profile rfc with its defaults.
+    pub fn rfc(script: impl IntoIterator<Item = Exchange>) -> Self {
+        Setup::rfc().run(script)
+    }
+
+    /// A new connection to the first listener.
+    pub fn client(&self) -> Client {
+        Client::connect(self.engine.addresses()[0])
+    }
+
+    /// Moves the clock.
+    pub fn advance(&self, seconds: i64) {
+        self.clock.advance_seconds(seconds);
+    }
+
+    /// The scenario's time, that many seconds from now, as a value of Date.
+    pub fn date(&self, seconds_from_now: i64) -> String {
+        text(&self.clock, seconds_from_now)
+    }
+
+    /// Waits until that counter has reached that number: for what no byte on any socket tells.
+    #[track_caller]
+    pub fn counted(&self, counter: Counter, number: u64) {
+        let begun = Instant::now();
+        while self.engine.metrics().total(counter) < number {
+            assert!(begun.elapsed() < WAIT_MAX, "{} stays at {}", counter.name(), self.engine.metrics().total(counter));
+            std::thread::yield_now();
+        }
+    }
+
+    /// Waits until the only worker has seen everything that clients have sent before this call: asks it something that
+    /// no origin is needed for, on a connection of its own, twice. Bytes that were there earlier are read earlier.
+    pub fn settled(&self) {
+        for _ in 0..2 {
+            let mut client = self.client();
+            let response = client.ask("OPTIONS", "/settled", &["Max-Forwards: 0"]).response();
+            assert_eq!(response.status, 200, "{response:?}");
+        }
+    }
+}
+
+fn text(clock: &SimulatedClock, seconds_from_now: i64) -> String {
+    date::format(clock.now().unix_seconds() + seconds_from_now)
+}

@@ -1,0 +1,196 @@
+//! A socket with what has been read from it ahead; every wait is bounded.
+
+use crate::WAIT_MAX;
+use crate::message::{Framing, Head, field};
+use socket2::SockRef;
+use std::io::{self, Read, Write};
+use std::net::{Shutdown, TcpStream};
+use std::os::fd::AsFd;
+use std::os::unix::net::UnixStream;
+use std::time::Duration;
+
+pub(crate) enum Stream {
+    Tcp(TcpStream),
+    Unix(UnixStream),
+}
+
+pub(crate) struct Socket {
+    stream: Stream,
+    ahead: Vec<u8>,
+}
+
+/// Why there is nothing more to read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Stopped {
+    /// The peer closed its side.
+    Eof,
+    /// The peer reset the connection.
+    Reset,
+    /// Nothing came for [`WAIT_MAX`].
+    Hangs,
+}
+
+/// A body as far as it came.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Content {
+    pub(crate) body: Vec<u8>,
+    pub(crate) trailers: Vec<(String, String)>,
+    /// `None`: it came to its end.
+    pub(crate) stopped: Option<Stopped>,
+}
+
+impl Socket {
+    pub(crate) fn new(stream: Stream) -> Self {
+        let socket = Self { stream, ahead: Vec::new() };
+        socket.sock(|sock| {
+            sock.set_read_timeout(Some(WAIT_MAX)).unwrap();
+            sock.set_write_timeout(Some(WAIT_MAX)).unwrap();
+        });
+        if let Stream::Tcp(tcp) = &socket.stream {
+            tcp.set_nodelay(true).unwrap();
+        }
+        socket
+    }
+
+    fn sock<T>(&self, call: impl FnOnce(SockRef<'_>) -> T) -> T {
+        match &self.stream {
+            Stream::Tcp(stream) => call(SockRef::from(&stream.as_fd())),
+            Stream::Unix(stream) => call(SockRef::from(&stream.as_fd())),
+        }
+    }
+
+    pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
+        match &mut self.stream {
+            Stream::Tcp(stream) => stream.write_all(bytes),
+            Stream::Unix(stream) => stream.write_all(bytes),
+        }
+    }
+
+    pub(crate) fn shutdown_write(&self) -> io::Result<()> {
+        self.sock(|sock| sock.shutdown(Shutdown::Write))
+    }
+
+    /// The close that follows will be a reset.
+    pub(crate) fn reset_on_close(&self) {
+        self.sock(|sock| sock.set_linger(Some(Duration::ZERO)).unwrap());
+    }
+
+    /// Shrinks the receive buffer, so that a sender soon notices that nobody reads.
+    pub(crate) fn small_buffer(&self) {
+        self.sock(|sock| sock.set_recv_buffer_size(4096).unwrap());
+    }
+
+    pub(crate) fn more(&mut self) -> Result<(), Stopped> {
+        let mut buf = [0; 64 << 10];
+        let read = match &mut self.stream {
+            Stream::Tcp(stream) => stream.read(&mut buf),
+            Stream::Unix(stream) => stream.read(&mut buf),
+        };
+        match read {
+            Ok(0) => Err(Stopped::Eof),
+            Ok(read) => {
+                self.ahead.extend_from_slice(&buf[..read]);
+                Ok(())
+            }
+            Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
+                Err(Stopped::Hangs)
+            }
+            Err(_) => Err(Stopped::Reset),
+        }
+    }
+
+    /// Whether anything has come that was not used.
+    pub(crate) fn has_something(&mut self) -> bool {
+        let set = |socket: &Self, nonblocking| socket.sock(|sock| sock.set_nonblocking(nonblocking).unwrap());
+        set(self, true);
+        let came = self.more() != Err(Stopped::Hangs);
+        set(self, false);
+        came || !self.ahead.is_empty()
+    }
+
+    /// What has been read but not used.
+    pub(crate) fn ahead(&self) -> &[u8] {
+        &self.ahead
+    }
+
+    /// Reads exactly that many bytes, or as many as come.
+    pub(crate) fn exactly(&mut self, count: usize) -> (Vec<u8>, Option<Stopped>) {
+        while self.ahead.len() < count {
+            if let Err(stopped) = self.more() {
+                return (std::mem::take(&mut self.ahead), Some(stopped));
+            }
+        }
+        (self.ahead.drain(..count).collect(), None)
+    }
+
+    pub(crate) fn head(&mut self) -> Result<Head, Stopped> {
+        loop {
+            if let Some(end) = find(&self.ahead, b"\r\n\r\n") {
+                let head = Head::parse(&self.ahead[..end]);
+                self.ahead.drain(..end + 4);
+                return Ok(head);
+            }
+            self.more()?;
+        }
+    }
+
+    pub(crate) fn content(&mut self, framing: Framing) -> Content {
+        match framing {
+            Framing::Nothing => Content::default(),
+            Framing::Length(length) => {
+                let (body, stopped) = self.exactly(length);
+                Content { body, stopped, ..Content::default() }
+            }
+            Framing::Chunked => {
+                let mut content = Content::default();
+                content.stopped = self.chunks(&mut content.body, &mut content.trailers).err();
+                content
+            }
+        }
+    }
+
+    /// Everything until the peer closes.
+    pub(crate) fn rest(&mut self) -> (Vec<u8>, Stopped) {
+        loop {
+            if let Err(stopped) = self.more() {
+                return (std::mem::take(&mut self.ahead), stopped);
+            }
+        }
+    }
+
+    fn chunks(&mut self, body: &mut Vec<u8>, trailers: &mut Vec<(String, String)>) -> Result<(), Stopped> {
+        loop {
+            let line = self.line()?;
+            let size = usize::from_str_radix(line.split(';').next().unwrap_or_default().trim(), 16);
+            let size = size.unwrap_or_else(|_| panic!("not a chunk size: {line:?}"));
+            if size == 0 {
+                break;
+            }
+            let (data, stopped) = self.exactly(size);
+            body.extend(data);
+            stopped.map_or(Ok(()), Err)?;
+            assert_eq!(self.line()?, "", "behind a chunk");
+        }
+        loop {
+            match self.line()?.as_str() {
+                "" => return Ok(()),
+                line => trailers.push(field(line)),
+            }
+        }
+    }
+
+    fn line(&mut self) -> Result<String, Stopped> {
+        loop {
+            if let Some(end) = find(&self.ahead, b"\r\n") {
+                let line = String::from_utf8_lossy(&self.ahead[..end]).into_owned();
+                self.ahead.drain(..end + 2);
+                return Ok(line);
+            }
+            self.more()?;
+        }
+    }
+}
+
+fn find(bytes: &[u8], wanted: &[u8]) -> Option<usize> {
+    bytes.windows(wanted.len()).position(|window| window == wanted)
+}
