@@ -15,7 +15,7 @@ import { fileURLToPath } from 'node:url'
 import { parseArgs } from 'node:util'
 import * as expectations from './expectations.mjs'
 import { freePort, runSuite, scratchDirectory, start, startOrigin, stop, untilAnswers } from './processes.mjs'
-import { publishedTotals, score, surrogateTotals, totals } from './score.mjs'
+import { publishedTotals, score, surrogateTotals, totals, withDependencies } from './score.mjs'
 import { markdownTable, printTable, readmeShows, writeReadme } from './table.mjs'
 
 const root = path.join(path.dirname(fileURLToPath(import.meta.url)), '..', '..')
@@ -54,6 +54,7 @@ async function profiles () {
   for (const profile of options.profile) {
     const expected = expectations.read(profile)
     const results = await throughKasoku(profile)
+    await runSurprisesAgain(profile, results, expected)
     const scored = score(results)
     const comparison = expectations.compare(scored, expected)
     report(profile, comparison, expected)
@@ -70,6 +71,17 @@ async function profiles () {
   return wrong
 }
 
+/**
+ * The suite asks in real time: what is fresh for two seconds can be stale on a machine that was busy for three. Tests that
+ * fail unexpectedly run once more, without the others; what fails twice has failed. Changes `results`.
+ */
+async function runSurprisesAgain (profile, results, expected) {
+  const ids = expectations.compare(score(results), expected).unexpectedFailures.map(({ id }) => id)
+  if (ids.length === 0) return
+  console.log(`profile ${profile}: once more, without the others: ${ids.join(' ')}`)
+  Object.assign(results, await throughKasoku(profile, withDependencies(ids)))
+}
+
 /** README.md shows this very table: writes it there, or returns 1 when it shows another. */
 function keepReadme (table) {
   const readme = path.join(root, 'README.md')
@@ -82,7 +94,7 @@ function keepReadme (table) {
   return 0
 }
 
-async function throughKasoku (profile) {
+async function throughKasoku (profile, ids = []) {
   const origin = await startOrigin(scratch)
   const port = await freePort()
   const base = `http://127.0.0.1:${port}`
@@ -90,7 +102,7 @@ async function throughKasoku (profile) {
     ['serve', '--origin', origin.base, '--listen', `127.0.0.1:${port}`, '--profile', profile])
   try {
     await untilAnswers(base, kasoku)
-    return await runSuite(base)
+    return await runSuite(base, ids)
   } finally {
     await stop(kasoku)
     await stop(origin.child)

@@ -41,6 +41,15 @@ export function score (results, from = counted) {
     }))
 }
 
+/** The ids, and those of all tests that they depend on. */
+export function withDependencies (ids) {
+  const tests = new Map(suites.flatMap(suite => suite.tests).map(test => [test.id, test]))
+  const all = new Set(ids)
+  // A set is walked over what is added on the way as well.
+  for (const id of all) for (const dependency of tests.get(id)?.depends_on ?? []) all.add(dependency)
+  return [...all]
+}
+
 /** `{ required: { passed, of }, optimal: …, check: … }`; for `check`, passed is the number of answers "yes". */
 export function totals (scored) {
   const sum = kind => {
