@@ -1,4 +1,5 @@
-//! A fill: a response in the making that one task writes and any number of clients read, on any core.
+//! A fill: a response in the making that one task writes and any number of clients read, on any core. What the second
+//! client does with it: `join` in `engine/src/lookup.rs`; how the bytes reach it: `filling` in `engine/src/deliver.rs`.
 //!
 //! ```text
 //! Waiting --release--> Released   each waiter asks for itself

@@ -1,4 +1,4 @@
-//! Asks the cache, and carries out what it says.
+//! Asks the cache, and carries out what it says: a hit, a fill, or waiting for the fill of another client (`join`).
 
 use crate::deliver::Answer;
 use crate::error::Fault;

@@ -1,4 +1,4 @@
-//! Why there is no response, or no end of one.
+//! Why there is no response, or no end of one. What a client sees of it: `engine/src/error.rs`.
 
 use kasoku_wire::http1::{BodyError, ResponseError};
 use std::fmt;

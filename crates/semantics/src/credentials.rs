@@ -5,7 +5,8 @@
 //!
 //! - a response to a request that reached the origin with Cookie is shared only with `s-maxage`, or with `public` and an
 //!   explicit lifetime;
-//! - a response with Set-Cookie is never stored, and no stored head ever holds one, whether from a 200 or a 304.
+//! - a response with Set-Cookie is never stored, and no stored head ever holds one, whether from a 200 or a 304
+//!   (`stored_fields` removes it).
 //!
 //! In profile rfc cookies mean nothing, as the RFCs say.
 

@@ -1,6 +1,7 @@
 //! Which fields of a response are stored (RFC 9111 section 3.1).
 //!
-//! All but those that belong to a connection, to a proxy, to one visitor, or that we write anew on each use (Age).
+//! All but those that belong to a connection, to a proxy, to one visitor (Set-Cookie, in profile safe: the rules
+//! are in `credentials`), or that we write anew on each use (Age).
 //! Cache-Status of the caches behind us is kept; ours is added on delivery.
 
 use crate::credentials::is_set_cookie;

@@ -1,6 +1,9 @@
 //! Validation with the origin (RFC 9111 section 4.3): the conditional request, and what a 304 or a response to HEAD
 //! changes in a stored response.
 //!
+//! These are the rules; a stale response is refreshed by them in `cache/src/verdict.rs` (`on_not_modified`), in the background
+//! where `engine/src/fetch.rs` (`refresh`) drives it.
+//!
 //! A 304 may carry what must never be kept (`no-store`, `private`, in profile safe Set-Cookie): then the entry goes, and the
 //! stored response, which the 304 has just confirmed, answers this one request. Fields that describe the stored bytes
 //! (Content-Encoding, Content-Length, Content-Range, ETag …) never change without them.

@@ -175,6 +175,16 @@ impl Scenario {
         }
     }
 
+    /// Repeats `attempt` until it succeeds: for what happens behind an answer that has gone out already.
+    #[track_caller]
+    pub fn eventually(&self, mut attempt: impl FnMut() -> bool) {
+        let begun = Instant::now();
+        while !attempt() {
+            assert!(begun.elapsed() < WAIT_MAX, "it never happens");
+            std::thread::yield_now();
+        }
+    }
+
     /// Waits until the only worker has seen everything that clients have sent before this call: asks it something that
     /// no origin is needed for, on a connection of its own, twice. Bytes that were there earlier are read earlier.
     pub fn settled(&self) {
