@@ -1,6 +1,7 @@
 //! A stored response: immutable, reference counted, shared by everyone who sends it.
 
 use crate::Body;
+use kasoku_semantics::age::date_value;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::vary::variant_key;
@@ -29,6 +30,11 @@ impl Meta {
         let mut variant = Vec::with_capacity(self.variant.len());
         variant_key(&self.nominated, request, policy, &mut variant);
         variant == self.variant
+    }
+
+    /// When the origin made it, in seconds since 1970: its Date, or else when it was received.
+    pub(crate) fn date_seconds(&self) -> i64 {
+        date_value(&self.head, self.freshness.response_time)
     }
 
     /// Memory held, in bytes.

@@ -19,17 +19,19 @@ pub(crate) const BYTES_MIN: u64 = 4 << 10;
 #[derive(Clone, Debug)]
 pub struct Resource {
     key: Box<[u8]>,
-    /// Newest first.
+    /// The last one that was stored first.
     entries: Vec<Arc<Entry>>,
+    /// Whether all nominate the same fields: then at most one fits a request.
+    is_uniform: bool,
 }
 
 impl Resource {
     /// A key with one response.
     pub(crate) fn new(key: &[u8], entry: Arc<Entry>) -> Self {
-        Self { key: key.into(), entries: vec![entry] }
+        Self { key: key.into(), entries: vec![entry], is_uniform: true }
     }
 
-    /// The stored response that a request with these fields selects; the newest, where several fit.
+    /// The stored response that a request with these fields selects; the most recent, where several fit.
     //= RFC 9111 section 4.1
     //# When a cache receives a request that can be satisfied by a stored
     //# response and that stored response contains a Vary header field
@@ -42,22 +44,24 @@ impl Resource {
     //# the most recent one (as determined by the Date header field).
     pub(crate) fn select(&self, request: &Fields, policy: &Policy) -> Option<&Arc<Entry>> {
         let mut known: Option<(&[String], Vec<u8>)> = None;
+        let mut selected: Option<&Arc<Entry>> = None;
         for entry in &self.entries {
             let nominated = entry.meta.nominated.as_slice();
-            if nominated.is_empty() {
-                return Some(entry);
-            }
             // Variants of a key nearly always nominate the same fields: one key then serves for all of them.
             if known.as_ref().is_none_or(|(fields, _)| *fields != nominated) {
                 let mut variant = Vec::new();
                 variant_key(nominated, request, policy, &mut variant);
                 known = Some((nominated, variant));
             }
-            if known.as_ref().is_some_and(|(_, variant)| *variant == entry.meta.variant) {
-                return Some(entry);
+            let fits = known.as_ref().is_some_and(|(_, variant)| *variant == entry.meta.variant);
+            if fits && selected.is_none_or(|other| other.meta.date_seconds() < entry.meta.date_seconds()) {
+                selected = Some(entry);
+                if self.is_uniform {
+                    break;
+                }
             }
         }
-        self.select_by_language(request, policy)
+        selected.or_else(|| self.select_by_language(request, policy))
     }
 
     /// The response whose language the request likes best, where language is all that the variants differ by.
@@ -90,10 +94,13 @@ impl Resource {
             let others = self.entries.iter().filter(|old| !old.meta.nominated.is_empty() && !same(old));
             entries.extend(others.take(VARIANTS_MAX - 1).cloned());
         }
-        let mut resource = Self { key: self.key.clone(), entries };
+        let mut resource = Self { key: self.key.clone(), entries, is_uniform: true };
         while resource.entries.len() > 1 && resource.weight_bytes() > bytes_max {
             resource.entries.pop();
         }
+        let nominated = |entry: &Arc<Entry>| entry.meta.nominated.clone();
+        let first = resource.entries.first().map(nominated);
+        resource.is_uniform = resource.entries.iter().all(|entry| Some(&entry.meta.nominated) == first.as_ref());
         resource
     }
 

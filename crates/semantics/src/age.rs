@@ -31,7 +31,7 @@ pub fn current_age(freshness: &Freshness, now: Now) -> u64 {
 //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was
 //# received and append a corresponding Date header field to the message's header section if it is cached or forwarded
 //# downstream.
-pub(crate) fn date_value(response: &ResponseHead, response_time: Now) -> i64 {
+pub fn date_value(response: &ResponseHead, response_time: Now) -> i64 {
     let received = response_time.unix_seconds();
     response.fields.only("date").and_then(|value| date::parse(value, received)).unwrap_or(received)
 }
