@@ -7,6 +7,7 @@ use crate::connection::Connection;
 use crate::error::Fault;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
+use crate::options::HitHeaders;
 use crate::respond::forwarded;
 use crate::serve::Exchange;
 use bytes::Bytes;
@@ -130,7 +131,7 @@ async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Deli
     };
     let head = |code: StatusCode, without: &[&str]| {
         let mut head = if code == meta.head.status { Head::new(code, &meta.head.reason) } else { Head::of(code) };
-        head.fields_without(&meta.head.fields, without);
+        head.fields_without(&meta.head.fields, without, exchange.worker.options.hit_headers);
         head.via(meta.head.version);
         if let Some(age) = meta_age(exchange, meta, &status) {
             head.number("Age", age);
@@ -185,7 +186,7 @@ fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response_time: Now)
 
 async fn not_modified(exchange: &Exchange, of: &ResponseHead, age: Option<u64>, status: CacheStatus) -> Delivered {
     let mut head = Head::of(StatusCode::NOT_MODIFIED);
-    head.fields_without(&not_modified_fields(&of.fields), &[]);
+    head.fields_without(&not_modified_fields(&of.fields), &[], exchange.worker.options.hit_headers);
     head.date_unless_in(&of.fields, exchange.worker.now());
     head.via(of.version);
     if let Some(age) = age {
@@ -217,7 +218,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     };
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
     let mut head = if wanted.is_some() { Head::of(code) } else { Head::new(code, &meta.head.reason) };
-    head.fields_without(&meta.head.fields, &["content-length"]);
+    head.fields_without(&meta.head.fields, &["content-length"], exchange.worker.options.hit_headers);
     head.via(meta.head.version);
     if let Some(wanted) = wanted {
         head.field("Content-Range", content_range::format(wanted.first, wanted.last, length));
@@ -266,7 +267,7 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let promised = content_length(&response.head).filter(|_| is_head);
     strip_hop_by_hop(&mut response.head.fields);
     let mut head = Head::new(code, &response.head.reason);
-    head.fields_without(&response.head.fields, &["content-length"]);
+    head.fields_without(&response.head.fields, &["content-length"], exchange.worker.options.hit_headers);
     head.date_unless_in(&response.head.fields, now);
     head.via(response.head.version);
     let framing = match (promised, response.body.is_none()) {
@@ -296,7 +297,8 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
 async fn switched(exchange: &Exchange, response: Response) -> Delivered {
     let code = StatusCode::SWITCHING_PROTOCOLS;
     let mut head = Head::new(code, &response.head.reason);
-    head.fields_without(&response.head.fields, &["connection", "content-length", "transfer-encoding"]);
+    let framing = ["connection", "content-length", "transfer-encoding"];
+    head.fields_without(&response.head.fields, &framing, HitHeaders::default());
     head.field("Connection", "upgrade");
     head.via(response.head.version);
     let written = exchange.connection.write(&mut [IoSlice::new(&head.end())]).await;
@@ -309,7 +311,7 @@ async fn switched(exchange: &Exchange, response: Response) -> Delivered {
 pub(crate) async fn interim(connection: &Connection, mut response: ResponseHead) -> io::Result<()> {
     strip_hop_by_hop(&mut response.fields);
     let mut head = Head::new(response.status, &response.reason);
-    head.fields_without(&response.fields, &["content-length"]);
+    head.fields_without(&response.fields, &["content-length"], HitHeaders::default());
     head.via(response.version);
     connection.write(&mut [IoSlice::new(&head.end())]).await
 }
@@ -340,6 +342,9 @@ fn page(fault: &Fault, now: Now) -> (Head, String) {
     head.field("Cache-Control", "no-store");
     if code == StatusCode::METHOD_NOT_ALLOWED {
         head.field("Allow", ALLOWED);
+    }
+    if code == StatusCode::SERVICE_UNAVAILABLE {
+        head.number("Retry-After", 1);
     }
     let reason = fault.reason().map(|reason| format!(" [{}]", reason.id())).unwrap_or_default();
     let title = code.canonical_reason().unwrap_or("Error");

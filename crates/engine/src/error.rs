@@ -109,6 +109,7 @@ impl Fault {
 /// The reason for what an origin did, or did not do.
 pub(crate) fn reason(error: &OriginError) -> Reason {
     match error {
+        OriginError::Busy => Reason::OriginBusy,
         OriginError::Unreachable(_) => Reason::OriginUnreachable,
         OriginError::ConnectTimeout => Reason::OriginTimeoutConnect,
         OriginError::FirstByteTimeout => Reason::OriginTimeoutFirstByte,

@@ -5,7 +5,7 @@
 
 use crate::options::HitHeaders;
 use crate::parse::Request;
-use crate::respond::{NAME, write_hit_headers};
+use crate::respond::{NAME, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::time::Now;
@@ -59,9 +59,11 @@ impl Head {
         Self::new(status, status.canonical_reason().unwrap_or_default().as_bytes())
     }
 
-    /// Every field but those of these names.
-    pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str]) {
-        let is_left_out = |name: &[u8]| without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    /// Every field but those of these names, and those that we write ourselves by setting.
+    pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str], settings: HitHeaders) {
+        let ours = replaced_fields(settings);
+        let is_left_out =
+            |name: &[u8]| without.iter().chain(&ours).any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
         for (name, value) in fields.iter().filter(|(name, _)| !is_left_out(name)) {
             self.field(name, value);
         }

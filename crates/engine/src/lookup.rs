@@ -96,7 +96,9 @@ fn taken(exchange: &Exchange, ask: &Ask<'_>, joined: Joined, reader: FillReader)
         Joined::Settled(entry, reason) if cache.may_share(ask, &entry.meta) => {
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
         }
-        Joined::Failed(reason) => Answer::Own(Fault::Origin(reason), Some(status)),
+        Joined::Failed(reason) => {
+            Answer::Own(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
+        }
         Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_) => return Taken::Nothing,
     };
     Taken::Answer(Box::new(answer))

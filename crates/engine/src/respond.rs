@@ -42,6 +42,11 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
     }
 }
 
+/// Fields of a cache behind us that ours take the place of. (Cache-Status is a list: each cache adds to it.)
+pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 2] {
+    [if settings.x_cache_hit { "x-cache-hit" } else { "" }, if settings.x_cache_status { "x-cache-status" } else { "" }]
+}
+
 /// Appends the fields that tell about the cache.
 pub(crate) fn write_hit_headers(status: &CacheStatus, settings: HitHeaders, out: &mut Vec<u8>) {
     if settings.cache_status {

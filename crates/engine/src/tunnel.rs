@@ -14,10 +14,10 @@ const IDLE_MAX: Duration = Duration::from_secs(3600);
 const READ_BYTES: usize = 16 << 10;
 
 /// Carries bytes until both sides have closed, one has failed, or both were silent for too long.
-pub(crate) async fn run(connection: &Connection, tunnel: Tunnel) {
+pub(crate) async fn run(connection: &Connection, mut tunnel: Tunnel) {
     let from_client = connection.read_ahead.take();
     let up = copy(&connection.stream, &tunnel.stream, from_client);
-    let down = copy(&tunnel.stream, &connection.stream, tunnel.read_ahead);
+    let down = copy(&tunnel.stream, &connection.stream, std::mem::take(&mut tunnel.read_ahead));
     tokio::pin!(up, down);
     // An end of file goes on to the other side and leaves the other direction open; a failure ends both.
     tokio::select! {

@@ -7,6 +7,8 @@ use std::io;
 /// Why an origin gave no response, or only a part of one.
 #[derive(Debug)]
 pub enum Error {
+    /// All connections that the limits allow were in use, and none became free in time.
+    Busy,
     /// No connection: refused, no route, no such name, no such socket.
     Unreachable(io::Error),
     /// No connection in time.
@@ -47,7 +49,7 @@ pub enum UploadError {
 impl Error {
     /// Whether the origin got nothing of the request, so that another origin may be asked without harm.
     pub fn is_before_sending(&self) -> bool {
-        matches!(self, Self::Unreachable(_) | Self::ConnectTimeout)
+        matches!(self, Self::Busy | Self::Unreachable(_) | Self::ConnectTimeout)
     }
 }
 
@@ -64,6 +66,7 @@ impl Error {
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Busy => f.write_str("all connections to the origin are in use"),
             Self::Unreachable(error) => write!(f, "the origin can't be reached: {error}"),
             Self::ConnectTimeout => f.write_str("the origin did not accept a connection in time"),
             Self::FirstByteTimeout => f.write_str("the origin did not answer in time"),

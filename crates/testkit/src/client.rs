@@ -105,6 +105,14 @@ impl Client {
         self
     }
 
+    /// Sends these bytes, and expects that they are not all taken at once; returns those that are left.
+    #[track_caller]
+    pub fn send_held_up<'b>(&mut self, bytes: &'b [u8]) -> &'b [u8] {
+        let sent = self.socket.write_until_held_up(bytes).unwrap();
+        assert!(sent < bytes.len(), "all was taken at once");
+        &bytes[sent..]
+    }
+
     /// Sends a request without a body to `example.org`; `fields` are whole lines without CRLF.
     pub fn ask(&mut self, method: &str, target: &str, fields: &[&str]) -> &mut Self {
         self.send(request(method, target, fields))

@@ -26,6 +26,7 @@ pub mod origin;
 pub mod scenario;
 pub mod script;
 mod socket;
+pub mod unreachable;
 
 pub use client::{Client, Ending, Response};
 pub use gate::Gate;

@@ -35,7 +35,7 @@ impl Head {
     }
 
     /// The first line's word of that number: method, target and version, or version and status.
-    pub(crate) fn word(&self, number: usize) -> &str {
+    pub fn word(&self, number: usize) -> &str {
         self.line.split(' ').nth(number).unwrap_or_default()
     }
 

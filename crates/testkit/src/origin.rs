@@ -54,6 +54,7 @@ struct State {
     received: Vec<Received>,
     connections: usize,
     running: usize,
+    held_up: usize,
     faults: Vec<String>,
 }
 
@@ -128,6 +129,11 @@ impl Origin {
     /// Waits until that many requests have come and all their acts are done.
     pub fn done(&self, count: usize) {
         self.until(&format!("the acts of {count} requests"), |state| state.received.len() >= count && state.running == 0);
+    }
+
+    /// Waits until an act of [`Exchange::sends_held_up`] has been held up.
+    pub fn is_held_up(&self) {
+        self.until("a held up act", |state| state.held_up > 0);
     }
 
     /// Whether that many requests have come and all their acts are done by now.
@@ -248,6 +254,16 @@ fn acts(shared: &Shared, socket: &mut Socket, number: usize, framing: Framing, e
                     return false;
                 }
             }
+            Act::SendHeldUp(bytes) => match socket.write_until_held_up(&bytes) {
+                Ok(sent) if sent == bytes.len() => shared.fault(format!("{name}: all was taken at once")),
+                Ok(sent) => {
+                    shared.change(|state| state.held_up += 1);
+                    if socket.write(&bytes[sent..]).is_err() {
+                        return false;
+                    }
+                }
+                Err(_) => return false,
+            },
             Act::Wait(gate) => wait(shared, &gate, &name),
             Act::Read(expected) => {
                 let (bytes, _) = socket.exactly(expected.len());

@@ -18,6 +18,7 @@ pub struct Exchange {
 pub(crate) enum Act {
     ReadBody,
     Send(Vec<u8>),
+    SendHeldUp(Vec<u8>),
     Wait(Gate),
     Read(Vec<u8>),
     NothingToRead,
@@ -64,6 +65,13 @@ impl Exchange {
     #[must_use]
     pub fn sends(self, bytes: impl AsRef<[u8]>) -> Self {
         self.act(Act::Send(bytes.as_ref().to_vec()))
+    }
+
+    /// Sends these bytes, and expects that the other side does not take them all at once: reports that with
+    /// [`Origin::is_held_up`](crate::Origin::is_held_up), and goes on.
+    #[must_use]
+    pub fn sends_held_up(self, bytes: impl AsRef<[u8]>) -> Self {
+        self.act(Act::SendHeldUp(bytes.as_ref().to_vec()))
     }
 
     /// Waits until the test opens the gate.

@@ -9,6 +9,9 @@ use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
 use std::time::Duration;
 
+/// A peer that takes nothing for this long holds up its sender.
+const HELD_UP_AFTER: Duration = Duration::from_millis(300);
+
 pub(crate) enum Stream {
     Tcp(TcpStream),
     Unix(UnixStream),
@@ -64,6 +67,28 @@ impl Socket {
             Stream::Tcp(stream) => stream.write_all(bytes),
             Stream::Unix(stream) => stream.write_all(bytes),
         }
+    }
+
+    /// Writes until the peer takes nothing for [`HELD_UP_AFTER`], or all is written; returns how much was.
+    pub(crate) fn write_until_held_up(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        self.sock(|sock| sock.set_write_timeout(Some(HELD_UP_AFTER)).unwrap());
+        let mut sent = 0;
+        let ended = loop {
+            let written = match &mut self.stream {
+                Stream::Tcp(stream) => stream.write(&bytes[sent..]),
+                Stream::Unix(stream) => stream.write(&bytes[sent..]),
+            };
+            match written {
+                Ok(written) => sent += written,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break Ok(sent),
+                Err(error) => break Err(error),
+            }
+            if sent == bytes.len() {
+                break Ok(sent);
+            }
+        };
+        self.sock(|sock| sock.set_write_timeout(Some(WAIT_MAX)).unwrap());
+        ended
     }
 
     pub(crate) fn shutdown_write(&self) -> io::Result<()> {

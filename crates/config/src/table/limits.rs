@@ -167,6 +167,22 @@ pub(super) static ORIGINS: Section = Section {
             ..EVERYWHERE
         },
         Setting {
+            path: "origin-limits.connections-max",
+            kind: Kind::Integer { min: 1, max: 65_536 },
+            default: Default::Value("1024"),
+            summary: "Connections that one worker has in use to one origin at a time. More requests wait for a place.",
+            example: "64",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.queue-timeout",
+            kind: deadline(0),
+            default: Default::Value("\"10s\""),
+            summary: "How long a request waits for a place among the connections in use to its origin. Over: 503.",
+            example: "\"2s\"",
+            ..EVERYWHERE
+        },
+        Setting {
             path: "origin-limits.idle-connections-max",
             kind: Kind::Integer { min: 0, max: 65_536 },
             default: Default::Value("32"),

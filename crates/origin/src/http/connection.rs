@@ -11,12 +11,13 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
+use tokio::sync::OwnedSemaphorePermit;
 
 pub(super) struct Connection {
     pub(super) stream: Rc<Stream>,
     pub(super) read_ahead: BytesMut,
-    /// Whether it has carried an exchange before.
-    pub(super) is_kept: bool,
+    /// Its place among the connections in use; none while it is idle.
+    pub(super) place: Option<OwnedSemaphorePermit>,
 }
 
 impl Connection {
@@ -30,7 +31,7 @@ impl Connection {
             opened.map_err(Error::Unreachable)
         };
         let stream = with_deadline(limits.connect_timeout, Error::ConnectTimeout, stream).await?;
-        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), is_kept: false })
+        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None })
     }
 
     /// Whether a kept connection can carry another exchange: open, and nothing has come that nobody asked for.

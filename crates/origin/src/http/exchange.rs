@@ -16,6 +16,7 @@ use kasoku_wire::http1::{BodyLength, encode_request_head};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::io::IoSlice;
 use std::rc::Rc;
+use tokio::sync::OwnedSemaphorePermit;
 
 /// Who gets interim (1xx) responses.
 pub trait Interim {
@@ -48,7 +49,9 @@ impl Client {
         // A kept connection may be closed by the origin at the moment in which we use it. A request that can't be repeated
         // is only entrusted to one that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        if let Some(connection) = self.take_idle(address, idle_max) {
+        let place = self.place(address, limits).await?;
+        if let Some(mut connection) = self.take_idle(address, idle_max) {
+            connection.place = Some(place);
             match self.exchange(connection, address, head, upload, limits, interim).await {
                 //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
@@ -57,8 +60,23 @@ impl Client {
                 }
                 done => return done,
             }
+            let place = self.place(address, limits).await?;
+            return self.exchange_anew(place, address, head, upload, limits, interim).await;
         }
-        let connection = Connection::open(address, limits).await?;
+        self.exchange_anew(place, address, head, upload, limits, interim).await
+    }
+
+    async fn exchange_anew<U: Upload + 'static>(
+        self: &Rc<Self>,
+        place: OwnedSemaphorePermit,
+        address: &Address,
+        head: &RequestHead,
+        upload: &mut Option<U>,
+        limits: &Limits,
+        interim: &mut impl Interim,
+    ) -> Result<Response, Error> {
+        let mut connection = Connection::open(address, limits).await?;
+        connection.place = Some(place);
         self.counters().connections.set(self.counters().connections.get() + 1);
         self.exchange(connection, address, head, upload, limits, interim).await
     }

@@ -1,15 +1,20 @@
 //! The connections of one worker.
 
-use super::connection::Connection;
+use super::connection::{Connection, with_deadline};
+use crate::error::Error;
 use crate::{Address, Limits};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
+use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The origins' side of one worker: sends requests and keeps connections.
 #[derive(Default)]
 pub struct Client {
     idle: RefCell<HashMap<Address, Vec<Idle>>>,
+    /// The places for connections in use, for each origin.
+    places: RefCell<HashMap<Address, Arc<Semaphore>>>,
     counters: Counters,
 }
 
@@ -40,6 +45,17 @@ impl Client {
         &self.counters
     }
 
+    /// Waits for a place among the connections in use to this origin; it is free again when the result is dropped.
+    pub(super) async fn place(&self, address: &Address, limits: &Limits) -> Result<OwnedSemaphorePermit, Error> {
+        let places = {
+            let mut all = self.places.borrow_mut();
+            let new = || Arc::new(Semaphore::new(limits.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
+            all.entry(address.clone()).or_insert_with(new).clone()
+        };
+        let place = async { places.acquire_owned().await.map_err(|_| Error::Busy) };
+        with_deadline(limits.queue_timeout, Error::Busy, place).await
+    }
+
     /// The most recently used connection that is still good, and was idle for `idle_max` at most.
     pub(super) fn take_idle(&self, address: &Address, idle_max: Duration) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
@@ -51,14 +67,14 @@ impl Client {
                 break;
             }
             if connection.is_quiet() {
-                connection.is_kept = true;
                 return Some(connection);
             }
         }
         None
     }
 
-    pub(super) fn keep(&self, address: &Address, limits: &Limits, connection: Connection) {
+    pub(super) fn keep(&self, address: &Address, limits: &Limits, mut connection: Connection) {
+        connection.place = None;
         let mut idle = self.idle.borrow_mut();
         let connections = idle.entry(address.clone()).or_default();
         connections.retain(|kept| kept.since.elapsed() <= limits.idle_timeout);

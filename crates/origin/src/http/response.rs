@@ -13,6 +13,7 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, keeps_alive, response
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::cell::Cell;
 use std::rc::Rc;
+use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 /// A final response, or 101.
@@ -50,6 +51,8 @@ pub struct Tunnel {
     pub stream: Rc<Stream>,
     /// What the origin has sent behind its head already.
     pub read_ahead: BytesMut,
+    /// The tunnel's place among the connections in use, until it ends.
+    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Response {
@@ -127,7 +130,7 @@ impl ResponseBody {
     /// What is left after 101.
     pub fn into_tunnel(mut self) -> Option<Tunnel> {
         let connection = self.connection.take()?;
-        Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead })
+        Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead, _place: connection.place })
     }
 
     /// Both directions have ended: the connection can carry another exchange, unless somebody said otherwise.
