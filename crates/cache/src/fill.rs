@@ -9,22 +9,24 @@
 //!                               \---cut----> Cut
 //! ```
 //!
-//! The body is append-only while it may still be stored. Once it can't be (it grew too large), only a window of it is
-//! kept: the writer then goes at the pace of the fastest reader, and a reader that falls behind the window is cut.
+//! The body is append-only while it may still be stored. Once it can't be (it grew too large, or all fills together hold
+//! too much), nobody joins it any more, the writer goes at the pace of the fastest reader, and what all readers have taken
+//! is dropped. A reader that falls behind the others by more than the largest object plus a window is cut.
 //! A writer that is dropped cuts its fill, so nobody waits for ever. Invalidation marks running fills of its
 //! key as poisoned: who waits gets the response, but it is never stored.
 //!
 //! What it deliberately does not do: it has no deadline and no task. Writers wait for origins, readers for writers, both
 //! under the deadlines of their callers.
 
+use crate::save::Saved;
 use crate::verdict::PartOf;
-use crate::{Cache, Entry, Key, Meta};
+use crate::{Body, Cache, Entry, Key, Meta};
 use bytes::Bytes;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_store::KeyHash;
 use kasoku_wire::Fields;
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use tokio::sync::Notify;
@@ -32,11 +34,14 @@ use tokio::sync::Notify;
 /// Fills may hold one part in this many of the memory tier's size, together.
 pub(crate) const MEMORY_SHARE: u64 = 4;
 
-/// What is kept of a body that can't be stored any more, in bytes.
+/// How far a reader of a body that can't be stored may fall behind what would have been the largest object, in bytes.
 const WINDOW_BYTES: u64 = 4 << 20;
 
 /// How far the writer of such a body goes ahead of the fastest reader, in bytes.
 const AHEAD_BYTES: u64 = 1 << 20;
+
+/// What a piece costs besides its bytes, so that many small ones are not for nothing.
+const PIECE_OVERHEAD_BYTES: u64 = 128;
 
 /// Locks of the registry.
 const SHARDS: usize = 16;
@@ -50,20 +55,26 @@ pub(crate) struct Fill {
     /// False for fills that nobody may join: the request asked for an answer of its own.
     is_joinable: bool,
     state: Mutex<State>,
+    /// For readers: there is more, or another phase.
     changed: Notify,
+    /// For the writer: a reader of what can't be stored has got further, or has left.
+    taken: Notify,
+    /// All fills' bytes; this one's are taken off when nobody holds it any more.
+    charged: Arc<AtomicU64>,
+}
+
+impl Drop for Fill {
+    fn drop(&mut self) {
+        let charge = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).body.charge;
+        self.charged.fetch_sub(charge, Ordering::Relaxed);
+    }
 }
 
 struct State {
     phase: Phase,
-    /// Chunks from `first_chunk` on; those before it are gone.
-    chunks: Vec<Bytes>,
-    first_chunk: usize,
-    /// Bytes of all chunks so far, and of those that are still here.
-    bytes: u64,
-    bytes_kept: u64,
-    /// The furthest that any reader has got, in bytes.
-    bytes_read: u64,
-    readers: usize,
+    body: Pieces,
+    /// How far each reader has got, in bytes; a place is `None` once its reader has left.
+    readers: Vec<Option<u64>>,
     is_storable: bool,
     is_poisoned: bool,
 }
@@ -90,10 +101,10 @@ impl Fill {
         result
     }
 
-    /// Waits until `look` finds something in the state.
-    async fn until<T>(&self, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+    /// Waits until `look` finds something in the state; looks again after each `signal`.
+    async fn until<T>(&self, signal: &Notify, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
         loop {
-            let changed = self.changed.notified();
+            let changed = signal.notified();
             tokio::pin!(changed);
             // Registered before the look, so that a change between look and wait is not missed.
             changed.as_mut().enable();
@@ -109,11 +120,13 @@ impl Fill {
     }
 }
 
+type Shard = HashMap<KeyHash, Vec<Arc<Fill>>>;
+
 /// The running fills of a cache.
 pub(crate) struct Fills {
-    shards: [Mutex<HashMap<KeyHash, Vec<Arc<Fill>>>>; SHARDS],
+    shards: [Mutex<Shard>; SHARDS],
     running: AtomicUsize,
-    bytes: AtomicU64,
+    bytes: Arc<AtomicU64>,
     bytes_max: u64,
 }
 
@@ -130,7 +143,7 @@ impl Fills {
         Self {
             shards: std::array::from_fn(|_| Mutex::default()),
             running: AtomicUsize::new(0),
-            bytes: AtomicU64::new(0),
+            bytes: Arc::default(),
             bytes_max,
         }
     }
@@ -142,31 +155,16 @@ impl Fills {
     /// The running fill of this key and detail, or a new one.
     pub(crate) fn begin(&self, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Begun {
         let mut shard = self.shard(hash);
-        let fills = shard.entry(hash).or_default();
-        if is_joinable && let Some(fill) = fills.iter().find(|fill| fill.can_be_joined(key, detail)) {
+        let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail));
+        if is_joinable && let Some(fill) = running() {
             return Begun::Running(FillReader::new(fill.clone()));
         }
-        let fill = Arc::new(Fill {
-            hash,
-            key: key.into(),
-            detail: detail.into(),
-            is_joinable,
-            state: Mutex::new(State {
-                phase: Phase::Waiting,
-                chunks: Vec::new(),
-                first_chunk: 0,
-                bytes: 0,
-                bytes_kept: 0,
-                bytes_read: 0,
-                readers: 0,
-                is_storable: true,
-                is_poisoned: false,
-            }),
-            changed: Notify::new(),
-        });
-        fills.push(fill.clone());
-        self.running.fetch_add(1, Ordering::Relaxed);
-        Begun::New(fill)
+        Begun::New(self.add(&mut shard, hash, key, detail, is_joinable))
+    }
+
+    /// A new one that nobody joins.
+    pub(crate) fn begin_alone(&self, hash: KeyHash, key: &[u8]) -> Arc<Fill> {
+        self.add(&mut self.shard(hash), hash, key, b"", false)
     }
 
     /// A reader of a running fill, if there is one.
@@ -197,12 +195,34 @@ impl Fills {
         }
     }
 
+    fn add(&self, shard: &mut Shard, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Arc<Fill> {
+        let fill = Arc::new(Fill {
+            hash,
+            key: key.into(),
+            detail: detail.into(),
+            is_joinable,
+            state: Mutex::new(State {
+                phase: Phase::Waiting,
+                body: Pieces::default(),
+                readers: Vec::new(),
+                is_storable: true,
+                is_poisoned: false,
+            }),
+            changed: Notify::new(),
+            taken: Notify::new(),
+            charged: self.bytes.clone(),
+        });
+        shard.entry(hash).or_default().push(fill.clone());
+        self.running.fetch_add(1, Ordering::Relaxed);
+        fill
+    }
+
     /// Whether all fills together hold as much as they may.
     pub(crate) fn is_full(&self) -> bool {
         self.bytes.load(Ordering::Relaxed) >= self.bytes_max
     }
 
-    fn shard(&self, hash: KeyHash) -> MutexGuard<'_, HashMap<KeyHash, Vec<Arc<Fill>>>> {
+    fn shard(&self, hash: KeyHash) -> MutexGuard<'_, Shard> {
         let [first, ..] = &self.shards;
         let shard = self.shards.get(hash.spread(SHARDS)).unwrap_or(first);
         shard.lock().unwrap_or_else(PoisonError::into_inner)
@@ -211,7 +231,11 @@ impl Fills {
 
 impl Fill {
     fn can_be_joined(&self, key: &[u8], detail: &[u8]) -> bool {
-        self.is_joinable && *self.key == *key && *self.detail == *detail && !self.is_poisoned()
+        let is_this = self.is_joinable && *self.key == *key && *self.detail == *detail;
+        is_this && {
+            let state = self.state();
+            state.is_storable && !state.is_poisoned
+        }
     }
 
     pub(crate) fn reader(self: &Arc<Self>) -> FillReader {
@@ -271,20 +295,32 @@ pub enum Next {
 /// One client's place in a fill. Dropping it leaves the fill running.
 pub struct FillReader {
     fill: Arc<Fill>,
-    chunk: usize,
-    bytes: u64,
+    place: usize,
+    offset: u64,
 }
 
 impl FillReader {
     fn new(fill: Arc<Fill>) -> Self {
-        fill.state().readers += 1;
-        Self { fill, chunk: 0, bytes: 0 }
+        let place = {
+            let mut state = fill.state();
+            match state.readers.iter_mut().enumerate().find(|(_, place)| place.is_none()) {
+                Some((free, place)) => {
+                    *place = Some(0);
+                    free
+                }
+                None => {
+                    state.readers.push(Some(0));
+                    state.readers.len() - 1
+                }
+            }
+        };
+        Self { fill, place, offset: 0 }
     }
 
     /// Waits for the head, or for the fill to come to nothing.
     pub async fn head(&self) -> Joined {
         self.fill
-            .until(|state| match &state.phase {
+            .until(&self.fill.changed, |state| match &state.phase {
                 Phase::Waiting => None,
                 Phase::Released(reason) => Some(Joined::Released(*reason)),
                 Phase::Failed(reason) => Some(Joined::Failed(*reason)),
@@ -297,35 +333,113 @@ impl FillReader {
 
     /// Waits for the next piece of the body.
     pub async fn next(&mut self) -> Next {
-        let (chunk, bytes) = (self.chunk, self.bytes);
+        let offset = self.offset;
         let next = self
             .fill
-            .until(|state| {
-                let Some(index) = chunk.checked_sub(state.first_chunk) else { return Some(Next::Cut) };
-                if let Some(piece) = state.chunks.get(index) {
-                    state.bytes_read = state.bytes_read.max(bytes + piece.len() as u64);
-                    return Some(Next::Chunk(piece.clone()));
-                }
-                match &state.phase {
+            .until(&self.fill.changed, |state| match state.body.at(offset) {
+                Found::Piece(piece) => Some(Next::Chunk(piece)),
+                Found::Gone => Some(Next::Cut),
+                Found::NotYet => match &state.phase {
                     Phase::Streaming(_) => None,
                     Phase::Ended(_, trailers) => Some(Next::End(trailers.clone())),
                     _ => Some(Next::Cut),
-                }
+                },
             })
             .await;
         if let Next::Chunk(piece) = &next {
-            self.chunk += 1;
-            self.bytes += piece.len() as u64;
-            // A writer beyond its bound waits for this.
-            self.fill.changed.notify_waiters();
+            self.offset += piece.len() as u64;
+            self.move_to(Some(self.offset));
         }
         next
+    }
+
+    fn move_to(&self, offset: Option<u64>) {
+        let is_storable = {
+            let mut state = self.fill.state();
+            if let Some(place) = state.readers.get_mut(self.place) {
+                *place = offset;
+            }
+            state.is_storable
+        };
+        // While the body can be stored, its writer waits for nobody.
+        if !is_storable {
+            self.fill.taken.notify_waiters();
+        }
     }
 }
 
 impl Drop for FillReader {
     fn drop(&mut self) {
-        self.fill.change(|state| state.readers -= 1);
+        self.move_to(None);
+    }
+}
+
+/// The bytes of a fill that are still here, in order.
+#[derive(Default)]
+struct Pieces {
+    /// Each with the offset of its first byte; never empty ones.
+    pieces: VecDeque<(u64, Bytes)>,
+    /// The offset behind the last byte.
+    end: u64,
+    /// What is charged for them.
+    charge: u64,
+}
+
+enum Found {
+    Piece(Bytes),
+    NotYet,
+    Gone,
+}
+
+impl Pieces {
+    fn push(&mut self, piece: Bytes) -> u64 {
+        let charge = piece.len() as u64 + PIECE_OVERHEAD_BYTES;
+        let first = self.end;
+        self.end += piece.len() as u64;
+        self.charge += charge;
+        self.pieces.push_back((first, piece));
+        charge
+    }
+
+    /// What is here from that offset on, up to the end of its piece.
+    fn at(&self, offset: u64) -> Found {
+        if offset >= self.end {
+            return Found::NotYet;
+        }
+        let behind = self.pieces.partition_point(|(first, _)| *first <= offset);
+        let Some((first, piece)) = behind.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
+            return Found::Gone;
+        };
+        // The offset lies within this piece, so the distance fits in usize.
+        Found::Piece(piece.slice((offset - first) as usize..))
+    }
+
+    /// Drops whole pieces before that offset; returns what was charged for them.
+    fn drop_before(&mut self, offset: u64) -> u64 {
+        let mut freed = 0;
+        while self.pieces.front().is_some_and(|(first, piece)| first + piece.len() as u64 <= offset) {
+            if let Some((_, piece)) = self.pieces.pop_front() {
+                freed += piece.len() as u64 + PIECE_OVERHEAD_BYTES;
+            }
+        }
+        self.charge -= freed;
+        freed
+    }
+
+    /// The same bytes in other pieces, for which somebody else is charged.
+    fn replace(&mut self, body: &Body) -> u64 {
+        self.pieces.clear();
+        self.end = 0;
+        let freed = std::mem::take(&mut self.charge);
+        for chunk in body.chunks() {
+            self.pieces.push_back((self.end, chunk.clone()));
+            self.end += chunk.len() as u64;
+        }
+        freed
+    }
+
+    fn to_vec(&self) -> Vec<Bytes> {
+        self.pieces.iter().map(|(_, piece)| piece.clone()).collect()
     }
 }
 
@@ -366,30 +480,37 @@ impl BodyWriter {
         if piece.is_empty() {
             return Ok(());
         }
-        let length = piece.len() as u64;
         let fills = &self.cache.0.fills;
-        let must_wait = self.fill.change(|state| {
-            fills.bytes.fetch_add(length, Ordering::Relaxed);
-            state.bytes += length;
-            state.bytes_kept += length;
-            state.chunks.push(piece);
-            if state.bytes > self.bytes_max || fills.is_full() {
+        // Readers of a part that completes a whole wait for the whole: its length is known and was admitted, so it
+        // goes on in any case, and waits for nobody.
+        let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
+        let (was_storable, is_storable) = self.fill.change(|state| {
+            let was_storable = state.is_storable;
+            fills.bytes.fetch_add(state.body.push(piece), Ordering::Relaxed);
+            if !is_completing && (state.body.end > self.bytes_max || fills.is_full()) {
                 state.is_storable = false;
             }
-            if !state.is_storable {
-                fills.bytes.fetch_sub(state.drop_what_is_behind(), Ordering::Relaxed);
-            }
-            !state.is_storable
+            (was_storable, state.is_storable)
         });
-        if !must_wait {
-            return Ok(());
+        if was_storable && !is_storable {
+            fills.end(&self.fill);
         }
+        if is_storable { Ok(()) } else { self.keep_pace().await }
+    }
+
+    /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.
+    async fn keep_pace(&self) -> Result<(), Abandoned> {
+        let fills = &self.cache.0.fills;
         self.fill
-            .until(|state| {
-                if state.readers == 0 {
+            .until(&self.fill.taken, |state| {
+                let positions = || state.readers.iter().flatten().copied();
+                let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
                     return Some(Err(Abandoned::NobodyReads));
-                }
-                (state.bytes.saturating_sub(state.bytes_read) <= AHEAD_BYTES).then_some(Ok(()))
+                };
+                let reach_back = self.bytes_max.saturating_add(WINDOW_BYTES);
+                let keep_from = slowest.max(fastest.saturating_sub(reach_back));
+                fills.bytes.fetch_sub(state.body.drop_before(keep_from), Ordering::Relaxed);
+                (state.body.end.saturating_sub(fastest) <= AHEAD_BYTES).then_some(Ok(()))
             })
             .await
     }
@@ -402,20 +523,27 @@ impl BodyWriter {
         self.is_ended = true;
         let (pieces, is_storable) = {
             let state = self.fill.state();
-            (state.chunks.clone(), state.is_storable && !state.is_poisoned)
+            (state.body.to_vec(), state.is_storable && !state.is_poisoned)
         };
+        let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
         // Stored before readers learn that it is complete, so that a client's next request finds it.
-        let stored = is_storable && self.cache.save(&self, &pieces);
+        let saved = if is_storable || is_completing { self.cache.save(&self, &pieces) } else { Saved::default() };
+        drop(pieces);
         self.cache.0.fills.end(&self.fill);
-        match self.part {
-            // The save has settled it; where it could not, the bytes were not those that were promised.
-            Some(PartOf::Completing { .. }) => self.fill.cut(),
-            _ => {
-                let meta = self.meta.clone();
-                self.fill.change(|state| state.phase = Phase::Ended(meta, trailers));
+        let fills = &self.cache.0.fills;
+        self.fill.change(|state| {
+            if let Some(entry) = saved.entry.as_ref().filter(|_| saved.is_stored && self.part.is_none()) {
+                // Readers go on with the stored chunks: the same bytes need not be held twice.
+                fills.bytes.fetch_sub(state.body.replace(&entry.body), Ordering::Relaxed);
             }
-        }
-        stored
+            state.phase = match (is_completing, saved.entry.clone()) {
+                (false, _) => Phase::Ended(self.meta.clone(), trailers),
+                (true, Some(entry)) => Phase::Settled(entry, Reason::PartialMiss),
+                // The bytes were not those that were promised.
+                (true, None) => Phase::Cut,
+            };
+        });
+        saved.is_stored
     }
 
     /// The head that readers get.
@@ -423,39 +551,17 @@ impl BodyWriter {
         &self.meta
     }
 
-    /// Whether what is written can still be stored.
-    pub fn is_storable(&self) -> bool {
-        let state = self.fill.state();
-        state.is_storable && !state.is_poisoned
+    /// A place among the readers.
+    pub fn reader(&self) -> FillReader {
+        self.fill.reader()
     }
 }
 
 impl Drop for BodyWriter {
     fn drop(&mut self) {
         self.cache.0.fills.end(&self.fill);
-        let kept = self.fill.state().bytes_kept;
-        self.cache.0.fills.bytes.fetch_sub(kept, Ordering::Relaxed);
         if !self.is_ended {
             self.fill.cut();
         }
-    }
-}
-
-impl State {
-    /// Drops the oldest chunks beyond the window; returns their bytes.
-    fn drop_what_is_behind(&mut self) -> u64 {
-        let mut count = 0;
-        let mut dropped = 0;
-        for chunk in &self.chunks {
-            if self.bytes_kept - dropped <= WINDOW_BYTES {
-                break;
-            }
-            dropped += chunk.len() as u64;
-            count += 1;
-        }
-        self.chunks.drain(..count);
-        self.first_chunk += count;
-        self.bytes_kept -= dropped;
-        dropped
     }
 }

@@ -7,12 +7,19 @@ use kasoku_wire::Fields;
 
 impl Cache {
     /// After a response to `method`: drops what is stored for the target, and for the Location and Content-Location of
-    /// the same origin. Returns how many keys were dropped.
-    pub fn on_unsafe_response(&self, method: &Method, key: &Key, status: StatusCode, response: &Fields) -> usize {
+    /// the same origin, which `canonical` spells as keys are spelled. Returns how many keys were dropped.
+    pub fn on_unsafe_response(
+        &self,
+        method: &Method,
+        key: &Key,
+        status: StatusCode,
+        response: &Fields,
+        canonical: impl Fn(String) -> String,
+    ) -> usize {
         if !invalidates(method, status) {
             return 0;
         }
-        let others = invalidated_uris(key.uri(), response).into_iter().map(|uri| self.key(uri));
+        let others = invalidated_uris(key.uri(), response).into_iter().map(|uri| self.key(canonical(uri)));
         std::iter::once(key.clone()).chain(others).filter(|key| self.invalidate(key)).count()
     }
 

@@ -6,8 +6,9 @@ use crate::fill::{Begun, FillReader};
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
 use http::Method;
+use kasoku_semantics::credentials::has_credentials;
 use kasoku_semantics::partial::missing;
-use kasoku_semantics::policy::Policy;
+use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
@@ -34,8 +35,8 @@ pub struct Ask<'a> {
 pub enum Lookup {
     /// Deliver this, for this reason; where there is a writer, refresh it in the background.
     Hit(Arc<Entry>, Reason, Option<FillWriter>),
-    /// Somebody asks already: wait for their answer.
-    Join(FillReader),
+    /// Somebody asks already, for this reason: wait for their answer.
+    Join(FillReader, Reason),
     /// Ask the origin, for this reason, and write what it says.
     Fill(FillWriter, Reason),
     /// Ask the origin for this client alone.
@@ -92,6 +93,11 @@ impl Cache {
         }
     }
 
+    /// Whether a stored response has all bytes that a request wants.
+    pub fn covers(&self, request: &RequestHead, entry: &Entry) -> bool {
+        matches!(needed(request, entry), Needed::Stored)
+    }
+
     fn usable(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Arc<Entry>, reason: Reason) -> Lookup {
         match needed(ask.request, entry) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
@@ -130,14 +136,15 @@ impl Cache {
             // Its answer depends on a validator that we do not know.
             return Lookup::Pass(Reason::IfRangeMiss);
         }
+        let whole = detail(variant, None);
         if wanted.is_some()
-            && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &detail(variant, None))
+            && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &whole)
         {
-            return Lookup::Join(reader);
+            return Lookup::Join(reader, reason);
         }
-        let is_joinable = !directives.no_cache && !self.0.known_private.contains(ask.key.hash(), ask.now);
+        let is_joinable = !(directives.no_cache && ask.policy.client_may_revalidate);
         let detail = detail(variant, wanted.as_deref());
-        with_reason(self.begin(ask, &detail, is_joinable, None, Purpose::Miss), reason)
+        with_reason(self.begin_among_equals(ask, detail, is_joinable, None, Purpose::Miss), reason)
     }
 
     fn begin_validation(
@@ -159,10 +166,12 @@ impl Cache {
         if !entry.body.is_complete() {
             return self.begin_miss(ask, directives, &entry.meta.variant, reason);
         }
-        // A client that wants a validation of its own must not get the result of one that began before it asked.
-        let is_joinable = matches!(reason, Reason::Stale);
+        // A client that wants a validation of its own must not get the result of one that began before it asked, and a
+        // response that must be validated each time can't be shared.
+        let is_joinable = matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime);
         let detail = detail(&entry.meta.variant, None);
-        with_reason(self.begin(ask, &detail, is_joinable, Some(entry.clone()), Purpose::Validate), reason)
+        let base = Some(entry.clone());
+        with_reason(self.begin_among_equals(ask, detail, is_joinable, base, Purpose::Validate), reason)
     }
 
     fn begin_completion(
@@ -178,10 +187,32 @@ impl Cache {
         if directives.no_store || ask.request.method == Method::HEAD {
             return Lookup::Pass(Reason::PartialMiss);
         }
-        let range = format!("{}-{}", missing.first, missing.last);
+        // Only who has found the same stored response lacks the same bytes of the same whole.
+        let range = format!("{}-{} of {:p}", missing.first, missing.last, Arc::as_ptr(entry));
         let detail = detail(&entry.meta.variant, Some(range.as_bytes()));
         let purpose = Purpose::Complete(missing);
-        with_reason(self.begin(ask, &detail, true, Some(entry.clone()), purpose), Reason::PartialMiss)
+        with_reason(self.begin_among_equals(ask, detail, true, Some(entry.clone()), purpose), Reason::PartialMiss)
+    }
+
+    /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
+    /// visitors wait for anonymous ones and for each other, and anonymous ones never wait for a visitor.
+    fn begin_among_equals(
+        &self,
+        ask: &Ask<'_>,
+        mut detail: Vec<u8>,
+        is_joinable: bool,
+        base: Option<Arc<Entry>>,
+        purpose: Purpose,
+    ) -> Lookup {
+        let is_visitor = ask.policy.profile == Profile::Safe && has_credentials(&ask.request.fields);
+        let is_joinable = is_joinable && !self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now);
+        if is_visitor {
+            if is_joinable && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &detail) {
+                return Lookup::Join(reader, Reason::UriMiss);
+            }
+            detail.extend_from_slice(b"\0visitor");
+        }
+        self.begin(ask, &detail, is_joinable, base, purpose)
     }
 
     fn begin(
@@ -193,7 +224,7 @@ impl Cache {
         purpose: Purpose,
     ) -> Lookup {
         match self.0.fills.begin(ask.key.hash(), ask.key.bytes(), detail, is_joinable) {
-            Begun::Running(reader) => Lookup::Join(reader),
+            Begun::Running(reader) => Lookup::Join(reader, Reason::UriMiss),
             Begun::New(fill) => {
                 let writer = FillWriter::new(self.clone(), fill, ask.key.clone(), ask.policy.clone(), base, purpose);
                 Lookup::Fill(writer, Reason::UriMiss)
@@ -205,6 +236,7 @@ impl Cache {
 fn with_reason(lookup: Lookup, reason: Reason) -> Lookup {
     match lookup {
         Lookup::Fill(writer, _) => Lookup::Fill(writer, reason),
+        Lookup::Join(reader, _) => Lookup::Join(reader, reason),
         other => other,
     }
 }

@@ -2,7 +2,7 @@
 //!
 //! A resource is immutable; a change makes a new one that shares the entries (see `Memory::update`).
 
-use crate::Entry;
+use crate::{Entry, Meta};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::vary::{language_selects, variant_key};
 use kasoku_store::Weigh;
@@ -74,6 +74,13 @@ impl Resource {
             let language = entry.meta.head.fields.only("content-language");
             entry.meta.nominated == ["accept-language"] && language.is_some_and(|it| language_selects(it, &wanted))
         })
+    }
+
+    /// What is stored for the same variant as that of `meta`.
+    pub(crate) fn same_variant(&self, meta: &Meta) -> Option<&Arc<Entry>> {
+        let is_same =
+            |entry: &&Arc<Entry>| entry.meta.nominated == meta.nominated && entry.meta.variant == meta.variant;
+        self.entries.iter().find(is_same)
     }
 
     /// The detail by which fills of this key are told apart: the variant that the request asks for, as far as the

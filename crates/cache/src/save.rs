@@ -11,38 +11,52 @@ use crate::{Body, BodyWriter, Cache, Entry, Key, Meta};
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
-use kasoku_semantics::partial::{Part, combined_head};
+use kasoku_semantics::partial::{Part, combined_head, same_strong_validator};
 use kasoku_semantics::range::ByteRange;
-use kasoku_semantics::reason::Reason;
+use kasoku_semantics::request::request_directives;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::{HeadOutcome, freshness_after_validation, head_response};
 use kasoku_wire::ResponseHead;
 use std::sync::Arc;
 
+/// What came of a finished fill.
+#[derive(Default)]
+pub(crate) struct Saved {
+    /// The response as it would be stored; `None` when its length is not what the head promised.
+    pub(crate) entry: Option<Arc<Entry>>,
+    /// False: it was invalidated meanwhile, or something better is stored.
+    pub(crate) is_stored: bool,
+}
+
 impl Cache {
-    /// Stores what a fill has brought. False: it was not whole, or it was invalidated meanwhile.
-    pub(crate) fn save(&self, writer: &BodyWriter, pieces: &[Bytes]) -> bool {
-        let Some(entry) = entry(writer, pieces).map(Arc::new) else { return false };
-        let is_poisoned = || writer.fill.is_poisoned();
+    /// Stores what a fill has brought. A part is combined with what is stored by now, where it belongs to the same
+    /// representation.
+    pub(crate) fn save(&self, writer: &BodyWriter, pieces: &[Bytes]) -> Saved {
+        let Some(brought) = brought(writer, pieces) else { return Saved::default() };
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
-        let mut is_stored = false;
+        let mut saved = Saved::default();
         self.0.memory.update(writer.key.hash(), writer.key.bytes(), |resource| {
-            if is_poisoned() {
+            let stored = resource.as_ref().and_then(|resource| resource.same_variant(&brought.meta));
+            let entry = Arc::new(match (&writer.part, stored) {
+                (None, _) | (_, None) => brought,
+                (Some(_), Some(stored)) => combined(writer, stored, brought),
+            });
+            saved.entry = Some(entry.clone());
+            let is_outdone = !entry.body.is_complete()
+                && stored.is_some_and(|stored| stored.body.is_complete() && is_later(&stored.meta, &entry.meta));
+            if writer.fill.is_poisoned() || is_outdone {
                 return resource;
             }
-            is_stored = true;
+            saved.is_stored = true;
             Some(Arc::new(match resource {
-                Some(resource) => resource.with(entry.clone(), bytes_max),
-                None => Resource::new(writer.key.bytes(), entry.clone()),
+                Some(resource) => resource.with(entry, bytes_max),
+                None => Resource::new(writer.key.bytes(), entry),
             }))
         });
-        if is_stored {
+        if saved.is_stored {
             self.0.known_private.forget(writer.key.hash());
         }
-        if let Some(PartOf::Completing { .. }) = &writer.part {
-            writer.fill.settle(entry, Reason::PartialMiss);
-        }
-        is_stored
+        saved
     }
 
     /// Puts `new` in the place of `old`, if that is still stored and `is_valid` says so at that moment.
@@ -61,6 +75,9 @@ impl Cache {
     /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected
     /// (RFC 9111 section 4.3.5).
     pub fn on_head(&self, ask: &Ask<'_>, response: &ResponseHead, request_time: Now, response_time: Now) {
+        if request_directives(&ask.request.fields).no_store {
+            return;
+        }
         let Some(resource) = self.0.memory.value(ask.key.hash(), ask.key.bytes()) else { return };
         let Some(old) = resource.select(&ask.request.fields, ask.policy) else { return };
         match head_response(&old.meta.head, response, response_time, ask.policy) {
@@ -81,26 +98,40 @@ impl Cache {
     }
 }
 
-/// What a fill has brought, or `None` when its length is not what the head promised.
-fn entry(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
+/// What a fill has brought, or `None` when its length is not what the head promised. A part that was fetched to
+/// complete a stored response is put together with that one first.
+fn brought(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
-    match &writer.part {
-        None => Some(Entry { meta: with_length(&writer.meta, length), body: Arc::new(Body::whole(pieces)) }),
-        Some(PartOf::Alone(part)) => has_length(part.range, length).then(|| Entry {
+    let alone = |part: &Part| {
+        has_length(part.range, length).then(|| Entry {
             meta: Arc::new(without_range(&writer.meta)),
             body: Arc::new(Body::part(part.range.first, pieces, part.complete_length)),
-        }),
-        Some(PartOf::Completing { base, part }) => {
-            has_length(part.range, length).then(|| combined(writer, base, part, pieces))
-        }
+        })
+    };
+    match &writer.part {
+        None => Some(Entry { meta: with_length(&writer.meta, length), body: Arc::new(Body::whole(pieces)) }),
+        Some(PartOf::Alone(part)) => alone(part),
+        Some(PartOf::Completing { base, part }) => alone(part).map(|entry| combined(writer, base, entry)),
     }
 }
 
-fn combined(writer: &BodyWriter, base: &Entry, part: &Part, pieces: &[Bytes]) -> Entry {
-    let body = base.body.combined(&Body::part(part.range.first, pieces, part.complete_length));
-    let head = combined_head(&base.meta.head, &writer.meta.head, writer.meta.freshness.response_time, &writer.policy);
-    let meta = without_range(&Meta { head, ..(*writer.meta).clone() });
-    Entry { meta: Arc::new(meta), body: Arc::new(body) }
+/// `entry` with the bytes of `stored`, where both are of one representation; else `entry` as it is.
+fn combined(writer: &BodyWriter, stored: &Entry, entry: Entry) -> Entry {
+    let is_same = stored.body.complete_length().is_some()
+        && stored.body.complete_length() == entry.body.complete_length()
+        && same_strong_validator(&stored.meta.head, &entry.meta.head);
+    if !is_same {
+        return entry;
+    }
+    let response_time = entry.meta.freshness.response_time;
+    let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
+    let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
+    Entry { meta: Arc::new(meta), body: Arc::new(entry.body.combined(&stored.body)) }
+}
+
+/// Whether `one` was received after `other`.
+fn is_later(one: &Meta, other: &Meta) -> bool {
+    one.freshness.response_time.mono_ms >= other.freshness.response_time.mono_ms
 }
 
 fn has_length(range: ByteRange, length: u64) -> bool {

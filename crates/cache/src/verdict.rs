@@ -9,6 +9,7 @@ use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
 use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::partial::{Part, part, same_strong_validator};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::range::ByteRange;
@@ -91,11 +92,6 @@ impl FillWriter {
         Self { cache, fill: Some(fill), key, policy, base, purpose }
     }
 
-    /// A place among those who wait for this fill.
-    pub fn reader(&self) -> Option<crate::FillReader> {
-        self.fill.as_ref().map(Fill::reader)
-    }
-
     /// Makes the client's request the one that this fill needs: the client's conditions are about what the client
     /// has, ours about what we have.
     pub fn prepare(&self, request: &mut RequestHead) {
@@ -167,13 +163,15 @@ impl FillWriter {
         let head = match freshen(&base.meta.head, exchange.response, now, &self.policy) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
-                self.cache.remove(&self.key, &base);
-                return self.settle_for_one(base, reason);
+                if !has_credentials(&exchange.request.fields) {
+                    self.cache.remove(&self.key, &base);
+                }
+                return self.settle_for_one(&base, exchange, reason);
             }
         };
         // What one visitor was told must not change what all get, nor may a visitor drop it.
         if let Err(reason) = may_share(exchange.request, &head, &self.policy) {
-            return self.settle_for_one(base, reason);
+            return self.settle_for_one(&base, exchange, reason);
         }
         let meta = self.refreshed(&base, head, exchange);
         let entry = Arc::new(Entry { meta: Arc::new(meta), body: base.body.clone() });
@@ -184,10 +182,19 @@ impl FillWriter {
         Verdict::Settled(entry, Reason::Revalidated)
     }
 
-    /// The stored response answers the request that asked; the others ask for themselves.
-    fn settle_for_one(mut self, base: Arc<Entry>, reason: Reason) -> Verdict {
+    /// The stored response, with what the 304 said to this visitor, answers the request that asked; the others ask for
+    /// themselves.
+    fn settle_for_one(mut self, base: &Entry, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         self.end(|fill| fill.release(reason));
-        Verdict::Settled(base, reason)
+        let mut said = exchange.response.fields.clone();
+        strip_hop_by_hop(&mut said);
+        said.retain(|name, _| !OF_THE_STORED_BYTES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
+        let mut head = base.meta.head.clone();
+        let is_said = |name: &[u8]| said.iter().any(|(one, _)| one.eq_ignore_ascii_case(name));
+        head.fields.retain(|name, _| !is_said(name));
+        head.fields.extend(&said);
+        let meta = Arc::new(Meta { head, ..(*base.meta).clone() });
+        Verdict::Settled(Arc::new(Entry { meta, body: base.body.clone() }), reason)
     }
 
     /// The stored response with the fields and the times that a 304 brought.
@@ -287,18 +294,24 @@ impl FillWriter {
     }
 
     fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
-        if !has_credentials(&exchange.request.fields) {
-            self.cache.0.known_private.remember(self.key.hash(), exchange.response_time);
+        let has_credentials = has_credentials(&exchange.request.fields);
+        if is_about_the_key(reason) {
+            self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
         }
-        // What is stored is of the past: the origin has just said something else, and that may not be shared.
-        if let Some(base) = self.base.take().filter(|_| !exchange.response.status.is_server_error()) {
+        // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
+        // says to one visitor is no news for the others.
+        let is_news = !has_credentials && !exchange.response.status.is_server_error();
+        if let Some(base) = self.base.take().filter(|_| is_news) {
             self.cache.remove(&self.key, &base);
         }
         self.end(|fill| fill.release(reason));
         Verdict::Private(reason)
     }
 
+    /// Those who wait ask for themselves: what comes now is what this one request asked for.
     fn ask_again(mut self) -> Verdict {
+        self.end(|fill| fill.release(Reason::PartialMiss));
+        self.fill = Some(self.cache.0.fills.begin_alone(self.key.hash(), self.key.bytes()));
         self.purpose = Purpose::Miss;
         self.base = None;
         Verdict::AskAgain(self)
@@ -310,6 +323,24 @@ impl FillWriter {
             settle(&fill);
         }
     }
+}
+
+/// Fields that describe the bytes that are stored, which a 304 does not bring, and Age, which is ours to write.
+const OF_THE_STORED_BYTES: [&str; 6] =
+    ["age", "content-encoding", "content-length", "content-md5", "content-range", "etag"];
+
+/// Whether the next answer for the key will probably not be shareable either, and not only this one.
+fn is_about_the_key(reason: Reason) -> bool {
+    let of_this_request = [
+        Reason::StatusOfThisRequest,
+        Reason::StatusNotModified,
+        Reason::RangeUnsatisfiable,
+        Reason::MultipartRange,
+        Reason::ContentRangeInvalid,
+        Reason::ContentRangeLength,
+        Reason::MemoryFull,
+    ];
+    !of_this_request.contains(&reason)
 }
 
 /// Whether a part may be put together with what is stored.

@@ -45,13 +45,25 @@ pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: 
                 worker.cells.count(Counter::Connections);
                 tokio::task::spawn_local(connected(worker.clone(), stream, proxy_protocol));
             }
-            // A connection that was reset before we took it is its client's affair; a lack of descriptors passes.
+            // A connection that was reset before we took it is its client's affair.
+            Err(error) if is_about_one_connection(&error) => {}
+            // A lack of descriptors or memory passes.
             Err(error) => {
                 tracing::warn!(%error, "accept");
                 tokio::time::sleep(PAUSE_ON_ERROR).await;
             }
         }
     }
+}
+
+fn is_about_one_connection(error: &io::Error) -> bool {
+    use io::ErrorKind::{
+        ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected, PermissionDenied,
+    };
+    matches!(
+        error.kind(),
+        ConnectionAborted | ConnectionReset | Interrupted | InvalidInput | NotConnected | PermissionDenied
+    )
 }
 
 async fn connected(worker: Rc<Worker>, stream: Stream, proxy_protocol: bool) {

@@ -6,6 +6,7 @@ use crate::connection::Connection;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::http::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
+use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -40,13 +41,15 @@ pub(crate) struct ClientBody {
     length: BodyLength,
     left: u64,
     state: BodyState,
+    /// The request's own fields, which say what its trailers may not be.
+    head: Fields,
 }
 
 impl ClientBody {
-    pub(crate) fn new(connection: Rc<Connection>, length: BodyLength, state: BodyState) -> Self {
+    pub(crate) fn new(connection: Rc<Connection>, length: BodyLength, state: BodyState, head: Fields) -> Self {
         let decoder = BodyDecoder::new(length, &connection.limits.body);
         let left = connection.limits.request_body_bytes_max;
-        Self { connection, decoder, length, left, state }
+        Self { connection, decoder, length, left, state, head }
     }
 }
 
@@ -65,7 +68,9 @@ impl Upload for ClientBody {
                 }
                 Decoded::End(trailers) => {
                     self.state.0.set(Progress::Complete);
-                    return Ok(UploadPiece::End(trailers.and_then(forwardable_trailers)));
+                    return Ok(UploadPiece::End(
+                        trailers.and_then(|trailers| forwardable_trailers(trailers, &self.head)),
+                    ));
                 }
                 Decoded::NeedMore => {
                     let pause_max = self.connection.limits.body_timeout;

@@ -66,6 +66,7 @@ impl Connection {
 
     /// Reads more behind what was read ahead; 0: the client has closed its side. Nothing is lost when it is dropped.
     pub(crate) async fn read_more(&self) -> io::Result<usize> {
+        tokio::task::coop::consume_budget().await;
         loop {
             match self.stream.try_read(&mut self.read_ahead.borrow_mut(), READ_BYTES) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}

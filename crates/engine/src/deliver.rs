@@ -139,6 +139,10 @@ async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Deli
         head
     };
     match asked {
+        // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
+        _ if !exchange.worker.cache.covers(&exchange.request.head, entry) => {
+            own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status)).await
+        }
         RangeOutcome::Full => {
             let head = head(meta.head.status, &["content-length"]);
             let pieces: Vec<Bytes> = body.chunks().cloned().collect();
@@ -171,13 +175,13 @@ async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Deli
     }
 }
 
-/// The Age of a stored response, unless the origin has just made or confirmed it for this very request.
+/// The Age of a response, unless it was made or confirmed for this very request and is not older than that.
 //= RFC 9111 section 4
 //# When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header field
 fn meta_age(exchange: &Exchange, meta: &Meta, status: &CacheStatus) -> Option<u64> {
     let age = meta.freshness.age(exchange.worker.now());
     let is_fetched_now = !status.hit && !status.collapsed;
-    (!is_fetched_now || age > 0 && status.detail != Some(Reason::Revalidated)).then_some(age)
+    (!is_fetched_now || age > 0).then_some(age)
 }
 
 fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response_time: Now) -> bool {
@@ -219,6 +223,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
     let mut head = if wanted.is_some() { Head::of(code) } else { Head::new(code, &meta.head.reason) };
     head.fields_without(&meta.head.fields, &["content-length"], exchange.worker.options.hit_headers);
+    head.date_unless_in(&meta.head.fields, meta.freshness.response_time);
     head.via(meta.head.version);
     if let Some(wanted) = wanted {
         head.field("Content-Range", content_range::format(wanted.first, wanted.last, length));
@@ -264,7 +269,8 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     if conditions == Conditions::Ours && code == StatusCode::OK && is_not_modified(exchange, &response.head, now) {
         return not_modified(exchange, &response.head, None, status).await;
     }
-    let promised = content_length(&response.head).filter(|_| is_head);
+    let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
+    let received = response.head.fields.clone();
     strip_hop_by_hop(&mut response.head.fields);
     let mut head = Head::new(code, &response.head.reason);
     head.fields_without(&response.head.fields, &["content-length"], exchange.worker.options.hit_headers);
@@ -283,7 +289,10 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
                     return out.cut();
                 }
             }
-            Ok(Piece::End(trailers)) => return out.end(trailers).await,
+            Ok(Piece::End(trailers)) => {
+                let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &received));
+                return out.end(trailers).await;
+            }
             // The client must not take a part for the whole: its connection is cut, in whatever framing.
             Err(error) => {
                 exchange.worker.cells.count(Counter::OriginErrors);
@@ -437,7 +446,7 @@ impl<'e> Outgoing<'e> {
     async fn end(mut self, trailers: Option<Fields>) -> Delivered {
         let mut last = std::mem::take(&mut self.head);
         if self.framing == Framing::Chunked {
-            encode_last_chunk(trailers.and_then(forwardable_trailers).as_ref(), &mut last);
+            encode_last_chunk(trailers.as_ref(), &mut last);
         }
         if !last.is_empty() && self.exchange.connection.write(&mut [IoSlice::new(&last)]).await.is_err() {
             return self.cut();

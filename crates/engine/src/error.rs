@@ -18,6 +18,8 @@ pub(crate) enum Fault {
     Body(UploadError),
     /// No site for this host.
     NoSite,
+    /// https in the request-target, on a connection that is none.
+    WrongScheme,
     /// CONNECT or TRACE.
     MethodRefused,
     /// The request has been here too often.
@@ -52,7 +54,7 @@ impl Fault {
             Self::HeadTimeout | Self::Body(UploadError::Timeout) => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::Body(UploadError::Closed | UploadError::Malformed) => StatusCode::BAD_REQUEST,
-            Self::NoSite => StatusCode::MISDIRECTED_REQUEST,
+            Self::NoSite | Self::WrongScheme => StatusCode::MISDIRECTED_REQUEST,
             Self::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
             Self::Loop => StatusCode::LOOP_DETECTED,
             //= RFC 9111 section 5.2.1.7
@@ -60,7 +62,9 @@ impl Fault {
             //# it, respond with either a stored response consistent with the other
             //# constraints of the request or a 504 (Gateway Timeout) status code.
             Self::OnlyIfCached(_) => StatusCode::GATEWAY_TIMEOUT,
-            Self::Origin(Reason::OriginTimeoutConnect | Reason::OriginTimeoutFirstByte) => StatusCode::GATEWAY_TIMEOUT,
+            Self::Origin(
+                Reason::OriginTimeoutConnect | Reason::OriginTimeoutFirstByte | Reason::OriginTimeoutBetweenBytes,
+            ) => StatusCode::GATEWAY_TIMEOUT,
             Self::Origin(Reason::OriginBusy | Reason::MemoryFull) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Origin(_) => StatusCode::BAD_GATEWAY,
         }
@@ -86,6 +90,7 @@ impl Fault {
             Self::Body(UploadError::Malformed) => "The request's body is malformed.".to_owned(),
             Self::Body(UploadError::Closed) => "The request's body did not come to its end.".to_owned(),
             Self::NoSite => "No site is configured for this host.".to_owned(),
+            Self::WrongScheme => "This connection is not secured, and https was asked for.".to_owned(),
             Self::MethodRefused => "This method is not served.".to_owned(),
             Self::Loop => "The request comes back to where it was sent from.".to_owned(),
             Self::OnlyIfCached(reason) | Self::Origin(reason) => reason.text().to_owned(),
@@ -102,7 +107,15 @@ impl Fault {
 
     /// Whether the connection can go on after this answer: only when we know where the next request begins.
     pub(crate) fn keeps_connection(&self) -> bool {
-        matches!(self, Self::OnlyIfCached(_) | Self::Origin(_) | Self::NoSite | Self::MethodRefused | Self::Loop)
+        matches!(
+            self,
+            Self::OnlyIfCached(_)
+                | Self::Origin(_)
+                | Self::NoSite
+                | Self::WrongScheme
+                | Self::MethodRefused
+                | Self::Loop
+        )
     }
 }
 

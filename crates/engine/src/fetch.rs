@@ -12,16 +12,18 @@ use crate::forward::{Audience, forward};
 use crate::lookup::hit;
 use crate::options::Route;
 use crate::respond::forwarded;
-use crate::route::Routed;
+use crate::route::{Routed, canonical};
 use crate::serve::Exchange;
 use crate::worker::Worker;
 use http::{Method, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
-use kasoku_cache::{Ask, Entry, FillWriter, Verdict};
+use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::Error;
 use kasoku_origin::http::{Interim, NoUpload, Piece, Response, Upload};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
+use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
@@ -40,7 +42,10 @@ const ASKS_MAX: usize = 2;
 /// Asks for this client alone.
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, connection, request, .. } = exchange;
-    let outgoing = forward(request, routed, &connection.peer, Audience::OneClient, upgrade);
+    // The answer to HEAD updates what is stored for all.
+    let is_for_all = request.head.method == Method::HEAD && upgrade.is_none() && !routed.route.pass;
+    let audience = if is_for_all { Audience::Shared } else { Audience::OneClient };
+    let outgoing = forward(request, routed, &connection.peer, audience, upgrade);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
     let status = forwarded(reason);
@@ -53,13 +58,14 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             () = connection.gone() => return Answer::ClientGone(status),
         }
     } else {
-        let mut upload = Some(ClientBody::new(connection.clone(), request.body, exchange.body.clone()));
+        let mut upload =
+            Some(ClientBody::new(connection.clone(), request.body, exchange.body.clone(), request.head.fields.clone()));
         send(worker, &routed.route, &outgoing, &mut upload, &mut interim).await
     };
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(response),
         Ok(response) => after_pass(exchange, routed, &outgoing, response, request_time, status),
-        Err(error) => failed(worker, &error, status),
+        Err(error) => failed(&error, status),
     }
 }
 
@@ -78,13 +84,14 @@ fn after_pass(
     if outgoing.method == Method::HEAD && !routed.route.pass {
         worker.cache.on_head(&ask, &response.head, request_time, now);
     }
-    let dropped =
-        worker.cache.on_unsafe_response(&outgoing.method, &routed.key, response.head.status, &response.head.fields);
+    let Response { head, .. } = &response;
+    let canonical = |uri: String| canonical(worker, uri);
+    let dropped = worker.cache.on_unsafe_response(&outgoing.method, &routed.key, head.status, &head.fields, canonical);
     worker.cells.add(Counter::Invalidated, dropped as u64);
     let is_for_get =
         outgoing.method == Method::POST && !routed.route.pass && post_stores_for_get(routed.key.uri(), &response.head);
     match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
-        Some(writer) => store_beside(exchange, routed, outgoing, writer, response, request_time),
+        Some(writer) => store_beside(exchange, outgoing, writer, response, request_time),
         None => Answer::Origin(response, Conditions::Origins, status),
     }
 }
@@ -92,13 +99,11 @@ fn after_pass(
 /// Stores the answer to a POST for later GETs, while the client reads it.
 fn store_beside(
     exchange: &Exchange,
-    routed: &Routed,
     outgoing: &RequestHead,
     writer: FillWriter,
     response: Response,
     request_time: Now,
 ) -> Answer {
-    let reader = writer.reader();
     let mut status = forwarded(Reason::Method);
     let response_time = exchange.worker.now();
     let verdict = writer.on_response(&OriginExchange {
@@ -108,32 +113,27 @@ fn store_beside(
         response_time,
         body_length: response.body.length(),
     });
-    match (verdict, reader) {
-        (Verdict::Write(body), Some(reader)) => {
+    match verdict {
+        Verdict::Write(body) => {
             status.stored = true;
-            let meta = body.meta().clone();
+            let (meta, reader) = (body.meta().clone(), body.reader());
             tokio::task::spawn_local(pump(exchange.worker.clone(), response, body));
             Answer::Filling(meta, reader, status)
         }
-        _ => {
-            tracing::debug!(uri = routed.key.uri(), "the answer to a POST is not stored");
-            Answer::Origin(response, Conditions::Origins, status)
-        }
+        _ => Answer::Origin(response, Conditions::Origins, status),
     }
 }
 
-fn failed(worker: &Worker, error: &Error, status: CacheStatus) -> Answer {
-    if !matches!(error, Error::Upload(_)) {
-        worker.cells.count(Counter::OriginErrors);
-    }
+fn failed(error: &Error, status: CacheStatus) -> Answer {
     tracing::debug!(%error, "origin");
     Answer::Own(Fault::from_origin(error), Some(CacheStatus { detail: Some(reason(error)), ..status }))
 }
 
 /// What the client that began a fill learns from it.
 enum News {
-    /// The response may be shared: read it like everybody else.
-    Shared,
+    /// The response may be shared: read it like everybody else. The head is the origin's own, with what may not be
+    /// stored.
+    Shared(FillReader, Box<ResponseHead>),
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
     /// The response is yours alone, for this reason.
@@ -150,7 +150,6 @@ pub(crate) async fn fill(
     outgoing: RequestHead,
     miss: Reason,
 ) -> Answer {
-    let Some(reader) = writer.reader() else { return Answer::Own(Fault::Origin(miss), None) };
     let (news_sender, mut news) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
     let task =
@@ -162,18 +161,20 @@ pub(crate) async fn fill(
             biased;
             Some(head) = interim.recv() => to_client.interim(head).await,
             news = &mut news => break news,
+            () = exchange.connection.gone() => return Answer::ClientGone(forwarded(miss)),
         }
     };
     let mut status = forwarded(miss);
     match news {
-        Ok(News::Shared) => match reader.head().await {
-            kasoku_cache::Joined::Streaming(meta) => {
+        Ok(News::Shared(reader, head)) => match reader.head().await {
+            Joined::Streaming(meta) => {
                 status.stored = true;
+                let meta = Arc::new(Meta { head: *head, ..(*meta).clone() });
                 Answer::Filling(meta, reader, status)
             }
             // Parts that were combined: the whole is stored by now.
-            kasoku_cache::Joined::Settled(entry, _) => Answer::Stored(entry, CacheStatus { stored: true, ..status }),
-            kasoku_cache::Joined::Failed(reason) | kasoku_cache::Joined::Released(reason) => {
+            Joined::Settled(entry, _) => Answer::Stored(entry, CacheStatus { stored: true, ..status }),
+            Joined::Failed(reason) | Joined::Released(reason) => {
                 Answer::Own(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
             }
         },
@@ -187,13 +188,27 @@ pub(crate) async fn fill(
         Ok(News::Yours(response, reason)) => {
             Answer::Origin(*response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
         }
-        Ok(News::Failed(error)) => failed(&exchange.worker, &error, status),
+        Ok(News::Failed(error)) => failed(&error, status),
         Err(_) => Answer::Own(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
     }
 }
 
 /// Where a stale response is refreshed in the background (RFC 5861 section 3).
-pub(crate) fn refresh(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
+///
+/// It goes out in nobody's name where it may, since what a visitor is told refreshes nothing for the others.
+pub(crate) fn refresh(
+    exchange: &Exchange,
+    routed: &Routed,
+    writer: FillWriter,
+    mut outgoing: RequestHead,
+    stale: &Entry,
+) {
+    for credentials in ["cookie", "authorization"] {
+        let is_in_the_key = stale.meta.nominated.iter().any(|name| name == credentials);
+        if routed.route.policy.profile == Profile::Safe && !is_in_the_key {
+            outgoing.fields.remove(credentials);
+        }
+    }
     let (news, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
     let task = FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim };
@@ -230,7 +245,7 @@ impl FillTask {
             match verdict {
                 Verdict::Write(body) => {
                     // Whoever asked may have left; others may wait, and the response is worth storing.
-                    let _ = news.send(News::Shared);
+                    let _ = news.send(News::Shared(body.reader(), Box::new(own_head(&response.head))));
                     return pump(self.worker, response, body).await;
                 }
                 Verdict::Settled(entry, reason) => {
@@ -268,6 +283,14 @@ impl FillTask {
     }
 }
 
+/// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.
+fn own_head(head: &ResponseHead) -> ResponseHead {
+    let mut head = head.clone();
+    strip_hop_by_hop(&mut head.fields);
+    head.fields.remove("age");
+    head
+}
+
 /// Carries the body from the origin into the fill.
 async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache::BodyWriter) {
     loop {
@@ -278,6 +301,7 @@ async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache
                 }
             }
             Ok(Piece::End(trailers)) => {
+                let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
                 if body.finish(trailers) {
                     worker.cells.count(Counter::Stored);
                 }
@@ -308,18 +332,18 @@ async fn send<U: Upload + 'static>(
     upload: &mut Option<U>,
     interim: &mut impl Interim,
 ) -> Result<Response, Error> {
-    let mut last = Error::ClosedBeforeResponse;
+    let mut sent = Err(Error::ClosedBeforeResponse);
     for origin in &route.origins {
-        match worker.client.send(origin, request, upload, &route.origin, interim).await {
-            Err(error) if error.is_before_sending() => last = error,
-            done => {
-                worker.count_origin();
-                return done;
-            }
+        sent = worker.client.send(origin, request, upload, &route.origin, interim).await;
+        if !sent.as_ref().is_err_and(Error::is_before_sending) {
+            break;
         }
     }
     worker.count_origin();
-    Err(last)
+    if sent.as_ref().is_err_and(|error| !matches!(error, Error::Upload(_))) {
+        worker.cells.count(Counter::OriginErrors);
+    }
+    sent
 }
 
 /// Writes interim responses to the client itself.

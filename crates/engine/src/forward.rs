@@ -17,18 +17,26 @@ use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::net::IpAddr;
 
-/// Fields by which a client could change an answer without changing the key: web frameworks take path, host or method
-/// from them.
-const NOT_IN_THE_KEY: [&str; 9] = [
-    "x-original-url",
-    "x-rewrite-url",
-    "x-original-host",
-    "x-host",
-    "x-http-method-override",
-    "x-http-method",
-    "x-method-override",
-    "x-real-ip",
+/// Fields by which a client could change an answer without changing the key: web frameworks take path, host, scheme,
+/// method or address from them.
+const NOT_IN_THE_KEY: [&str; 17] = [
+    "client-ip",
+    "front-end-https",
+    "true-client-ip",
     "x-client-ip",
+    "x-forwarded",
+    "x-host",
+    "x-http-host-override",
+    "x-http-method",
+    "x-http-method-override",
+    "x-method-override",
+    "x-original-host",
+    "x-original-url",
+    "x-real-ip",
+    "x-rewrite-url",
+    "x-scheme",
+    "x-url-scheme",
+    "x-wap-profile",
 ];
 
 /// A request that has been through that many of us goes in a circle.
@@ -117,7 +125,7 @@ pub(crate) fn max_forwards(request: &Request) -> Option<u64> {
 
 /// The protocol that the request asks to switch to, if that is allowed on this route.
 pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r str> {
-    if request.head.version != Version::HTTP_11 {
+    if request.head.version != Version::HTTP_11 || !matches!(request.body, BodyLength::None) {
         return None;
     }
     let connection_says_so =
@@ -132,14 +140,21 @@ pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r s
     })
 }
 
-/// Fields that we write ourselves, whatever the client sent.
+/// Fields that we write ourselves, whatever the client sent. `Proxy` is none, but CGI programs take it for a setting
+/// (httpoxy).
 fn is_ours(name: &[u8]) -> bool {
-    let starts_x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
-    starts_x_forwarded || is_any(name, &["host", "forwarded", "content-length"])
+    let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
+    x_forwarded || is_any(name, &["host", "forwarded", "content-length", "proxy"])
 }
 
 fn is_any(name: &[u8], names: &[&str]) -> bool {
-    names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    names.iter().any(|one| is_same(name, one.as_bytes()))
+}
+
+/// Whether both names are one to an application: CGI, WSGI and PHP fold case, and `-` and `_`, into one spelling.
+fn is_same(one: &[u8], other: &[u8]) -> bool {
+    let folded = |byte: &u8| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
+    one.len() == other.len() && one.iter().map(folded).eq(other.iter().map(folded))
 }
 
 /// What we tell the origin about the client.
@@ -191,9 +206,9 @@ fn joined(before: Option<Vec<u8>>, member: &str) -> Vec<u8> {
     value
 }
 
-/// A host as a value of Forwarded: a colon or a bracket must be quoted (RFC 7239 section 4).
+/// A host as a value of Forwarded: what is not a token must be quoted (RFC 7239 section 4).
 fn quoted(authority: &str) -> String {
-    if authority.contains([':', '[']) { format!("\"{authority}\"") } else { authority.to_owned() }
+    if list::is_token(authority.as_bytes()) { authority.to_owned() } else { format!("\"{authority}\"") }
 }
 
 /// The fields that frame the body: ours, from what was parsed, never what the client wrote.
@@ -216,5 +231,28 @@ fn frame(request: &Request, fields: &mut Fields) {
         BodyLength::None => {
             fields.remove("expect");
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_applications_take_for_ours_are_ours() {
+        for name in ["X-Forwarded-For", "x_forwarded_for", "X-Forwarded_Port", "Forwarded", "HOST", "Proxy"] {
+            assert!(is_ours(name.as_bytes()), "{name}");
+        }
+        for name in ["X-Forwarded", "X-For", "Hostess"] {
+            assert!(!is_ours(name.as_bytes()), "{name}");
+        }
+        assert!(is_any(b"X_Original_URL", &NOT_IN_THE_KEY));
+    }
+
+    #[test]
+    fn a_host_in_forwarded_is_a_token_or_quoted() {
+        assert_eq!(quoted("a.example"), "a.example");
+        assert_eq!(quoted("a:8080"), "\"a:8080\"");
+        assert_eq!(quoted("x,for=1.2.3.4"), "\"x,for=1.2.3.4\"");
     }
 }

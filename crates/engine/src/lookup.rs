@@ -13,24 +13,70 @@ use kasoku_semantics::reason::Reason;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
-/// Fills that one request waits for: the first, and that of its own variant.
+/// Fills that one request waits for: the first, and after it that of its own variant, or the second try after a failure.
 const JOINS_MAX: usize = 2;
 
 /// Finds the answer to a request that may meet the cache.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     let outgoing = forward(&exchange.request, routed, &exchange.connection.peer, Audience::Shared, None);
-    let ask = ask(exchange, routed, &outgoing);
-    match exchange.worker.cache.look_up(&ask) {
+    let cache = &exchange.worker.cache;
+    let mut found = cache.look_up(&ask(exchange, routed, &outgoing));
+    let mut has_failed = false;
+    for _ in 0..JOINS_MAX {
+        let (reader, reason) = match found {
+            Lookup::Join(reader, reason) => (reader, reason),
+            found => return carry_out(exchange, routed, outgoing, found).await,
+        };
+        found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
+            Taken::Answer(answer) => return *answer,
+            Taken::Nothing => return alone(exchange, routed, outgoing).await,
+            Taken::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
+            Taken::Failure(why) if has_failed => return failed(why, reason),
+            Taken::Failure(_) => {
+                has_failed = true;
+                cache.look_up(&ask(exchange, routed, &outgoing))
+            }
+        };
+    }
+    match found {
+        Lookup::Join(..) => alone(exchange, routed, outgoing).await,
+        found => carry_out(exchange, routed, outgoing, found).await,
+    }
+}
+
+/// Asks the origin without waiting for anybody, and without letting anybody wait.
+async fn alone(exchange: &Exchange, routed: &Routed, outgoing: RequestHead) -> Answer {
+    let reason = Reason::KnownPrivate;
+    match exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing)) {
+        Some(writer) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
+        None => fetch::pass(exchange, routed, None, reason).await,
+    }
+}
+
+/// The failure of the fill that this client waited for, having found nothing itself for this reason.
+fn failed(why: Reason, reason: Reason) -> Answer {
+    Answer::Own(Fault::Origin(why), Some(CacheStatus { detail: Some(why), ..collapsed(reason) }))
+}
+
+/// The status of a request that waited for another's fill, having found nothing itself for this reason.
+fn collapsed(reason: Reason) -> CacheStatus {
+    CacheStatus { collapsed: true, detail: Some(Reason::Collapsed), ..forwarded(reason) }
+}
+
+async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, found: Lookup) -> Answer {
+    match found {
         Lookup::Hit(entry, reason, refresh) => {
             if let Some(writer) = refresh {
-                fetch::refresh(exchange, routed, writer, outgoing.clone());
+                fetch::refresh(exchange, routed, writer, outgoing, &entry);
             }
             hit(exchange, &entry, reason)
         }
-        Lookup::Join(reader) => join(exchange, routed, outgoing, reader).await,
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
         Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
-        Lookup::Unavailable(reason) => Answer::Own(Fault::OnlyIfCached(reason), Some(forwarded(reason))),
+        Lookup::Unavailable(reason) => {
+            Answer::Own(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
+        }
+        Lookup::Join(..) => alone(exchange, routed, outgoing).await,
     }
 }
 
@@ -43,63 +89,43 @@ fn ask<'a>(exchange: &Exchange, routed: &'a Routed, outgoing: &'a RequestHead) -
     Ask { key: &routed.key, request: outgoing, policy: &routed.route.policy, now: exchange.worker.now() }
 }
 
-/// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
-/// and streams it. Another variant's fill tells by which fields the origin chooses; then it waits once more, for its
-/// own variant. Else it asks for itself, without waiting for anybody again.
-async fn join(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, mut reader: FillReader) -> Answer {
-    for _ in 0..JOINS_MAX {
-        let waited = tokio::time::timeout(exchange.connection.limits.fill_wait_max, reader.head()).await;
-        let joined = match waited {
-            Ok(joined) => joined,
-            Err(_) => break,
-        };
-        let ask = ask(exchange, routed, &outgoing);
-        let other = match taken(exchange, &ask, joined, reader) {
-            Taken::Answer(answer) => return *answer,
-            Taken::Nothing => break,
-            Taken::OtherVariant(meta) => meta,
-        };
-        reader = match exchange.worker.cache.look_up_variant(&ask, &other) {
-            Lookup::Join(reader) => reader,
-            Lookup::Fill(writer, reason) => return fetch::fill(exchange, routed, writer, outgoing, reason).await,
-            _ => break,
-        };
-    }
-    let reason = Reason::KnownPrivate;
-    match exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing)) {
-        Some(writer) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
-        None => fetch::pass(exchange, routed, None, reason).await,
-    }
-}
-
 /// What a fill is to a client that has waited for it.
 enum Taken {
     /// An answer.
     Answer(Box<Answer>),
-    /// Another variant than the client's.
+    /// Another variant than the client's: its own variant's fill can be found now.
     OtherVariant(Arc<Meta>),
+    /// It failed, maybe because of the request that was sent: this client's own may fare better.
+    Failure(Reason),
     /// Not for this client.
     Nothing,
 }
 
-fn taken(exchange: &Exchange, ask: &Ask<'_>, joined: Joined, reader: FillReader) -> Taken {
+/// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
+/// and streams it.
+async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Reason) -> Taken {
+    let waited = tokio::time::timeout(exchange.connection.limits.fill_wait_max, reader.head()).await;
     let cache = &exchange.worker.cache;
-    let status = CacheStatus { collapsed: true, ..forwarded(Reason::Collapsed) };
-    let answer = match joined {
-        Joined::Streaming(meta) if cache.may_share(ask, &meta) => Answer::Filling(meta, reader, status),
-        Joined::Streaming(meta) if !meta.is_selected_by(&ask.request.fields, ask.policy) => {
+    let status = collapsed(reason);
+    let answer = match waited {
+        Ok(Joined::Streaming(meta)) if cache.may_share(ask, &meta) => Answer::Filling(meta, reader, status),
+        Ok(Joined::Streaming(meta)) if !meta.is_selected_by(&ask.request.fields, ask.policy) => {
             return Taken::OtherVariant(meta);
         }
-        Joined::Settled(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected)) => {
+        Ok(Joined::Settled(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
             hit(exchange, &entry, reason)
         }
-        Joined::Settled(entry, reason) if cache.may_share(ask, &entry.meta) => {
+        Ok(Joined::Settled(entry, reason))
+            if cache.may_share(ask, &entry.meta) && cache.covers(ask.request, &entry) =>
+        {
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
         }
-        Joined::Failed(reason) => {
-            Answer::Own(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
+        // That nobody listens there does not depend on what was asked.
+        Ok(Joined::Failed(why @ (Reason::OriginUnreachable | Reason::OriginTimeoutConnect | Reason::OriginBusy))) => {
+            failed(why, reason)
         }
-        Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_) => return Taken::Nothing,
+        Ok(Joined::Failed(why)) => return Taken::Failure(why),
+        Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return Taken::Nothing,
     };
     Taken::Answer(Box::new(answer))
 }

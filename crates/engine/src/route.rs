@@ -30,32 +30,99 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
     let proxied = Proxied::of(&request.head.fields, connection.peer.is_trusted);
     let scheme = if proxied.is_https { "https" } else { "http" };
     let default_port = if proxied.is_https { 443 } else { 80 };
-    let (host, target) = host_and_target(&request.head)?;
+    let (host, target, claimed) = host_and_target(&request.head)?;
+    // A request for https that comes in the clear must not share an answer with one for http.
+    if claimed == Some("https") && !proxied.is_https {
+        return Err(Fault::WrongScheme);
+    }
     let host = proxied.host.or(host);
     let authority = match host {
         Some(host) => authority(&host, default_port).map_err(Fault::Request)?,
         // HTTP/1.0 without Host: the address that the client has reached.
         None => connection.stream.local_address().map_or_else(|| "localhost".to_owned(), |own| own.to_string()),
     };
-    let site = site(&worker.options.sites, host_name(&authority)).ok_or(Fault::NoSite)?;
-    let path = target.split_once('?').map_or(&*target, |(path, _)| path);
-    let rule = site.rules.iter().find(|rule| matches(&rule.path, path));
-    let route = rule.map_or(&site.route, |rule| &rule.route).clone();
+    let route = find(&worker.options.sites, &authority, &target).ok_or(Fault::NoSite)?.clone();
     let target = normalised(&target, &route.query).into_owned();
     let key = worker.cache.key(format!("{scheme}://{authority}{target}"));
     Ok(Routed { route, key, scheme, authority, target })
 }
 
+/// A URI as its key spells it: with the query as its route wants it.
+pub(crate) fn canonical(worker: &Worker, uri: String) -> String {
+    let split =
+        uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
+    let Some((scheme, (authority, target))) = split else { return uri };
+    match find(&worker.options.sites, authority, target) {
+        Some(route) => format!("{scheme}://{authority}{}", normalised(target, &route.query)),
+        None => uri,
+    }
+}
+
+/// The route of a site's first rule that matches, or the site's own.
+fn find<'o>(sites: &'o [Site], authority: &str, target: &str) -> Option<&'o Arc<Route>> {
+    let site = site(sites, host_name(authority))?;
+    let path = target.split_once('?').map_or(target, |(path, _)| path);
+    let path = comparable(path);
+    let rule = site.rules.iter().find(|rule| matches(&rule.path, &path));
+    Some(rule.map_or(&site.route, |rule| &rule.route))
+}
+
+/// A path as rules see it, which is as applications do: decoded, without doubled slashes and dot segments. Only for
+/// finding the rule; the key and the origin get the path as it was sent.
+fn comparable(path: &str) -> Cow<'_, str> {
+    if !path.contains('%') && !path.contains("//") && !path.contains("/.") {
+        return Cow::Borrowed(path);
+    }
+    let decoded = decoded(path);
+    let mut segments: Vec<&str> = Vec::new();
+    for segment in decoded.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => {
+                segments.pop();
+            }
+            segment => segments.push(segment),
+        }
+    }
+    let is_folder = decoded.ends_with(['/']) || decoded.ends_with("/.") || decoded.ends_with("/..");
+    let end = if is_folder && !segments.is_empty() { "/" } else { "" };
+    Cow::Owned(format!("/{}{end}", segments.join("/")))
+}
+
+fn decoded(path: &str) -> String {
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+/// Host, path and query, and the scheme where the request-target names one.
+type Claimed<'r> = (Option<Vec<u8>>, Cow<'r, str>, Option<&'r str>);
+
 /// What the request-target and Host say, before any normalisation.
 //= RFC 9112 section 3.2.2
 //# When a proxy receives a request with an absolute-form of request-target, the proxy MUST ignore the received Host header
 //# field (if any) and instead replace it with the host information of the request-target.
-fn host_and_target(head: &RequestHead) -> Result<(Option<Vec<u8>>, Cow<'_, str>), Fault> {
+fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
     let host = || head.fields.first("host").map(<[u8]>::to_vec);
     Ok(match parse_target(&head.method, &head.target).map_err(Fault::Request)? {
-        Target::Origin(target) => (host(), Cow::Borrowed(target)),
-        Target::Absolute { authority, path_and_query, .. } => (Some(authority.as_bytes().to_vec()), path_and_query),
-        Target::Asterisk => (host(), Cow::Borrowed("*")),
+        Target::Origin(target) => (host(), Cow::Borrowed(target), None),
+        Target::Absolute { scheme, authority, path_and_query } => {
+            (Some(authority.as_bytes().to_vec()), path_and_query, Some(scheme))
+        }
+        Target::Asterisk => (host(), Cow::Borrowed("*"), None),
         Target::Authority(_) => return Err(Fault::MethodRefused),
     })
 }
@@ -151,6 +218,22 @@ fn normalised<'t>(target: &'t str, rule: &QueryKey) -> Cow<'t, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn rules_see_a_path_as_applications_do() {
+        for (sent, seen) in [
+            ("/admin/x", "/admin/x"),
+            ("/%61dmin/x", "/admin/x"),
+            ("//admin//x", "/admin/x"),
+            ("/a/../admin/", "/admin/"),
+            ("/a/./b/..", "/a/"),
+            ("/../..", "/"),
+            ("/100%", "/100%"),
+            ("/%zz/..%2fadmin", "/admin"),
+        ] {
+            assert_eq!(comparable(sent), seen, "{sent}");
+        }
+    }
 
     #[test]
     fn a_star_matches_any_run() {

@@ -4,8 +4,9 @@ use crate::connection::Connection;
 use bytes::BytesMut;
 use kasoku_origin::http::Tunnel;
 use kasoku_sys::Stream;
+use std::cell::Cell;
 use std::io::{self, IoSlice};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// A tunnel in which neither side sends anything for this long is closed.
 const IDLE_MAX: Duration = Duration::from_secs(3600);
@@ -16,8 +17,10 @@ const READ_BYTES: usize = 16 << 10;
 /// Carries bytes until both sides have closed, one has failed, or both were silent for too long.
 pub(crate) async fn run(connection: &Connection, mut tunnel: Tunnel) {
     let from_client = connection.read_ahead.take();
-    let up = copy(&connection.stream, &tunnel.stream, from_client);
-    let down = copy(&tunnel.stream, &connection.stream, std::mem::take(&mut tunnel.read_ahead));
+    let last_activity = Cell::new(Instant::now());
+    let up = copy(&connection.stream, &tunnel.stream, from_client, &last_activity);
+    let from_origin = std::mem::take(&mut tunnel.read_ahead);
+    let down = copy(&tunnel.stream, &connection.stream, from_origin, &last_activity);
     tokio::pin!(up, down);
     // An end of file goes on to the other side and leaves the other direction open; a failure ends both.
     tokio::select! {
@@ -26,14 +29,20 @@ pub(crate) async fn run(connection: &Connection, mut tunnel: Tunnel) {
     }
 }
 
-async fn copy(from: &Stream, to: &Stream, mut buf: BytesMut) -> io::Result<()> {
+async fn copy(from: &Stream, to: &Stream, mut buf: BytesMut, last_activity: &Cell<Instant>) -> io::Result<()> {
     loop {
         if !buf.is_empty() {
             to.write_all(&mut [IoSlice::new(&buf)], IDLE_MAX).await?;
             buf.clear();
+            last_activity.set(Instant::now());
         }
-        if tokio::time::timeout(IDLE_MAX, from.read(&mut buf, READ_BYTES)).await?? == 0 {
-            return to.shutdown_write();
+        let silence = last_activity.get().elapsed();
+        let patience = IDLE_MAX.checked_sub(silence).ok_or(io::ErrorKind::TimedOut)?;
+        match tokio::time::timeout(patience, from.read(&mut buf, READ_BYTES)).await {
+            Ok(Ok(0)) => return to.shutdown_write(),
+            Ok(read) => drop(read?),
+            // This direction was silent; whether the other one was as well shows in the next round.
+            Err(_) => {}
         }
     }
 }

@@ -18,8 +18,12 @@ use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::thread::JoinHandle;
+use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::LocalSet;
+
+/// How often idle origin connections are looked at.
+const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// All that one worker has.
 pub(crate) struct Worker {
@@ -194,6 +198,14 @@ fn open(address: &ListenAddress, workers: usize) -> io::Result<Vec<ListeningSock
     (0..workers).map(|_| shared.duplicate()).collect()
 }
 
+/// Closes idle origin connections when their time is over, for as long as the worker runs.
+async fn sweep(client: Rc<Client>) {
+    loop {
+        tokio::time::sleep(SWEEP_INTERVAL).await;
+        client.sweep();
+    }
+}
+
 /// What a worker is made of, on its way to its thread.
 struct Seed {
     options: Arc<Options>,
@@ -232,7 +244,9 @@ impl Seed {
                     Err(error) => tracing::error!(%error, "a listener could not be served"),
                 }
             }
+            let sweeper = tokio::task::spawn_local(sweep(worker.client.clone()));
             let _ = stopping.wait_for(|stop| *stop).await;
+            sweeper.abort();
             for acceptor in acceptors {
                 acceptor.abort();
             }

@@ -57,10 +57,13 @@ const NOT_IN_TRAILERS: [&str; 33] = [
     "www-authenticate",
 ];
 
-/// The trailer fields that may travel on; `None` when nothing is left.
-pub fn forwardable_trailers(mut trailers: Fields) -> Option<Fields> {
-    let listed = listed(&trailers);
-    let is_header_only = |name: &[u8]| NOT_IN_TRAILERS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+/// The trailer fields of a message with that head that may travel on; `None` when nothing is left.
+pub fn forwardable_trailers(mut trailers: Fields, head: &Fields) -> Option<Fields> {
+    let listed = listed(head);
+    let is_header_only = |name: &[u8]| {
+        let names_a_client = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
+        names_a_client || NOT_IN_TRAILERS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    };
     trailers.retain(|name, _| !is_hop_by_hop(name, &listed) && !is_header_only(name));
     (!trailers.is_empty()).then_some(trailers)
 }
@@ -85,9 +88,20 @@ mod tests {
             [("Content-Length", "5"), ("Server-Timing", "db;dur=53"), ("Host", "b"), ("Transfer-Encoding", "chunked")]
                 .into_iter()
                 .collect();
-        let left = forwardable_trailers(trailers).map(|fields| fields.block().to_vec());
+        let head = Fields::new();
+        let left = forwardable_trailers(trailers, &head).map(|fields| fields.block().to_vec());
         assert_eq!(left.as_deref(), Some(&b"Server-Timing: db;dur=53\r\n"[..]));
-        assert_eq!(forwardable_trailers([("Set-Cookie", "a=b")].into_iter().collect()), None);
+        for name in ["Set-Cookie", "X-Forwarded-For"] {
+            assert_eq!(forwardable_trailers([(name, "x")].into_iter().collect(), &head), None, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_trailer_that_the_head_s_connection_lists_goes_no_further() {
+        let head: Fields = [("Connection", "X-Hop")].into_iter().collect();
+        let trailers: Fields = [("x-hop", "1"), ("X-End", "2")].into_iter().collect();
+        let left = forwardable_trailers(trailers, &head).map(|fields| fields.block().to_vec());
+        assert_eq!(left.as_deref(), Some(&b"X-End: 2\r\n"[..]));
     }
 
     #[test]

@@ -62,6 +62,8 @@ impl Stream {
     /// Reads what is there, at most `bytes_max`, to the end of `buf`; waits until something is. 0: the peer has
     /// closed its side.
     pub async fn read(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<usize> {
+        // A peer that always has something to say must not keep the others of this worker from being heard.
+        tokio::task::coop::consume_budget().await;
         loop {
             match self.try_read(buf, bytes_max) {
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -90,6 +92,7 @@ impl Stream {
     /// Writes all of `parts`, with as few system calls as the socket's buffer allows. `TimedOut` when the peer takes
     /// nothing for longer than `pause_max`.
     pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>], pause_max: Duration) -> io::Result<()> {
+        tokio::task::coop::consume_budget().await;
         IoSlice::advance_slices(&mut parts, 0);
         while !parts.is_empty() {
             match each!(self, socket => socket.try_write_vectored(parts)) {

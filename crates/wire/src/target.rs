@@ -153,14 +153,15 @@ fn parse_name(name: &str) -> Result<&str, RequestError> {
     if is_valid { Ok(bare) } else { Err(RequestError::Authority) }
 }
 
-/// `*( unreserved / pct-encoded / sub-delims )`, RFC 3986 section 3.2.2.
+/// `*( unreserved / pct-encoded )`. RFC 3986 section 3.2.2 has sub-delims as well, but no host's name has one, and fields
+/// that repeat the host (Forwarded, X-Forwarded-Host) are lists that break at them: a client could write members of its own.
 fn is_reg_name(name: &str) -> bool {
     let mut rest = name.as_bytes();
     loop {
         rest = match rest {
             [] => return true,
             [b'%', high, low, after @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => after,
-            [byte, after @ ..] if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=".contains(byte) => after,
+            [byte, after @ ..] if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) => after,
             _ => return false,
         };
     }

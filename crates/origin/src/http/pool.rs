@@ -32,6 +32,13 @@ pub struct Counters {
 struct Idle {
     connection: Connection,
     since: Instant,
+    idle_timeout: Duration,
+}
+
+impl Idle {
+    fn is_expired(&self) -> bool {
+        self.since.elapsed() > self.idle_timeout
+    }
 }
 
 impl Client {
@@ -60,26 +67,34 @@ impl Client {
     pub(super) fn take_idle(&self, address: &Address, idle_max: Duration) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         let connections = idle.get_mut(address)?;
-        while let Some(Idle { mut connection, since }) = connections.pop() {
-            if since.elapsed() > idle_max {
+        connections.retain(|idle| !idle.is_expired());
+        while let Some(mut idle) = connections.pop() {
+            if idle.since.elapsed() > idle_max {
                 // The others have been idle for longer. They stay for requests that can be repeated.
-                connections.push(Idle { connection, since });
+                connections.push(idle);
                 break;
             }
-            if connection.is_quiet() {
-                return Some(connection);
+            if idle.connection.is_quiet() {
+                return Some(idle.connection);
             }
         }
         None
+    }
+
+    /// Closes the connections that were idle for too long, or that their origin has closed. To be called now and then.
+    pub fn sweep(&self) {
+        self.idle.borrow_mut().retain(|_, connections| {
+            connections.retain_mut(|idle| !idle.is_expired() && idle.connection.is_quiet());
+            !connections.is_empty()
+        });
     }
 
     pub(super) fn keep(&self, address: &Address, limits: &Limits, mut connection: Connection) {
         connection.place = None;
         let mut idle = self.idle.borrow_mut();
         let connections = idle.entry(address.clone()).or_default();
-        connections.retain(|kept| kept.since.elapsed() <= limits.idle_timeout);
         if connections.len() < limits.idle_connections_max {
-            connections.push(Idle { connection, since: Instant::now() });
+            connections.push(Idle { connection, since: Instant::now(), idle_timeout: limits.idle_timeout });
         }
     }
 }
