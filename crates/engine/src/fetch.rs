@@ -88,8 +88,11 @@ fn after_pass(
     let canonical = |uri: String| canonical(worker, uri);
     let dropped = worker.cache.on_unsafe_response(&outgoing.method, &routed.key, head.status, &head.fields, canonical);
     worker.cells.add(Counter::Invalidated, dropped as u64);
-    let is_for_get =
-        outgoing.method == Method::POST && !routed.route.pass && post_stores_for_get(routed.key.uri(), &response.head);
+    // A POST reaches the origin with fields that are not in the key, the client's address among them.
+    let is_for_get = outgoing.method == Method::POST
+        && routed.route.policy.profile == Profile::Rfc
+        && !routed.route.pass
+        && post_stores_for_get(routed.key.uri(), &response.head);
     match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
         Some(writer) => store_beside(exchange, outgoing, writer, response, request_time),
         None => Answer::Origin(response, Conditions::Origins, status),
