@@ -2,7 +2,7 @@
 //!
 //! Each worker has a socket of its own on a TCP address (SO_REUSEPORT), so the kernel spreads connections and no
 //! accept crosses cores. SO_REUSEPORT alone would let a second process share the port in silence; [`tcp`] therefore
-//! first binds without it, which fails when anybody listens there. Unix sockets and inherited descriptors have one
+//! binds its first socket without it, which fails when anybody listens there, and allows sharing only afterwards. Unix sockets and inherited descriptors have one
 //! queue for all: every worker gets a duplicate.
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
@@ -45,16 +45,18 @@ impl ListeningSocket {
 /// One socket for each of `count` workers on the same address. With port 0 the kernel chooses one port for all.
 /// An address on which anybody listens already is `AddrInUse`.
 pub fn tcp(address: SocketAddr, count: usize) -> io::Result<Vec<ListeningSocket>> {
-    let probe = bound(address, false)?;
-    let address = probe.local_addr()?.as_socket().unwrap_or(address);
-    drop(probe);
-    (0..count.max(1))
-        .map(|_| {
-            let socket = bound(address, true)?;
-            socket.listen(BACKLOG)?;
-            Ok(ListeningSocket::Tcp(socket.into()))
-        })
-        .collect()
+    let first = bound(address, false)?;
+    first.listen(BACKLOG)?;
+    let address = first.local_addr()?.as_socket().unwrap_or(address);
+    // From here on the others of ours may join; who comes with a first socket of its own is refused.
+    first.set_reuse_port(true)?;
+    let mut sockets = vec![ListeningSocket::Tcp(first.into())];
+    for _ in 1..count {
+        let socket = bound(address, true)?;
+        socket.listen(BACKLOG)?;
+        sockets.push(ListeningSocket::Tcp(socket.into()));
+    }
+    Ok(sockets)
 }
 
 fn bound(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
@@ -127,6 +129,22 @@ mod tests {
         let address = sockets[0].local_address().unwrap();
         assert_eq!(sockets[1].local_address(), Some(address));
         assert_eq!(tcp(address, 1).map_err(|e| e.kind()).err(), Some(io::ErrorKind::AddrInUse));
+        Ok(())
+    }
+
+    #[test]
+    fn each_socket_of_a_port_gets_connections() -> io::Result<()> {
+        let sockets = tcp(loopback(), 2)?;
+        let address = sockets[0].local_address().unwrap();
+        let mut accepted = [0, 0];
+        for _ in 0..200 {
+            let _connection = std::net::TcpStream::connect(address)?;
+            for (socket, count) in sockets.iter().zip(&mut accepted) {
+                let ListeningSocket::Tcp(listener) = socket else { unreachable!() };
+                *count += usize::from(listener.accept().is_ok());
+            }
+        }
+        assert!(accepted[0] > 0 && accepted[1] > 0 && accepted[0] + accepted[1] == 200, "{accepted:?}");
         Ok(())
     }
 
