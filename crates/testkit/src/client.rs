@@ -195,7 +195,9 @@ impl Client {
     pub fn next_head(&mut self) -> Head {
         match self.socket.head() {
             Ok(head) => head,
-            Err(stopped) => panic!("no response: {stopped:?}, behind {:?}", String::from_utf8_lossy(self.socket.ahead())),
+            Err(stopped) => {
+                panic!("no response: {stopped:?}, behind {:?}", String::from_utf8_lossy(self.socket.ahead()))
+            }
         }
     }
 

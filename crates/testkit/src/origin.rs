@@ -128,7 +128,9 @@ impl Origin {
 
     /// Waits until that many requests have come and all their acts are done.
     pub fn done(&self, count: usize) {
-        self.until(&format!("the acts of {count} requests"), |state| state.received.len() >= count && state.running == 0);
+        self.until(&format!("the acts of {count} requests"), |state| {
+            state.received.len() >= count && state.running == 0
+        });
     }
 
     /// Waits until an act of [`Exchange::sends_held_up`] has been held up.
@@ -209,7 +211,8 @@ fn play(shared: &Shared, mut socket: Socket, connection: usize) {
 
 fn take(shared: &Shared, head: &Head, connection: usize) -> Option<(usize, Exchange)> {
     shared.change(|state| {
-        let fits = |e: &Option<Exchange>| e.as_ref().is_some_and(|e| e.method == head.word(0) && e.target == head.word(1));
+        let fits =
+            |e: &Option<Exchange>| e.as_ref().is_some_and(|e| e.method == head.word(0) && e.target == head.word(1));
         let exchange = state.script.iter_mut().find(|e| fits(e))?.take()?;
         let has_body = head.framing() != Framing::Nothing;
         state.received.push(Received {

@@ -1,0 +1,170 @@
+//! What the origin is told about the client: X-Forwarded-* and Forwarded are ours, and what a client sends under those
+//! names counts only from a trusted proxy, whose scheme and host then enter the key.
+
+use kasoku_engine::options::AddressRange;
+use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, on, post};
+
+/// Trusts whoever connects from this machine.
+fn trusting(setup: Setup) -> Setup {
+    let address = [127, 0, 0, 1].into();
+    setup.options(|options| options.trusted_proxies = vec![AddressRange::Ip { address, prefix_bits: 32 }])
+}
+
+#[test]
+fn a_request_that_passes_tells_the_origin_about_its_client() {
+    let scene = Scenario::safe([post("/").answers(ok(&[], "a"))]);
+    scene.client().send_body("POST", "/", &[], "x");
+    let request = scene.origin.only_request();
+    assert_eq!(request.field("x-forwarded-for").as_deref(), Some("127.0.0.1"));
+    assert_eq!(request.field("x-forwarded-proto").as_deref(), Some("http"));
+    assert_eq!(request.field("x-forwarded-host").as_deref(), Some("example.org"));
+    assert_eq!(request.field("forwarded").as_deref(), Some("for=127.0.0.1;host=example.org;proto=http"));
+}
+
+#[test]
+fn what_an_untrusted_client_says_about_itself_never_reaches_the_origin() {
+    let lies = [
+        "X-Forwarded-For: 6.6.6.6",
+        "X-Forwarded-Proto: https",
+        "X-Forwarded-Host: evil.example",
+        "X-Forwarded-Port: 666",
+        "X-Forwarded-Prefix: /evil",
+        "Forwarded: for=6.6.6.6;host=evil.example;proto=https",
+    ];
+    for (method, profile) in [("POST", BOTH[0]), ("POST", BOTH[1]), ("GET", BOTH[0]), ("GET", BOTH[1])] {
+        let scene = Setup::new(profile).run([on(method, "/").answers(ok(&[], "a"))]);
+        scene.client().ask(method, "/", &lies).response();
+        let request = scene.origin.only_request();
+        let all = format!("{request:?}");
+        for lie in ["6.6.6.6", "evil", "https", "666"] {
+            assert!(!all.contains(lie), "{lie}: {all}");
+        }
+    }
+}
+
+#[test]
+fn what_an_untrusted_client_says_about_itself_does_not_enter_the_key() {
+    let scene = Scenario::safe([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    let mut client = scene.client();
+    client.get("/");
+    let lies =
+        ["X-Forwarded-Proto: https", "X-Forwarded-Host: evil.example", "Forwarded: host=evil.example;proto=https"];
+    assert!(client.get_with("/", &lies).is_hit());
+}
+
+#[test]
+fn what_is_not_in_the_key_does_not_reach_the_origin_when_the_answer_may_be_shared() {
+    let fields = [
+        "X-Original-URL: /admin",
+        "X-Rewrite-URL: /admin",
+        "X-HTTP-Method-Override: DELETE",
+        "X-HTTP-Method: DELETE",
+        "X-Method-Override: DELETE",
+        "X-Host: evil.example",
+        "X-Real-IP: 6.6.6.6",
+    ];
+    let scene = Scenario::safe([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    scene.client().get_with("/", &fields);
+    let request = scene.origin.only_request();
+    for field in fields {
+        let name = field.split(':').next().unwrap();
+        assert_eq!(request.field(name), None, "{name}");
+    }
+    assert_eq!(request.field("x-forwarded-for"), None, "the client's address is not in the key");
+    assert_eq!(request.field("forwarded").as_deref(), Some("host=example.org;proto=http"));
+}
+
+#[test]
+fn a_request_that_passes_keeps_what_applications_need() {
+    let scene = Scenario::safe([post("/").answers(ok(&[], "a"))]);
+    scene.client().send_body("POST", "/", &["X-HTTP-Method-Override: PUT", "X-Original-URL: /b"], "x");
+    let request = scene.origin.only_request();
+    assert_eq!(request.field("x-http-method-override").as_deref(), Some("PUT"));
+    assert_eq!(request.field("x-original-url").as_deref(), Some("/b"));
+}
+
+#[test]
+fn a_trusted_proxys_scheme_and_host_enter_the_key_and_reach_the_origin() {
+    let answer = |body| get("/").answers(ok(&["Cache-Control: max-age=60"], body));
+    let scene = trusting(Setup::safe()).run([answer("http"), answer("https"), answer("other")]);
+    let mut client = scene.client();
+    assert_eq!(client.get("/").text(), "http");
+    assert_eq!(client.get_with("/", &["X-Forwarded-Proto: https"]).text(), "https");
+    assert_eq!(client.get_with("/", &["X-Forwarded-Host: other.org"]).text(), "other");
+    assert_eq!(client.get("/").text(), "http");
+    assert_eq!(client.get_with("/", &["Forwarded: for=1.2.3.4;proto=https"]).text(), "https");
+    assert_eq!(client.get_with("/", &["Forwarded: for=1.2.3.4;host=\"other.org\""]).text(), "other");
+    assert_eq!(scene.origin.request(1).field("x-forwarded-proto").as_deref(), Some("https"));
+    let request = scene.origin.request(2);
+    assert_eq!(
+        (request.field("host").as_deref(), request.field("x-forwarded-host").as_deref()),
+        (Some("other.org"), Some("other.org"))
+    );
+}
+
+#[test]
+fn a_trusted_proxys_list_of_addresses_goes_on() {
+    let scene = trusting(Setup::safe()).run([post("/").answers(ok(&[], "a"))]);
+    let fields = ["X-Forwarded-For: 1.2.3.4", "Forwarded: for=1.2.3.4", "X-Forwarded-Proto: https"];
+    scene.client().send_body("POST", "/", &fields, "x");
+    let request = scene.origin.only_request();
+    assert_eq!(request.field("x-forwarded-for").as_deref(), Some("1.2.3.4, 127.0.0.1"));
+    assert_eq!(request.field("forwarded").as_deref(), Some("for=1.2.3.4, for=127.0.0.1;host=example.org;proto=https"));
+}
+
+#[test]
+fn a_trusted_proxys_doubled_claims_do_not_split_the_key_from_what_the_origin_sees() {
+    let scene = trusting(Setup::safe()).run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    scene.client().get_with("/", &["X-Forwarded-Host: a.org, b.org", "X-Forwarded-Proto: http, https"]);
+    let request = scene.origin.only_request();
+    assert_eq!(request.field("x-forwarded-host").as_deref(), Some("b.org"));
+    assert_eq!(request.field("x-forwarded-proto").as_deref(), Some("https"));
+    assert_eq!(request.field("host").as_deref(), Some("b.org"));
+}
+
+#[test]
+fn an_invalid_host_from_a_trusted_proxy_is_400() {
+    let scene = trusting(Setup::safe()).run([]);
+    for host in ["X-Forwarded-Host: a/b", "X-Forwarded-Host: a b", "Forwarded: host=\"u@a\""] {
+        assert_eq!(scene.client().get_with("/", &[host]).status, 400, "{host}");
+    }
+}
+
+#[test]
+fn the_origins_own_host_can_be_set() {
+    let scene = Setup::safe()
+        .route(|route| route.origin_host = Some("inner.example".into()))
+        .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    scene.client().get("/");
+    let request = scene.origin.only_request();
+    assert_eq!(request.field("host").as_deref(), Some("inner.example"));
+    assert_eq!(request.field("x-forwarded-host").as_deref(), Some("example.org"));
+}
+
+#[test]
+fn trailers_cannot_say_what_fields_may_not() {
+    // Many applications merge trailers into the fields; these would frame, route or lie.
+    let lies = "X-Forwarded-For: 6.6.6.6\r\nForwarded: for=6.6.6.6\r\nHost: evil.example\r\nContent-Length: 666\r\nTransfer-Encoding: x\r\nX-End: 2\r\n";
+    let scene = Scenario::safe([post("/").answers(ok(&[], "a"))]);
+    let mut client = scene.client();
+    client.ask("POST", "/", &["Transfer-Encoding: chunked"]);
+    let response = client.send(format!("1\r\na\r\n0\r\n{lies}\r\n")).response();
+    if response.status == 200 {
+        assert_eq!(scene.origin.only_request().trailers, [("X-End".to_owned(), "2".to_owned())]);
+    }
+}
+
+#[test]
+fn underscores_do_not_smuggle_what_hyphens_may_not() {
+    // CGI, WSGI and PHP read `X_Forwarded_Host` and `X-Forwarded-Host` as one variable.
+    let lies = [
+        "X_Forwarded_Host: evil.example",
+        "X_Forwarded-Proto: https",
+        "X_Original_URL: /evil",
+        "X_HTTP_Method_Override: evil",
+    ];
+    let scene = Scenario::safe([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    scene.client().get_with("/", &lies);
+    let all = format!("{:?}", scene.origin.only_request());
+    assert!(!all.contains("evil") && !all.contains("https"), "{all}");
+}

@@ -1,0 +1,246 @@
+//! What unsafe methods drop: their target, and what Location and Content-Location name on the same origin.
+
+use kasoku_engine::options::AddressRange;
+use kasoku_testkit::{BOTH, Client, Gate, Scenario, Setup, get, ok, on, post, reply};
+
+const FRESH: &str = "Cache-Control: max-age=60";
+
+#[test]
+fn a_successful_unsafe_method_drops_its_target() {
+    //= RFC 9111 section 4.4
+    //# A cache MUST invalidate the target URI (Section 7.1 of [HTTP]) when it receives a non-error status code in response to
+    //# an unsafe request method (including methods whose safety is unknown).
+    for profile in BOTH {
+        for method in ["POST", "PUT", "DELETE", "PATCH", "X-UNKNOWN"] {
+            for status in ["200 OK", "204 No Content", "303 See Other"] {
+                let scene = Setup::new(profile).run([
+                    get("/a?q").answers(ok(&[FRESH], "old")),
+                    on(method, "/a?q").answers(reply(status, &[], "")),
+                    get("/a?q").answers(ok(&[FRESH], "new")),
+                ]);
+                let mut client = scene.client();
+                client.get("/a?q");
+                client.send_body(method, "/a?q", &[], "x");
+                assert_eq!(client.get("/a?q").text(), "new", "{method} {status}");
+            }
+        }
+    }
+}
+
+#[test]
+fn an_unsafe_method_is_written_through() {
+    //= RFC 9111 section 4
+    //# A cache MUST write through requests with methods that are unsafe (Section 9.2.1 of [HTTP]) to the origin server
+    let scene = Scenario::rfc([
+        get("/").answers(ok(&[FRESH], "stored")),
+        post("/").answers(ok(&[FRESH], "one")),
+        post("/").answers(ok(&[FRESH], "two")),
+    ]);
+    let mut client = scene.client();
+    client.get("/");
+    assert_eq!(client.send_body("POST", "/", &[], "x").text(), "one");
+    assert_eq!(client.send_body("POST", "/", &[], "x").text(), "two");
+}
+
+#[test]
+fn a_failed_unsafe_method_drops_nothing() {
+    for status in ["400 Bad Request", "404 Not Found", "500 Oops"] {
+        let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "old")), post("/").answers(reply(status, &[], ""))]);
+        let mut client = scene.client();
+        client.get("/");
+        client.send_body("POST", "/", &[], "x");
+        assert!(client.get("/").is_hit(), "{status}");
+    }
+}
+
+#[test]
+fn a_post_that_the_origin_never_answered_drops_nothing() {
+    let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "old")), post("/").answers("").closes()]);
+    let mut client = scene.client();
+    client.get("/");
+    assert_eq!(client.send_body("POST", "/", &[], "x").status, 502);
+    assert!(client.get("/").is_hit());
+}
+
+#[test]
+fn a_safe_method_drops_nothing() {
+    let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "old")), on("OPTIONS", "/").answers(ok(&[], ""))]);
+    let mut client = scene.client();
+    client.get("/");
+    client.ask("OPTIONS", "/", &[]).response();
+    assert!(client.get("/").is_hit());
+}
+
+#[test]
+fn location_and_content_location_of_the_same_origin_are_dropped_too() {
+    for (field, value) in [
+        ("Location", "/b?x"),
+        ("Location", "http://example.org/b?x"),
+        ("Location", "b?x#fragment"),
+        ("Location", "../b?x"),
+        ("Location", "http://EXAMPLE.org:80/b?x"),
+        ("Content-Location", "/b?x"),
+        ("Content-Location", "http://example.org/b?x"),
+    ] {
+        let scene = Scenario::safe([
+            get("/b?x").answers(ok(&[FRESH], "old")),
+            post("/a").answers(reply("201 Created", &[&format!("{field}: {value}")], "")),
+            get("/b?x").answers(ok(&[FRESH], "new")),
+        ]);
+        let mut client = scene.client();
+        client.get("/b?x");
+        client.send_body("POST", "/a", &[], "x");
+        assert_eq!(client.get("/b?x").text(), "new", "{field}: {value}");
+    }
+}
+
+#[test]
+fn a_location_is_dropped_under_the_key_that_a_rule_makes_of_it() {
+    let query = kasoku_engine::options::QueryKey { sort: true, ignore: vec!["utm_*".into()] };
+    let scene = Setup::safe().route(|route| route.query = query).run([
+        get("/b?x=1&y=2").answers(ok(&[FRESH], "old")),
+        post("/a").answers(reply("201 Created", &["Location: /b?y=2&utm_source=z&x=1"], "")),
+        get("/b?x=1&y=2").answers(ok(&[FRESH], "new")),
+    ]);
+    let mut client = scene.client();
+    client.get("/b?y=2&x=1");
+    client.send_body("POST", "/a", &[], "x");
+    assert_eq!(client.get("/b?y=2&x=1").text(), "new");
+}
+
+#[test]
+fn another_origin_is_never_dropped() {
+    //= RFC 9111 section 4.4
+    //# However, a cache MUST NOT trigger an invalidation under these conditions if the origin (Section 4.3.1 of [HTTP]) of the
+    //# URI to be invalidated differs from that of the target URI (Section 7.1 of [HTTP]).
+    for value in ["http://other.org/b", "//other.org/b", "http://other.org:80/b", "https://other.org/b"] {
+        let scene = Scenario::safe([
+            get("/b").answers(ok(&[FRESH], "theirs")),
+            post("/a").answers(reply(
+                "201 Created",
+                &[&format!("Location: {value}"), &format!("Content-Location: {value}")],
+                "",
+            )),
+        ]);
+        let mut client = scene.client();
+        client.get_with("/b", &["Host: other.org"]);
+        client.send_body("POST", "/a", &[], "x");
+        assert!(client.get_with("/b", &["Host: other.org"]).is_hit(), "{value}");
+    }
+}
+
+#[test]
+fn the_same_path_under_another_scheme_is_another_origin() {
+    let address = [127, 0, 0, 1].into();
+    let scene = Setup::safe()
+        .options(|options| options.trusted_proxies = vec![AddressRange::Ip { address, prefix_bits: 8 }])
+        .run([
+            get("/").answers(ok(&[FRESH], "http")),
+            get("/").answers(ok(&[FRESH], "https")),
+            post("/").answers(ok(&[], "")),
+            get("/").answers(ok(&[FRESH], "new")),
+        ]);
+    let mut client = scene.client();
+    let https = ["X-Forwarded-Proto: https"];
+    client.get("/");
+    client.get_with("/", &https);
+    client.send_body("POST", "/", &https, "x");
+    assert_eq!(client.get("/").text(), "http");
+    assert_eq!(client.get_with("/", &https).text(), "new");
+}
+
+#[test]
+fn all_variants_of_a_target_are_dropped() {
+    let variant = |body| get("/").answers(ok(&[FRESH, "Vary: X-A"], body));
+    let scene = Scenario::safe([
+        variant("1"),
+        variant("2"),
+        post("/").answers(ok(&[], "")),
+        variant("1 new"),
+        variant("2 new"),
+    ]);
+    let mut client = scene.client();
+    client.get_with("/", &["X-A: 1"]);
+    client.get_with("/", &["X-A: 2"]);
+    client.send_body("POST", "/", &[], "x");
+    assert_eq!(client.get_with("/", &["X-A: 1"]).text(), "1 new");
+    assert_eq!(client.get_with("/", &["X-A: 2"]).text(), "2 new");
+}
+
+#[test]
+fn an_invalidation_during_a_fill_lets_waiters_have_it_and_stores_nothing() {
+    for profile in BOTH {
+        let gate = Gate::new();
+        let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 6\r\n\r\nold";
+        let scene = Setup::new(profile).run([
+            get("/").answers(head).waits(&gate).sends("old"),
+            post("/").answers(ok(&[], "done")),
+            get("/").answers(ok(&[FRESH], "new")),
+        ]);
+        let (mut first, mut second) = (scene.client(), scene.client());
+        for client in [&mut first, &mut second] {
+            client.ask("GET", "/", &[]);
+            client.next_head();
+            client.reads("old");
+        }
+        assert_eq!(scene.client().send_body("POST", "/", &[], "x").text(), "done");
+        // Whoever asks from now on must not join what began before the change.
+        assert_eq!(scene.client().get("/").text(), "new");
+        gate.open();
+        first.reads("old");
+        second.reads("old");
+        assert_eq!(scene.client().get("/").text(), "new");
+    }
+}
+
+#[test]
+fn an_invalidation_before_the_head_of_a_fill_stores_nothing_either() {
+    let gate = Gate::new();
+    let scene = Scenario::safe([
+        get("/").answers("").waits(&gate).sends(ok(&[FRESH], "old")),
+        post("/").answers(ok(&[], "done")),
+        get("/").answers(ok(&[FRESH], "new")),
+    ]);
+    let mut first = scene.client();
+    first.ask("GET", "/", &[]);
+    scene.origin.arrived(1);
+    scene.client().send_body("POST", "/", &[], "x");
+    gate.open();
+    assert_eq!(first.response().text(), "old");
+    assert_eq!(scene.client().get("/").text(), "new");
+}
+
+#[test]
+fn an_invalidation_during_a_validation_is_not_undone_by_its_304() {
+    let gate = Gate::new();
+    let fields = ["Cache-Control: max-age=10", "ETag: \"1\""];
+    let scene = Scenario::safe([
+        get("/").answers(ok(&fields, "old")),
+        get("/").answers("").waits(&gate).sends(reply("304 Not Modified", &fields, "")),
+        post("/").answers(ok(&[], "done")),
+        get("/").answers(ok(&fields, "new")),
+    ]);
+    let mut client = scene.client();
+    client.get("/");
+    scene.advance(10);
+    client.ask("GET", "/", &[]);
+    scene.origin.arrived(2);
+    scene.client().send_body("POST", "/", &[], "x");
+    gate.open();
+    assert_eq!(client.response().text(), "old");
+    assert_eq!(client.get("/").text(), "new");
+}
+
+#[test]
+fn an_invalidation_reaches_all_workers() {
+    let scene = Setup::safe().options(|options| options.workers = 2).run([
+        get("/").answers(ok(&[FRESH], "old")),
+        post("/").answers(ok(&[], "")),
+        get("/").answers(ok(&[FRESH], "new")),
+    ]);
+    scene.client().get("/");
+    scene.client().send_body("POST", "/", &[], "x");
+    for _ in 0..8 {
+        assert_eq!(Client::connect(scene.engine.addresses()[0]).get("/").text(), "new");
+    }
+}

@@ -1,0 +1,166 @@
+//! Limits of the client's side: 431, 414, 413, 408; bodies that are not read to their end; clients that take nothing.
+
+use kasoku_engine::options::HostPattern;
+use kasoku_metrics::Counter;
+use kasoku_testkit::{Client, Ending, Scenario, Setup, get, ok, post, reply};
+use std::time::Duration;
+
+const SHORT: Duration = Duration::from_millis(100);
+
+#[test]
+fn a_connection_ends_after_its_largest_number_of_requests() {
+    let scene = Setup::safe()
+        .options(|options| options.limits.requests_per_connection_max = 2)
+        .run([get("/a").answers(ok(&["Cache-Control: max-age=9"], "a"))]);
+    let mut client = scene.client();
+    assert!(!client.get("/a").has("connection"));
+    assert_eq!(client.get("/a").field("connection"), "close");
+    client.is_closed();
+}
+
+#[test]
+fn an_idle_connection_is_closed_without_a_word() {
+    let scene = Setup::safe()
+        .options(|options| options.limits.idle_timeout = SHORT)
+        .run([get("/a").answers(ok(&["Cache-Control: max-age=9"], "a"))]);
+    let mut client = scene.client();
+    client.get("/a");
+    client.is_closed();
+}
+
+#[test]
+fn a_head_over_its_limit_is_431() {
+    let scene = Setup::safe().options(|options| options.limits.head.head_bytes_max = 500).run([]);
+    let mut client = scene.client();
+    let response = client.ask("GET", "/a", &[&format!("X-Long: {}", "x".repeat(600))]).response();
+    assert_eq!((response.status, response.field("connection").as_str()), (431, "close"));
+    client.is_closed();
+
+    let scene = Setup::safe().options(|options| options.limits.head.fields_max = 3).run([]);
+    let mut client = scene.client();
+    assert_eq!(client.ask("GET", "/a", &["A: 1", "B: 1", "C: 1"]).response().status, 431);
+    client.is_closed();
+}
+
+#[test]
+fn a_head_without_end_is_431_before_it_ends() {
+    let scene = Setup::safe().options(|options| options.limits.head.head_bytes_max = 500).run([]);
+    let mut client = scene.client();
+    client.send(format!("GET /a HTTP/1.1\r\nHost: example.org\r\nX-Long: {}", "x".repeat(600)));
+    assert_eq!(client.response().status, 431);
+    client.is_closed();
+}
+
+#[test]
+fn a_target_over_its_limit_is_414() {
+    let scene = Setup::safe().options(|options| options.limits.head.target_bytes_max = 100).run([]);
+    let mut client = scene.client();
+    let response = client.ask("GET", &format!("/{}", "x".repeat(100)), &[]).response();
+    assert_eq!((response.status, response.field("connection").as_str()), (414, "close"));
+    client.is_closed();
+}
+
+#[test]
+fn a_body_over_its_limit_is_413_by_its_length() {
+    let scene = Setup::safe().options(|options| options.limits.request_body_bytes_max = 10).run([]);
+    let mut client = scene.client();
+    let response = client.ask("POST", "/a", &["Content-Length: 11"]).response();
+    assert_eq!((response.status, response.field("connection").as_str()), (413, "close"));
+    client.is_closed();
+}
+
+#[test]
+fn a_chunked_body_over_its_limit_is_413_midway() {
+    let scene = Setup::safe()
+        .options(|options| options.limits.request_body_bytes_max = 10)
+        .run([post("/a").answers("").closes()]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Transfer-Encoding: chunked"]).send("8\r\n12345678\r\n8\r\n12345678\r\n0\r\n\r\n");
+    assert_eq!(client.response().status, 413);
+    client.is_closed();
+    assert!(!scene.origin.request(0).is_whole, "the origin must not take a part for the whole");
+}
+
+#[test]
+fn a_body_of_exactly_the_limit_passes() {
+    let scene = Setup::safe()
+        .options(|options| options.limits.request_body_bytes_max = 10)
+        .run([post("/a").answers(ok(&[], "a")), post("/a").answers(ok(&[], "a"))]);
+    let mut client = scene.client();
+    assert_eq!(client.send_body("POST", "/a", &[], "0123456789").status, 200);
+    client.ask("POST", "/a", &["Transfer-Encoding: chunked"]).send("a\r\n0123456789\r\n0\r\n\r\n");
+    assert_eq!(client.response().status, 200);
+}
+
+#[test]
+fn a_head_that_does_not_arrive_in_time_is_408() {
+    let scene = Setup::safe().options(|options| options.limits.head_timeout = SHORT).run([]);
+    let mut client = scene.client();
+    client.send("GET /a HTTP/1.1\r\nHost: exam");
+    let response = client.response();
+    assert_eq!((response.status, response.field("connection").as_str()), (408, "close"));
+    client.is_closed();
+}
+
+#[test]
+fn a_body_that_does_not_arrive_in_time_is_408() {
+    let scene =
+        Setup::safe().options(|options| options.limits.body_timeout = SHORT).run([post("/a").answers("").closes()]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Content-Length: 10"]).send("01234");
+    assert_eq!(client.response().status, 408);
+    client.is_closed();
+    assert!(!scene.origin.request(0).is_whole);
+}
+
+#[test]
+fn a_client_that_leaves_within_its_body_takes_its_request_back() {
+    let scene = Scenario::safe([post("/a").answers("").closes()]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Content-Length: 10"]).send("01234");
+    scene.origin.arrived(1);
+    client.reset();
+    assert!(!scene.origin.request(0).is_whole);
+}
+
+#[test]
+fn a_body_that_is_not_read_to_its_end_closes_the_connection_after_the_answer() {
+    //= RFC 9112 section 9.3
+    //# A server MUST read the entire request message body or close the connection after sending its response;
+    let scene = Scenario::safe([post("/a").sends(reply("403 Forbidden", &["Connection: close"], "no")).closes()]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Content-Length: 100"]).send("half");
+    let response = client.response();
+    assert_eq!((response.status, response.text().as_str()), (403, "no"));
+    assert_eq!(response.field("connection"), "close");
+    client.send("GET /smuggled HTTP/1.1\r\nHost: example.org\r\n\r\n");
+    client.is_closed();
+}
+
+#[test]
+fn a_body_that_an_own_answer_did_not_wait_for_closes_the_connection() {
+    let scene = Setup::safe()
+        .route(|route| route.origin.connect_timeout = SHORT)
+        .site(&[HostPattern::Exact("other.org".into())], |_| {})
+        .run([]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Content-Length: 100"]).send("GET /smuggled HTTP/1.1\r\nHost: other.org\r\n\r\n");
+    let response = client.response();
+    assert_eq!((response.status, response.field("connection").as_str()), (421, "close"));
+    client.is_closed();
+}
+
+#[test]
+fn a_client_that_takes_nothing_is_cut() {
+    let big = vec![b'x'; 8 << 20];
+    let scene = Setup::safe()
+        .options(|options| options.limits.send_timeout = SHORT)
+        .run([get("/big").answers(ok(&["Cache-Control: max-age=60"], &big)), get("/b").answers(ok(&[], "b"))]);
+    assert_eq!(scene.client().get("/big").body.len(), big.len());
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    slow.ask("GET", "/big", &[]);
+    // Only what the kernel buffered can still come; the rest was given up.
+    scene.counted(Counter::Aborted, 1);
+    assert_eq!(slow.cut_response().ending, Ending::Cut);
+    assert_eq!(scene.client().get("/b").text(), "b");
+}

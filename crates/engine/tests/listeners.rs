@@ -1,0 +1,139 @@
+//! Where clients connect: TCP, Unix sockets, inherited descriptors; several at once, with several workers.
+
+use kasoku_engine::options::{AddressRange, ListenAddress, Listener};
+use kasoku_testkit::{Client, Scenario, Setup, get, ok, post};
+use std::net::TcpListener;
+use std::os::fd::AsRawFd;
+use std::path::PathBuf;
+
+fn listener(address: ListenAddress) -> Listener {
+    Listener { address, proxy_protocol: false }
+}
+
+fn socket_path(name: &str) -> PathBuf {
+    let path = std::env::temp_dir().join(format!("kasoku-scenario-{name}-{}.sock", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+#[test]
+fn a_unix_socket_serves_like_tcp() {
+    let path = socket_path("serves");
+    let scene = Setup::safe()
+        .options(|options| options.listeners.push(listener(ListenAddress::Unix(path.clone()))))
+        .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a")), post("/").answers(ok(&[], "b"))]);
+    let mut client = Client::connect_unix(&path);
+    assert_eq!(client.get("/").text(), "a");
+    assert!(scene.client().get("/").is_hit(), "the same cache behind both");
+    client.ask("POST", "/", &["X-Forwarded-Proto: https"]).response();
+    let request = scene.origin.request(1);
+    assert_eq!(request.field("x-forwarded-for"), None);
+    assert_eq!(request.field("x-forwarded-proto").as_deref(), Some("http"));
+    assert!(request.field("forwarded").is_some_and(|value| value.starts_with("for=unknown;")));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn whoever_connects_through_a_unix_socket_can_be_trusted() {
+    let path = socket_path("trusted");
+    let scene = Setup::safe()
+        .options(|options| {
+            options.listeners.push(listener(ListenAddress::Unix(path.clone())));
+            options.trusted_proxies = vec![AddressRange::Unix];
+        })
+        .run([post("/").answers(ok(&[], "b")), post("/").answers(ok(&[], "b"))]);
+    let fields = ["X-Forwarded-Proto: https", "X-Forwarded-For: 1.2.3.4"];
+    Client::connect_unix(&path).ask("POST", "/", &fields).response();
+    scene.client().ask("POST", "/", &fields).response();
+    let through_unix = scene.origin.request(0);
+    assert_eq!(through_unix.field("x-forwarded-proto").as_deref(), Some("https"));
+    assert_eq!(through_unix.field("x-forwarded-for").as_deref(), Some("1.2.3.4"));
+    assert_eq!(scene.origin.request(1).field("x-forwarded-proto").as_deref(), Some("http"));
+    std::fs::remove_file(path).unwrap();
+}
+
+#[test]
+fn an_inherited_descriptor_is_served() {
+    let inherited = TcpListener::bind("127.0.0.1:0").unwrap();
+    let scene = Setup::safe()
+        .options(|options| options.listeners = vec![listener(ListenAddress::Descriptor(inherited.as_raw_fd()))])
+        .run([get("/").answers(ok(&[], "a"))]);
+    assert_eq!(scene.engine.addresses(), [inherited.local_addr().unwrap()]);
+    assert_eq!(Client::connect(inherited.local_addr().unwrap()).get("/").text(), "a");
+}
+
+#[test]
+fn a_connection_that_waited_in_an_inherited_descriptor_is_served() {
+    let inherited = TcpListener::bind("127.0.0.1:0").unwrap();
+    let mut early = Client::connect(inherited.local_addr().unwrap());
+    early.ask("GET", "/", &[]);
+    let _scene = Setup::safe()
+        .options(|options| options.listeners = vec![listener(ListenAddress::Descriptor(inherited.as_raw_fd()))])
+        .run([get("/").answers(ok(&[], "a"))]);
+    assert_eq!(early.response().text(), "a");
+}
+
+#[test]
+fn an_address_that_another_program_serves_is_an_error_at_start() {
+    let other = TcpListener::bind("127.0.0.1:0").unwrap();
+    let scene = Scenario::safe([]);
+    for taken in [other.local_addr().unwrap(), scene.engine.addresses()[0]] {
+        let result = Setup::safe()
+            .options(|options| options.listeners = vec![listener(ListenAddress::Tcp(taken))])
+            .start_engine();
+        assert!(result.err().is_some_and(|error| error.to_string().contains("listens there already")));
+    }
+}
+
+#[test]
+fn several_workers_share_addresses_and_cache() {
+    let scene = Setup::safe()
+        .options(|options| {
+            options.workers = 3;
+            options.listeners.push(options.listeners[0].clone());
+        })
+        .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    let [first, second] = scene.engine.addresses() else { panic!("two addresses") };
+    assert_ne!(first, second);
+    assert_eq!(scene.client().get("/").text(), "a");
+    for number in 0..24 {
+        let address = if number % 2 == 0 { first } else { second };
+        assert!(Client::connect(*address).get("/").is_hit());
+    }
+}
+
+#[test]
+fn a_worker_with_all_its_connections_lets_others_wait() {
+    let scene = Setup::safe()
+        .options(|options| options.limits.connections_max = 1)
+        .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    let mut first = scene.client();
+    first.get("/");
+    let mut second = scene.client();
+    second.ask("GET", "/", &[]);
+    assert!(first.get("/").is_hit(), "the first is still served");
+    drop(first);
+    assert!(second.response().is_hit());
+}
+
+#[test]
+fn a_stop_lets_running_requests_end_and_closes_idle_connections() {
+    let gate = kasoku_testkit::Gate::new();
+    let script = [get("/slow").answers("").waits(&gate).sends(ok(&[], "slow")), get("/").answers(ok(&[], "a"))];
+    let scene =
+        Setup::safe().options(|options| options.limits.drain_timeout = std::time::Duration::from_secs(10)).run(script);
+    let mut idle = scene.client();
+    idle.get("/");
+    let mut running = scene.client();
+    running.ask("GET", "/slow", &[]);
+    scene.origin.arrived(2);
+    let Scenario { engine, origin, .. } = scene;
+    let stopping = std::thread::spawn(move || engine.stop());
+    idle.is_closed();
+    gate.open();
+    let response = running.response();
+    assert_eq!((response.text().as_str(), response.field("connection").as_str()), ("slow", "close"));
+    running.is_closed();
+    stopping.join().unwrap();
+    drop(origin);
+}
