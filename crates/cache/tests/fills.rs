@@ -1,5 +1,7 @@
 //! Fills without a socket: who waits, who gets what, what is stored.
 
+#![allow(clippy::unwrap_used, clippy::panic)]
+
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::verdict::Exchange;
