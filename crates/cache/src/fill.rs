@@ -460,6 +460,8 @@ pub struct BodyWriter {
 pub enum Abandoned {
     /// It can't be stored, and nobody reads it.
     NobodyReads,
+    /// A part that goes on behind its end.
+    LongerThanPromised,
 }
 
 impl BodyWriter {
@@ -483,15 +485,22 @@ impl BodyWriter {
         let fills = &self.cache.0.fills;
         // Readers of a part that completes a whole wait for the whole: its length is known and was admitted, so it
         // goes on in any case, and waits for nobody.
-        let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
-        let (was_storable, is_storable) = self.fill.change(|state| {
+        let promised = match &self.part {
+            Some(PartOf::Completing { part, .. }) => Some(part.range.length()),
+            _ => None,
+        };
+        let is_completing = promised.is_some();
+        let (was_storable, is_storable, is_longer) = self.fill.change(|state| {
             let was_storable = state.is_storable;
             fills.bytes.fetch_add(state.body.push(piece), Ordering::Relaxed);
             if !is_completing && (state.body.end > self.bytes_max || fills.is_full()) {
                 state.is_storable = false;
             }
-            (was_storable, state.is_storable)
+            (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
         });
+        if is_longer {
+            return Err(Abandoned::LongerThanPromised);
+        }
         if was_storable && !is_storable {
             fills.end(&self.fill);
         }
@@ -507,7 +516,8 @@ impl BodyWriter {
                 let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
                     return Some(Err(Abandoned::NobodyReads));
                 };
-                let reach_back = self.bytes_max.saturating_add(WINDOW_BYTES);
+                let slack = if fills.is_full() { 0 } else { self.bytes_max };
+                let reach_back = slack.saturating_add(WINDOW_BYTES);
                 let keep_from = slowest.max(fastest.saturating_sub(reach_back));
                 fills.bytes.fetch_sub(state.body.drop_before(keep_from), Ordering::Relaxed);
                 (state.body.end.saturating_sub(fastest) <= AHEAD_BYTES).then_some(Ok(()))

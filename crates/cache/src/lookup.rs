@@ -101,6 +101,9 @@ impl Cache {
     fn usable(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Arc<Entry>, reason: Reason) -> Lookup {
         match needed(ask.request, entry) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
+            Needed::More(_) if entry.body.complete_length() > Some(self.0.limits.object_bytes_max) => {
+                self.begin_miss(ask, directives, &entry.meta.variant, Reason::PartialMiss)
+            }
             Needed::More(missing) => self.begin_completion(ask, directives, entry, missing),
             Needed::Unknown => self.begin_miss(ask, directives, &entry.meta.variant, Reason::PartialMiss),
         }
@@ -110,7 +113,8 @@ impl Cache {
         if !matches!(needed(ask.request, entry), Needed::Stored) {
             return self.begin_validation(ask, directives, entry, Reason::Stale);
         }
-        let refresh = (ask.request.method == Method::GET).then(|| {
+        let may_refresh = ask.request.method == Method::GET && !directives.no_store;
+        let refresh = may_refresh.then(|| {
             let detail = detail(&entry.meta.variant, None);
             self.begin(ask, &detail, true, Some(entry.clone()), Purpose::Validate)
         });

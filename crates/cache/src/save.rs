@@ -37,14 +37,13 @@ impl Cache {
         let mut saved = Saved::default();
         self.0.memory.update(writer.key.hash(), writer.key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&brought.meta));
-            let entry = Arc::new(match (&writer.part, stored) {
-                (None, _) | (_, None) => brought,
-                (Some(_), Some(stored)) => combined(writer, stored, brought),
-            });
+            let combined =
+                stored.filter(|_| writer.part.is_some()).and_then(|stored| combined(writer, stored, &brought));
+            // What was asked for later is the news, whichever came to its end first.
+            let is_outdone = combined.is_none() && stored.is_some_and(|stored| is_later(&stored.meta, &brought.meta));
+            let entry = Arc::new(combined.unwrap_or(brought));
             saved.entry = Some(entry.clone());
-            let is_outdone = !entry.body.is_complete()
-                && stored.is_some_and(|stored| stored.body.is_complete() && is_later(&stored.meta, &entry.meta));
-            if writer.fill.is_poisoned() || is_outdone {
+            if writer.fill.is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
                 return resource;
             }
             saved.is_stored = true;
@@ -111,27 +110,28 @@ fn brought(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
     match &writer.part {
         None => Some(Entry { meta: with_length(&writer.meta, length), body: Arc::new(Body::whole(pieces)) }),
         Some(PartOf::Alone(part)) => alone(part),
-        Some(PartOf::Completing { base, part }) => alone(part).map(|entry| combined(writer, base, entry)),
+        Some(PartOf::Completing { base, part }) => {
+            alone(part).map(|entry| combined(writer, base, &entry).unwrap_or(entry))
+        }
     }
 }
 
-/// `entry` with the bytes of `stored`, where both are of one representation; else `entry` as it is.
-fn combined(writer: &BodyWriter, stored: &Entry, entry: Entry) -> Entry {
+/// `entry` with the bytes of `stored`, where both are of one representation.
+fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry) -> Option<Entry> {
     let is_same = stored.body.complete_length().is_some()
         && stored.body.complete_length() == entry.body.complete_length()
         && same_strong_validator(&stored.meta.head, &entry.meta.head);
-    if !is_same {
-        return entry;
-    }
-    let response_time = entry.meta.freshness.response_time;
-    let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
-    let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
-    Entry { meta: Arc::new(meta), body: Arc::new(entry.body.combined(&stored.body)) }
+    is_same.then(|| {
+        let response_time = entry.meta.freshness.response_time;
+        let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
+        let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
+        Entry { meta: Arc::new(meta), body: Arc::new(entry.body.combined(&stored.body)) }
+    })
 }
 
 /// Whether `one` was received after `other`.
 fn is_later(one: &Meta, other: &Meta) -> bool {
-    one.freshness.response_time.mono_ms >= other.freshness.response_time.mono_ms
+    one.freshness.response_time.mono_ms > other.freshness.response_time.mono_ms
 }
 
 fn has_length(range: ByteRange, length: u64) -> bool {

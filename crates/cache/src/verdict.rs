@@ -218,8 +218,13 @@ impl FillWriter {
         if let (Purpose::Complete(missing), Some(base)) = (self.purpose, self.base.clone()) {
             return match part {
                 Ok(part) if part.range == missing && belongs(&base, exchange.response, &part) => {
-                    match self.may_store(exchange) {
-                        Ok(meta) => self.write(Arc::new(meta), Some(PartOf::Completing { base, part })),
+                    let body_length = Some(part.range.length());
+                    match self.may_store(&Exchange { body_length, ..*exchange }) {
+                        Ok(meta) => {
+                            let (nominated, variant) = (base.meta.nominated.clone(), base.meta.variant.clone());
+                            let meta = Arc::new(Meta { nominated, variant, ..meta });
+                            self.write(meta, Some(PartOf::Completing { base, part }))
+                        }
                         Err(_) => self.ask_again(),
                     }
                 }
@@ -231,7 +236,8 @@ impl FillWriter {
             Ok(_) => return self.private(exchange, Reason::StatusOfThisRequest),
             Err(reason) => return self.private(exchange, reason),
         };
-        match self.may_store(exchange) {
+        let body_length = Some(part.range.length());
+        match self.may_store(&Exchange { body_length, ..*exchange }) {
             Ok(meta) => self.start(meta, Some(PartOf::Alone(part))),
             Err(reason) => self.private(exchange, reason),
         }
@@ -295,12 +301,13 @@ impl FillWriter {
 
     fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         let has_credentials = has_credentials(&exchange.request.fields);
-        if is_about_the_key(reason) {
+        let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
+        if is_about_the_key {
             self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
         }
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
         // says to one visitor is no news for the others.
-        let is_news = !has_credentials && !exchange.response.status.is_server_error();
+        let is_news = is_about_the_key && !has_credentials && !exchange.response.status.is_server_error();
         if let Some(base) = self.base.take().filter(|_| is_news) {
             self.cache.remove(&self.key, &base);
         }
@@ -339,13 +346,26 @@ fn is_about_the_key(reason: Reason) -> bool {
         Reason::ContentRangeInvalid,
         Reason::ContentRangeLength,
         Reason::MemoryFull,
+        Reason::RequestNoStore,
     ];
     !of_this_request.contains(&reason)
 }
 
+/// Whether such a status says that something was wrong with this one request (400, 431 ...): an odd request by one client
+/// must change nothing for the others.
+fn is_about_the_request(status: StatusCode) -> bool {
+    status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 404 | 405 | 410 | 451)
+}
+
 /// Whether a part may be put together with what is stored.
 fn belongs(base: &Entry, response: &ResponseHead, part: &Part) -> bool {
-    part.complete_length.is_some()
+    let is_same_variant = match vary(&response.fields) {
+        Vary::None => true,
+        Vary::Star => false,
+        Vary::Fields(names) => names == base.meta.nominated,
+    };
+    is_same_variant
+        && part.complete_length.is_some()
         && part.complete_length == base.body.complete_length()
         && same_strong_validator(&base.meta.head, response)
 }

@@ -11,6 +11,7 @@ use crate::error::{Fault, reason};
 use crate::forward::{Audience, forward};
 use crate::lookup::hit;
 use crate::options::Route;
+use crate::parse::Request;
 use crate::respond::forwarded;
 use crate::route::{Routed, canonical};
 use crate::serve::Exchange;
@@ -42,9 +43,7 @@ const ASKS_MAX: usize = 2;
 /// Asks for this client alone.
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, connection, request, .. } = exchange;
-    // The answer to HEAD updates what is stored for all.
-    let is_for_all = request.head.method == Method::HEAD && upgrade.is_none() && !routed.route.pass;
-    let audience = if is_for_all { Audience::Shared } else { Audience::OneClient };
+    let audience = audience(request, routed, upgrade);
     let outgoing = forward(request, routed, &connection.peer, audience, upgrade);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
@@ -64,25 +63,33 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     };
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(response),
-        Ok(response) => after_pass(exchange, routed, &outgoing, response, request_time, status),
+        Ok(response) => after_pass(exchange, routed, &Passed { outgoing, audience, request_time, status }, response),
         Err(error) => failed(&error, status),
     }
 }
 
-/// What a response that passes by means for the cache.
-fn after_pass(
-    exchange: &Exchange,
-    routed: &Routed,
-    outgoing: &RequestHead,
-    response: Response,
+/// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
+fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audience {
+    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !routed.route.pass;
+    if request.head.method == Method::HEAD && is_plain { Audience::Shared } else { Audience::OneClient }
+}
+
+/// A request that has passed.
+struct Passed {
+    outgoing: RequestHead,
+    audience: Audience,
     request_time: Now,
     status: CacheStatus,
-) -> Answer {
+}
+
+/// What a response that passes by means for the cache.
+fn after_pass(exchange: &Exchange, routed: &Routed, passed: &Passed, response: Response) -> Answer {
+    let Passed { outgoing, audience, request_time, status } = passed;
     let worker = &exchange.worker;
     let now = worker.now();
     let ask = Ask { key: &routed.key, request: outgoing, policy: &routed.route.policy, now };
-    if outgoing.method == Method::HEAD && !routed.route.pass {
-        worker.cache.on_head(&ask, &response.head, request_time, now);
+    if *audience == Audience::Shared {
+        worker.cache.on_head(&ask, &response.head, *request_time, now);
     }
     let Response { head, .. } = &response;
     let canonical = |uri: String| canonical(worker, uri);
@@ -94,8 +101,8 @@ fn after_pass(
         && !routed.route.pass
         && post_stores_for_get(routed.key.uri(), &response.head);
     match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
-        Some(writer) => store_beside(exchange, outgoing, writer, response, request_time),
-        None => Answer::Origin(response, Conditions::Origins, status),
+        Some(writer) => store_beside(exchange, outgoing, writer, response, *request_time),
+        None => Answer::Origin(response, Conditions::Origins, *status),
     }
 }
 
@@ -119,7 +126,8 @@ fn store_beside(
     match verdict {
         Verdict::Write(body) => {
             status.stored = true;
-            let (meta, reader) = (body.meta().clone(), body.reader());
+            let meta = Arc::new(Meta { head: own_head(&response.head), ..(**body.meta()).clone() });
+            let reader = body.reader();
             tokio::task::spawn_local(pump(exchange.worker.clone(), response, body));
             Answer::Filling(meta, reader, status)
         }
@@ -206,6 +214,10 @@ pub(crate) fn refresh(
     mut outgoing: RequestHead,
     stale: &Entry,
 ) {
+    // What the client wants of its own answer is not meant for this one.
+    for directive in ["cache-control", "pragma"] {
+        outgoing.fields.remove(directive);
+    }
     for credentials in ["cookie", "authorization"] {
         let is_in_the_key = stale.meta.nominated.iter().any(|name| name == credentials);
         if routed.route.policy.profile == Profile::Safe && !is_in_the_key {

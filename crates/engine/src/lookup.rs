@@ -31,7 +31,12 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
             Taken::Answer(answer) => return *answer,
             Taken::Nothing => return alone(exchange, routed, outgoing).await,
             Taken::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
-            Taken::Failure(why) if has_failed => return failed(why, reason),
+            Taken::Failure(why) if has_failed => {
+                return match exchange.worker.enter_alone() {
+                    Some(_place) => alone(exchange, routed, outgoing).await,
+                    None => failed(why, reason),
+                };
+            }
             Taken::Failure(_) => {
                 has_failed = true;
                 cache.look_up(&ask(exchange, routed, &outgoing))
@@ -120,7 +125,7 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
         {
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
         }
-        // That nobody listens there does not depend on what was asked.
+        // That nobody listens there, or thinks for too long, hardly depends on what was asked.
         Ok(Joined::Failed(why @ (Reason::OriginUnreachable | Reason::OriginTimeoutConnect | Reason::OriginBusy))) => {
             failed(why, reason)
         }

@@ -41,7 +41,7 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
         // HTTP/1.0 without Host: the address that the client has reached.
         None => connection.stream.local_address().map_or_else(|| "localhost".to_owned(), |own| own.to_string()),
     };
-    let route = find(&worker.options.sites, &authority, &target).ok_or(Fault::NoSite)?.clone();
+    let route = find(&worker.options.sites, &authority, &target).ok_or(Fault::NoSite)?;
     let target = normalised(&target, &route.query).into_owned();
     let key = worker.cache.key(format!("{scheme}://{authority}{target}"));
     Ok(Routed { route, key, scheme, authority, target })
@@ -59,16 +59,28 @@ pub(crate) fn canonical(worker: &Worker, uri: String) -> String {
 }
 
 /// The route of a site's first rule that matches, or the site's own.
-fn find<'o>(sites: &'o [Site], authority: &str, target: &str) -> Option<&'o Arc<Route>> {
+///
+/// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
+/// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
+/// sent leads, and passes.
+fn find(sites: &[Site], authority: &str, target: &str) -> Option<Arc<Route>> {
     let site = site(sites, host_name(authority))?;
     let path = target.split_once('?').map_or(target, |(path, _)| path);
-    let path = comparable(path);
-    let rule = site.rules.iter().find(|rule| matches(&rule.path, &path));
-    Some(rule.map_or(&site.route, |rule| &rule.route))
+    let as_sent = first_match(site, |rule| matches(rule, path));
+    let Cow::Owned(read) = comparable(path) else { return Some(as_sent.clone()) };
+    let as_read = first_match(site, |rule| matches(rule, path) || matches(&decoded(rule), &read));
+    if Arc::ptr_eq(as_sent, as_read) {
+        return Some(as_sent.clone());
+    }
+    Some(Arc::new(Route { pass: true, ..Route::clone(as_sent) }))
 }
 
-/// A path as rules see it, which is as applications do: decoded, without doubled slashes and dot segments. Only for
-/// finding the rule; the key and the origin get the path as it was sent.
+fn first_match(site: &Site, is_match: impl Fn(&str) -> bool) -> &Arc<Route> {
+    site.rules.iter().find(|rule| is_match(&rule.path)).map_or(&site.route, |rule| &rule.route)
+}
+
+/// A path as many applications read it: decoded, without doubled slashes and dot segments. Borrowed where that is the path
+/// as it was sent. Only for finding the rule; the key and the origin get the path as it was sent.
 fn comparable(path: &str) -> Cow<'_, str> {
     if !path.contains('%') && !path.contains("//") && !path.contains("/.") {
         return Cow::Borrowed(path);
@@ -93,8 +105,9 @@ fn decoded(path: &str) -> String {
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path.as_bytes();
     while let Some((first, after)) = rest.split_first() {
-        let code = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+        let digits = after.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let code = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
             Some(byte) => {
                 bytes.push(byte);
                 rest = after.get(2..).unwrap_or_default();
@@ -230,6 +243,7 @@ mod tests {
             ("/../..", "/"),
             ("/100%", "/100%"),
             ("/%zz/..%2fadmin", "/admin"),
+            ("/%+f", "/%+f"),
         ] {
             assert_eq!(comparable(sent), seen, "{sent}");
         }
@@ -251,6 +265,26 @@ mod tests {
         }
         for (glob, text) in [("/a", "/ab"), ("/a", "/"), ("/a*c", "/ab"), ("*.css", "/x.css/y"), ("/a*ab", "/a")] {
             assert!(!matches(glob, text), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_path_that_can_be_read_in_two_ways_passes() {
+        let route = |pass| {
+            let route = Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new());
+            Arc::new(Route { pass, ..route })
+        };
+        let rule = |path: &str, pass| crate::options::Rule { path: path.to_owned(), route: route(pass) };
+        let rules = vec![rule("/admin/*", true), rule("/caf%C3%A9/*", true), rule("/a b/*", false)];
+        let sites = [Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) }];
+        let passes = |target: &str| find(&sites, "a.example", target).map(|route| route.pass);
+        for target in
+            ["/admin/x", "/%61dmin/x", "//admin/x", "/admin/..%2fx", "/admin/../x", "/caf%C3%A9/", "/caf%c3%a9/x"]
+        {
+            assert_eq!(passes(target), Some(true), "{target}");
+        }
+        for target in ["/x", "/b/../x", "/%78", "/x?/admin/"] {
+            assert_eq!(passes(target), Some(false), "{target}");
         }
     }
 

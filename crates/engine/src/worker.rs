@@ -22,6 +22,9 @@ use std::time::Duration;
 use tokio::sync::{Notify, watch};
 use tokio::task::LocalSet;
 
+/// Requests of one worker that ask for themselves at a time after fills failed under them.
+const ALONE_MAX: usize = 16;
+
 /// How often idle origin connections are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -34,6 +37,7 @@ pub(crate) struct Worker {
     pub(crate) cells: Arc<Cells>,
     clock: Arc<dyn Clock>,
     connections: Cell<usize>,
+    alone: Cell<usize>,
     one_left: Notify,
     stopping: watch::Receiver<bool>,
 }
@@ -68,6 +72,16 @@ impl Worker {
         Place(self.clone())
     }
 
+    /// A place among the requests that ask for themselves after two fills failed under them; `None` when there are enough
+    /// of them, so that an origin that is ill is not asked by all.
+    pub(crate) fn enter_alone(self: &Rc<Self>) -> Option<AlonePlace> {
+        let alone = self.alone.get();
+        (alone < ALONE_MAX).then(|| {
+            self.alone.set(alone + 1);
+            AlonePlace(self.clone())
+        })
+    }
+
     /// Brings the counters of the origins' side up to date.
     pub(crate) fn count_origin(&self) {
         let counters = self.client.counters();
@@ -84,6 +98,15 @@ impl Drop for Place {
     fn drop(&mut self) {
         self.0.connections.set(self.0.connections.get() - 1);
         self.0.one_left.notify_one();
+    }
+}
+
+/// A place among those who ask for themselves.
+pub(crate) struct AlonePlace(Rc<Worker>);
+
+impl Drop for AlonePlace {
+    fn drop(&mut self) {
+        self.0.alone.set(self.0.alone.get() - 1);
     }
 }
 
@@ -232,6 +255,7 @@ impl Seed {
                 cells: self.cells,
                 clock: self.clock,
                 connections: Cell::new(0),
+                alone: Cell::new(0),
                 one_left: Notify::new(),
                 stopping: self.stopping,
             });

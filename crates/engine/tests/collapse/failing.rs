@@ -4,12 +4,17 @@ use crate::{FRESH, all_get, answers, waiting};
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Scenario, Setup, get, ok, reply};
 
 #[test]
-fn an_origin_that_fails_twice_fails_all_who_wait() {
-    // The failure may be due to the first client's request, so those who waited have one more, together.
+fn an_origin_that_goes_on_failing_fails_all_who_wait() {
+    // The failure may be due to the first client's request, so those who waited have one more, together, and a few then
+    // one of their own.
     for profile in BOTH {
         let (first, second) = (Gate::new(), Gate::new());
-        let scene = Setup::new(profile)
-            .run([get("/").answers("").waits(&first).closes(), get("/").answers("").waits(&second).closes()]);
+        let scene = Setup::new(profile).run([
+            get("/").answers("").waits(&first).closes(),
+            get("/").answers("").waits(&second).closes(),
+            get("/").answers("").closes(),
+            get("/").answers("").closes(),
+        ]);
         let clients = waiting(&scene, 4, &[]);
         first.open();
         scene.origin.arrived(2);
@@ -18,7 +23,30 @@ fn an_origin_that_fails_twice_fails_all_who_wait() {
         for response in answers(clients) {
             assert_eq!((response.status, response.detail().as_str()), (502, "origin-closed-early"));
         }
-        assert_eq!(scene.origin.count(), 2);
+        assert_eq!(scene.origin.count(), 4);
+    }
+}
+
+#[test]
+fn requests_that_make_the_origin_fail_do_not_fail_others_even_if_they_wait_as_well() {
+    for profile in BOTH {
+        let (first, second) = (Gate::new(), Gate::new());
+        let scene = Setup::new(profile).run([
+            get("/").answers("").waits(&first).closes(),
+            get("/").answers("").waits(&second).closes(),
+            get("/").answers(ok(&[FRESH], "hello")),
+            get("/").answers(ok(&[FRESH], "hello")),
+        ]);
+        // Who asks first writes first; of those who wait, who came first writes the second.
+        let mut clients = waiting(&scene, 4, &[]);
+        first.open();
+        scene.origin.arrived(2);
+        scene.settled();
+        second.open();
+        for _bad in 0..2 {
+            assert_eq!(clients.remove(0).response().status, 502);
+        }
+        all_get(clients, 200, "hello");
     }
 }
 
@@ -135,6 +163,7 @@ fn where_staleness_is_forbidden_all_who_wait_get_the_failure() {
             get("/").answers(ok(&[&control, "Connection: close"], "old")).closes(),
             get("/").answers("").waits(&first).closes(),
             get("/").answers("").waits(&second).closes(),
+            get("/").answers("").closes(),
         ]);
         scene.client().get("/");
         scene.advance(10);
@@ -146,6 +175,6 @@ fn where_staleness_is_forbidden_all_who_wait_get_the_failure() {
         for response in answers(clients) {
             assert_eq!(response.status, 502, "{control}");
         }
-        assert_eq!(scene.origin.count(), 3);
+        assert_eq!(scene.origin.count(), 4);
     }
 }

@@ -13,7 +13,6 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, keeps_alive, response
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::cell::Cell;
 use std::rc::Rc;
-use tokio::sync::OwnedSemaphorePermit;
 use tokio::task::JoinHandle;
 
 /// A final response, or 101.
@@ -45,14 +44,12 @@ pub enum Piece {
     End(Option<Fields>),
 }
 
-/// What is left of a connection after 101.
+/// What is left of a connection after 101. It has given its place among the connections in use back: it may last for hours.
 pub struct Tunnel {
     /// The origin's side.
     pub stream: Rc<Stream>,
     /// What the origin has sent behind its head already.
     pub read_ahead: BytesMut,
-    /// The tunnel's place among the connections in use, until it ends.
-    _place: Option<OwnedSemaphorePermit>,
 }
 
 impl Response {
@@ -130,7 +127,7 @@ impl ResponseBody {
     /// What is left after 101.
     pub fn into_tunnel(mut self) -> Option<Tunnel> {
         let connection = self.connection.take()?;
-        Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead, _place: connection.place })
+        Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead })
     }
 
     /// Both directions have ended: the connection can carry another exchange, unless somebody said otherwise.
