@@ -11,31 +11,36 @@
 //! |---|---|
 //! | [`key`] | what is looked up |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
-//! | [`fill`] | a response in the making that one task writes and many read |
+//! | [`fill`], `fills`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
 //! | [`verdict`] | what the origin's answer means for the fill |
+//! | [`body_writer`] | appends to a fill, within bounds |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
 pub mod body;
+pub mod body_writer;
 pub mod entry;
 pub mod fill;
+mod fills;
 pub mod invalidate;
 pub mod key;
 pub mod known_private;
 pub mod lookup;
+mod pieces;
 pub mod resource;
 pub mod save;
 pub mod verdict;
 
 pub use body::Body;
+pub use body_writer::BodyWriter;
 pub use entry::{Entry, Meta};
-pub use fill::{BodyWriter, FillReader, Joined, Next};
+pub use fill::{FillReader, Joined, Next};
 pub use key::Key;
 pub use lookup::{Ask, Lookup};
 pub use verdict::{FillWriter, Verdict};
 
-use fill::Fills;
+use fills::Fills;
 use kasoku_store::Memory;
 use known_private::KnownPrivate;
 use resource::Resource;
@@ -68,7 +73,7 @@ impl Cache {
         Self(Arc::new(Inner {
             limits,
             memory: Memory::new(limits.memory_bytes_max, resource_bytes_max),
-            fills: Fills::new(limits.memory_bytes_max / fill::MEMORY_SHARE),
+            fills: Fills::new(limits.memory_bytes_max / fills::MEMORY_SHARE),
             known_private: KnownPrivate::new(),
         }))
     }

@@ -2,7 +2,8 @@
 //!
 //! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs.
 
-use crate::fill::{Begun, FillReader};
+use crate::fill::FillReader;
+use crate::fills::Begun;
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
 use http::Method;

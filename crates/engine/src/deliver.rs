@@ -8,13 +8,14 @@ use crate::error::Fault;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
 use crate::options::HitHeaders;
+use crate::outgoing::{Delivered, Outgoing, or_flush};
 use crate::respond::forwarded;
 use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
-use kasoku_origin::http::{Piece, Response, Tunnel};
+use kasoku_origin::http::{Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::precondition::{Precondition, not_modified_fields, precondition};
@@ -22,13 +23,9 @@ use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::content_range;
-use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use kasoku_wire::{Fields, ResponseHead};
 use std::io::{self, IoSlice};
 use std::sync::Arc;
-
-/// Pieces that go into one system call.
-const PIECES_PER_WRITE: usize = 32;
 
 /// Methods that are served, for Allow.
 const ALLOWED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
@@ -58,45 +55,6 @@ pub(crate) enum Conditions {
     Origins,
     /// They were kept from the origin, so that its answer could be stored.
     Ours,
-}
-
-/// How it went.
-pub(crate) struct Delivered {
-    pub(crate) status: StatusCode,
-    /// Bytes of content, without framing.
-    pub(crate) body_bytes: u64,
-    /// Whether the client got all of it.
-    pub(crate) is_whole: bool,
-    /// Whether the connection can carry another request, as far as the response is concerned.
-    pub(crate) keeps_alive: bool,
-    /// What the cache did; `None` for an error of our own without it.
-    pub(crate) cache: Option<CacheStatus>,
-    /// What follows a 101.
-    pub(crate) tunnel: Option<Tunnel>,
-}
-
-/// What `$next` brings; while it is not there yet, the head goes out, so that a client sees that an answer has begun.
-macro_rules! or_flush {
-    ($out:ident, $next:expr) => {{
-        if $out.is_head_waiting() {
-            let at_once = tokio::select! {
-                biased;
-                next = $next => Some(next),
-                () = std::future::ready(()) => None,
-            };
-            match at_once {
-                Some(next) => next,
-                None => {
-                    if $out.flush().await.is_err() {
-                        return $out.cut();
-                    }
-                    $next.await
-                }
-            }
-        } else {
-            $next.await
-        }
-    }};
 }
 
 /// Sends the answer.
@@ -366,96 +324,4 @@ async fn options(exchange: &Exchange) -> Delivered {
     head.field("Allow", ALLOWED);
     let status = CacheStatus { fwd: None, ..forwarded(Reason::Method) };
     Outgoing::begin(exchange, head, StatusCode::OK, Framing::Length(0), status).all(Vec::new()).await
-}
-
-/// A response on its way out. The head waits for the first piece, so that both can go in one system call.
-struct Outgoing<'e> {
-    exchange: &'e Exchange,
-    /// Empty once it is written.
-    head: Vec<u8>,
-    framing: Framing,
-    delivered: Delivered,
-}
-
-impl<'e> Outgoing<'e> {
-    fn begin(exchange: &'e Exchange, head: Head, code: StatusCode, framing: Framing, status: CacheStatus) -> Self {
-        Self::framed(exchange, head, code, framing, Some(status), true)
-    }
-
-    /// `may_go_on`: whether the connection can carry another request, as far as this answer knows.
-    fn framed(
-        exchange: &'e Exchange,
-        mut head: Head,
-        status: StatusCode,
-        framing: Framing,
-        cache: Option<CacheStatus>,
-        may_go_on: bool,
-    ) -> Self {
-        if let Some(cache) = &cache {
-            head.cache_status(cache, exchange.worker.options.hit_headers);
-        }
-        // A request whose body was not read can't be followed by another: say so.
-        let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();
-        let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
-        let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
-        Self { exchange, head, framing, delivered }
-    }
-
-    fn is_head_waiting(&self) -> bool {
-        !self.head.is_empty()
-    }
-
-    /// Writes the head, if it still waits.
-    async fn flush(&mut self) -> io::Result<()> {
-        let head = std::mem::take(&mut self.head);
-        self.exchange.connection.write(&mut [IoSlice::new(&head)]).await
-    }
-
-    /// Sends one piece of the body.
-    async fn piece(&mut self, piece: Bytes) -> io::Result<()> {
-        if piece.is_empty() {
-            return Ok(());
-        }
-        let mut before = std::mem::take(&mut self.head);
-        let after: &[u8] = if self.framing == Framing::Chunked {
-            encode_chunk_head(piece.len(), &mut before);
-            b"\r\n"
-        } else {
-            b""
-        };
-        self.delivered.body_bytes += piece.len() as u64;
-        let mut parts = [IoSlice::new(&before), IoSlice::new(&piece), IoSlice::new(after)];
-        self.exchange.connection.write(&mut parts).await
-    }
-
-    /// Sends a body that is all here.
-    async fn all(mut self, pieces: Vec<Bytes>) -> Delivered {
-        self.delivered.body_bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-        let head = Bytes::from(std::mem::take(&mut self.head));
-        let all: Vec<Bytes> = std::iter::once(head).chain(pieces).collect();
-        for batch in all.chunks(PIECES_PER_WRITE) {
-            let mut parts: Vec<IoSlice<'_>> = batch.iter().map(|piece| IoSlice::new(piece)).collect();
-            if self.exchange.connection.write(&mut parts).await.is_err() {
-                return self.cut();
-            }
-        }
-        self.delivered
-    }
-
-    /// The body has come to its end.
-    async fn end(mut self, trailers: Option<Fields>) -> Delivered {
-        let mut last = std::mem::take(&mut self.head);
-        if self.framing == Framing::Chunked {
-            encode_last_chunk(trailers.as_ref(), &mut last);
-        }
-        if !last.is_empty() && self.exchange.connection.write(&mut [IoSlice::new(&last)]).await.is_err() {
-            return self.cut();
-        }
-        self.delivered
-    }
-
-    /// The body will not come to its end, or nobody takes it.
-    fn cut(self) -> Delivered {
-        Delivered { is_whole: false, ..self.delivered }
-    }
 }

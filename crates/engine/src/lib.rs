@@ -14,6 +14,7 @@
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `deliver` | an answer to bytes: conditions, ranges, framing, hit headers |
+//! | `outgoing` | a response on its way out |
 //! | `head` | response heads as bytes |
 //! | `multipart` | several ranges in one body |
 //! | `respond` | the fields that we add to every response |
@@ -35,6 +36,7 @@ mod log;
 mod lookup;
 mod multipart;
 pub mod options;
+mod outgoing;
 mod parse;
 mod respond;
 mod route;

@@ -1,7 +1,7 @@
 //! Counts each request once, and tells about it. What is stored and what is revalidated is counted where it happens, in
 //! `fetch`, since that may be later than the answer, or without one.
 
-use crate::deliver::Delivered;
+use crate::outgoing::Delivered;
 use crate::serve::Exchange;
 use crate::worker::Worker;
 use kasoku_metrics::Counter;

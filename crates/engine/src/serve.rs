@@ -2,8 +2,9 @@
 
 use crate::body::BodyState;
 use crate::connection::Connection;
-use crate::deliver::{self, Answer, Delivered};
+use crate::deliver::{self, Answer};
 use crate::error::Fault;
+use crate::outgoing::Delivered;
 use crate::parse::{self, Received, Request};
 use crate::route::{self, Routed};
 use crate::worker::Worker;

@@ -1,0 +1,151 @@
+//! The writing end of a fill's body: appends, stays within bounds, and stores what is complete.
+
+use crate::fill::{Fill, Phase};
+use crate::save::Saved;
+use crate::verdict::PartOf;
+use crate::{Cache, FillReader, Key, Meta};
+use bytes::Bytes;
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::Fields;
+use std::sync::Arc;
+use std::sync::atomic::Ordering;
+
+/// How far a reader of a body that can't be stored may fall behind what would have been the largest object, in bytes.
+const WINDOW_BYTES: u64 = 4 << 20;
+
+/// How far the writer of such a body goes ahead of the fastest reader, in bytes.
+const AHEAD_BYTES: u64 = 1 << 20;
+
+/// The writing end of a fill's body. Dropping it before [`BodyWriter::finish`] cuts the fill.
+pub struct BodyWriter {
+    cache: Cache,
+    pub(crate) fill: Arc<Fill>,
+    pub(crate) meta: Arc<Meta>,
+    pub(crate) part: Option<PartOf>,
+    pub(crate) key: Key,
+    pub(crate) policy: Arc<Policy>,
+    bytes_max: u64,
+    is_ended: bool,
+}
+
+/// Why a body does not go on.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Abandoned {
+    /// It can't be stored, and nobody reads it.
+    NobodyReads,
+    /// A part that goes on behind its end.
+    LongerThanPromised,
+}
+
+impl BodyWriter {
+    pub(crate) fn new(
+        cache: Cache,
+        fill: Arc<Fill>,
+        meta: Arc<Meta>,
+        part: Option<PartOf>,
+        key: Key,
+        policy: Arc<Policy>,
+    ) -> Self {
+        let bytes_max = cache.0.limits.object_bytes_max.saturating_sub(meta.memory_bytes());
+        Self { cache, fill, meta, part, key, policy, bytes_max, is_ended: false }
+    }
+
+    /// Appends a piece. Waits only when the body can't be stored any more and nobody has read what is there.
+    pub async fn push(&mut self, piece: Bytes) -> Result<(), Abandoned> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let fills = &self.cache.0.fills;
+        // Readers of a part that completes a whole wait for the whole: its length is known and was admitted, so it
+        // goes on in any case, and waits for nobody.
+        let promised = match &self.part {
+            Some(PartOf::Completing { part, .. }) => Some(part.range.length()),
+            _ => None,
+        };
+        let is_completing = promised.is_some();
+        let (was_storable, is_storable, is_longer) = self.fill.change(|state| {
+            let was_storable = state.is_storable;
+            fills.bytes.fetch_add(state.body.push(piece), Ordering::Relaxed);
+            if !is_completing && (state.body.end > self.bytes_max || fills.is_full()) {
+                state.is_storable = false;
+            }
+            (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
+        });
+        if is_longer {
+            return Err(Abandoned::LongerThanPromised);
+        }
+        if was_storable && !is_storable {
+            fills.end(&self.fill);
+        }
+        if is_storable { Ok(()) } else { self.keep_pace().await }
+    }
+
+    /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.
+    async fn keep_pace(&self) -> Result<(), Abandoned> {
+        let fills = &self.cache.0.fills;
+        self.fill
+            .until(&self.fill.taken, |state| {
+                let positions = || state.readers.iter().flatten().copied();
+                let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
+                    return Some(Err(Abandoned::NobodyReads));
+                };
+                let slack = if fills.is_full() { 0 } else { self.bytes_max };
+                let reach_back = slack.saturating_add(WINDOW_BYTES);
+                let keep_from = slowest.max(fastest.saturating_sub(reach_back));
+                fills.bytes.fetch_sub(state.body.drop_before(keep_from), Ordering::Relaxed);
+                (state.body.end.saturating_sub(fastest) <= AHEAD_BYTES).then_some(Ok(()))
+            })
+            .await
+    }
+
+    /// The body is complete: stores it, if it may be. Returns whether it was stored. Trailer fields go to those who read
+    /// the fill, and are not stored.
+    //= RFC 9111 section 3.1
+    //# Caches MUST NOT combine trailer fields with header fields.
+    pub fn finish(mut self, trailers: Option<Fields>) -> bool {
+        self.is_ended = true;
+        let (pieces, is_storable) = {
+            let state = self.fill.state();
+            (state.body.to_vec(), state.is_storable && !state.is_poisoned)
+        };
+        let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
+        // Stored before readers learn that it is complete, so that a client's next request finds it.
+        let saved = if is_storable || is_completing { self.cache.save(&self, &pieces) } else { Saved::default() };
+        drop(pieces);
+        self.cache.0.fills.end(&self.fill);
+        let fills = &self.cache.0.fills;
+        self.fill.change(|state| {
+            if let Some(entry) = saved.entry.as_ref().filter(|_| saved.is_stored && self.part.is_none()) {
+                // Readers go on with the stored chunks: the same bytes need not be held twice.
+                fills.bytes.fetch_sub(state.body.replace(&entry.body), Ordering::Relaxed);
+            }
+            state.phase = match (is_completing, saved.entry.clone()) {
+                (false, _) => Phase::Ended(self.meta.clone(), trailers),
+                (true, Some(entry)) => Phase::Settled(entry, Reason::PartialMiss),
+                // The bytes were not those that were promised.
+                (true, None) => Phase::Cut,
+            };
+        });
+        saved.is_stored
+    }
+
+    /// The head that readers get.
+    pub fn meta(&self) -> &Arc<Meta> {
+        &self.meta
+    }
+
+    /// A place among the readers.
+    pub fn reader(&self) -> FillReader {
+        self.fill.reader()
+    }
+}
+
+impl Drop for BodyWriter {
+    fn drop(&mut self) {
+        self.cache.0.fills.end(&self.fill);
+        if !self.is_ended {
+            self.fill.cut();
+        }
+    }
+}

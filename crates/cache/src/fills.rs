@@ -1,0 +1,108 @@
+//! The registry of running fills, and how much they hold together.
+
+use crate::FillReader;
+use crate::fill::Fill;
+use kasoku_store::KeyHash;
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Fills may hold one part in this many of the memory tier's size, together.
+pub(crate) const MEMORY_SHARE: u64 = 4;
+
+/// Locks of the registry.
+const SHARDS: usize = 16;
+
+type Shard = HashMap<KeyHash, Vec<Arc<Fill>>>;
+
+/// The running fills of a cache.
+pub(crate) struct Fills {
+    shards: [Mutex<Shard>; SHARDS],
+    running: AtomicUsize,
+    pub(crate) bytes: Arc<AtomicU64>,
+    bytes_max: u64,
+}
+
+/// What [`Fills::begin`] found.
+pub(crate) enum Begun {
+    /// The caller must write it.
+    New(Arc<Fill>),
+    /// Somebody writes it.
+    Running(FillReader),
+}
+
+impl Fills {
+    pub(crate) fn new(bytes_max: u64) -> Self {
+        Self {
+            shards: std::array::from_fn(|_| Mutex::default()),
+            running: AtomicUsize::new(0),
+            bytes: Arc::default(),
+            bytes_max,
+        }
+    }
+
+    pub(crate) fn running(&self) -> usize {
+        self.running.load(Ordering::Relaxed)
+    }
+
+    /// The running fill of this key and detail, or a new one.
+    pub(crate) fn begin(&self, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Begun {
+        let mut shard = self.shard(hash);
+        let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail));
+        if is_joinable && let Some(fill) = running() {
+            return Begun::Running(FillReader::new(fill.clone()));
+        }
+        Begun::New(self.add(&mut shard, hash, key, detail, is_joinable))
+    }
+
+    /// A new one that nobody joins.
+    pub(crate) fn begin_alone(&self, hash: KeyHash, key: &[u8]) -> Arc<Fill> {
+        self.add(&mut self.shard(hash), hash, key, b"", false)
+    }
+
+    /// A reader of a running fill, if there is one.
+    pub(crate) fn join(&self, hash: KeyHash, key: &[u8], detail: &[u8]) -> Option<FillReader> {
+        let shard = self.shard(hash);
+        let fill = shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail))?;
+        Some(FillReader::new(fill.clone()))
+    }
+
+    /// Nobody joins it from now on.
+    pub(crate) fn end(&self, fill: &Arc<Fill>) {
+        let mut shard = self.shard(fill.hash);
+        if let Some(fills) = shard.get_mut(&fill.hash) {
+            let before = fills.len();
+            fills.retain(|other| !Arc::ptr_eq(other, fill));
+            self.running.fetch_sub(before - fills.len(), Ordering::Relaxed);
+            if fills.is_empty() {
+                shard.remove(&fill.hash);
+            }
+        }
+    }
+
+    /// What these fills bring is not stored; requests from now on do not join them.
+    pub(crate) fn poison(&self, hash: KeyHash, key: &[u8]) {
+        let mut shard = self.shard(hash);
+        for fill in shard.get_mut(&hash).into_iter().flatten().filter(|fill| *fill.key == *key) {
+            fill.state().is_poisoned = true;
+        }
+    }
+
+    fn add(&self, shard: &mut Shard, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Arc<Fill> {
+        let fill = Arc::new(Fill::new(hash, key, detail, is_joinable, self.bytes.clone()));
+        shard.entry(hash).or_default().push(fill.clone());
+        self.running.fetch_add(1, Ordering::Relaxed);
+        fill
+    }
+
+    /// Whether all fills together hold as much as they may.
+    pub(crate) fn is_full(&self) -> bool {
+        self.bytes.load(Ordering::Relaxed) >= self.bytes_max
+    }
+
+    fn shard(&self, hash: KeyHash) -> MutexGuard<'_, Shard> {
+        let [first, ..] = &self.shards;
+        let shard = self.shards.get(hash.spread(SHARDS)).unwrap_or(first);
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

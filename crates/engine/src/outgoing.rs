@@ -1,0 +1,153 @@
+//! A response on its way out: head and pieces to the client's socket, and how it went.
+
+use crate::head::{Framing, Head};
+use crate::serve::Exchange;
+use bytes::Bytes;
+use http::StatusCode;
+use kasoku_origin::http::Tunnel;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_wire::Fields;
+use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
+use std::io::{self, IoSlice};
+
+/// Pieces that go into one system call.
+const PIECES_PER_WRITE: usize = 32;
+
+/// How it went.
+pub(crate) struct Delivered {
+    pub(crate) status: StatusCode,
+    /// Bytes of content, without framing.
+    pub(crate) body_bytes: u64,
+    /// Whether the client got all of it.
+    pub(crate) is_whole: bool,
+    /// Whether the connection can carry another request, as far as the response is concerned.
+    pub(crate) keeps_alive: bool,
+    /// What the cache did; `None` for an error of our own without it.
+    pub(crate) cache: Option<CacheStatus>,
+    /// What follows a 101.
+    pub(crate) tunnel: Option<Tunnel>,
+}
+
+/// What `$next` brings; while it is not there yet, the head goes out, so that a client sees that an answer has begun.
+macro_rules! or_flush {
+    ($out:ident, $next:expr) => {{
+        if $out.is_head_waiting() {
+            let at_once = tokio::select! {
+                biased;
+                next = $next => Some(next),
+                () = std::future::ready(()) => None,
+            };
+            match at_once {
+                Some(next) => next,
+                None => {
+                    if $out.flush().await.is_err() {
+                        return $out.cut();
+                    }
+                    $next.await
+                }
+            }
+        } else {
+            $next.await
+        }
+    }};
+}
+
+pub(crate) use or_flush;
+
+/// A response on its way out. The head waits for the first piece, so that both can go in one system call.
+pub(crate) struct Outgoing<'e> {
+    exchange: &'e Exchange,
+    /// Empty once it is written.
+    head: Vec<u8>,
+    framing: Framing,
+    pub(crate) delivered: Delivered,
+}
+
+impl<'e> Outgoing<'e> {
+    pub(crate) fn begin(
+        exchange: &'e Exchange,
+        head: Head,
+        code: StatusCode,
+        framing: Framing,
+        status: CacheStatus,
+    ) -> Self {
+        Self::framed(exchange, head, code, framing, Some(status), true)
+    }
+
+    /// `may_go_on`: whether the connection can carry another request, as far as this answer knows.
+    pub(crate) fn framed(
+        exchange: &'e Exchange,
+        mut head: Head,
+        status: StatusCode,
+        framing: Framing,
+        cache: Option<CacheStatus>,
+        may_go_on: bool,
+    ) -> Self {
+        if let Some(cache) = &cache {
+            head.cache_status(cache, exchange.worker.options.hit_headers);
+        }
+        // A request whose body was not read can't be followed by another: say so.
+        let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();
+        let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
+        let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
+        Self { exchange, head, framing, delivered }
+    }
+
+    pub(crate) fn is_head_waiting(&self) -> bool {
+        !self.head.is_empty()
+    }
+
+    /// Writes the head, if it still waits.
+    pub(crate) async fn flush(&mut self) -> io::Result<()> {
+        let head = std::mem::take(&mut self.head);
+        self.exchange.connection.write(&mut [IoSlice::new(&head)]).await
+    }
+
+    /// Sends one piece of the body.
+    pub(crate) async fn piece(&mut self, piece: Bytes) -> io::Result<()> {
+        if piece.is_empty() {
+            return Ok(());
+        }
+        let mut before = std::mem::take(&mut self.head);
+        let after: &[u8] = if self.framing == Framing::Chunked {
+            encode_chunk_head(piece.len(), &mut before);
+            b"\r\n"
+        } else {
+            b""
+        };
+        self.delivered.body_bytes += piece.len() as u64;
+        let mut parts = [IoSlice::new(&before), IoSlice::new(&piece), IoSlice::new(after)];
+        self.exchange.connection.write(&mut parts).await
+    }
+
+    /// Sends a body that is all here.
+    pub(crate) async fn all(mut self, pieces: Vec<Bytes>) -> Delivered {
+        self.delivered.body_bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
+        let head = Bytes::from(std::mem::take(&mut self.head));
+        let all: Vec<Bytes> = std::iter::once(head).chain(pieces).collect();
+        for batch in all.chunks(PIECES_PER_WRITE) {
+            let mut parts: Vec<IoSlice<'_>> = batch.iter().map(|piece| IoSlice::new(piece)).collect();
+            if self.exchange.connection.write(&mut parts).await.is_err() {
+                return self.cut();
+            }
+        }
+        self.delivered
+    }
+
+    /// The body has come to its end.
+    pub(crate) async fn end(mut self, trailers: Option<Fields>) -> Delivered {
+        let mut last = std::mem::take(&mut self.head);
+        if self.framing == Framing::Chunked {
+            encode_last_chunk(trailers.as_ref(), &mut last);
+        }
+        if !last.is_empty() && self.exchange.connection.write(&mut [IoSlice::new(&last)]).await.is_err() {
+            return self.cut();
+        }
+        self.delivered
+    }
+
+    /// The body will not come to its end, or nobody takes it.
+    pub(crate) fn cut(self) -> Delivered {
+        Delivered { is_whole: false, ..self.delivered }
+    }
+}
