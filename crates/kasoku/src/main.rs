@@ -9,10 +9,6 @@ use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
 
-// Measured in issue 3; until then the choice of DESIGN.
-#[global_allocator]
-static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
-
 /// An HTTP accelerator: keeps what may be kept, and says why the rest may not.
 #[derive(Parser)]
 #[command(name = "kasoku", version, arg_required_else_help = true)]

@@ -50,7 +50,9 @@ say is as the site says.",
             kind: Kind::Text("path pattern"),
             default: Default::Required,
             summary: "Which paths the rule is for: `*` matches any run of characters, `/` included; everything else matches itself.",
-            details: "It is compared with the path as it was sent, without the query, and starts with `/` or `*`.",
+            details: "It starts with `/` or `*`, and is compared with the path without the query. A path that applications may \
+                      read in another way (`/%61dmin/`, `//admin/`, `/x/../admin/`) is looked at both ways; where that leads \
+                      to two different rules, the request goes where the path as it was sent leads, and passes the cache.",
             example: "\"/admin/*\"",
             ..ROW
         },
