@@ -126,9 +126,12 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
         }
         // That nobody listens there, or thinks for too long, hardly depends on what was asked.
-        Ok(Joined::Failed(why @ (Reason::OriginUnreachable | Reason::OriginTimeoutConnect | Reason::OriginBusy))) => {
-            failed(why, reason)
-        }
+        Ok(Joined::Failed(
+            why @ (Reason::OriginUnreachable
+            | Reason::OriginTimeoutConnect
+            | Reason::OriginTimeoutFirstByte
+            | Reason::OriginBusy),
+        )) => failed(why, reason),
         Ok(Joined::Failed(why)) => return Taken::Failure(why),
         Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return Taken::Nothing,
     };

@@ -2,6 +2,7 @@
 
 use crate::{FRESH, all_get, answers, waiting};
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Scenario, Setup, get, ok, reply};
+use std::time::Duration;
 
 #[test]
 fn an_origin_that_goes_on_failing_fails_all_who_wait() {
@@ -48,6 +49,19 @@ fn requests_that_make_the_origin_fail_do_not_fail_others_even_if_they_wait_as_we
         }
         all_get(clients, 200, "hello");
     }
+}
+
+#[test]
+fn an_origin_that_does_not_answer_in_time_is_not_asked_again_for_those_who_waited() {
+    let never = Gate::new();
+    let scene = Setup::safe()
+        .route(|route| route.origin.first_byte_timeout = Duration::from_secs(1))
+        .run([get("/").answers("").waits(&never).closes()]);
+    for response in answers(waiting(&scene, 3, &[])) {
+        assert_eq!((response.status, response.detail().as_str()), (504, "origin-timeout-first-byte"));
+    }
+    assert_eq!(scene.origin.count(), 1);
+    never.open();
 }
 
 #[test]
