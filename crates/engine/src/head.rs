@@ -11,6 +11,7 @@ use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use kasoku_wire::field::date;
+use kasoku_wire::http1::encode_status_line;
 use std::io::Write;
 
 /// How the body that follows is framed.
@@ -46,11 +47,7 @@ impl Head {
     /// The status line.
     pub(crate) fn new(status: StatusCode, reason: &[u8]) -> Self {
         let mut out = Vec::with_capacity(1024);
-        out.extend_from_slice(b"HTTP/1.1 ");
-        out.extend_from_slice(status.as_str().as_bytes());
-        out.push(b' ');
-        out.extend_from_slice(reason);
-        out.extend_from_slice(b"\r\n");
+        encode_status_line(status, reason, &mut out);
         Self(out)
     }
 

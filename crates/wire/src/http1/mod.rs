@@ -38,7 +38,7 @@ mod properties;
 
 pub use body::{BodyDecoder, BodyError, Decoded};
 pub use connection::{connection_options, keeps_alive};
-pub use encode::{encode_chunk_head, encode_last_chunk, encode_request_head, encode_response_head};
+pub use encode::{encode_chunk_head, encode_last_chunk, encode_request_head, encode_status_line};
 pub use framing::{BodyLength, request_body_length, response_body_length};
 pub use head::HeadError;
 pub use limits::{BodyLimits, HeadLimits};
