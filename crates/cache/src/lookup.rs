@@ -127,14 +127,8 @@ impl Cache {
     }
 
     fn begin_miss(&self, ask: &Ask<'_>, directives: &RequestDirectives, variant: &[u8], reason: Reason) -> Lookup {
-        if directives.only_if_cached {
-            return Lookup::Unavailable(Reason::OnlyIfCachedMiss);
-        }
-        if directives.no_store {
-            return Lookup::Pass(Reason::RequestNoStore);
-        }
-        if ask.request.method == Method::HEAD {
-            return Lookup::Pass(reason);
+        if let Some(no_fill) = no_fill(ask, directives, reason) {
+            return no_fill;
         }
         let wanted = ask.request.fields.combined("range");
         if wanted.is_some() && ask.request.fields.contains("if-range") {
@@ -159,14 +153,8 @@ impl Cache {
         entry: &Arc<Entry>,
         reason: Reason,
     ) -> Lookup {
-        if directives.only_if_cached {
-            return Lookup::Unavailable(Reason::OnlyIfCachedMiss);
-        }
-        if directives.no_store {
-            return Lookup::Pass(Reason::RequestNoStore);
-        }
-        if ask.request.method == Method::HEAD {
-            return Lookup::Pass(reason);
+        if let Some(no_fill) = no_fill(ask, directives, reason) {
+            return no_fill;
         }
         if !entry.body.is_complete() {
             return self.begin_miss(ask, directives, &entry.meta.variant, reason);
@@ -186,11 +174,8 @@ impl Cache {
         entry: &Arc<Entry>,
         missing: ByteRange,
     ) -> Lookup {
-        if directives.only_if_cached {
-            return Lookup::Unavailable(Reason::OnlyIfCachedMiss);
-        }
-        if directives.no_store || ask.request.method == Method::HEAD {
-            return Lookup::Pass(Reason::PartialMiss);
+        if let Some(no_fill) = no_fill(ask, directives, Reason::PartialMiss) {
+            return no_fill;
         }
         // Only who has found the same stored response lacks the same bytes of the same whole.
         let range = format!("{}-{} of {:p}", missing.first, missing.last, Arc::as_ptr(entry));
@@ -236,6 +221,18 @@ impl Cache {
             }
         }
     }
+}
+
+/// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or
+/// there will be no body.
+fn no_fill(ask: &Ask<'_>, directives: &RequestDirectives, reason: Reason) -> Option<Lookup> {
+    if directives.only_if_cached {
+        return Some(Lookup::Unavailable(Reason::OnlyIfCachedMiss));
+    }
+    if directives.no_store {
+        return Some(Lookup::Pass(Reason::RequestNoStore));
+    }
+    (ask.request.method == Method::HEAD).then_some(Lookup::Pass(reason))
 }
 
 fn with_reason(lookup: Lookup, reason: Reason) -> Lookup {

@@ -11,8 +11,7 @@ use crate::{Body, BodyWriter, Cache, Entry, Key, Meta};
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
-use kasoku_semantics::partial::{Part, combined_head, same_strong_validator};
-use kasoku_semantics::range::ByteRange;
+use kasoku_semantics::partial::{Part, combinable, combined_head};
 use kasoku_semantics::request::request_directives;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::{HeadOutcome, freshness_after_validation, head_response};
@@ -102,7 +101,7 @@ impl Cache {
 fn brought(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
     let alone = |part: &Part| {
-        has_length(part.range, length).then(|| Entry {
+        (part.range.length() == length).then(|| Entry {
             meta: Arc::new(without_range(&writer.meta)),
             body: Arc::new(Body::part(part.range.first, pieces, part.complete_length)),
         })
@@ -118,10 +117,8 @@ fn brought(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
 
 /// `entry` with the bytes of `stored`, where both are of one representation.
 fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry) -> Option<Entry> {
-    let is_same = stored.body.complete_length().is_some()
-        && stored.body.complete_length() == entry.body.complete_length()
-        && same_strong_validator(&stored.meta.head, &entry.meta.head);
-    is_same.then(|| {
+    let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
+    combinable(&stored.meta.head, stored_length, &entry.meta.head, length).then(|| {
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
         let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
@@ -132,10 +129,6 @@ fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry) -> Option<Entry>
 /// Whether `one` was received after `other`.
 fn is_later(one: &Meta, other: &Meta) -> bool {
     one.freshness.response_time.mono_ms > other.freshness.response_time.mono_ms
-}
-
-fn has_length(range: ByteRange, length: u64) -> bool {
-    range.last.checked_sub(range.first).and_then(|distance| distance.checked_add(1)) == Some(length)
 }
 
 /// The head with the length that the body turned out to have, so that a HEAD can be compared with it.

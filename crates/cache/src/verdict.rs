@@ -10,7 +10,7 @@ use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
-use kasoku_semantics::partial::{Part, part, same_strong_validator};
+use kasoku_semantics::partial::{Part, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
@@ -107,9 +107,7 @@ impl FillWriter {
         }
         if let (Purpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
             request.fields.remove("if-range");
-            let is_to_end = base.body.complete_length() == Some(missing.last.saturating_add(1));
-            let last = if is_to_end { String::new() } else { missing.last.to_string() };
-            request.fields.set("Range", format!("bytes={}-{last}", missing.first));
+            request.fields.set("Range", range_value(missing, base.body.complete_length()));
             let validator = base.meta.head.fields.only("etag").filter(|tag| !tag.starts_with(b"W/"));
             if let Some(etag) = validator {
                 request.fields.push("If-Range", etag);
@@ -364,10 +362,8 @@ fn belongs(base: &Entry, response: &ResponseHead, part: &Part) -> bool {
         Vary::Star => false,
         Vary::Fields(names) => names == base.meta.nominated,
     };
-    is_same_variant
-        && part.complete_length.is_some()
-        && part.complete_length == base.body.complete_length()
-        && same_strong_validator(&base.meta.head, response)
+    let stored_length = base.body.complete_length();
+    is_same_variant && combinable(&base.meta.head, stored_length, response, part.complete_length)
 }
 
 impl Drop for FillWriter {

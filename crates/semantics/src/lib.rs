@@ -46,7 +46,7 @@ pub use cache_status::{CacheStatus, Fwd};
 pub use freshness::{Freshness, LifetimeSource, freshness};
 pub use hop_by_hop::strip_hop_by_hop;
 pub use invalidation::{invalidated_uris, invalidates};
-pub use partial::{Part, combinable, combined_head, missing, part, same_strong_validator};
+pub use partial::{Part, combinable, combined_head, missing, part};
 pub use policy::{Policy, Profile};
 pub use precondition::{Precondition, not_modified_fields, precondition};
 pub use range::{ByteRange, RangeOutcome, if_range_holds, range};

@@ -86,14 +86,11 @@ reasons! {
     MultipartRange, "multipart-range", "RFC 9110 section 15.3.7.2", "A response with several ranges in one is not stored.";
     ContentRangeInvalid, "content-range-invalid", "RFC 9110 section 14.4", "A partial response without a valid Content-Range.";
     ContentRangeLength, "content-range-length", "RFC 9110 section 14.4", "Content-Range and the content disagree on the length.";
-    NotCombinable, "not-combinable", "RFC 9111 section 3.4", "The parts do not share a strong validator and a length.";
     HeadMismatch, "head-mismatch", "RFC 9111 section 4.3.5", "A HEAD showed that the stored response is no longer current.";
 
     // Not storing: us.
-    TooManyVariants, "too-many-variants", "configuration", "This URI already has as many variants as are kept.";
     ObjectTooLarge, "object-too-large", "configuration", "The response is larger than the largest that is kept.";
     MemoryFull, "memory-full", "configuration", "The memory budget is used up.";
-    PurgedDuringFill, "purged-during-fill", "RFC 9111 section 4.4", "It was purged or invalidated while it was being fetched.";
 
     // Failing.
     OriginUnreachable, "origin-unreachable", "RFC 9110 section 15.6.3", "No connection to the origin could be made.";
@@ -104,7 +101,6 @@ reasons! {
     OriginMalformed, "origin-malformed", "RFC 9112 section 6.3", "The origin's response is not valid HTTP.";
     OriginBusy, "origin-busy", "configuration", "All connections to the origin are taken, and none became free in time.";
     ClientClosed, "client-closed", "RFC 9112 section 8", "The client went away before its response was complete.";
-    ClientTooSlow, "client-too-slow", "configuration", "The client read more slowly than the minimum rate.";
 }
 
 #[cfg(test)]

@@ -81,7 +81,7 @@ proptest! {
             let _ = (may_look_up(&request), storable(&request, &stored, &freshness, &policy));
             let _ = (freshen(&stored, &update, one, &policy), head_response(&stored, &update, one, &policy));
             let _ = (precondition(&request, &stored, one, two), not_modified_fields(&stored.fields));
-            let _ = (range(&request, &stored, length), part(&stored, Some(length)), combinable(&stored, &update));
+            let _ = (range(&request, &stored, length), part(&stored, Some(length)), combinable(&stored, Some(length), &update, Some(length)));
             let _ = invalidated_uris(&format!("http://h{}", request.target), &stored.fields);
             let _ = make_conditional(&mut request.clone(), &stored);
             if let Vary::Fields(nominated) = vary(&stored.fields) {
