@@ -7,6 +7,7 @@
 
 use bytes::{Bytes, BytesMut};
 use kasoku_semantics::range::ByteRange;
+use std::ops::Range;
 
 /// The size of stored chunks, in bytes: the last one of an extent is shorter.
 pub const CHUNK_BYTES: usize = 256 << 10;
@@ -80,21 +81,27 @@ impl Body {
 
     /// The bytes of `range` that are here, as slices of the stored chunks.
     pub fn slice(&self, range: ByteRange) -> Vec<Bytes> {
-        let mut slices = Vec::new();
-        for extent in &self.extents {
-            let mut chunk_first = extent.first;
-            for chunk in &extent.chunks {
-                let chunk_end = chunk_first + chunk.len() as u64;
+        self.places(range).map(|(chunk, place)| chunk.slice(place)).collect()
+    }
+
+    /// The bytes of `range` that are here, without a share in the chunks.
+    pub fn slices(&self, range: ByteRange) -> impl Iterator<Item = &[u8]> {
+        self.places(range).filter_map(|(chunk, place)| chunk.get(place))
+    }
+
+    /// The chunks that have bytes of `range`, and where in them.
+    fn places(&self, range: ByteRange) -> impl Iterator<Item = (&Bytes, Range<usize>)> {
+        self.extents.iter().flat_map(move |extent| {
+            let mut end = extent.first;
+            extent.chunks.iter().filter_map(move |chunk| {
+                let chunk_first = end;
+                end += chunk.len() as u64;
                 let from = range.first.max(chunk_first);
-                let to = range.last.saturating_add(1).min(chunk_end);
-                if from < to {
-                    // Both offsets lie within this chunk, so they fit in usize.
-                    slices.push(chunk.slice((from - chunk_first) as usize..(to - chunk_first) as usize));
-                }
-                chunk_first = chunk_end;
-            }
-        }
-        slices
+                let to = range.last.saturating_add(1).min(end);
+                // Both offsets lie within this chunk, so they fit in usize.
+                (from < to).then(|| (chunk, (from - chunk_first) as usize..(to - chunk_first) as usize))
+            })
+        })
     }
 
     /// All chunks of a complete body.

@@ -24,6 +24,11 @@ impl Key {
         self.uri.as_bytes()
     }
 
+    /// The URI's memory, for another one.
+    pub fn into_uri(self) -> String {
+        self.uri
+    }
+
     pub(crate) fn hash(&self) -> KeyHash {
         self.hash
     }

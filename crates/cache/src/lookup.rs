@@ -10,7 +10,7 @@ use http::Method;
 use kasoku_semantics::credentials::has_credentials;
 use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::{Policy, Profile};
-use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
+use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
@@ -47,6 +47,27 @@ pub enum Lookup {
 }
 
 impl Cache {
+    /// The path of a hit: the stored response, where one may answer at once and nothing else is to be done. It allocates
+    /// nothing and begins nothing; `None` says only that [`Cache::look_up`] must decide.
+    ///
+    /// `ask.request` may be the request as the client sent it, as long as `is_as_sent` says of each field by which
+    /// variants are told apart whether the origin would get it unchanged.
+    pub fn hit(&self, ask: &Ask<'_>, is_as_sent: impl Fn(&str) -> bool) -> Option<(Arc<Entry>, Reason)> {
+        may_look_up(ask.request).ok()?;
+        let resource = self.0.memory.value(ask.key.hash(), ask.key.bytes())?;
+        if !resource.nominated().all(is_as_sent) {
+            return None;
+        }
+        let entry = resource.select(&ask.request.fields, ask.policy)?;
+        let directives = request_directives(&ask.request.fields);
+        let reason = match reuse(&entry.meta.freshness, &directives, ask.policy, ask.now) {
+            Reuse::Fresh => Reason::Hit,
+            Reuse::Stale(reason) => reason,
+            Reuse::StaleWhileRevalidate | Reuse::Validate(_) => return None,
+        };
+        self.covers(ask.request, entry).then(|| (entry.clone(), reason))
+    }
+
     /// Looks up a request.
     pub fn look_up(&self, ask: &Ask<'_>) -> Lookup {
         if let Err(reason) = may_look_up(ask.request) {
@@ -269,7 +290,7 @@ fn needed(request: &RequestHead, entry: &Entry) -> Needed {
     let ranges = match range(request, &entry.meta.head, complete_length) {
         RangeOutcome::Ranges(ranges) => ranges,
         RangeOutcome::Unsatisfiable => return Needed::Stored,
-        RangeOutcome::Full => vec![ByteRange { first: 0, last: complete_length.saturating_sub(1) }],
+        RangeOutcome::Full => ByteRanges::from_elem(ByteRange { first: 0, last: complete_length.saturating_sub(1) }, 1),
     };
     let have = entry.body.ranges();
     match ranges.as_slice() {

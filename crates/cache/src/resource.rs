@@ -7,6 +7,7 @@ use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::vary::{language_selects, variant_key};
 use kasoku_store::Weigh;
 use kasoku_wire::Fields;
+use std::cell::RefCell;
 use std::sync::Arc;
 
 /// Variants of one key; the oldest goes when another comes.
@@ -14,6 +15,11 @@ pub const VARIANTS_MAX: usize = 64;
 
 /// The least that the memory tier accepts as a value's bound, so that a tiny `object-bytes-max` still stores heads.
 pub(crate) const BYTES_MIN: u64 = 4 << 10;
+
+thread_local! {
+    /// Where a request's variant key is made: a hit allocates nothing. Requests' heads are bounded, so this is as well.
+    static VARIANT: RefCell<Vec<u8>> = const { RefCell::new(Vec::new()) };
+}
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
@@ -43,17 +49,31 @@ impl Resource {
     //# When more than one suitable response is stored, a cache MUST use
     //# the most recent one (as determined by the Date header field).
     pub(crate) fn select(&self, request: &Fields, policy: &Policy) -> Option<&Arc<Entry>> {
-        let mut known: Option<(&[String], Vec<u8>)> = None;
+        let selected = match self.entries.as_slice() {
+            [only] if only.meta.nominated.is_empty() => return Some(only),
+            entries => VARIANT.with_borrow_mut(|variant| self.select_among(entries, request, policy, variant)),
+        };
+        selected.or_else(|| self.select_by_language(request, policy))
+    }
+
+    fn select_among<'a>(
+        &self,
+        entries: &'a [Arc<Entry>],
+        request: &Fields,
+        policy: &Policy,
+        variant: &mut Vec<u8>,
+    ) -> Option<&'a Arc<Entry>> {
+        let mut known: Option<&[String]> = None;
         let mut selected: Option<&Arc<Entry>> = None;
-        for entry in &self.entries {
+        for entry in entries {
             let nominated = entry.meta.nominated.as_slice();
             // Variants of a key nearly always nominate the same fields: one key then serves for all of them.
-            if known.as_ref().is_none_or(|(fields, _)| *fields != nominated) {
-                let mut variant = Vec::new();
-                variant_key(nominated, request, policy, &mut variant);
-                known = Some((nominated, variant));
+            if known != Some(nominated) {
+                variant.clear();
+                variant_key(nominated, request, policy, variant);
+                known = Some(nominated);
             }
-            let fits = known.as_ref().is_some_and(|(_, variant)| *variant == entry.meta.variant);
+            let fits = *variant == entry.meta.variant;
             if fits && selected.is_none_or(|other| other.meta.date_seconds() < entry.meta.date_seconds()) {
                 selected = Some(entry);
                 if self.is_uniform {
@@ -61,7 +81,13 @@ impl Resource {
                 }
             }
         }
-        selected.or_else(|| self.select_by_language(request, policy))
+        selected
+    }
+
+    /// The fields by which the responses are told apart; some more than once.
+    pub(crate) fn nominated(&self) -> impl Iterator<Item = &str> {
+        let distinct = if self.is_uniform { 1 } else { self.entries.len() };
+        self.entries.iter().take(distinct).flat_map(|entry| &entry.meta.nominated).map(String::as_str)
     }
 
     /// The response whose language the request likes best, where language is all that the variants differ by.

@@ -1,39 +1,35 @@
-//! Takes connections, as many as the worker may have.
+//! Takes connections, as many as the worker may have, and spreads them.
+//!
+//! The kernel spreads connections over the workers' sockets by a hash, which knows nothing of how many each has; with few
+//! connections, or long ones, one worker may get nearly all. So a worker that has more than the mean hands a fresh
+//! connection to the one that has the fewest, before it belongs to an event loop.
 
 use crate::connection::Connection;
 use crate::serve::serve;
-use crate::worker::Worker;
+use crate::worker::{Counted, Place, Worker};
 use kasoku_metrics::Counter;
-use kasoku_sys::Stream;
-use kasoku_sys::listen::ListeningSocket;
+use kasoku_sys::{Accepted, Acceptor, Stream};
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::{TcpListener, UnixListener};
+use tokio::sync::mpsc;
 
 /// How long accepting pauses when the process or the machine has no descriptors left.
 const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
 
-/// A listening socket in this worker's event loop.
-pub(crate) enum Acceptor {
-    Tcp(TcpListener),
-    Unix(UnixListener),
+/// Connections on their way from one worker to another; the one that accepts keeps what does not fit.
+pub(crate) const HANDED_OVER_MAX: usize = 256;
+
+/// A connection that no event loop has yet.
+struct Fresh {
+    accepted: Accepted,
+    proxy_protocol: bool,
 }
 
-impl Acceptor {
-    pub(crate) fn new(socket: ListeningSocket) -> io::Result<Self> {
-        match socket {
-            ListeningSocket::Tcp(socket) => TcpListener::from_std(socket).map(Self::Tcp),
-            ListeningSocket::Unix(socket) => UnixListener::from_std(socket).map(Self::Unix),
-        }
-    }
-
-    async fn accept(&self) -> io::Result<Stream> {
-        match self {
-            Self::Tcp(listener) => Stream::tcp(listener.accept().await?.0),
-            Self::Unix(listener) => Ok(Stream::unix(listener.accept().await?.0)),
-        }
-    }
+/// A connection for another worker, which is counted as its own from the start.
+pub(crate) struct HandedOver {
+    fresh: Fresh,
+    counted: Counted,
 }
 
 /// Accepts until the worker stops.
@@ -41,9 +37,9 @@ pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: 
     loop {
         worker.has_room().await;
         match acceptor.accept().await {
-            Ok(stream) => {
+            Ok(accepted) => {
                 worker.cells.count(Counter::Connections);
-                tokio::task::spawn_local(connected(worker.clone(), stream, proxy_protocol));
+                place(&worker, Fresh { accepted, proxy_protocol });
             }
             // A connection that was reset before we took it is its client's affair.
             Err(error) if is_about_one_connection(&error) => {}
@@ -56,6 +52,27 @@ pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: 
     }
 }
 
+/// Serves what other workers hand over, until the worker stops.
+pub(crate) async fn take_over(worker: Rc<Worker>, mut inbox: mpsc::Receiver<HandedOver>) {
+    while let Some(HandedOver { fresh, counted }) = inbox.recv().await {
+        let place = worker.serves(counted);
+        tokio::task::spawn_local(connected(worker.clone(), fresh, place));
+    }
+}
+
+/// Gives a fresh connection to the worker that should have it.
+fn place(worker: &Rc<Worker>, mut fresh: Fresh) {
+    if let Some((inbox, counted)) = worker.whose_turn() {
+        match inbox.try_send(HandedOver { fresh, counted }) {
+            Ok(()) => return,
+            // It has as many on their way as it can take; or it stops, and so do we.
+            Err(refused) => fresh = refused.into_inner().fresh,
+        }
+    }
+    let place = worker.enter();
+    tokio::task::spawn_local(connected(worker.clone(), fresh, place));
+}
+
 fn is_about_one_connection(error: &io::Error) -> bool {
     use io::ErrorKind::{
         ConnectionAborted, ConnectionReset, Interrupted, InvalidInput, NotConnected, PermissionDenied,
@@ -66,11 +83,18 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     )
 }
 
-async fn connected(worker: Rc<Worker>, stream: Stream, proxy_protocol: bool) {
-    let _place = worker.enter();
+async fn connected(worker: Rc<Worker>, fresh: Fresh, place: Place) {
+    let Fresh { accepted, proxy_protocol } = fresh;
+    let address = accepted.peer;
+    let stream = match Stream::accepted(accepted) {
+        Ok(stream) => stream,
+        Err(error) => return tracing::warn!(%error, "a connection could not be served"),
+    };
     let limits = worker.limits.clone();
-    match Connection::open(stream, proxy_protocol, limits, &worker.options.trusted_proxies).await {
+    let opened = Connection::open(stream, address, proxy_protocol, limits, &worker.options.trusted_proxies);
+    match Box::pin(opened).await {
         Ok(connection) => serve(worker, Rc::new(connection)).await,
         Err(error) => tracing::debug!(%error, "no PROXY protocol header"),
     }
+    drop(place);
 }

@@ -11,9 +11,9 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
 use std::cell::Cell;
 use std::rc::Rc;
 
-/// How far a request's body has been read.
+/// How far a request's body has been read; nothing for a request without one.
 #[derive(Clone, Debug)]
-pub(crate) struct BodyState(Rc<Cell<Progress>>);
+pub(crate) struct BodyState(Option<Rc<Cell<Progress>>>);
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Progress {
@@ -24,13 +24,19 @@ enum Progress {
 impl BodyState {
     /// Of a request without a body when `length` is none, else of one that nobody has read.
     pub(crate) fn new(length: BodyLength) -> Self {
-        let progress = if matches!(length, BodyLength::None) { Progress::Complete } else { Progress::Unread };
-        Self(Rc::new(Cell::new(progress)))
+        let has_body = !matches!(length, BodyLength::None);
+        Self(has_body.then(|| Rc::new(Cell::new(Progress::Unread))))
     }
 
     /// Whether the next request begins where reading stands.
     pub(crate) fn is_complete(&self) -> bool {
-        self.0.get() == Progress::Complete
+        self.0.as_ref().is_none_or(|progress| progress.get() == Progress::Complete)
+    }
+
+    fn complete(&self) {
+        if let Some(progress) = &self.0 {
+            progress.set(Progress::Complete);
+        }
     }
 }
 
@@ -67,7 +73,7 @@ impl Upload for ClientBody {
                     return Ok(UploadPiece::Data(data));
                 }
                 Decoded::End(trailers) => {
-                    self.state.0.set(Progress::Complete);
+                    self.state.complete();
                     return Ok(UploadPiece::End(
                         trailers.and_then(|trailers| forwardable_trailers(trailers, &self.head)),
                     ));

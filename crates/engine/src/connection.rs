@@ -8,13 +8,17 @@ use bytes::{Buf, BytesMut};
 use kasoku_sys::Stream;
 use kasoku_wire::proxy_protocol::parse_proxy_header;
 use std::cell::RefCell;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{IpAddr, SocketAddr};
+use std::pin::Pin;
 use std::rc::Rc;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::time::{Instant, Sleep};
 
 /// What is read from a client's socket at once, in bytes.
-const READ_BYTES: usize = 16 << 10;
+pub(crate) const READ_BYTES: usize = 16 << 10;
 
 /// What is read and thrown away after the last answer, in bytes, so that a reset does not overtake it.
 const LINGER_BYTES_MAX: usize = 1 << 20;
@@ -40,15 +44,15 @@ pub(crate) struct Peer {
 }
 
 impl Connection {
-    /// A connection that has just been accepted. With `proxy_protocol`, waits for its header.
+    /// A connection that has just been accepted from `address`. With `proxy_protocol`, waits for its header.
     pub(crate) async fn open(
         stream: Stream,
+        mut address: Option<SocketAddr>,
         proxy_protocol: bool,
         limits: Rc<Limits>,
         trusted: &[AddressRange],
     ) -> io::Result<Self> {
         let mut read_ahead = BytesMut::new();
-        let mut address = stream.peer_address();
         let is_unix = address.is_none();
         if proxy_protocol {
             let header = proxied_address(&stream, &mut read_ahead);
@@ -66,14 +70,7 @@ impl Connection {
 
     /// Reads more behind what was read ahead; 0: the client has closed its side. Nothing is lost when it is dropped.
     pub(crate) async fn read_more(&self) -> io::Result<usize> {
-        tokio::task::coop::consume_budget().await;
-        loop {
-            match self.stream.try_read(&mut self.read_ahead.borrow_mut(), READ_BYTES) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
-            }
-            self.stream.readable().await?;
-        }
+        poll_fn(|cx| self.stream.poll_read(cx, &mut self.read_ahead.borrow_mut(), READ_BYTES)).await
     }
 
     /// Returns when the client has reset the connection. A client that has only ended its sending side still waits for
@@ -113,6 +110,31 @@ impl Connection {
     /// Ends the connection so that the client notices that the response was cut.
     pub(crate) fn cut(&self) {
         let _ = self.stream.reset_on_close();
+    }
+}
+
+/// Ends the wait for a next request. One timer serves all waits of a connection: it is set anew only when it rings, so
+/// a request costs no timer.
+pub(crate) struct IdleTimer {
+    sleep: Pin<Box<Sleep>>,
+    timeout: Duration,
+}
+
+impl IdleTimer {
+    pub(crate) fn new(timeout: Duration) -> Self {
+        Self { sleep: Box::pin(tokio::time::sleep(timeout)), timeout }
+    }
+
+    /// Ready when nothing has come since that moment for as long as a connection may be idle.
+    pub(crate) fn poll_expired(&mut self, since: Instant, cx: &mut Context<'_>) -> Poll<()> {
+        loop {
+            ready!(self.sleep.as_mut().poll(cx));
+            let deadline = since + self.timeout;
+            if deadline <= Instant::now() {
+                return Poll::Ready(());
+            }
+            self.sleep.as_mut().reset(deadline);
+        }
     }
 }
 

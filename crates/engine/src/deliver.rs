@@ -1,30 +1,29 @@
 //! An answer to bytes: conditions, ranges, framing, hit headers.
 //!
-//! What is stored, or being filled, is evaluated here against what this client asked: a condition may turn it into 304, a
-//! range into 206 or 416. What the origin sent for this client alone goes through as it is.
+//! What is stored (`stored`), or being filled, is evaluated against what this client asked: a condition may turn it into
+//! 304, a range into 206 or 416. What the origin sent for this client alone goes through as it is.
 
 use crate::connection::Connection;
 use crate::error::Fault;
 use crate::head::{Framing, Head};
-use crate::multipart::Multipart;
 use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Outgoing, or_flush};
 use crate::respond::forwarded;
 use crate::serve::Exchange;
-use bytes::Bytes;
+use crate::stored::{is_not_modified, meta_age, not_modified, stored};
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
 use kasoku_origin::http::{Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
-use kasoku_semantics::precondition::{Precondition, not_modified_fields, precondition};
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
-use kasoku_wire::field::content_range;
+use kasoku_wire::field::content_range::ContentRange;
 use kasoku_wire::{Fields, ResponseHead};
 use std::io::{self, IoSlice};
+use std::iter;
 use std::sync::Arc;
 
 /// Methods that are served, for Allow.
@@ -61,6 +60,14 @@ pub(crate) enum Conditions {
 pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
     match answer {
         Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
+        // In memory of their own: a connection that waits for its next request holds no room for them.
+        other => Box::pin(deliver_other(exchange, other)).await,
+    }
+}
+
+async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
+    match answer {
+        Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
         Answer::Filling(meta, reader, status) => filling(exchange, &meta, reader, status).await,
         Answer::Origin(response, conditions, status) => origin(exchange, response, conditions, status).await,
         Answer::Switched(response) => switched(exchange, response).await,
@@ -73,103 +80,10 @@ pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
     }
 }
 
-async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Delivered {
-    let Entry { meta, body } = entry;
-    // The client's condition is about what the client has, so it is evaluated here and not by the origin's status.
-    //= RFC 9111 section 4.3.2
-    //# If the response to the forwarded request is 304 (Not Modified) and has an ETag field value with an entity tag that
-    //# is not in the client's list, the cache MUST generate a 200 (OK) response for the client by reusing its
-    //# corresponding stored response, as updated by the 304 response metadata (Section 4.3.4).
-    if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
-        return not_modified(exchange, &meta.head, meta_age(exchange, meta, &status), status).await;
-    }
-    let asked = match body.complete_length() {
-        Some(length) => range(&exchange.request.head, &meta.head, length),
-        None => RangeOutcome::Full,
-    };
-    let head = |code: StatusCode, without: &[&str]| {
-        let mut head = if code == meta.head.status { Head::new(code, &meta.head.reason) } else { Head::of(code) };
-        head.fields_without(&meta.head.fields, without, exchange.worker.options.hit_headers);
-        head.via(meta.head.version);
-        if let Some(age) = meta_age(exchange, meta, &status) {
-            head.number("Age", age);
-        }
-        head
-    };
-    match asked {
-        // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
-        _ if !exchange.worker.cache.covers(&exchange.request.head, entry) => {
-            own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status)).await
-        }
-        RangeOutcome::Full => {
-            let head = head(meta.head.status, &["content-length"]);
-            let pieces: Vec<Bytes> = body.chunks().cloned().collect();
-            send(exchange, head, meta.head.status, pieces, status).await
-        }
-        //= RFC 9111 section 3.3
-        //# A cache MUST NOT send a partial response to a client without explicitly marking it using the 206 (Partial
-        //# Content) status code.
-        RangeOutcome::Ranges(ranges) => match ranges.as_slice() {
-            [only] => {
-                let mut head = head(StatusCode::PARTIAL_CONTENT, &["content-length", "content-range"]);
-                head.field("Content-Range", content_range::format(only.first, only.last, body.complete_length()));
-                send(exchange, head, StatusCode::PARTIAL_CONTENT, body.slice(*only), status).await
-            }
-            several => {
-                let parts = Multipart::new(body, several, meta.head.fields.first("content-type"));
-                let without = ["content-length", "content-range", "content-type"];
-                let mut head = head(StatusCode::PARTIAL_CONTENT, &without);
-                head.field("Content-Type", &parts.content_type);
-                send(exchange, head, StatusCode::PARTIAL_CONTENT, parts.pieces, status).await
-            }
-        },
-        RangeOutcome::Unsatisfiable => {
-            let mut head = Head::of(StatusCode::RANGE_NOT_SATISFIABLE);
-            head.date_unless_in(&Fields::new(), exchange.worker.now());
-            head.field("Content-Range", format!("bytes */{}", body.complete_length().unwrap_or(0)));
-            let status = CacheStatus { detail: Some(Reason::RangeUnsatisfiable), ..status };
-            send(exchange, head, StatusCode::RANGE_NOT_SATISFIABLE, Vec::new(), status).await
-        }
-    }
-}
-
-/// The Age of a response, unless it was made or confirmed for this very request and is not older than that.
-//= RFC 9111 section 4
-//# When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header field
-fn meta_age(exchange: &Exchange, meta: &Meta, status: &CacheStatus) -> Option<u64> {
-    let age = meta.freshness.age(exchange.worker.now());
-    let is_fetched_now = !status.hit && !status.collapsed;
-    (!is_fetched_now || age > 0).then_some(age)
-}
-
-fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response_time: Now) -> bool {
-    precondition(&exchange.request.head, head, response_time, exchange.worker.now()) == Precondition::NotModified
-}
-
-async fn not_modified(exchange: &Exchange, of: &ResponseHead, age: Option<u64>, status: CacheStatus) -> Delivered {
-    let mut head = Head::of(StatusCode::NOT_MODIFIED);
-    head.fields_without(&not_modified_fields(&of.fields), &[], exchange.worker.options.hit_headers);
-    head.date_unless_in(&of.fields, exchange.worker.now());
-    head.via(of.version);
-    if let Some(age) = age {
-        head.number("Age", age);
-    }
-    let out = Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Framing::None, status);
-    out.all(Vec::new()).await
-}
-
-/// Sends a head and a body that is all here.
-async fn send(exchange: &Exchange, head: Head, code: StatusCode, pieces: Vec<Bytes>, status: CacheStatus) -> Delivered {
-    let length = pieces.iter().map(|piece| piece.len() as u64).sum();
-    let framing = if code == StatusCode::NO_CONTENT { Framing::None } else { Framing::Length(length) };
-    let out = Outgoing::begin(exchange, head, code, framing, status);
-    out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { pieces }).await
-}
-
 /// What a second client of a running fill gets, and the first as well: the pieces as they come.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
     if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
-        return not_modified(exchange, &meta.head, None, status).await;
+        return not_modified(exchange, &meta.head, None, status).all(iter::empty()).await;
     }
     let length = content_length(&meta.head);
     // A part that is being filled goes out as it is.
@@ -179,15 +93,16 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
         _ => None,
     };
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
-    let mut head = if wanted.is_some() { Head::of(code) } else { Head::new(code, &meta.head.reason) };
+    let buffer = exchange.worker.buffers.take();
+    let mut head = if wanted.is_some() { Head::of(buffer, code) } else { Head::new(buffer, code, &meta.head.reason) };
     head.fields_without(&meta.head.fields, &["content-length"], exchange.worker.options.hit_headers);
     head.date_unless_in(&meta.head.fields, meta.freshness.response_time);
     head.via(meta.head.version);
     if let Some(wanted) = wanted {
-        head.field("Content-Range", content_range::format(wanted.first, wanted.last, length));
+        head.written("Content-Range", ContentRange::Part { first: wanted.first, last: wanted.last, complete: length });
     }
     if let Some(age) = meta_age(exchange, meta, &CacheStatus { collapsed: false, ..status }) {
-        head.number("Age", age);
+        head.written("Age", age);
     }
     let framing = match code {
         StatusCode::NO_CONTENT => Framing::None,
@@ -225,12 +140,12 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let code = response.head.status;
     let is_head = exchange.request.head.method == Method::HEAD;
     if conditions == Conditions::Ours && code == StatusCode::OK && is_not_modified(exchange, &response.head, now) {
-        return not_modified(exchange, &response.head, None, status).await;
+        return not_modified(exchange, &response.head, None, status).all(iter::empty()).await;
     }
     let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
     let received = response.head.fields.clone();
     strip_hop_by_hop(&mut response.head.fields);
-    let mut head = Head::new(code, &response.head.reason);
+    let mut head = Head::new(exchange.worker.buffers.take(), code, &response.head.reason);
     head.fields_without(&response.head.fields, &["content-length"], exchange.worker.options.hit_headers);
     head.date_unless_in(&response.head.fields, now);
     head.via(response.head.version);
@@ -263,7 +178,7 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
 
 async fn switched(exchange: &Exchange, response: Response) -> Delivered {
     let code = StatusCode::SWITCHING_PROTOCOLS;
-    let mut head = Head::new(code, &response.head.reason);
+    let mut head = Head::new(Vec::new(), code, &response.head.reason);
     let framing = ["connection", "content-length", "transfer-encoding"];
     head.fields_without(&response.head.fields, &framing, HitHeaders::default());
     head.field("Connection", "upgrade");
@@ -277,25 +192,26 @@ async fn switched(exchange: &Exchange, response: Response) -> Delivered {
 /// Sends an interim response on.
 pub(crate) async fn interim(connection: &Connection, mut response: ResponseHead) -> io::Result<()> {
     strip_hop_by_hop(&mut response.fields);
-    let mut head = Head::new(response.status, &response.reason);
+    let mut head = Head::new(Vec::new(), response.status, &response.reason);
     head.fields_without(&response.fields, &["content-length"], HitHeaders::default());
     head.via(response.version);
     connection.write(&mut [IoSlice::new(&head.end())]).await
 }
 
-async fn own(exchange: &Exchange, fault: &Fault, status: Option<CacheStatus>) -> Delivered {
+pub(crate) async fn own(exchange: &Exchange, fault: &Fault, status: Option<CacheStatus>) -> Delivered {
     tracing::debug!(uri = exchange.uri, guilty = ?fault.guilty(), fault = fault.text(), "own answer");
     let (head, page) = page(fault, exchange.worker.now());
     let framing = Framing::Length(page.len() as u64);
     let mut out = Outgoing::framed(exchange, head, fault.status(), framing, status, fault.keeps_connection());
     out.delivered.cache = None;
-    out.all(if exchange.request.head.method == Method::HEAD { Vec::new() } else { vec![Bytes::from(page)] }).await
+    let is_head = exchange.request.head.method == Method::HEAD;
+    out.all(std::iter::once(page.as_bytes()).filter(|_| !is_head)).await
 }
 
 /// Answers something that is not a request; the connection ends with it.
 pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> io::Result<()> {
     let (mut head, page) = page(fault, now);
-    head.number("Content-Length", page.len() as u64);
+    head.written("Content-Length", page.len() as u64);
     head.field("Connection", "close");
     connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await
 }
@@ -303,7 +219,7 @@ pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> 
 /// The short page of a failure.
 fn page(fault: &Fault, now: Now) -> (Head, String) {
     let code = fault.status();
-    let mut head = Head::of(code);
+    let mut head = Head::of(Vec::new(), code);
     head.date_unless_in(&Fields::new(), now);
     head.field("Content-Type", "text/plain; charset=utf-8");
     head.field("Cache-Control", "no-store");
@@ -311,7 +227,7 @@ fn page(fault: &Fault, now: Now) -> (Head, String) {
         head.field("Allow", ALLOWED);
     }
     if code == StatusCode::SERVICE_UNAVAILABLE {
-        head.number("Retry-After", 1);
+        head.written("Retry-After", 1);
     }
     let reason = fault.reason().map(|reason| format!(" [{}]", reason.id())).unwrap_or_default();
     let title = code.canonical_reason().unwrap_or("Error");
@@ -319,9 +235,9 @@ fn page(fault: &Fault, now: Now) -> (Head, String) {
 }
 
 async fn options(exchange: &Exchange) -> Delivered {
-    let mut head = Head::of(StatusCode::OK);
+    let mut head = Head::of(Vec::new(), StatusCode::OK);
     head.date_unless_in(&Fields::new(), exchange.worker.now());
     head.field("Allow", ALLOWED);
     let status = CacheStatus { fwd: None, ..forwarded(Reason::Method) };
-    Outgoing::begin(exchange, head, StatusCode::OK, Framing::Length(0), status).all(Vec::new()).await
+    Outgoing::begin(exchange, head, StatusCode::OK, Framing::Length(0), status).all(iter::empty()).await
 }

@@ -70,7 +70,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
 
 /// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
 fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audience {
-    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !routed.route.pass;
+    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !routed.passes;
     if request.head.method == Method::HEAD && is_plain { Audience::Shared } else { Audience::OneClient }
 }
 
@@ -98,7 +98,7 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: &Passed, response: R
     // A POST reaches the origin with fields that are not in the key, the client's address among them.
     let is_for_get = outgoing.method == Method::POST
         && routed.route.policy.profile == Profile::Rfc
-        && !routed.route.pass
+        && !routed.passes
         && post_stores_for_get(routed.key.uri(), &response.head);
     match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
         Some(writer) => store_beside(exchange, outgoing, writer, response, *request_time),

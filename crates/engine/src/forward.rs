@@ -10,7 +10,7 @@ use crate::parse::Request;
 use crate::respond::NAME;
 use crate::route::Routed;
 use http::{Method, Version};
-use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
+use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
@@ -69,7 +69,7 @@ pub(crate) fn forward(
     //= RFC 9112 section 3.2.2
     //# A proxy that forwards such a request MUST generate a new Host field value based on the received request-target
     //# rather than forward the received Host field value.
-    fields.push("Host", routed.route.origin_host.as_deref().unwrap_or(&routed.authority));
+    fields.push("Host", routed.route.origin_host.as_deref().unwrap_or(routed.authority()));
     let mut received = request.head.fields.clone();
     strip_hop_by_hop(&mut received);
     //= RFC 9111 section 5.2
@@ -103,10 +103,23 @@ pub(crate) fn forward(
     //# server, the client MUST send only "*" (%x2A) as the request-target.
     RequestHead {
         method: request.head.method.clone(),
-        target: routed.target.clone(),
+        target: routed.target().to_owned(),
         version: Version::HTTP_11,
         fields,
     }
+}
+
+/// Whether the origin would get all fields of a request, but for those of which [`is_sent_as_received`] says no, as the
+/// client sent them.
+pub(crate) fn leaves_fields_alone(request: &Request) -> bool {
+    !connection_lists_fields(&request.head.fields)
+}
+
+/// Whether [`forward`] sends a field of that name as it was received, in each profile.
+pub(crate) fn is_sent_as_received(name: &str) -> bool {
+    let name = name.as_bytes();
+    let is_changed = is_ours(name) || is_any(name, &NOT_IN_THE_KEY) || is_any(name, &["via", "expect", "max-forwards"]);
+    !is_changed && !is_never_forwarded(name)
 }
 
 /// Whether the request has been here so often that it must be going in a circle.
@@ -167,7 +180,7 @@ struct Told<'a> {
 
 impl Told<'_> {
     fn write(&self, fields: &mut Fields) {
-        let Routed { scheme, authority, .. } = self.routed;
+        let (scheme, authority) = (self.routed.scheme, self.routed.authority());
         if self.tells_address {
             self.write_with_address(fields);
         } else {
@@ -178,7 +191,7 @@ impl Told<'_> {
     }
 
     fn write_with_address(&self, fields: &mut Fields) {
-        let Routed { scheme, authority, .. } = self.routed;
+        let (scheme, authority) = (self.routed.scheme, self.routed.authority());
         // A trusted proxy's lists go on with what we add; anybody else's are not even looked at.
         let before = |name| self.received.combined(name).filter(|_| self.peer.is_trusted);
         let address = self.peer.address.map(|address| address.ip().to_canonical());
@@ -247,6 +260,16 @@ mod tests {
             assert!(!is_ours(name.as_bytes()), "{name}");
         }
         assert!(is_any(b"X_Original_URL", &NOT_IN_THE_KEY));
+    }
+
+    #[test]
+    fn what_we_write_ourselves_is_not_sent_as_it_was_received() {
+        for name in ["host", "via", "x-forwarded-proto", "forwarded", "x-real-ip", "te", "connection", "upgrade"] {
+            assert!(!is_sent_as_received(name), "{name}");
+        }
+        for name in ["accept-encoding", "accept-language", "cookie", "user-agent", "origin"] {
+            assert!(is_sent_as_received(name), "{name}");
+        }
     }
 
     #[test]

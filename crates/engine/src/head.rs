@@ -12,6 +12,7 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use kasoku_wire::field::date;
 use kasoku_wire::http1::encode_status_line;
+use std::fmt::Display;
 use std::io::Write;
 
 /// How the body that follows is framed.
@@ -44,24 +45,29 @@ impl Framing {
 pub(crate) struct Head(Vec<u8>);
 
 impl Head {
-    /// The status line.
-    pub(crate) fn new(status: StatusCode, reason: &[u8]) -> Self {
-        let mut out = Vec::with_capacity(1024);
-        encode_status_line(status, reason, &mut out);
-        Self(out)
+    /// The status line, into an empty buffer.
+    pub(crate) fn new(mut buffer: Vec<u8>, status: StatusCode, reason: &[u8]) -> Self {
+        encode_status_line(status, reason, &mut buffer);
+        Self(buffer)
     }
 
     /// The status line with the usual reason phrase.
-    pub(crate) fn of(status: StatusCode) -> Self {
-        Self::new(status, status.canonical_reason().unwrap_or_default().as_bytes())
+    pub(crate) fn of(buffer: Vec<u8>, status: StatusCode) -> Self {
+        Self::new(buffer, status, status.canonical_reason().unwrap_or_default().as_bytes())
     }
 
     /// Every field but those of these names, and those that we write ourselves by setting.
     pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str], settings: HitHeaders) {
+        self.fields_where(fields, settings, |name| {
+            !without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+        });
+    }
+
+    /// Every field of whose name `goes` says so, but those that we write ourselves by setting.
+    pub(crate) fn fields_where(&mut self, fields: &Fields, settings: HitHeaders, goes: impl Fn(&[u8]) -> bool) {
         let ours = replaced_fields(settings);
-        let is_left_out =
-            |name: &[u8]| without.iter().chain(&ours).any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
-        for (name, value) in fields.iter().filter(|(name, _)| !is_left_out(name)) {
+        let is_ours = |name: &[u8]| ours.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        for (name, value) in fields.iter().filter(|(name, _)| goes(name) && !is_ours(name)) {
             self.field(name, value);
         }
     }
@@ -74,8 +80,8 @@ impl Head {
         self.0.extend_from_slice(b"\r\n");
     }
 
-    /// One field with a number.
-    pub(crate) fn number(&mut self, name: &str, value: u64) {
+    /// One field with a value that is written out.
+    pub(crate) fn written(&mut self, name: &str, value: impl Display) {
         // Writing to a Vec cannot fail.
         let _ = write!(self.0, "{name}: {value}\r\n");
     }
@@ -92,7 +98,7 @@ impl Head {
     /// Via, with the version that the message came in.
     pub(crate) fn via(&mut self, version: Version) {
         let version = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
-        self.field("Via", format!("{version} {NAME}"));
+        self.written("Via", format_args!("{version} {NAME}"));
     }
 
     /// What tells about the cache.
@@ -111,7 +117,7 @@ impl Head {
             //= RFC 9112 section 6.2
             //# A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header
             //# field.
-            Framing::Length(length) => self.number("Content-Length", length),
+            Framing::Length(length) => self.written("Content-Length", length),
             Framing::Chunked => self.field("Transfer-Encoding", "chunked"),
         }
         let keeps_alive = request.keeps_alive && may_go_on && framing != Framing::UntilClose;

@@ -13,11 +13,13 @@
 //! | `forward` | the request as it goes to the origin |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
-//! | `deliver` | an answer to bytes: conditions, ranges, framing, hit headers |
+//! | `deliver` | an answer to bytes: fills, origins' answers, our own |
+//! | `stored` | a stored response to bytes: conditions, ranges, age |
 //! | `outgoing` | a response on its way out |
 //! | `head` | response heads as bytes |
 //! | `multipart` | several ranges in one body |
 //! | `respond` | the fields that we add to every response |
+//! | `recycle` | memory that a worker uses again: a hit allocates nothing |
 //! | `tunnel` | both directions after 101 |
 //! | `error` | every failure: who is guilty, which status, which reason |
 //! | `log` | counts, and tells |
@@ -38,9 +40,11 @@ mod multipart;
 pub mod options;
 mod outgoing;
 mod parse;
+mod recycle;
 mod respond;
 mod route;
 mod serve;
+mod stored;
 mod tunnel;
 mod worker;
 

@@ -3,7 +3,7 @@
 use crate::deliver::Answer;
 use crate::error::Fault;
 use crate::fetch;
-use crate::forward::{Audience, forward};
+use crate::forward::{Audience, forward, is_sent_as_received, leaves_fields_alone};
 use crate::respond::{self, forwarded};
 use crate::route::Routed;
 use crate::serve::Exchange;
@@ -15,6 +15,18 @@ use std::sync::Arc;
 
 /// Fills that one request waits for: the first, and after it that of its own variant, or the second try after a failure.
 const JOINS_MAX: usize = 2;
+
+/// The answer of a hit: found by the request as it was received, without making the one that would go to the origin.
+pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
+    if !leaves_fields_alone(&exchange.request) {
+        return None;
+    }
+    let (request, now) = (&exchange.request.head, exchange.now());
+    let ask = Ask { key: &routed.key, request, policy: &routed.route.policy, now };
+    let (entry, reason) = exchange.worker.cache.hit(&ask, is_sent_as_received)?;
+    let ttl = entry.meta.freshness.remaining(now);
+    Some(Answer::Stored(entry, respond::hit(reason, ttl)))
+}
 
 /// Finds the answer to a request that may meet the cache.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {

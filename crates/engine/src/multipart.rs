@@ -3,7 +3,7 @@
 use bytes::Bytes;
 use kasoku_cache::Body;
 use kasoku_semantics::range::ByteRange;
-use kasoku_wire::field::content_range;
+use kasoku_wire::field::content_range::ContentRange;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// The parts, ready to be sent.
@@ -26,7 +26,8 @@ impl Multipart {
                 head.extend_from_slice(content_type);
                 head.extend_from_slice(b"\r\n");
             }
-            let content_range = content_range::format(range.first, range.last, body.complete_length());
+            let complete = body.complete_length();
+            let content_range = ContentRange::Part { first: range.first, last: range.last, complete };
             head.extend_from_slice(format!("Content-Range: {content_range}\r\n\r\n").as_bytes());
             pieces.push(Bytes::from(head));
             pieces.extend(body.slice(*range));

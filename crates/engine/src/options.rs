@@ -36,6 +36,20 @@ pub struct Options {
     pub sites: Vec<Site>,
 }
 
+impl Options {
+    /// A copy whose routes nobody else counts references of: workers that share a count wait for each other at each
+    /// request.
+    pub(crate) fn unshared(&self) -> Self {
+        let mut own = self.clone();
+        let unshare = |route: &mut Arc<Route>| *route = Arc::new(Route::clone(route));
+        for site in &mut own.sites {
+            unshare(&mut site.route);
+            site.rules.iter_mut().for_each(|rule| unshare(&mut rule.route));
+        }
+        own
+    }
+}
+
 /// One listening socket.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Listener {

@@ -11,7 +11,7 @@ use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use std::io::{self, IoSlice};
 
 /// Pieces that go into one system call.
-const PIECES_PER_WRITE: usize = 32;
+const PIECES_PER_WRITE: usize = 8;
 
 /// How it went.
 pub(crate) struct Delivered {
@@ -121,16 +121,28 @@ impl<'e> Outgoing<'e> {
     }
 
     /// Sends a body that is all here.
-    pub(crate) async fn all(mut self, pieces: Vec<Bytes>) -> Delivered {
-        self.delivered.body_bytes = pieces.iter().map(|piece| piece.len() as u64).sum();
-        let head = Bytes::from(std::mem::take(&mut self.head));
-        let all: Vec<Bytes> = std::iter::once(head).chain(pieces).collect();
-        for batch in all.chunks(PIECES_PER_WRITE) {
-            let mut parts: Vec<IoSlice<'_>> = batch.iter().map(|piece| IoSlice::new(piece)).collect();
-            if self.exchange.connection.write(&mut parts).await.is_err() {
+    pub(crate) async fn all<'b>(mut self, mut body: impl Iterator<Item = &'b [u8]>) -> Delivered {
+        let head = std::mem::take(&mut self.head);
+        let mut unsent_head = Some(head.as_slice());
+        let mut sent = 0;
+        loop {
+            let mut batch = [IoSlice::new(&[]); PIECES_PER_WRITE];
+            let (mut count, mut bytes) = (0, 0);
+            for (place, piece) in
+                batch.iter_mut().zip(std::iter::from_fn(|| unsent_head.take().or_else(|| body.next())))
+            {
+                *place = IoSlice::new(piece);
+                count += 1;
+                bytes += piece.len();
+            }
+            let Some(batch) = batch.get_mut(..count).filter(|batch| !batch.is_empty()) else { break };
+            if self.exchange.connection.write(batch).await.is_err() {
                 return self.cut();
             }
+            sent += bytes;
+            self.delivered.body_bytes = (sent - head.len()) as u64;
         }
+        self.exchange.worker.buffers.give(head);
         self.delivered
     }
 

@@ -1,11 +1,15 @@
 //! Bytes to a request, or to a refusal.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, IdleTimer, READ_BYTES};
 use crate::error::Fault;
+use crate::worker::Worker;
 use bytes::Buf;
 use http::{Method, Version};
 use kasoku_wire::RequestHead;
-use kasoku_wire::http1::{BodyLength, keeps_alive, parse_request, request_body_length};
+use kasoku_wire::http1::{BodyLength, keeps_alive, parse_request_into, request_body_length};
+use std::future::poll_fn;
+use std::task::{Context, Poll, ready};
+use tokio::time::Instant;
 
 /// A request whose head is complete and sound.
 #[derive(Debug)]
@@ -26,34 +30,71 @@ pub(crate) enum Received {
 }
 
 /// Waits for the next request's head.
-pub(crate) async fn receive(connection: &Connection) -> Received {
+///
+/// A head nearly always comes in one piece. It is read into the worker's own buffer and parsed there, so that a connection
+/// between two requests holds no buffer; what has come beyond it, or of a head that is not complete, goes into the connection's.
+pub(crate) async fn receive(worker: &Worker, connection: &Connection, idle: &mut IdleTimer) -> Received {
     if connection.read_ahead.borrow().is_empty() {
-        let first = tokio::time::timeout(connection.limits.idle_timeout, connection.read_more()).await;
-        if !matches!(first, Ok(Ok(1..))) {
-            return Received::Nothing;
+        connection.read_ahead.take();
+        let since = Instant::now();
+        let first = poll_fn(|cx| match poll_first(worker, connection, cx) {
+            Poll::Pending => idle.poll_expired(since, cx).map(|()| Some(Received::Nothing)),
+            first => first,
+        });
+        if let Some(received) = first.await {
+            return received;
         }
     }
+    if let Some(received) = next_ahead(worker, connection) {
+        return received;
+    }
     // The clock for the head runs from its first byte.
-    tokio::time::timeout(connection.limits.head_timeout, rest_of_head(connection))
-        .await
-        .unwrap_or(Received::Refused(Fault::HeadTimeout))
+    let rest = tokio::time::timeout(connection.limits.head_timeout, rest_of_head(worker, connection));
+    Box::pin(rest).await.unwrap_or(Received::Refused(Fault::HeadTimeout))
 }
 
-async fn rest_of_head(connection: &Connection) -> Received {
+/// The first bytes of a request; `None`: they are in the connection's buffer, and are not all of its head.
+fn poll_first(worker: &Worker, connection: &Connection, cx: &mut Context<'_>) -> Poll<Option<Received>> {
+    let mut buf = worker.read_buffer.borrow_mut();
+    buf.clear();
+    if !matches!(ready!(connection.stream.poll_read(cx, &mut buf, READ_BYTES)), Ok(1..)) {
+        return Poll::Ready(Some(Received::Nothing));
+    }
+    let received = next_in(worker, connection, &buf);
+    let used = received.as_ref().map_or(0, |(_, length)| *length);
+    connection.read_ahead.borrow_mut().extend_from_slice(buf.get(used..).unwrap_or_default());
+    Poll::Ready(received.map(|(received, _)| received))
+}
+
+async fn rest_of_head(worker: &Worker, connection: &Connection) -> Received {
     loop {
-        let parsed = parse_request(&connection.read_ahead.borrow(), &connection.limits.head);
-        match parsed {
-            Err(error) => return Received::Refused(Fault::Request(error)),
-            Ok(Some((head, length))) => {
-                let mut buf = connection.read_ahead.borrow_mut();
-                let length = length.min(buf.len());
-                buf.advance(length);
-                return checked(head, connection.limits.request_body_bytes_max);
-            }
-            Ok(None) => match connection.read_more().await {
-                Ok(1..) => {}
-                _ => return Received::Nothing,
-            },
+        if !matches!(connection.read_more().await, Ok(1..)) {
+            return Received::Nothing;
+        }
+        if let Some(received) = next_ahead(worker, connection) {
+            return received;
+        }
+    }
+}
+
+/// The request at the front of what the connection has read ahead; `None`: its head is not complete.
+fn next_ahead(worker: &Worker, connection: &Connection) -> Option<Received> {
+    let mut buf = connection.read_ahead.borrow_mut();
+    let (received, length) = next_in(worker, connection, &buf)?;
+    let length = length.min(buf.len());
+    buf.advance(length);
+    Some(received)
+}
+
+/// The request at the front of `buf`, and how many bytes its head took; `None`: it is not complete.
+fn next_in(worker: &Worker, connection: &Connection, buf: &[u8]) -> Option<(Received, usize)> {
+    let mut head = worker.heads.take();
+    match parse_request_into(buf, &connection.limits.head, &mut head) {
+        Err(error) => Some((Received::Refused(Fault::Request(error)), 0)),
+        Ok(Some(length)) => Some((checked(head, connection.limits.request_body_bytes_max), length)),
+        Ok(None) => {
+            worker.heads.give(head);
+            None
         }
     }
 }

@@ -7,22 +7,35 @@ use crate::parse::Request;
 use crate::worker::Worker;
 use kasoku_cache::Key;
 use kasoku_wire::field::list;
-use kasoku_wire::target::{Target, authority, parse_target};
+use kasoku_wire::target::{Target, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
+use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::sync::Arc;
 
 /// Where a request belongs.
 pub(crate) struct Routed {
     pub(crate) route: Arc<Route>,
+    /// Whether it passes: its rule says so, or its path can be read in two ways.
+    pub(crate) passes: bool,
     /// The effective request URI, `http://example.org/path?query`.
     pub(crate) key: Key,
     /// `http` or `https`, as the client sees it.
     pub(crate) scheme: &'static str,
+    /// Where the authority ends in the key.
+    authority_end: usize,
+}
+
+impl Routed {
     /// Host and port, normalised: lower case, without a default port.
-    pub(crate) authority: String,
+    pub(crate) fn authority(&self) -> &str {
+        self.key.uri().get(self.scheme.len() + "://".len()..self.authority_end).unwrap_or_default()
+    }
+
     /// What the origin is asked for: path and query, or `*`.
-    pub(crate) target: String,
+    pub(crate) fn target(&self) -> &str {
+        self.key.uri().get(self.authority_end..).unwrap_or_default()
+    }
 }
 
 /// Finds the site and the rule of a request, and its key.
@@ -35,16 +48,25 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
     if claimed == Some("https") && !proxied.is_https {
         return Err(Fault::WrongScheme);
     }
-    let host = proxied.host.or(host);
-    let authority = match host {
-        Some(host) => authority(&host, default_port).map_err(Fault::Request)?,
+    // The one text that a request needs, made in memory that is used again.
+    let mut uri = worker.uris.take();
+    uri.push_str(scheme);
+    uri.push_str("://");
+    let authority_start = uri.len();
+    match proxied.host.as_deref().or(host) {
+        Some(host) => write_authority(host, default_port, &mut uri).map_err(Fault::Request)?,
         // HTTP/1.0 without Host: the address that the client has reached.
-        None => connection.stream.local_address().map_or_else(|| "localhost".to_owned(), |own| own.to_string()),
-    };
-    let route = find(&worker.options.sites, &authority, &target).ok_or(Fault::NoSite)?;
-    let target = normalised(&target, &route.query).into_owned();
-    let key = worker.cache.key(format!("{scheme}://{authority}{target}"));
-    Ok(Routed { route, key, scheme, authority, target })
+        None => match connection.stream.local_address() {
+            Some(own) => uri.push_str(&own.to_string()),
+            None => uri.push_str("localhost"),
+        },
+    }
+    let authority_end = uri.len();
+    let authority = uri.get(authority_start..).unwrap_or_default();
+    let (route, passes) = find(&worker.options.sites, authority, &target).ok_or(Fault::NoSite)?;
+    let route = route.clone();
+    write_normalised(&target, &route.query, &mut uri);
+    Ok(Routed { route, passes, key: worker.cache.key(uri), scheme, authority_end })
 }
 
 /// A URI as its key spells it: with the query as its route wants it.
@@ -52,27 +74,27 @@ pub(crate) fn canonical(worker: &Worker, uri: String) -> String {
     let split =
         uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
     let Some((scheme, (authority, target))) = split else { return uri };
-    match find(&worker.options.sites, authority, target) {
-        Some(route) => format!("{scheme}://{authority}{}", normalised(target, &route.query)),
-        None => uri,
-    }
+    let Some((route, _)) = find(&worker.options.sites, authority, target) else { return uri };
+    let mut canonical = format!("{scheme}://{authority}");
+    write_normalised(target, &route.query, &mut canonical);
+    canonical
 }
 
-/// The route of a site's first rule that matches, or the site's own.
+/// The route of a site's first rule that matches, or the site's own, and whether the request passes.
 ///
 /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
 /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
 /// sent leads, and passes.
-fn find(sites: &[Site], authority: &str, target: &str) -> Option<Arc<Route>> {
+fn find<'s>(sites: &'s [Site], authority: &str, target: &str) -> Option<(&'s Arc<Route>, bool)> {
     let site = site(sites, host_name(authority))?;
+    if site.rules.is_empty() {
+        return Some((&site.route, site.route.pass));
+    }
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let as_sent = first_match(site, |rule| matches(rule, path));
-    let Cow::Owned(read) = comparable(path) else { return Some(as_sent.clone()) };
+    let Cow::Owned(read) = comparable(path) else { return Some((as_sent, as_sent.pass)) };
     let as_read = first_match(site, |rule| matches(rule, path) || matches(&decoded(rule), &read));
-    if Arc::ptr_eq(as_sent, as_read) {
-        return Some(as_sent.clone());
-    }
-    Some(Arc::new(Route { pass: true, ..Route::clone(as_sent) }))
+    Some((as_sent, as_sent.pass || !Arc::ptr_eq(as_sent, as_read)))
 }
 
 fn first_match(site: &Site, is_match: impl Fn(&str) -> bool) -> &Arc<Route> {
@@ -122,18 +144,18 @@ fn decoded(path: &str) -> String {
 }
 
 /// Host, path and query, and the scheme where the request-target names one.
-type Claimed<'r> = (Option<Vec<u8>>, Cow<'r, str>, Option<&'r str>);
+type Claimed<'r> = (Option<&'r [u8]>, Cow<'r, str>, Option<&'r str>);
 
 /// What the request-target and Host say, before any normalisation.
 //= RFC 9112 section 3.2.2
 //# When a proxy receives a request with an absolute-form of request-target, the proxy MUST ignore the received Host header
 //# field (if any) and instead replace it with the host information of the request-target.
 fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
-    let host = || head.fields.first("host").map(<[u8]>::to_vec);
+    let host = || head.fields.first("host");
     Ok(match parse_target(&head.method, &head.target).map_err(Fault::Request)? {
         Target::Origin(target) => (host(), Cow::Borrowed(target), None),
         Target::Absolute { scheme, authority, path_and_query } => {
-            (Some(authority.as_bytes().to_vec()), path_and_query, Some(scheme))
+            (Some(authority.as_bytes()), path_and_query, Some(scheme))
         }
         Target::Asterisk => (host(), Cow::Borrowed("*"), None),
         Target::Authority(_) => return Err(Fault::MethodRefused),
@@ -210,22 +232,28 @@ fn matches(glob: &str, text: &str) -> bool {
     true
 }
 
-/// The target with the query as the rule wants it.
-fn normalised<'t>(target: &'t str, rule: &QueryKey) -> Cow<'t, str> {
-    let Some((path, query)) = target.split_once('?') else { return Cow::Borrowed(target) };
-    if !rule.sort && rule.ignore.is_empty() {
-        return Cow::Borrowed(target);
-    }
-    let name = |pair: &str| pair.split_once('=').map_or(pair, |(name, _)| name).to_owned();
-    let is_kept = |pair: &&str| !rule.ignore.iter().any(|glob| matches(glob, &name(pair)));
-    let mut pairs: Vec<&str> = query.split('&').filter(is_kept).collect();
+/// Parameters of a query that are sorted without memory of their own.
+const PARAMETERS_ON_STACK: usize = 32;
+
+/// Appends the target with the query as the rule wants it.
+fn write_normalised(target: &str, rule: &QueryKey, out: &mut String) {
+    let parts = target.split_once('?').filter(|_| rule.sort || !rule.ignore.is_empty());
+    let Some((path, query)) = parts else { return out.push_str(target) };
+    let is_kept = |pair: &&str| !rule.ignore.iter().any(|glob| matches(glob, name(pair)));
+    let mut pairs: SmallVec<[&str; PARAMETERS_ON_STACK]> = query.split('&').filter(is_kept).collect();
     if rule.sort {
         pairs.sort_by_key(|pair| name(pair));
     }
-    match pairs.as_slice() {
-        [] => Cow::Borrowed(path),
-        pairs => Cow::Owned(format!("{path}?{}", pairs.join("&"))),
+    out.push_str(path);
+    for (separator, pair) in std::iter::once('?').chain(std::iter::repeat('&')).zip(pairs) {
+        out.push(separator);
+        out.push_str(pair);
     }
+}
+
+/// A parameter's name.
+fn name(pair: &str) -> &str {
+    pair.split_once('=').map_or(pair, |(name, _)| name)
 }
 
 #[cfg(test)]
@@ -277,7 +305,7 @@ mod tests {
         let rule = |path: &str, pass| crate::options::Rule { path: path.to_owned(), route: route(pass) };
         let rules = vec![rule("/admin/*", true), rule("/caf%C3%A9/*", true), rule("/a b/*", false)];
         let sites = [Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) }];
-        let passes = |target: &str| find(&sites, "a.example", target).map(|route| route.pass);
+        let passes = |target: &str| find(&sites, "a.example", target).map(|(_, passes)| passes);
         for target in
             ["/admin/x", "/%61dmin/x", "//admin/x", "/admin/..%2fx", "/admin/../x", "/caf%C3%A9/", "/caf%c3%a9/x"]
         {
@@ -291,6 +319,11 @@ mod tests {
     #[test]
     fn a_query_is_sorted_and_stripped_only_by_rule() {
         let rule = QueryKey { sort: true, ignore: vec!["utm_*".to_owned(), "fbclid".to_owned()] };
+        let normalised = |target: &str, rule: &QueryKey| {
+            let mut out = String::new();
+            write_normalised(target, rule, &mut out);
+            out
+        };
         assert_eq!(normalised("/p?b=2&a=1&b=1", &QueryKey::default()), "/p?b=2&a=1&b=1");
         assert_eq!(normalised("/p?b=2&utm_x=1&a=1&fbclid=9&b=1", &rule), "/p?a=1&b=2&b=1");
         assert_eq!(normalised("/p?utm_x=1", &rule), "/p");

@@ -1,7 +1,7 @@
 //! The driver: the path of a request, step by step, for each request of a connection.
 
 use crate::body::BodyState;
-use crate::connection::Connection;
+use crate::connection::{Connection, IdleTimer};
 use crate::deliver::{self, Answer};
 use crate::error::Fault;
 use crate::outgoing::Delivered;
@@ -9,9 +9,13 @@ use crate::parse::{self, Received, Request};
 use crate::route::{self, Routed};
 use crate::worker::Worker;
 use crate::{fetch, forward, log, lookup, tunnel};
-use http::StatusCode;
+use http::{Method, StatusCode};
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
+use std::cell::Cell;
+use std::pin::pin;
 use std::rc::Rc;
 
 /// One request on its way, and what belongs to it.
@@ -20,8 +24,9 @@ pub(crate) struct Exchange {
     pub(crate) connection: Rc<Connection>,
     pub(crate) request: Request,
     pub(crate) body: BodyState,
-    /// What is asked for: the effective URI once it is known, until then the target as sent.
+    /// What was asked for, once the answer is known: the effective URI, or the target as sent where there is none.
     pub(crate) uri: String,
+    now: Cell<Now>,
 }
 
 /// Serves all requests of a connection, one after the other.
@@ -30,11 +35,13 @@ pub(crate) struct Exchange {
 //# [HTTP]), but it MUST send the corresponding responses in the same order that the requests were received.
 pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
     let requests_max = connection.limits.requests_per_connection_max;
+    let mut idle = IdleTimer::new(connection.limits.idle_timeout);
+    let mut stopped = pin!(worker.stopped());
     for number in 1_u64.. {
         let received = tokio::select! {
             biased;
-            received = parse::receive(&connection) => received,
-            () = worker.stopped() => Received::Nothing,
+            received = parse::receive(&worker, &connection, &mut idle) => received,
+            () = &mut stopped => Received::Nothing,
         };
         let mut exchange = match received {
             Received::Nothing => return,
@@ -70,9 +77,17 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
 async fn answer(exchange: &mut Exchange) -> Answer {
     let routed = match route::route(&exchange.worker, &exchange.connection, &exchange.request) {
         Ok(routed) => routed,
-        Err(fault) => return Answer::Own(fault, None),
+        Err(fault) => {
+            exchange.request.head.target.clone_into(&mut exchange.uri);
+            return Answer::Own(fault, None);
+        }
     };
-    routed.key.uri().clone_into(&mut exchange.uri);
+    let answer = answer_routed(exchange, &routed).await;
+    exchange.uri = routed.key.into_uri();
+    answer
+}
+
+async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     if forward::is_loop(&exchange.request) {
         return Answer::Own(Fault::Loop, None);
     }
@@ -81,11 +96,23 @@ async fn answer(exchange: &mut Exchange) -> Answer {
     if forward::max_forwards(&exchange.request) == Some(0) {
         return Answer::Options;
     }
-    let upgrade = forward::upgrade(&exchange.request, &routed);
-    match pass_reason(&exchange.request, &routed, upgrade) {
-        Some(reason) => fetch::pass(exchange, &routed, upgrade, reason).await,
-        None => lookup::look_up(exchange, &routed).await,
+    let upgrade = forward::upgrade(&exchange.request, routed);
+    let reason = pass_reason(&exchange.request, routed, upgrade);
+    if reason.is_none()
+        && let Some(hit) = lookup::hit_at_once(exchange, routed)
+    {
+        return hit;
     }
+    // What takes longer runs in memory of its own: a connection that waits for its next request holds no room for it.
+    let asked = async {
+        match reason {
+            Some(reason) => fetch::pass(exchange, routed, upgrade, reason).await,
+            None => lookup::look_up(exchange, routed).await,
+        }
+    };
+    let answer = Box::pin(asked).await;
+    exchange.has_waited();
+    answer
 }
 
 /// Why a request never meets the cache.
@@ -93,13 +120,13 @@ fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Opt
     if upgrade.is_some() {
         return Some(Reason::Upgrade);
     }
-    if !request.head.method.is_safe() || request.head.method == http::Method::OPTIONS {
+    if !request.head.method.is_safe() || request.head.method == Method::OPTIONS {
         return Some(Reason::Method);
     }
     if !matches!(request.body, BodyLength::None) {
         return Some(Reason::RequestBodyOnGet);
     }
-    routed.route.pass.then_some(Reason::PassRule)
+    routed.passes.then_some(Reason::PassRule)
 }
 
 impl Exchange {
@@ -108,9 +135,27 @@ impl Exchange {
             worker: worker.clone(),
             connection: connection.clone(),
             body: BodyState::new(request.body),
-            uri: request.head.target.clone(),
+            uri: String::new(),
+            now: Cell::new(worker.now()),
             request,
         }
+    }
+
+    /// The present, as of when the request came or its answer last had to be waited for: a hit reads the clock once.
+    pub(crate) fn now(&self) -> Now {
+        self.now.get()
+    }
+
+    fn has_waited(&self) {
+        self.now.set(self.worker.now());
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let head = std::mem::replace(&mut self.request.head, RequestHead::new(Method::GET, String::new()));
+        self.worker.heads.give(head);
+        self.worker.uris.give(std::mem::take(&mut self.uri));
     }
 }
 

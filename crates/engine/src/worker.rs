@@ -3,23 +3,29 @@
 //! What crosses the workers: the cache (sharded), the metrics (one writer each) and the clock. Everything else, origin
 //! connections included, belongs to one worker and is neither locked nor counted atomically.
 
-use crate::accept::{self, Acceptor};
+use crate::accept::{self, HANDED_OVER_MAX, HandedOver};
 use crate::clock::Clock;
+use crate::connection::READ_BYTES;
 use crate::options::{Limits, ListenAddress, Options, object_bytes_limit};
+use crate::recycle::Pool;
+use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter, Metrics};
 use kasoku_origin::http::Client;
 use kasoku_semantics::time::Now;
+use kasoku_sys::Acceptor;
 use kasoku_sys::listen::{self, ListeningSocket};
-use std::cell::Cell;
+use kasoku_wire::RequestHead;
+use std::cell::{Cell, RefCell};
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
-use tokio::sync::{Notify, watch};
+use tokio::sync::{Notify, mpsc, watch};
 use tokio::task::LocalSet;
 
 /// Requests of one worker that ask for themselves at a time after fills failed under them.
@@ -30,16 +36,31 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
 /// All that one worker has.
 pub(crate) struct Worker {
-    pub(crate) options: Arc<Options>,
+    pub(crate) options: Options,
     pub(crate) limits: Rc<Limits>,
     pub(crate) cache: Cache,
     pub(crate) client: Rc<Client>,
     pub(crate) cells: Arc<Cells>,
+    /// Where requests are read while they come in one piece.
+    pub(crate) read_buffer: RefCell<BytesMut>,
+    /// Request heads, keys and response heads for the next request.
+    pub(crate) heads: Pool<RequestHead>,
+    pub(crate) uris: Pool<String>,
+    pub(crate) buffers: Pool<Vec<u8>>,
     clock: Arc<dyn Clock>,
-    connections: Cell<usize>,
+    number: usize,
+    crew: Arc<Crew>,
     alone: Cell<usize>,
     one_left: Notify,
     stopping: watch::Receiver<bool>,
+}
+
+/// What the workers know of each other: how many connections each has, and where to send it more.
+struct Crew(Box<[Mate]>);
+
+struct Mate {
+    connections: AtomicUsize,
+    inbox: mpsc::Sender<HandedOver>,
 }
 
 impl Worker {
@@ -61,15 +82,33 @@ impl Worker {
 
     /// Waits until the worker may have another connection.
     pub(crate) async fn has_room(&self) {
-        while self.connections.get() >= self.limits.connections_max {
+        while self.connections() >= self.limits.connections_max {
             self.one_left.notified().await;
         }
     }
 
     /// Counts a connection for as long as the result lives.
     pub(crate) fn enter(self: &Rc<Self>) -> Place {
-        self.connections.set(self.connections.get() + 1);
-        Place(self.clone())
+        self.serves(self.crew.count(self.number))
+    }
+
+    /// The place of a connection that is counted already.
+    pub(crate) fn serves(self: &Rc<Self>, counted: Counted) -> Place {
+        Place { worker: self.clone(), counted: Some(counted) }
+    }
+
+    /// Which worker should have a fresh connection: the one with the fewest, if this one has more than the mean.
+    pub(crate) fn whose_turn(&self) -> Option<(mpsc::Sender<HandedOver>, Counted)> {
+        let own = self.connections();
+        let mates = &self.crew.0;
+        let all: usize = mates.iter().map(Mate::load).sum();
+        let (number, least) = mates.iter().enumerate().min_by_key(|(_, mate)| mate.load())?;
+        let is_theirs = own * mates.len() > all && least.load() < own;
+        is_theirs.then(|| (least.inbox.clone(), self.crew.count(number)))
+    }
+
+    fn connections(&self) -> usize {
+        self.crew.0.get(self.number).map_or(0, Mate::load)
     }
 
     /// A place among the requests that ask for themselves after two fills failed under them; `None` when there are enough
@@ -91,13 +130,46 @@ impl Worker {
     }
 }
 
+impl Mate {
+    fn load(&self) -> usize {
+        self.connections.load(Ordering::Relaxed)
+    }
+}
+
+impl Crew {
+    /// Counts a connection as that worker's.
+    fn count(self: &Arc<Self>, number: usize) -> Counted {
+        if let Some(mate) = self.0.get(number) {
+            mate.connections.fetch_add(1, Ordering::Relaxed);
+        }
+        Counted { crew: self.clone(), number }
+    }
+}
+
+/// A connection that is counted as one worker's, also on its way there.
+pub(crate) struct Counted {
+    crew: Arc<Crew>,
+    number: usize,
+}
+
+impl Drop for Counted {
+    fn drop(&mut self) {
+        if let Some(mate) = self.crew.0.get(self.number) {
+            mate.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}
+
 /// A connection's place among those that its worker may have.
-pub(crate) struct Place(Rc<Worker>);
+pub(crate) struct Place {
+    worker: Rc<Worker>,
+    counted: Option<Counted>,
+}
 
 impl Drop for Place {
     fn drop(&mut self) {
-        self.0.connections.set(self.0.connections.get() - 1);
-        self.0.one_left.notify_one();
+        drop(self.counted.take());
+        self.worker.one_left.notify_one();
     }
 }
 
@@ -161,8 +233,18 @@ impl Engine {
         let metrics = Metrics::new(workers);
         let (stop, stopping) = watch::channel(false);
         let mut engine = Self { cache, metrics, addresses, stop, threads: Vec::with_capacity(workers) };
-        for (number, sockets) in shares.into_iter().enumerate() {
+        let (mates, inboxes): (Vec<_>, Vec<_>) = (0..workers)
+            .map(|_| {
+                let (inbox, receiver) = mpsc::channel(HANDED_OVER_MAX);
+                (Mate { connections: AtomicUsize::new(0), inbox }, receiver)
+            })
+            .unzip();
+        let crew = Arc::new(Crew(mates.into()));
+        for (number, (sockets, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
             let seed = Seed {
+                number,
+                crew: crew.clone(),
+                inbox,
                 options: options.clone(),
                 cache: engine.cache.clone(),
                 cells: engine.metrics.cells(number),
@@ -231,6 +313,9 @@ async fn sweep(client: Rc<Client>) {
 
 /// What a worker is made of, on its way to its thread.
 struct Seed {
+    number: usize,
+    crew: Arc<Crew>,
+    inbox: mpsc::Receiver<HandedOver>,
     options: Arc<Options>,
     cache: Cache,
     cells: Arc<Cells>,
@@ -249,17 +334,22 @@ impl Seed {
         LocalSet::new().block_on(&runtime, async move {
             let worker = Rc::new(Worker {
                 limits: Rc::new(self.options.limits.clone()),
-                options: self.options,
+                options: self.options.unshared(),
                 cache: self.cache,
                 client: Rc::new(Client::new()),
                 cells: self.cells,
+                read_buffer: RefCell::new(BytesMut::with_capacity(READ_BYTES)),
+                heads: Pool::new(),
+                uris: Pool::new(),
+                buffers: Pool::new(),
                 clock: self.clock,
-                connections: Cell::new(0),
+                number: self.number,
+                crew: self.crew,
                 alone: Cell::new(0),
                 one_left: Notify::new(),
                 stopping: self.stopping,
             });
-            let mut acceptors = Vec::new();
+            let mut acceptors = vec![tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox))];
             for (socket, proxy_protocol) in self.sockets {
                 match Acceptor::new(socket) {
                     Ok(acceptor) => {
@@ -275,7 +365,7 @@ impl Seed {
                 acceptor.abort();
             }
             let drained = async {
-                while worker.connections.get() > 0 {
+                while worker.connections() > 0 {
                     worker.one_left.notified().await;
                 }
             };

@@ -18,6 +18,17 @@ pub fn strip_hop_by_hop(fields: &mut Fields) {
     fields.retain(|name, _| !is_hop_by_hop(name, &listed));
 }
 
+/// Whether Connection lists a field that would otherwise travel on.
+pub fn connection_lists_fields(fields: &Fields) -> bool {
+    let is_usual = |option: &[u8]| option.eq_ignore_ascii_case(b"close") || is_hop_by_hop(option, &[]);
+    list::members(fields, "connection").any(|option| !is_usual(option))
+}
+
+/// Whether `name` is one of the fields that never travel on.
+pub fn is_never_forwarded(name: &[u8]) -> bool {
+    is_hop_by_hop(name, &[])
+}
+
 /// Fields that mean something only in front of a body, because they frame, route, authenticate, condition, cache or
 /// describe it (RFC 9110 section 6.5.1). In a trailer they are either a mistake or an attempt to fool a recipient that
 /// merges trailers into the head.

@@ -48,7 +48,7 @@ pub use hop_by_hop::strip_hop_by_hop;
 pub use invalidation::{invalidated_uris, invalidates};
 pub use partial::{Part, combinable, combined_head, missing, part};
 pub use policy::{Policy, Profile};
-pub use precondition::{Precondition, not_modified_fields, precondition};
+pub use precondition::{Precondition, goes_into_not_modified, precondition};
 pub use range::{ByteRange, RangeOutcome, if_range_holds, range};
 pub use reason::Reason;
 pub use request::{RequestDirectives, may_look_up, request_directives};

@@ -5,6 +5,7 @@ use kasoku_wire::field::date;
 use kasoku_wire::field::etag::EntityTag;
 use kasoku_wire::field::range::{RangeSpec, parse};
 use kasoku_wire::{RequestHead, ResponseHead};
+use smallvec::SmallVec;
 
 /// A range of bytes; both ends are included, `first <= last`.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,13 +27,16 @@ impl ByteRange {
     }
 }
 
+/// Ranges; the usual one needs no memory of its own.
+pub type ByteRanges = SmallVec<[ByteRange; 1]>;
+
 /// What to send.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum RangeOutcome {
     /// The whole, with 200.
     Full,
     /// These ranges, with 206: one or more, in the order asked, none overlapping or adjacent to another.
-    Ranges(Vec<ByteRange>),
+    Ranges(ByteRanges),
     /// Nothing, with 416.
     Unsatisfiable,
 }
@@ -51,7 +55,7 @@ pub fn range(request: &RequestHead, stored: &ResponseHead, complete_length: u64)
         let has_suffix = specs.iter().any(|spec| matches!(spec, RangeSpec::Suffix(1..)));
         return if has_suffix { RangeOutcome::Full } else { RangeOutcome::Unsatisfiable };
     }
-    let mut ranges = Vec::with_capacity(specs.len());
+    let mut ranges = ByteRanges::new();
     for spec in specs {
         if let Some(range) = resolve(spec, complete_length) {
             add(&mut ranges, range);
@@ -96,7 +100,7 @@ fn resolve(spec: RangeSpec, complete_length: u64) -> Option<ByteRange> {
 }
 
 /// Adds `range`, merged with all that it touches, in the place of the first of them.
-fn add(ranges: &mut Vec<ByteRange>, mut range: ByteRange) {
+fn add(ranges: &mut ByteRanges, mut range: ByteRange) {
     let mut place = ranges.len();
     // Merging can make the range touch one that it did not touch before: each turn removes one, so this ends.
     while let Some(at) = ranges.iter().position(|one| one.touches(range)) {

@@ -43,15 +43,17 @@ impl RequestDirectives {
     fn add(&mut self, directive: &Directive<'_>) {
         let seconds = directive.seconds();
         let shorter = |old: Option<u64>, new: u64| Some(old.map_or(new, |old| old.min(new)));
-        match directive.name.to_ascii_lowercase().as_slice() {
-            b"no-cache" => self.no_cache = true,
-            b"no-store" => self.no_store = true,
-            b"only-if-cached" => self.only_if_cached = true,
-            b"max-age" => self.max_age = shorter(self.max_age, seconds.unwrap_or(0)),
-            b"max-stale" if directive.argument.is_none() => self.max_stale = self.max_stale.or(Some(u64::MAX)),
-            b"max-stale" => self.max_stale = shorter(self.max_stale, seconds.unwrap_or(0)),
-            b"stale-if-error" => self.stale_if_error = shorter(self.stale_if_error, seconds.unwrap_or(0)),
-            b"min-fresh" => self.min_fresh = self.min_fresh.max(seconds),
+        match directive {
+            one if one.is("no-cache") => self.no_cache = true,
+            one if one.is("no-store") => self.no_store = true,
+            one if one.is("only-if-cached") => self.only_if_cached = true,
+            one if one.is("max-age") => self.max_age = shorter(self.max_age, seconds.unwrap_or(0)),
+            one if one.is("max-stale") && one.argument.is_none() => {
+                self.max_stale = self.max_stale.or(Some(u64::MAX));
+            }
+            one if one.is("max-stale") => self.max_stale = shorter(self.max_stale, seconds.unwrap_or(0)),
+            one if one.is("stale-if-error") => self.stale_if_error = shorter(self.stale_if_error, seconds.unwrap_or(0)),
+            one if one.is("min-fresh") => self.min_fresh = self.min_fresh.max(seconds),
             _ => {}
         }
     }

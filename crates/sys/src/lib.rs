@@ -1,8 +1,10 @@
-//! What the operating system gives: listening sockets ([`listen`]) and connected ones ([`stream`]).
+//! What the operating system gives: listening sockets ([`listen`], [`accept`]) and connected ones ([`stream`]).
 //!
 //! The only crate that may hold `unsafe` code; each block says why it is sound.
 
+pub mod accept;
 pub mod listen;
 pub mod stream;
 
+pub use accept::{Accepted, Acceptor};
 pub use stream::Stream;

@@ -67,6 +67,8 @@ fn bound(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
         socket.set_only_v6(true)?;
     }
     socket.set_nonblocking(true)?;
+    // What is accepted inherits it.
+    socket.set_tcp_nodelay(true)?;
     socket.bind(&address.into())?;
     Ok(socket)
 }
@@ -102,7 +104,10 @@ pub fn inherited(number: i32) -> io::Result<ListeningSocket> {
     socket.set_nonblocking(true)?;
     match socket.domain()? {
         Domain::UNIX => Ok(ListeningSocket::Unix(socket.into())),
-        _ => Ok(ListeningSocket::Tcp(socket.into())),
+        _ => {
+            socket.set_tcp_nodelay(true)?;
+            Ok(ListeningSocket::Tcp(socket.into()))
+        }
     }
 }
 

@@ -3,124 +3,164 @@
 //! Both sides of the path use it: the client's connection and the origin's. Reading and writing take `&self`, so one
 //! task can send a response while another still reads the request's body. Reads have no deadline of
 //! their own: callers put one around them. Writes take the longest pause in which the peer may take nothing.
+//!
+//! No system call is made in vain: a read that got less than it had room for has emptied the socket, a write that
+//! could not place everything has filled it, and in both cases the next one waits for the event loop's word. So an
+//! exchange on a kept connection is one read and one write.
 
+use crate::Accepted;
 use bytes::{BufMut, BytesMut};
+use socket2::Socket;
+use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
+use std::os::fd::OwnedFd;
+use std::task::{Context, Poll, ready};
 use std::time::Duration;
+use tokio::io::unix::AsyncFd;
 use tokio::net::{TcpStream, UnixStream};
 
 /// A read asks for at least that much room, in bytes.
 const ROOM_BYTES_MIN: usize = 2 << 10;
 
-/// A connected stream socket.
+/// A connected stream socket in the event loop of the thread that made it.
 #[derive(Debug)]
-pub enum Stream {
-    /// TCP, with TCP_NODELAY set.
-    Tcp(TcpStream),
-    /// A Unix stream socket.
-    Unix(UnixStream),
-}
-
-macro_rules! each {
-    ($self:expr, $socket:ident => $body:expr) => {
-        match $self {
-            Stream::Tcp($socket) => $body,
-            Stream::Unix($socket) => $body,
-        }
-    };
+pub struct Stream {
+    socket: AsyncFd<Socket>,
+    is_tcp: bool,
 }
 
 impl Stream {
+    /// A connection that a listening socket brought, to this thread or to another one.
+    pub fn accepted(accepted: Accepted) -> io::Result<Self> {
+        Self::new(accepted.socket.into(), accepted.peer.is_some())
+    }
+
     /// A TCP connection; small writes go out at once.
     pub fn tcp(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        Ok(Self::Tcp(socket))
+        Self::new(socket.into_std()?.into(), true)
     }
 
     /// A Unix connection.
-    pub fn unix(socket: UnixStream) -> Self {
-        Self::Unix(socket)
+    pub fn unix(socket: UnixStream) -> io::Result<Self> {
+        Self::new(OwnedFd::from(socket.into_std()?).into(), false)
     }
 
-    /// The address of the other end; `None` for a Unix socket.
-    pub fn peer_address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(socket) => socket.peer_addr().ok(),
-            Self::Unix(_) => None,
-        }
+    #[allow(unsafe_code)]
+    fn new(socket: Socket, is_tcp: bool) -> io::Result<Self> {
+        // SAFETY: the socket owns its descriptor, and nobody takes it out or replaces it while it is registered.
+        let socket = unsafe { AsyncFd::register(socket) }?;
+        Ok(Self { socket, is_tcp })
     }
 
     /// The address of this end; `None` for a Unix socket.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        match self {
-            Self::Tcp(socket) => socket.local_addr().ok(),
-            Self::Unix(_) => None,
-        }
+        self.socket.get_ref().local_addr().ok()?.as_socket()
     }
 
     /// Reads what is there, at most `bytes_max`, to the end of `buf`; waits until something is. 0: the peer has
-    /// closed its side.
+    /// closed its side. Nothing is lost when it is dropped. One task may wait at a time.
     pub async fn read(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<usize> {
-        // A peer that always has something to say must not keep the others of this worker from being heard.
-        tokio::task::coop::consume_budget().await;
+        poll_fn(|cx| self.poll_read(cx, buf, bytes_max)).await
+    }
+
+    /// [`Stream::read`] as a poll: for a buffer that several connections share.
+    // Each read costs a bit of the task's budget, so a peer that always has something to say does not keep the others of
+    // this worker from being heard.
+    pub fn poll_read(&self, cx: &mut Context<'_>, buf: &mut BytesMut, bytes_max: usize) -> Poll<io::Result<usize>> {
         loop {
-            match self.try_read(buf, bytes_max) {
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                done => return done,
+            let mut ready = ready!(self.socket.poll_read_ready(cx))?;
+            match self.receive(buf, bytes_max) {
+                Ok((read, room)) => {
+                    // A Unix socket may stop short of what is queued.
+                    if self.is_tcp && 0 < read && read < room {
+                        ready.clear_ready();
+                    }
+                    return Poll::Ready(Ok(read));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
             }
-            each!(self, socket => socket.readable().await)?;
         }
     }
 
     /// Reads what is there without waiting, at most `bytes_max`; `WouldBlock` when nothing is.
     pub fn try_read(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<usize> {
+        self.receive(buf, bytes_max).map(|(read, _)| read)
+    }
+
+    /// One system call: the bytes that came, and how many there was room for.
+    #[allow(unsafe_code)]
+    fn receive(&self, buf: &mut BytesMut, bytes_max: usize) -> io::Result<(usize, usize)> {
         // Room is added only when little is left: pieces that are cut off the front share the buffer, so a peer that sends
         // one byte at a time must not make each of them hold a buffer of its own.
         if buf.capacity() - buf.len() < ROOM_BYTES_MIN.min(bytes_max) {
             buf.reserve(bytes_max);
         }
-        let mut window = buf.limit(bytes_max);
-        each!(self, socket => socket.try_read_buf(&mut window))
-    }
-
-    /// Waits until there is something to read, or the peer has closed its side.
-    pub async fn readable(&self) -> io::Result<()> {
-        each!(self, socket => socket.readable().await)
+        let spare = buf.spare_capacity_mut();
+        let room = spare.len().min(bytes_max);
+        let read = self.socket.get_ref().recv(spare.get_mut(..room).unwrap_or_default())?;
+        // SAFETY: recv has written `read` bytes to the start of the spare capacity.
+        unsafe { buf.advance_mut(read) };
+        Ok((read, room))
     }
 
     /// Writes all of `parts`, with as few system calls as the socket's buffer allows. `TimedOut` when the peer takes
     /// nothing for longer than `pause_max`.
     pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>], pause_max: Duration) -> io::Result<()> {
-        tokio::task::coop::consume_budget().await;
         IoSlice::advance_slices(&mut parts, 0);
         while !parts.is_empty() {
-            match each!(self, socket => socket.try_write_vectored(parts)) {
-                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
-                Ok(written) => IoSlice::advance_slices(&mut parts, written),
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                    let writable = async { each!(self, socket => socket.writable().await) };
-                    tokio::time::timeout(pause_max, writable).await??;
-                }
-                Err(error) => return Err(error),
-            }
+            let written = match poll_once(|cx| self.poll_write(cx, parts)).await {
+                Some(written) => written?,
+                // Only who has to wait needs a timer.
+                None => tokio::time::timeout(pause_max, poll_fn(|cx| self.poll_write(cx, parts))).await??,
+            };
+            IoSlice::advance_slices(&mut parts, written);
         }
         Ok(())
     }
 
+    fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+        loop {
+            let mut ready = ready!(self.socket.poll_write_ready(cx))?;
+            match self.socket.get_ref().send_vectored_with_flags(parts, NO_SIGNAL) {
+                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
+                Ok(written) => {
+                    if self.is_tcp && written < parts.iter().map(|part| part.len()).sum() {
+                        ready.clear_ready();
+                    }
+                    return Poll::Ready(Ok(written));
+                }
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) => return Poll::Ready(Err(error)),
+            }
+        }
+    }
+
     /// Ends the sending side; the peer reads an end of file. The other direction stays open.
     pub fn shutdown_write(&self) -> io::Result<()> {
-        let socket = each!(self, socket => socket2::SockRef::from(socket));
-        socket.shutdown(Shutdown::Write)
+        self.socket.get_ref().shutdown(Shutdown::Write)
     }
 
     /// Makes the close abortive: the peer gets a reset, so that it can't take a cut response for a whole one.
     pub fn reset_on_close(&self) -> io::Result<()> {
-        match self {
-            Self::Tcp(socket) => socket2::SockRef::from(socket).set_linger(Some(std::time::Duration::ZERO)),
-            Self::Unix(_) => Ok(()),
-        }
+        if self.is_tcp { self.socket.get_ref().set_linger(Some(Duration::ZERO)) } else { Ok(()) }
     }
+}
+
+/// A peer that is gone is an error of the write, not a signal for the process.
+const NO_SIGNAL: i32 = rustix::net::SendFlags::NOSIGNAL.bits() as i32;
+
+/// What one poll brings; `None`: it would have to wait.
+async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
+    poll_fn(|cx| match poll(cx) {
+        Poll::Ready(value) => Poll::Ready(Some(value)),
+        Poll::Pending => Poll::Ready(None),
+    })
+    .await
 }
 
 #[cfg(test)]
@@ -131,7 +171,7 @@ mod tests {
     async fn single_bytes_share_a_buffer() -> io::Result<()> {
         const BYTES_MAX: usize = 32 << 10;
         let (a, b) = UnixStream::pair()?;
-        let (a, b) = (Stream::unix(a), Stream::unix(b));
+        let (a, b) = (Stream::unix(a)?, Stream::unix(b)?);
         let mut buf = BytesMut::new();
         let mut pieces = Vec::new();
         for _ in 0..100 {
@@ -147,7 +187,7 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn both_directions_work_through_a_shared_reference() -> io::Result<()> {
         let (a, b) = UnixStream::pair()?;
-        let (a, b) = (Stream::unix(a), Stream::unix(b));
+        let (a, b) = (Stream::unix(a)?, Stream::unix(b)?);
         let mut buf = BytesMut::new();
         let mut parts = [IoSlice::new(b"hel"), IoSlice::new(b""), IoSlice::new(b"lo")];
         let (written, read) = tokio::join!(a.write_all(&mut parts, Duration::from_secs(5)), b.read(&mut buf, 3));

@@ -82,6 +82,12 @@ impl Fields {
         self.lines.push(Line { start, name_len: name.len() as u32, value_len: value.len() as u32 });
     }
 
+    /// Removes all lines and keeps their memory for the next ones.
+    pub fn clear(&mut self) {
+        self.block.clear();
+        self.lines.clear();
+    }
+
     /// Removes every line of that name, then appends one.
     pub fn set(&mut self, name: &str, value: impl AsRef<[u8]>) {
         self.remove(name);

@@ -10,6 +10,7 @@
 use crate::http1::RequestError;
 use http::Method;
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::net::Ipv6Addr;
 
 /// The longest host name, in bytes: what DNS can carry (RFC 1035 section 2.3.4), with its trailing dot.
@@ -94,15 +95,29 @@ fn absolute_form<'a>(method: &Method, target: &'a str) -> Result<Target<'a>, Req
 /// # Errors
 /// [`RequestError::Authority`] unless it is `uri-host [ ":" port ]` with a host in it.
 pub fn authority(value: &[u8], default_port: u16) -> Result<String, RequestError> {
+    let mut text = String::new();
+    write_authority(value, default_port, &mut text)?;
+    Ok(text)
+}
+
+/// Appends [`authority`] to `out`.
+///
+/// # Errors
+/// As [`authority`]; then nothing is appended.
+pub fn write_authority(value: &[u8], default_port: u16, out: &mut String) -> Result<(), RequestError> {
     let Authority { host, port } = parse_authority(value)?;
-    let mut text = match host {
-        Host::Name(name) => name.to_ascii_lowercase(),
-        Host::V6(address) => format!("[{address}]"),
+    // Writing to a String cannot fail.
+    let _ = match host {
+        Host::Name(name) => {
+            out.extend(name.chars().map(|char| char.to_ascii_lowercase()));
+            Ok(())
+        }
+        Host::V6(address) => write!(out, "[{address}]"),
     };
     if let Some(port) = port.filter(|port| *port != default_port) {
-        text.push_str(&format!(":{port}"));
+        let _ = write!(out, ":{port}");
     }
-    Ok(text)
+    Ok(())
 }
 
 /// Whether [`authority`] would accept `value`.

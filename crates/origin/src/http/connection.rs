@@ -26,7 +26,7 @@ impl Connection {
         let stream = async {
             let opened = match address {
                 Address::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp),
-                Address::Unix(path) => UnixStream::connect(path).await.map(Stream::unix),
+                Address::Unix(path) => UnixStream::connect(path).await.and_then(Stream::unix),
             };
             opened.map_err(Error::Unreachable)
         };

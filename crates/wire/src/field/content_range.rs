@@ -2,6 +2,7 @@
 
 use super::range::number;
 use crate::Fields;
+use std::fmt;
 
 /// Which part of which whole a response carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -43,11 +44,14 @@ pub fn parse(fields: &Fields) -> Option<ContentRange> {
     is_valid.then_some(ContentRange::Part { first, last, complete })
 }
 
-/// The value for that part of a whole: `bytes 0-4/10`, or `bytes 0-4/*` where the whole's length is not known.
-pub fn format(first: u64, last: u64, complete: Option<u64>) -> String {
-    match complete {
-        Some(complete) => format!("bytes {first}-{last}/{complete}"),
-        None => format!("bytes {first}-{last}/*"),
+/// The value as it is sent: `bytes 0-4/10`, `bytes 0-4/*`, `bytes */10`.
+impl fmt::Display for ContentRange {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Part { first, last, complete: Some(complete) } => write!(f, "bytes {first}-{last}/{complete}"),
+            Self::Part { first, last, complete: None } => write!(f, "bytes {first}-{last}/*"),
+            Self::Unsatisfied { complete } => write!(f, "bytes */{complete}"),
+        }
     }
 }
 
@@ -61,9 +65,12 @@ mod tests {
 
     #[test]
     fn what_is_formatted_is_read_again() {
-        for complete in [Some(10), None] {
-            let part = Some(ContentRange::Part { first: 0, last: 4, complete });
-            assert_eq!(content_range(&format(0, 4, complete)), part);
+        for written in [
+            ContentRange::Part { first: 0, last: 4, complete: Some(10) },
+            ContentRange::Part { first: 0, last: 4, complete: None },
+            ContentRange::Unsatisfied { complete: 10 },
+        ] {
+            assert_eq!(content_range(&written.to_string()), Some(written));
         }
     }
 

@@ -3,6 +3,7 @@
 
 use super::list;
 use crate::Fields;
+use smallvec::SmallVec;
 
 /// The most ranges that we read of one request; who asks for more gets the whole.
 pub const RANGES_MAX: usize = 64;
@@ -20,7 +21,7 @@ pub enum RangeSpec {
 
 /// The ranges asked for: at least one and at most [`RANGES_MAX`]. `None` when there is no Range field, more than
 /// one line of it, another unit, or an invalid value.
-pub fn parse(fields: &Fields) -> Option<Vec<RangeSpec>> {
+pub fn parse(fields: &Fields) -> Option<SmallVec<[RangeSpec; 2]>> {
     let value = fields.only("range")?;
     let at = value.iter().position(|b| *b == b'=')?;
     let (unit, set) = (value.get(..at)?, value.get(at + 1..)?);
@@ -30,7 +31,7 @@ pub fn parse(fields: &Fields) -> Option<Vec<RangeSpec>> {
     if !unit.eq_ignore_ascii_case(b"bytes") {
         return None;
     }
-    let specs: Option<Vec<RangeSpec>> = list::split(set).take(RANGES_MAX + 1).map(spec).collect();
+    let specs: Option<SmallVec<[RangeSpec; 2]>> = list::split(set).take(RANGES_MAX + 1).map(spec).collect();
     specs.filter(|specs| (1..=RANGES_MAX).contains(&specs.len()))
 }
 
@@ -63,7 +64,7 @@ mod tests {
     use super::*;
 
     fn ranges(value: &str) -> Option<Vec<RangeSpec>> {
-        parse(&[("Range", value)].into_iter().collect())
+        parse(&[("Range", value)].into_iter().collect()).map(SmallVec::into_vec)
     }
 
     #[test]

@@ -161,6 +161,13 @@ pub(super) fn field_section(
 
 /// Reads the lines of a section into fields.
 pub(super) fn parse_fields(section: &FieldSection<'_>) -> Result<Fields, HeadError> {
+    let mut fields = Fields::with_capacity(section.block.len() + section.lines, section.lines);
+    parse_fields_into(section, &mut fields)?;
+    Ok(fields)
+}
+
+/// Appends the lines of a section to `fields`.
+pub(super) fn parse_fields_into(section: &FieldSection<'_>, fields: &mut Fields) -> Result<(), HeadError> {
     let mut on_stack = [httparse::EMPTY_HEADER; LINES_ON_STACK];
     let mut on_heap = Vec::new();
     let table = match on_stack.get_mut(..section.lines) {
@@ -174,11 +181,10 @@ pub(super) fn parse_fields(section: &FieldSection<'_>) -> Result<Fields, HeadErr
     //# A recipient MUST parse an HTTP message as a sequence of octets in an encoding that is a superset of US-ASCII
     match httparse::parse_headers(section.block, table) {
         Ok(httparse::Status::Complete((_, headers))) if headers.len() == section.lines => {
-            let mut fields = Fields::with_capacity(section.block.len() + headers.len(), headers.len());
             for header in headers {
                 fields.push(header.name, header.value);
             }
-            Ok(fields)
+            Ok(())
         }
         _ => Err(first_fault(section.block)),
     }

@@ -42,5 +42,5 @@ pub use encode::{encode_chunk_head, encode_last_chunk, encode_request_head, enco
 pub use framing::{BodyLength, request_body_length, response_body_length};
 pub use head::HeadError;
 pub use limits::{BodyLimits, HeadLimits};
-pub use request::{RequestError, parse_request};
+pub use request::{RequestError, parse_request, parse_request_into};
 pub use response::{ResponseError, parse_response};

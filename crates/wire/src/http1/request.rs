@@ -144,15 +144,33 @@ impl From<HeadError> for RequestError {
 /// When the head cannot become valid or exceeds a limit, also while it is still incomplete. The framing of the body
 /// is not checked here, see [`super::request_body_length`]; nor is the target's form, see [`target::parse_target`].
 pub fn parse_request(buf: &[u8], limits: &HeadLimits) -> Result<Option<(RequestHead, usize)>, RequestError> {
+    let mut head = RequestHead::new(Method::GET, String::new());
+    Ok(parse_request_into(buf, limits, &mut head)?.map(|length| (head, length)))
+}
+
+/// [`parse_request`] into the memory of a head that is not needed any more; what is in it afterwards means something only
+/// when there is a length.
+///
+/// # Errors
+/// As [`parse_request`].
+pub fn parse_request_into(
+    buf: &[u8],
+    limits: &HeadLimits,
+    head: &mut RequestHead,
+) -> Result<Option<usize>, RequestError> {
     let Some(line) = request_line(buf, limits)? else { return Ok(None) };
     let (method, target, version) = split_request_line(line.text, limits)?;
     let fields_bytes_max = limits.head_bytes_max.saturating_sub(line.bytes());
     let section = head::field_section(line.rest, fields_bytes_max, limits.fields_max, true)?;
     let Some(section) = section else { return Ok(None) };
-    let fields = head::parse_fields(&section)?;
-    check_host(version, &fields)?;
-    let head = RequestHead { method, target: target.to_owned(), version, fields };
-    Ok(Some((head, buf.len() - section.rest.len())))
+    head.fields.clear();
+    head::parse_fields_into(&section, &mut head.fields)?;
+    check_host(version, &head.fields)?;
+    head.method = method;
+    head.version = version;
+    head.target.clear();
+    head.target.push_str(target);
+    Ok(Some(buf.len() - section.rest.len()))
 }
 
 /// The first line that is not empty.

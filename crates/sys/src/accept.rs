@@ -1,0 +1,47 @@
+//! Taking connections from a listening socket.
+//!
+//! What is taken belongs to no event loop yet, so it can be handed to another thread before it becomes a
+//! [`Stream`](crate::Stream) there.
+
+use crate::listen::ListeningSocket;
+use rustix::net::{SocketFlags, acceptfrom_with};
+use std::io;
+use std::net::SocketAddr;
+use std::os::fd::OwnedFd;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// A listening socket in the event loop of this thread.
+#[derive(Debug)]
+pub struct Acceptor(AsyncFd<OwnedFd>);
+
+/// A connection that belongs to no event loop yet.
+#[derive(Debug)]
+pub struct Accepted {
+    pub(crate) socket: OwnedFd,
+    /// The other end's address; `None` for a Unix socket.
+    pub peer: Option<SocketAddr>,
+}
+
+impl Acceptor {
+    /// Registers a listening socket.
+    #[allow(unsafe_code)]
+    pub fn new(socket: ListeningSocket) -> io::Result<Self> {
+        let socket = match socket {
+            ListeningSocket::Tcp(socket) => OwnedFd::from(socket),
+            ListeningSocket::Unix(socket) => OwnedFd::from(socket),
+        };
+        // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
+        let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
+        Ok(Self(socket))
+    }
+
+    /// Waits for a connection. TCP connections send small writes at once: they inherit TCP_NODELAY from the listening
+    /// socket.
+    pub async fn accept(&self) -> io::Result<Accepted> {
+        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
+        let (socket, peer) =
+            self.0.async_io(Interest::READABLE, |listener| Ok(acceptfrom_with(listener, flags)?)).await?;
+        Ok(Accepted { socket, peer: peer.and_then(|address| address.try_into().ok()) })
+    }
+}
