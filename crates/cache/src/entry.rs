@@ -6,7 +6,7 @@ use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::vary::variant_key;
 use kasoku_wire::{Fields, ResponseHead};
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 
 /// Everything of a response but its body: known as soon as the origin's head has come.
 #[derive(Clone, Debug)]
@@ -52,11 +52,28 @@ pub struct Entry {
     pub meta: Arc<Meta>,
     /// The bytes; all of them, or the parts that came as 206.
     pub body: Arc<Body>,
+    /// The head as it goes to whoever gets the whole.
+    prepared: OnceLock<Box<[u8]>>,
 }
 
+/// What a deliverer's own fields add to a prepared head, in bytes, at most; more is not accounted.
+const PREPARED_BYTES_MORE: u64 = 128;
+
 impl Entry {
+    /// A response that can be sent.
+    pub fn new(meta: Arc<Meta>, body: Arc<Body>) -> Self {
+        Self { meta, body, prepared: OnceLock::new() }
+    }
+
+    /// The head as it goes to whoever gets the whole, as far as it is the same for all of them; made once, by whoever
+    /// delivers the response first.
+    pub fn prepared_head(&self, make: impl FnOnce() -> Box<[u8]>) -> &[u8] {
+        self.prepared.get_or_init(make)
+    }
+
     /// Memory held, in bytes, with the counters of both shares.
     pub fn memory_bytes(&self) -> u64 {
-        self.meta.memory_bytes() + self.body.memory_bytes() + 2 * size_of::<Self>() as u64
+        let prepared = self.meta.head.fields.block().len() as u64 + PREPARED_BYTES_MORE;
+        self.meta.memory_bytes() + self.body.memory_bytes() + prepared + 2 * size_of::<Self>() as u64
     }
 }

@@ -89,7 +89,7 @@ impl Cache {
                 let freshness =
                     freshness_after_validation(request, &head, response, request_time, response_time, policy);
                 let meta = Meta { head, freshness, ..(*old.meta).clone() };
-                let new = Arc::new(Entry { meta: Arc::new(meta), body: old.body.clone() });
+                let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone()));
                 self.replace(ask.key, old, new, || true);
             }
         }
@@ -101,13 +101,13 @@ impl Cache {
 fn brought(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
     let alone = |part: &Part| {
-        (part.range.length() == length).then(|| Entry {
-            meta: Arc::new(without_range(&writer.meta)),
-            body: Arc::new(Body::part(part.range.first, pieces, part.complete_length)),
+        (part.range.length() == length).then(|| {
+            let body = Body::part(part.range.first, pieces, part.complete_length);
+            Entry::new(Arc::new(without_range(&writer.meta)), Arc::new(body))
         })
     };
     match &writer.part {
-        None => Some(Entry { meta: with_length(&writer.meta, length), body: Arc::new(Body::whole(pieces)) }),
+        None => Some(Entry::new(with_length(&writer.meta, length), Arc::new(Body::whole(pieces)))),
         Some(PartOf::Alone(part)) => alone(part),
         Some(PartOf::Completing { base, part }) => {
             alone(part).map(|entry| combined(writer, base, &entry).unwrap_or(entry))
@@ -122,7 +122,7 @@ fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry) -> Option<Entry>
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
         let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
-        Entry { meta: Arc::new(meta), body: Arc::new(entry.body.combined(&stored.body)) }
+        Entry::new(Arc::new(meta), Arc::new(entry.body.combined(&stored.body)))
     })
 }
 

@@ -102,7 +102,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
         head.written("Content-Range", ContentRange::Part { first: wanted.first, last: wanted.last, complete: length });
     }
     if let Some(age) = meta_age(exchange, meta, &CacheStatus { collapsed: false, ..status }) {
-        head.written("Age", age);
+        head.number("Age", age);
     }
     let framing = match code {
         StatusCode::NO_CONTENT => Framing::None,
@@ -211,7 +211,7 @@ pub(crate) async fn own(exchange: &Exchange, fault: &Fault, status: Option<Cache
 /// Answers something that is not a request; the connection ends with it.
 pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> io::Result<()> {
     let (mut head, page) = page(fault, now);
-    head.written("Content-Length", page.len() as u64);
+    head.number("Content-Length", page.len() as u64);
     head.field("Connection", "close");
     connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await
 }
@@ -227,7 +227,7 @@ fn page(fault: &Fault, now: Now) -> (Head, String) {
         head.field("Allow", ALLOWED);
     }
     if code == StatusCode::SERVICE_UNAVAILABLE {
-        head.written("Retry-After", 1);
+        head.number("Retry-After", 1);
     }
     let reason = fault.reason().map(|reason| format!(" [{}]", reason.id())).unwrap_or_default();
     let title = code.canonical_reason().unwrap_or("Error");

@@ -26,6 +26,8 @@ pub(crate) enum Framing {
     Chunked,
     /// Until the connection is closed: for HTTP/1.0, where the length is unknown.
     UntilClose,
+    /// The head says it already.
+    InHead,
 }
 
 impl Framing {
@@ -45,6 +47,17 @@ impl Framing {
 pub(crate) struct Head(Vec<u8>);
 
 impl Head {
+    /// One that has been written before.
+    pub(crate) fn prepared(mut buffer: Vec<u8>, bytes: &[u8]) -> Self {
+        buffer.extend_from_slice(bytes);
+        Self(buffer)
+    }
+
+    /// What has been written so far.
+    pub(crate) fn bytes(&self) -> &[u8] {
+        &self.0
+    }
+
     /// The status line, into an empty buffer.
     pub(crate) fn new(mut buffer: Vec<u8>, status: StatusCode, reason: &[u8]) -> Self {
         encode_status_line(status, reason, &mut buffer);
@@ -80,6 +93,11 @@ impl Head {
         self.0.extend_from_slice(b"\r\n");
     }
 
+    /// One field with a number.
+    pub(crate) fn number(&mut self, name: &str, value: u64) {
+        self.field(name, itoa::Buffer::new().format(value));
+    }
+
     /// One field with a value that is written out.
     pub(crate) fn written(&mut self, name: &str, value: impl Display) {
         // Writing to a Vec cannot fail.
@@ -98,7 +116,9 @@ impl Head {
     /// Via, with the version that the message came in.
     pub(crate) fn via(&mut self, version: Version) {
         let version = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
-        self.written("Via", format_args!("{version} {NAME}"));
+        for part in ["Via: ", version, " ", NAME, "\r\n"] {
+            self.0.extend_from_slice(part.as_bytes());
+        }
     }
 
     /// What tells about the cache.
@@ -113,11 +133,11 @@ impl Head {
             //= RFC 9112 section 6.1
             //# A server MUST NOT send a Transfer-Encoding header field in any response with a status code of 1xx
             //# (Informational) or 204 (No Content).
-            Framing::None | Framing::UntilClose => {}
+            Framing::None | Framing::UntilClose | Framing::InHead => {}
             //= RFC 9112 section 6.2
             //# A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header
             //# field.
-            Framing::Length(length) => self.written("Content-Length", length),
+            Framing::Length(length) => self.number("Content-Length", length),
             Framing::Chunked => self.field("Transfer-Encoding", "chunked"),
         }
         let keeps_alive = request.keeps_alive && may_go_on && framing != Framing::UntilClose;

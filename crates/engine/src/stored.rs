@@ -6,6 +6,7 @@ use crate::deliver::own;
 use crate::error::Fault;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
+use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Outgoing};
 use crate::serve::Exchange;
 use bytes::Bytes;
@@ -55,7 +56,7 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStat
 }
 
 fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatus) -> (Outgoing<'e>, Content) {
-    let Entry { meta, body } = entry;
+    let Entry { meta, body, .. } = entry;
     let asked = match body.complete_length() {
         Some(length) => range(&exchange.request.head, &meta.head, length),
         None => RangeOutcome::Full,
@@ -67,18 +68,19 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
         head.fields_without(&meta.head.fields, without, exchange.worker.options.hit_headers);
         head.via(meta.head.version);
         if let Some(age) = meta_age(exchange, meta, &status) {
-            head.written("Age", age);
+            head.number("Age", age);
         }
         head
     };
     let partial = StatusCode::PARTIAL_CONTENT;
     match asked {
         RangeOutcome::Full => {
-            let code = meta.head.status;
-            let length = body.chunks().map(|chunk| chunk.len() as u64).sum();
-            let framing = if code == StatusCode::NO_CONTENT { Framing::None } else { Framing::Length(length) };
-            let head = head(code, &["content-length"]);
-            (Outgoing::begin(exchange, head, code, framing, status), Content::Whole)
+            let prepared = entry.prepared_head(|| whole_head(entry, exchange.worker.options.hit_headers));
+            let mut head = Head::prepared(exchange.worker.buffers.take(), prepared);
+            if let Some(age) = meta_age(exchange, meta, &status) {
+                head.number("Age", age);
+            }
+            (Outgoing::begin(exchange, head, meta.head.status, Framing::InHead, status), Content::Whole)
         }
         //= RFC 9111 section 3.3
         //# A cache MUST NOT send a partial response to a client without explicitly marking it using the 206 (Partial
@@ -110,6 +112,18 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
     }
 }
 
+/// What all heads of the whole have in common: status line, the response's own fields, framing, Via.
+fn whole_head(entry: &Entry, settings: HitHeaders) -> Box<[u8]> {
+    let meta = &entry.meta;
+    let mut head = Head::new(Vec::with_capacity(512), meta.head.status, &meta.head.reason);
+    head.fields_without(&meta.head.fields, &["content-length"], settings);
+    head.via(meta.head.version);
+    if meta.head.status != StatusCode::NO_CONTENT {
+        head.number("Content-Length", entry.body.chunks().map(|chunk| chunk.len() as u64).sum());
+    }
+    head.bytes().into()
+}
+
 /// The Age of a response, unless it was made or confirmed for this very request and is not older than that.
 //= RFC 9111 section 4
 //# When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header field
@@ -137,7 +151,7 @@ pub(crate) fn not_modified<'e>(
     head.date_unless_in(&of.fields, exchange.now());
     head.via(of.version);
     if let Some(age) = age {
-        head.written("Age", age);
+        head.number("Age", age);
     }
     Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Framing::None, status)
 }

@@ -1,7 +1,6 @@
 //! Cache-Status (RFC 9211): one member of the list, ours.
 
 use crate::Reason;
-use std::io::Write;
 
 /// Why a request went on to the origin (RFC 9211 section 2.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -69,9 +68,9 @@ impl CacheStatus {
             out.extend_from_slice(b"; fwd=");
             out.extend_from_slice(fwd.token().as_bytes());
         }
-        // Writing to a Vec cannot fail.
         if let Some(status) = self.fwd_status {
-            let _ = write!(out, "; fwd-status={status}");
+            out.extend_from_slice(b"; fwd-status=");
+            out.extend_from_slice(itoa::Buffer::new().format(status).as_bytes());
         }
         if self.stored {
             out.extend_from_slice(b"; stored");
@@ -80,7 +79,8 @@ impl CacheStatus {
             out.extend_from_slice(b"; collapsed");
         }
         if let Some(ttl) = self.ttl {
-            let _ = write!(out, "; ttl={}", ttl.clamp(-INTEGER_MAX, INTEGER_MAX));
+            out.extend_from_slice(b"; ttl=");
+            out.extend_from_slice(itoa::Buffer::new().format(ttl.clamp(-INTEGER_MAX, INTEGER_MAX)).as_bytes());
         }
         if let Some(detail) = self.detail {
             out.extend_from_slice(b"; detail=");

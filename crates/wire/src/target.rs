@@ -8,6 +8,7 @@
 //! scheme, Host and configuration are not weighed against each other; that is the router's.
 
 use crate::http1::RequestError;
+use crate::http1::grammar::trim_ows;
 use http::Method;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -106,16 +107,22 @@ pub fn authority(value: &[u8], default_port: u16) -> Result<String, RequestError
 /// As [`authority`]; then nothing is appended.
 pub fn write_authority(value: &[u8], default_port: u16, out: &mut String) -> Result<(), RequestError> {
     let Authority { host, port } = parse_authority(value)?;
-    // Writing to a String cannot fail.
-    let _ = match host {
+    match host {
         Host::Name(name) => {
-            out.extend(name.chars().map(|char| char.to_ascii_lowercase()));
-            Ok(())
+            let start = out.len();
+            out.push_str(str::from_utf8(name).map_err(|_| RequestError::Authority)?);
+            if let Some(name) = out.get_mut(start..) {
+                name.make_ascii_lowercase();
+            }
         }
-        Host::V6(address) => write!(out, "[{address}]"),
-    };
+        Host::V6(address) => {
+            // Writing to a String cannot fail.
+            let _ = write!(out, "[{address}]");
+        }
+    }
     if let Some(port) = port.filter(|port| *port != default_port) {
-        let _ = write!(out, ":{port}");
+        out.push(':');
+        out.push_str(itoa::Buffer::new().format(port));
     }
     Ok(())
 }
@@ -136,57 +143,60 @@ struct Authority<'a> {
 
 enum Host<'a> {
     /// A `reg-name` or IPv4 address, without its trailing dot, never empty.
-    Name(&'a str),
+    Name(&'a [u8]),
     V6(Ipv6Addr),
 }
 
 fn parse_authority(value: &[u8]) -> Result<Authority<'_>, RequestError> {
-    let text = str::from_utf8(value).map_err(|_| RequestError::Authority)?.trim_matches([' ', '\t']);
-    let (host, port) = match text.strip_prefix('[') {
-        Some(literal) => {
-            let (address, after) = literal.split_once(']').ok_or(RequestError::Authority)?;
-            (Host::V6(address.parse().map_err(|_| RequestError::Authority)?), after)
+    let text = trim_ows(value);
+    let (host, port) = match text {
+        [b'[', literal @ ..] => {
+            let end = memchr::memchr(b']', literal).ok_or(RequestError::Authority)?;
+            let (address, after) = literal.split_at_checked(end).ok_or(RequestError::Authority)?;
+            let address = str::from_utf8(address).ok().and_then(|address| address.parse().ok());
+            (Host::V6(address.ok_or(RequestError::Authority)?), after.get(1..).unwrap_or_default())
         }
-        None => {
-            let end = text.find(':').unwrap_or(text.len());
+        _ => {
+            let end = memchr::memchr(b':', text).unwrap_or(text.len());
             let (name, after) = text.split_at_checked(end).ok_or(RequestError::Authority)?;
             (Host::Name(parse_name(name)?), after)
         }
     };
-    let port = match port.strip_prefix(':') {
-        None if port.is_empty() => None,
-        None => return Err(RequestError::Authority),
-        Some("") => None,
-        Some(digits) => Some(parse_port(digits)?),
+    let port = match port {
+        [] | [b':'] => None,
+        [b':', digits @ ..] => Some(parse_port(digits)?),
+        _ => return Err(RequestError::Authority),
     };
     Ok(Authority { host, port })
 }
 
-fn parse_name(name: &str) -> Result<&str, RequestError> {
-    let bare = name.strip_suffix('.').unwrap_or(name);
-    let is_valid = !bare.is_empty() && !bare.ends_with('.') && name.len() <= HOST_BYTES_MAX && is_reg_name(bare);
+fn parse_name(name: &[u8]) -> Result<&[u8], RequestError> {
+    let bare = name.strip_suffix(b".").unwrap_or(name);
+    let is_valid = !bare.is_empty() && !bare.ends_with(b".") && name.len() <= HOST_BYTES_MAX && is_reg_name(bare);
     if is_valid { Ok(bare) } else { Err(RequestError::Authority) }
 }
 
 /// `*( unreserved / pct-encoded )`. RFC 3986 section 3.2.2 has sub-delims as well, but no host's name has one, and fields
 /// that repeat the host (Forwarded, X-Forwarded-Host) are lists that break at them: a client could write members of its own.
-fn is_reg_name(name: &str) -> bool {
-    let mut rest = name.as_bytes();
+fn is_reg_name(name: &[u8]) -> bool {
+    let mut rest = name;
     loop {
         rest = match rest {
             [] => return true,
+            [byte, after @ ..] if byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'.' | b'_' | b'~') => after,
             [b'%', high, low, after @ ..] if high.is_ascii_hexdigit() && low.is_ascii_hexdigit() => after,
-            [byte, after @ ..] if byte.is_ascii_alphanumeric() || b"-._~".contains(byte) => after,
             _ => return false,
         };
     }
 }
 
-fn parse_port(digits: &str) -> Result<u16, RequestError> {
-    if !digits.bytes().all(|byte| byte.is_ascii_digit()) {
-        return Err(RequestError::Authority);
-    }
-    digits.parse().map_err(|_| RequestError::Authority)
+/// Leading zeros change nothing, however many there are.
+fn parse_port(digits: &[u8]) -> Result<u16, RequestError> {
+    let add = |port: u16, digit: &u8| {
+        let digit = digit.is_ascii_digit().then(|| u16::from(digit - b'0'))?;
+        port.checked_mul(10)?.checked_add(digit)
+    };
+    digits.iter().try_fold(0, add).ok_or(RequestError::Authority)
 }
 
 #[cfg(test)]

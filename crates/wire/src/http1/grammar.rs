@@ -21,7 +21,7 @@ pub(super) fn is_text(byte: u8) -> bool {
 }
 
 /// `bytes` without the spaces and tabs at its ends (OWS, RFC 9110 section 5.6.3).
-pub(super) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
+pub(crate) fn trim_ows(mut bytes: &[u8]) -> &[u8] {
     while let [b' ' | b'\t', rest @ ..] = bytes {
         bytes = rest;
     }

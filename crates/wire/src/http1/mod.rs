@@ -27,7 +27,7 @@ mod chunk;
 pub mod connection;
 pub mod encode;
 pub mod framing;
-mod grammar;
+pub(crate) mod grammar;
 pub mod head;
 pub mod limits;
 pub mod request;
