@@ -208,12 +208,13 @@ pub(crate) async fn own(exchange: &Exchange, fault: &Fault, status: Option<Cache
     out.all(std::iter::once(page.as_bytes()).filter(|_| !is_head)).await
 }
 
-/// Answers something that is not a request; the connection ends with it.
-pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> io::Result<()> {
+/// Answers something that is not a request; the connection ends with it. Returns the bytes of content.
+pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> io::Result<u64> {
     let (mut head, page) = page(fault, now);
     head.number("Content-Length", page.len() as u64);
     head.field("Connection", "close");
-    connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await
+    connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await?;
+    Ok(page.len() as u64)
 }
 
 /// The short page of a failure.

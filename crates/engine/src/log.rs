@@ -29,6 +29,17 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     );
 }
 
+/// After something that is no request has been answered; `sent`: the bytes of the page, `None` when the client took it not.
+pub(crate) fn log_refused(worker: &Worker, sent: Option<u64>) {
+    let (body_bytes, is_whole) = (sent.unwrap_or(0), sent.is_some());
+    worker.cells.count(Counter::Requests);
+    worker.cells.count(Counter::Errors);
+    worker.cells.add(Counter::BodyBytesSent, body_bytes);
+    if !is_whole {
+        worker.cells.count(Counter::Aborted);
+    }
+}
+
 fn count(worker: &Worker, status: &CacheStatus) {
     let cells = &worker.cells;
     match (status.hit, status.stored || status.collapsed) {

@@ -162,9 +162,9 @@ impl Drop for Exchange {
 /// Answers what is not a request, and closes.
 async fn refuse(worker: &Worker, connection: &Connection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
-    worker.cells.count(kasoku_metrics::Counter::Requests);
-    worker.cells.count(kasoku_metrics::Counter::Errors);
-    if deliver::refuse(connection, worker.now(), &fault).await.is_ok() {
+    let sent = deliver::refuse(connection, worker.now(), &fault).await.ok();
+    log::log_refused(worker, sent);
+    if sent.is_some() {
         connection.linger().await;
     }
 }
