@@ -41,6 +41,12 @@ pub struct ServeFlags {
     /// `profile`
     #[arg(long, value_name = "PROFILE", help = flag_help("--profile"))]
     pub profile: Option<String>,
+    /// `access-log.path`
+    #[arg(long, value_name = "PATH", help = flag_help("--access-log"))]
+    pub access_log: Option<String>,
+    /// `access-log.format`
+    #[arg(long, value_name = "FORMAT", help = flag_help("--access-log-format"))]
+    pub access_log_format: Option<String>,
 }
 
 /// Options that passed every check.
@@ -126,6 +132,12 @@ impl CommandLine<'_> {
         }
         if let Some(profile) = &flags.profile {
             raw.profile = Some(self.write("--profile", profile));
+        }
+        if let Some(path) = &flags.access_log {
+            raw.access_log.path = Some(self.write("--access-log", path));
+        }
+        if let Some(format) = &flags.access_log_format {
+            raw.access_log.format = Some(self.write("--access-log-format", format));
         }
     }
 

@@ -23,6 +23,7 @@ pub(crate) struct Raw {
     pub(crate) trusted_proxies: Option<Texts>,
     pub(crate) hit_headers: RawHitHeaders,
     pub(crate) memory: RawMemory,
+    pub(crate) access_log: RawAccessLog,
     pub(crate) limits: RawLimits,
     pub(crate) route: RawRoute,
     pub(crate) sites: Vec<RawSite>,
@@ -48,6 +49,13 @@ pub(crate) struct RawHitHeaders {
 pub(crate) struct RawMemory {
     pub(crate) size: Option<At<u64>>,
     pub(crate) object_bytes_max: Option<At<u64>>,
+}
+
+/// `[access-log]`
+#[derive(Debug, Default)]
+pub(crate) struct RawAccessLog {
+    pub(crate) path: Option<At<String>>,
+    pub(crate) format: Option<At<String>>,
 }
 
 /// `[limits]`
@@ -151,6 +159,7 @@ impl Raw {
             trusted_proxies: keys.texts("trusted-proxies"),
             hit_headers: keys.group("hit-headers", RawHitHeaders::read),
             memory: keys.group("memory", RawMemory::read),
+            access_log: keys.group("access-log", RawAccessLog::read),
             limits: keys.group("limits", RawLimits::read),
             route: RawRoute::read(keys),
             sites: keys.tables("site", Scope::Site, RawSite::read),
@@ -181,6 +190,12 @@ impl RawHitHeaders {
 impl RawMemory {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self { size: keys.size("size"), object_bytes_max: keys.size("object-bytes-max") }
+    }
+}
+
+impl RawAccessLog {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self { path: keys.text("path"), format: keys.text("format") }
     }
 }
 

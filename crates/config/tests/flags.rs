@@ -4,7 +4,7 @@
 
 use clap::Parser;
 use kasoku_config::{Loaded, Report, ServeFlags, load};
-use kasoku_engine::options::{ListenAddress, OriginAddress};
+use kasoku_engine::options::{AccessLog, ListenAddress, LogFormat, LogTarget, OriginAddress};
 use kasoku_semantics::policy::Profile;
 use std::path::PathBuf;
 
@@ -56,13 +56,15 @@ fn an_origin_is_all_that_is_needed() {
 #[test]
 fn all_flags_together() {
     let line = "--origin http://a --origin http://b --listen 127.0.0.1:1 --listen unix:/k --admin [::1]:2 --memory 2GiB \
-                --workers 3 --profile rfc";
+                --workers 3 --profile rfc --access-log - --access-log-format json";
     let options = serve(&line.split_whitespace().collect::<Vec<_>>()).unwrap().options;
     assert_eq!(options.sites[0].route.origins.len(), 2);
     assert_eq!(options.listeners.len(), 2);
     assert_eq!(options.admin, Some(ListenAddress::Tcp("[::1]:2".parse().unwrap())));
     assert_eq!((options.memory_bytes_max, options.workers), (2 << 30, 3));
     assert_eq!(options.sites[0].route.policy.profile, Profile::Rfc);
+    let log = AccessLog { target: Some(LogTarget::StandardOutput), format: LogFormat::Json };
+    assert_eq!(options.access_log, log);
 }
 
 #[test]
@@ -107,8 +109,8 @@ error: `--origin` can't be added to a configuration that has sites
 
 #[test]
 fn mistakes_in_flags_are_shown_on_the_command_line() {
-    let line =
-        "--origin 127.0.0.1:8000 --listen localhost:80 --memory 1g --workers many --profile strict --admin 0.0.0.0:1";
+    let line = "--origin 127.0.0.1:8000 --listen localhost:80 --memory 1g --workers many --profile strict --admin 0.0.0.0:1 \
+         --access-log logs/ --access-log-format xml";
     let report = refused(&line.split_whitespace().collect::<Vec<_>>());
     for words in [
         "`127.0.0.1:8000` is not an origin: it has no scheme\n --> command line:1:10\n",
@@ -117,7 +119,10 @@ fn mistakes_in_flags_are_shown_on_the_command_line() {
         "`1g` is not a size",
         "`workers` can't be `many`",
         "`profile` can't be `strict`",
-        "6 errors\n",
+        "the access log needs the path of a file",
+        "`format` can't be `xml`",
+        "help: write \"combined\" or \"common\" or \"json\"",
+        "8 errors\n",
     ] {
         assert!(report.contains(words), "{words}\n{report}");
     }

@@ -23,9 +23,11 @@
 //! | `tunnel` | both directions after 101 |
 //! | `error` | every failure: who is guilty, which status, which reason |
 //! | `log` | counts, and tells |
+//! | `access_log` | a line for each request, to a file or to standard output |
 //! | [`clock`] | the time; nothing below the worker reads it |
 
 mod accept;
+mod access_log;
 mod body;
 pub mod clock;
 mod connection;

@@ -32,6 +32,8 @@ pub struct Options {
     pub trusted_proxies: Vec<AddressRange>,
     /// What responses tell about the cache, besides Cache-Status.
     pub hit_headers: HitHeaders,
+    /// Where each request is told about. Default: nowhere.
+    pub access_log: AccessLog,
     /// The first whose hosts match serves the request. Without any match: 421.
     pub sites: Vec<Site>,
 }
@@ -154,6 +156,36 @@ impl Default for HitHeaders {
     fn default() -> Self {
         Self { cache_status: true, x_cache_hit: false, x_cache_status: false }
     }
+}
+
+/// Where and how each request is told about.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct AccessLog {
+    /// Default: none, no log.
+    pub target: Option<LogTarget>,
+    /// Default combined.
+    pub format: LogFormat,
+}
+
+/// What the access log is written to.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum LogTarget {
+    /// Standard output.
+    StandardOutput,
+    /// The end of this file, which is made if it is not there (mode 0640); or a FIFO.
+    File(PathBuf),
+}
+
+/// How a line of the access log looks.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum LogFormat {
+    /// As Apache and nginx call it: common, with Referer and User-Agent.
+    #[default]
+    Combined,
+    /// The Common Log Format of NCSA's server.
+    Common,
+    /// One JSON object, with what the cache did and why.
+    Json,
 }
 
 /// A site: which hosts, and what happens to their requests.

@@ -163,7 +163,7 @@ impl Drop for Exchange {
 async fn refuse(worker: &Worker, connection: &Connection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
     let sent = deliver::refuse(connection, worker.now(), &fault).await.ok();
-    log::log_refused(worker, sent);
+    log::log_refused(worker, connection, fault.status(), sent);
     if sent.is_some() {
         connection.linger().await;
     }

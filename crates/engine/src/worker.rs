@@ -1,9 +1,10 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
-//! What crosses the workers: the cache (sharded), the metrics (one writer each) and the clock. Everything else, origin
-//! connections included, belongs to one worker and is neither locked nor counted atomically.
+//! What crosses the workers: the cache (sharded), the metrics (one writer each), full pages of the access log and the
+//! clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
 
 use crate::accept::{self, HANDED_OVER_MAX, HandedOver};
+use crate::access_log::{self, AccessLog, WorkerLog};
 use crate::clock::Clock;
 use crate::connection::READ_BYTES;
 use crate::options::{Limits, ListenAddress, Options, object_bytes_limit};
@@ -41,6 +42,7 @@ pub(crate) struct Worker {
     pub(crate) cache: Cache,
     pub(crate) client: Rc<Client>,
     pub(crate) cells: Arc<Cells>,
+    pub(crate) access_log: Option<WorkerLog>,
     /// Where requests are read while they come in one piece.
     pub(crate) read_buffer: RefCell<BytesMut>,
     /// Request heads, keys and response heads for the next request.
@@ -189,12 +191,13 @@ pub struct Engine {
     addresses: Vec<SocketAddr>,
     stop: watch::Sender<bool>,
     threads: Vec<JoinHandle<()>>,
+    access_log: Option<AccessLog>,
 }
 
 /// Why an engine did not start.
 #[derive(Debug)]
 pub struct StartError {
-    /// Where it was to listen, or which thread.
+    /// Where it was to listen, which file or which thread.
     pub what: String,
     /// Why not.
     pub error: io::Error,
@@ -230,9 +233,13 @@ impl Engine {
             memory_bytes_max: options.memory_bytes_max,
             object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
         });
-        let metrics = Metrics::new(workers);
+        // One row of cells more than workers: the last is the log writer's.
+        let metrics = Metrics::new(workers + 1);
+        let access_log = AccessLog::start(&options.access_log, workers, metrics.cells(workers))
+            .map_err(|error| StartError { what: access_log::name(&options.access_log), error })?;
         let (stop, stopping) = watch::channel(false);
-        let mut engine = Self { cache, metrics, addresses, stop, threads: Vec::with_capacity(workers) };
+        let threads = Vec::with_capacity(workers);
+        let mut engine = Self { cache, metrics, addresses, stop, threads, access_log };
         let (mates, inboxes): (Vec<_>, Vec<_>) = (0..workers)
             .map(|_| {
                 let (inbox, receiver) = mpsc::channel(HANDED_OVER_MAX);
@@ -248,6 +255,7 @@ impl Engine {
                 options: options.clone(),
                 cache: engine.cache.clone(),
                 cells: engine.metrics.cells(number),
+                access_log: engine.access_log.as_ref().map(|log| log.of_worker(engine.metrics.cells(number))),
                 clock: clock.clone(),
                 stopping: stopping.clone(),
                 sockets,
@@ -285,6 +293,10 @@ impl Engine {
         for thread in self.threads.drain(..) {
             let _ = thread.join();
         }
+        // What the workers had to tell is with the writer now.
+        if let Some(log) = self.access_log.take() {
+            log.finish();
+        }
     }
 }
 
@@ -311,6 +323,14 @@ async fn sweep(client: Rc<Client>) {
     }
 }
 
+/// Hands over what stands in the access log, for as long as the worker runs.
+async fn flush(worker: Rc<Worker>) {
+    while let Some(log) = &worker.access_log {
+        tokio::time::sleep(access_log::FLUSH_INTERVAL).await;
+        log.flush();
+    }
+}
+
 /// What a worker is made of, on its way to its thread.
 struct Seed {
     number: usize,
@@ -319,6 +339,7 @@ struct Seed {
     options: Arc<Options>,
     cache: Cache,
     cells: Arc<Cells>,
+    access_log: Option<WorkerLog>,
     clock: Arc<dyn Clock>,
     stopping: watch::Receiver<bool>,
     sockets: Vec<(ListeningSocket, bool)>,
@@ -338,6 +359,7 @@ impl Seed {
                 cache: self.cache,
                 client: Rc::new(Client::new()),
                 cells: self.cells,
+                access_log: self.access_log,
                 read_buffer: RefCell::new(BytesMut::with_capacity(READ_BYTES)),
                 heads: Pool::new(),
                 uris: Pool::new(),
@@ -358,6 +380,7 @@ impl Seed {
                     Err(error) => tracing::error!(%error, "a listener could not be served"),
                 }
             }
+            tokio::task::spawn_local(flush(worker.clone()));
             let sweeper = tokio::task::spawn_local(sweep(worker.client.clone()));
             let _ = stopping.wait_for(|stop| *stop).await;
             sweeper.abort();

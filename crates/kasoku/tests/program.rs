@@ -126,6 +126,39 @@ fn each_signal_that_means_stop_is_heeded_from_the_first_moment() {
 }
 
 #[test]
+fn the_access_log_on_standard_output_has_a_line_for_each_request_after_a_stop() {
+    let origin = Origin::start();
+    let path = file("access.log", "");
+    let stdout = std::fs::File::create(&path).unwrap().into();
+    let url = origin.url();
+    let listen = ["--origin", &url, "--listen", ANY_PORT, "--admin", ANY_PORT, "--workers", "2"];
+    let program = Program::serve_printing_to(stdout, &[&listen[..], &["--access-log", "-"]].concat());
+    get(program.clients, "/page");
+    get(program.clients, "/page");
+    exchange(program.clients, "this is no request\r\n\r\n");
+    program.metrics_after(3);
+    program.signal(Signal::TERM);
+    assert_eq!(program.exit_code(), Some(0));
+    let log = std::fs::read_to_string(path).unwrap();
+    let behind_the_time = |line: &str| line.split_once(" +0000] ").unwrap().1.to_owned();
+    let mut lines: Vec<String> = log.lines().map(behind_the_time).collect();
+    lines.sort();
+    assert_eq!(lines.len(), 3, "{log}");
+    assert!(lines[0].starts_with("\"-\" 400 "), "{log}");
+    let page = "\"GET /page HTTP/1.1\" 200 6 \"-\" \"-\"";
+    assert_eq!((lines[1].as_str(), lines[2].as_str()), (page, page));
+}
+
+#[test]
+fn an_access_log_that_cannot_be_opened_is_exit_status_1_and_says_why() {
+    let output =
+        kasoku(&["serve", "--origin", "http://127.0.0.1:9", "--listen", ANY_PORT, "--access-log", "/nowhere/a.log"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = text(&output.stderr);
+    assert!(said.contains("kasoku: the access log /nowhere/a.log: No such file or directory"), "{said}");
+}
+
+#[test]
 fn a_port_in_use_is_exit_status_1_and_says_which() {
     let taken = TcpListener::bind(ANY_PORT).unwrap();
     let address = taken.local_addr().unwrap().to_string();
@@ -184,7 +217,7 @@ fn help_names_the_commands_and_flags() {
     }
     let help = kasoku(&["serve", "--help"]);
     assert_eq!(help.status.code(), Some(0));
-    for flag in ["--config", "--origin", "--listen", "--admin", "--memory", "--workers", "--profile"] {
+    for flag in ["--config", "--origin", "--listen", "--admin", "--memory", "--workers", "--profile", "--access-log"] {
         assert!(text(&help.stdout).contains(flag), "{flag}: {}", text(&help.stdout));
     }
     assert_eq!(text(&kasoku(&["--version"]).stdout), format!("kasoku {}\n", env!("CARGO_PKG_VERSION")));

@@ -5,7 +5,9 @@ use crate::client::Client;
 use crate::origin::Origin;
 use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
-use kasoku_engine::options::{HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Route, Rule, Site};
+use kasoku_engine::options::{
+    AccessLog, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Route, Rule, Site,
+};
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
 use kasoku_semantics::policy::{Policy, Profile};
@@ -49,6 +51,7 @@ impl Setup {
             limits,
             trusted_proxies: Vec::new(),
             hit_headers: HitHeaders::default(),
+            access_log: AccessLog::default(),
             sites: Vec::new(),
         };
         let route = Route::new(profile, Vec::new());

@@ -7,6 +7,7 @@
 //! Two defaults give way to what they depend on: the request-target's to a smaller head, the largest object's to a
 //! smaller memory. Written values never do; there it is an error.
 
+mod access_log;
 mod listen;
 mod policy;
 mod shadow;
@@ -33,6 +34,7 @@ pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
         limits: limits(&raw.limits, issues),
         trusted_proxies: trusted_proxies(raw, issues),
         hit_headers: hit_headers(&raw.hit_headers),
+        access_log: access_log::access_log(&raw.access_log, issues),
         sites: site::sites(raw, &listeners, issues),
         listeners: listeners.into_iter().map(|listener| listener.value).collect(),
     }

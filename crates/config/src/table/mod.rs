@@ -92,9 +92,10 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 8] = [
+pub(crate) static SECTIONS: [&Section; 9] = [
     &server::SERVER,
     &server::MEMORY,
+    &server::ACCESS_LOG,
     &site::SITE,
     &site::RULE,
     &cache::CACHE,

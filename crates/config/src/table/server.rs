@@ -1,4 +1,4 @@
-//! Rows: the whole program, and the memory tier.
+//! Rows: the whole program, the memory tier, and the access log.
 
 use super::{Default, EVERYWHERE, Kind, MIB, ROW, Scope, Section, Setting, TIB};
 
@@ -119,6 +119,32 @@ pub(super) static MEMORY: Section = Section {
             summary: "The largest response that is stored, head and body together.",
             details: "At most a quarter of `memory.size`; in a memory too small for the default, the default is that quarter.",
             example: "\"8MiB\"",
+            ..ROW
+        },
+    ],
+};
+
+pub(super) static ACCESS_LOG: Section = Section {
+    title: "The access log",
+    intro: "One line for each request, see [operations](operations.md#the-access-log).",
+    settings: &[
+        Setting {
+            path: "access-log.path",
+            kind: Kind::Text("path"),
+            default: Default::Unset("no access log"),
+            flag: Some("--access-log"),
+            summary: "Where each request is told about: a file, to whose end lines are added, or `\"-\"` for standard output.",
+            details: "A file that is not there is made, with mode 0640; its directory must be there. Lines that can't be written as fast as they come are dropped and counted, and no request waits for them.",
+            example: "\"/var/log/kasoku/access.log\"",
+            ..ROW
+        },
+        Setting {
+            path: "access-log.format",
+            kind: Kind::OneOf(&["combined", "common", "json"]),
+            default: Default::Value("\"combined\""),
+            flag: Some("--access-log-format"),
+            summary: "How a line looks: `\"combined\"` or `\"common\"`, as Apache and nginx write them, or `\"json\"`: an object that also says what the cache did and why.",
+            example: "\"json\"",
             ..ROW
         },
     ],

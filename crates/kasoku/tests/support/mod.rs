@@ -48,7 +48,12 @@ pub(crate) struct Program {
 impl Program {
     /// Starts it; returns once it listens. The arguments must give both listeners.
     pub(crate) fn serve(arguments: &[&str]) -> Self {
-        let mut child = command(&["serve"]).args(arguments).stderr(Stdio::piped()).spawn().unwrap();
+        Self::serve_printing_to(Stdio::inherit(), arguments)
+    }
+
+    /// The same with its standard output there.
+    pub(crate) fn serve_printing_to(stdout: Stdio, arguments: &[&str]) -> Self {
+        let mut child = command(&["serve"]).args(arguments).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (sender, stderr) = channel();
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));

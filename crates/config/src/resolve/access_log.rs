@@ -1,0 +1,41 @@
+//! The access log: where to, and how a line looks.
+
+use crate::bounds;
+use crate::issue::Issue;
+use crate::raw::RawAccessLog;
+use crate::table::{self, Scope};
+use kasoku_engine::options::{AccessLog, LogFormat, LogTarget};
+use std::path::PathBuf;
+
+/// The formats in the order of the table's words.
+const FORMATS: [LogFormat; 3] = [LogFormat::Combined, LogFormat::Common, LogFormat::Json];
+
+/// That the file can be opened is seen at the start, by the user who serves; not here.
+pub(super) fn access_log(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> AccessLog {
+    AccessLog { target: target(raw, issues), format: format(raw, issues) }
+}
+
+fn target(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> Option<LogTarget> {
+    let path = raw.path.as_ref()?;
+    match path.value.as_str() {
+        "-" => Some(LogTarget::StandardOutput),
+        text if text.is_empty() || text.ends_with('/') || text.contains('\0') => {
+            let issue = Issue::error("the access log needs the path of a file").at(&path.place);
+            issues.push(issue.help("like \"/var/log/kasoku/access.log\", or \"-\" for standard output"));
+            None
+        }
+        text => Some(LogTarget::File(PathBuf::from(text))),
+    }
+}
+
+fn format(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> LogFormat {
+    let row = table::find(Scope::Top, "access-log.format");
+    let written = raw.format.as_ref().zip(row).map(|(text, row)| bounds::one_of(row, text));
+    match written.transpose() {
+        Ok(index) => index.and_then(|index| FORMATS.get(index)).copied().unwrap_or_default(),
+        Err(issue) => {
+            issues.push(issue);
+            LogFormat::default()
+        }
+    }
+}

@@ -1,0 +1,80 @@
+//! Who has asked. The PROXY protocol's word is the peer's address already; a trusted proxy says it in a field.
+//!
+//! As for scheme and host, the last member of the list counts: it is what the proxy that talks to us has written; those
+//! before it are what it was told, by anybody. What is no address (`unknown`, `_hidden`) leaves the proxy's own.
+
+use crate::connection::Peer;
+use kasoku_wire::Fields;
+use kasoku_wire::field::list;
+use std::net::{IpAddr, SocketAddr};
+
+/// The client's address; `None` when it came through a Unix socket and nobody says more.
+pub(crate) fn client(peer: &Peer, fields: &Fields) -> Option<IpAddr> {
+    let own = peer.address.map(|address| address.ip());
+    let told = if peer.is_trusted { told(fields) } else { None };
+    told.or(own).map(|ip| ip.to_canonical())
+}
+
+fn told(fields: &Fields) -> Option<IpAddr> {
+    let last = |name| list::members(fields, name).last();
+    last("x-forwarded-for").and_then(address).or_else(|| forwarded_for(last("forwarded")?))
+}
+
+/// `for` of a member of Forwarded (RFC 7239 section 4).
+fn forwarded_for(member: &[u8]) -> Option<IpAddr> {
+    list::parameters(member).find_map(|pair| {
+        let (name, value) = pair.split_at_checked(4)?;
+        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
+        name.eq_ignore_ascii_case(b"for=").then(|| address(value)).flatten()
+    })
+}
+
+/// `192.0.2.1`, `192.0.2.1:4711`, `2001:db8::1`, `[2001:db8::1]`, `[2001:db8::1]:4711`.
+fn address(text: &[u8]) -> Option<IpAddr> {
+    let text = std::str::from_utf8(text).ok()?;
+    let bare = text.strip_prefix('[').and_then(|text| text.strip_suffix(']')).unwrap_or(text);
+    bare.parse().ok().or_else(|| text.parse::<SocketAddr>().ok().map(|address| address.ip()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn seen(is_trusted: bool, fields: &[(&str, &str)]) -> String {
+        let peer = Peer { address: Some(([10, 0, 0, 1], 5000).into()), is_trusted };
+        client(&peer, &fields.iter().copied().collect()).unwrap().to_string()
+    }
+
+    #[test]
+    fn a_trusted_proxy_names_the_client_and_nobody_else_does() {
+        let fields = [("X-Forwarded-For", "198.51.100.7, 192.0.2.1")];
+        assert_eq!(seen(true, &fields), "192.0.2.1", "what the proxy itself has written");
+        assert_eq!(seen(false, &fields), "10.0.0.1");
+        assert_eq!(seen(true, &[]), "10.0.0.1");
+    }
+
+    #[test]
+    fn addresses_come_in_many_spellings() {
+        for (name, value, ip) in [
+            ("X-Forwarded-For", "192.0.2.1:80", "192.0.2.1"),
+            ("X-Forwarded-For", "2001:db8::1", "2001:db8::1"),
+            ("X-Forwarded-For", "[2001:db8::1]:80", "2001:db8::1"),
+            ("X-Forwarded-For", "::ffff:192.0.2.1", "192.0.2.1"),
+            ("X-Forwarded-For", "unknown", "10.0.0.1"),
+            ("X-Forwarded-For", "1\" evil", "10.0.0.1"),
+            ("Forwarded", "for=192.0.2.9, by=x;For=192.0.2.1;proto=https", "192.0.2.1"),
+            ("Forwarded", "for=\"[2001:db8::1]:80\"", "2001:db8::1"),
+            ("Forwarded", "for=_hidden", "10.0.0.1"),
+        ] {
+            assert_eq!(seen(true, &[(name, value)]), ip, "{name}: {value}");
+        }
+    }
+
+    #[test]
+    fn a_unix_socket_has_no_address_unless_a_proxy_says_so() {
+        let peer = Peer { address: None, is_trusted: true };
+        assert_eq!(client(&peer, &Fields::new()), None);
+        let fields: Fields = [("X-Forwarded-For", "192.0.2.1")].into_iter().collect();
+        assert_eq!(client(&peer, &fields), "192.0.2.1".parse().ok());
+    }
+}

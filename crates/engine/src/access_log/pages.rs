@@ -1,0 +1,106 @@
+//! Full pages to the writer, empty ones back.
+//!
+//! All pages are made at the start, so what waits is bounded and nothing is allocated later; memory that was never
+//! written to costs nothing, and the page that came back last goes out first, so that few are ever touched. The lock is
+//! held for a push or a pop, once for each page and not for each line, and never while anybody writes.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What goes out in one system call at most, in bytes.
+pub(super) const PAGE_BYTES: usize = 64 << 10;
+
+/// Whole lines.
+pub(super) struct Page {
+    /// At most [`PAGE_BYTES`], for which there is room.
+    pub(super) bytes: Vec<u8>,
+    /// How many lines these are.
+    pub(super) lines: u64,
+}
+
+/// See the [module](self).
+pub(super) struct Pages {
+    inner: Mutex<Inner>,
+    /// A page was handed over, or nothing more will be.
+    changed: Condvar,
+    /// The writer has ended.
+    ended: Condvar,
+}
+
+struct Inner {
+    full: VecDeque<Page>,
+    empty: Vec<Page>,
+    is_closed: bool,
+    has_ended: bool,
+}
+
+impl Pages {
+    /// That many empty pages.
+    pub(super) fn new(count: usize) -> Self {
+        let empty = (0..count).map(|_| Page { bytes: Vec::with_capacity(PAGE_BYTES), lines: 0 }).collect();
+        let inner = Inner { full: VecDeque::with_capacity(count), empty, is_closed: false, has_ended: false };
+        Self { inner: Mutex::new(inner), changed: Condvar::new(), ended: Condvar::new() }
+    }
+
+    /// An empty page, if there is one.
+    pub(super) fn empty(&self) -> Option<Page> {
+        self.lock().empty.pop()
+    }
+
+    /// To the writer.
+    pub(super) fn hand_over(&self, page: Page) {
+        self.lock().full.push_back(page);
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next full page, in the order in which they were handed over; `None`: all are written, and no more
+    /// will come.
+    pub(super) fn next_full(&self) -> Option<Page> {
+        let wait = |inner: &mut Inner| inner.full.is_empty() && !inner.is_closed;
+        let inner = self.changed.wait_while(self.lock(), wait);
+        inner.unwrap_or_else(PoisonError::into_inner).full.pop_front()
+    }
+
+    /// From the writer: it can be filled again.
+    pub(super) fn give_back(&self, mut page: Page) {
+        page.bytes.clear();
+        page.lines = 0;
+        self.lock().empty.push(page);
+    }
+
+    /// Nothing more will be handed over.
+    pub(super) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The writer has ended.
+    pub(super) fn end(&self) {
+        self.lock().has_ended = true;
+        self.ended.notify_all();
+    }
+
+    /// Waits for that; whether it has, within that time.
+    pub(super) fn wait_for_end(&self, timeout: Duration) -> bool {
+        let waiting = self.ended.wait_timeout_while(self.lock(), timeout, |inner| !inner.has_ended);
+        waiting.unwrap_or_else(PoisonError::into_inner).0.has_ended
+    }
+
+    /// Whether nothing waits for the writer.
+    #[cfg(test)]
+    pub(super) fn is_idle(&self) -> bool {
+        self.lock().full.is_empty()
+    }
+
+    /// Whether there is no empty page.
+    #[cfg(test)]
+    pub(super) fn is_starved(&self) -> bool {
+        self.lock().empty.is_empty()
+    }
+
+    // Nobody panics while holding the lock, and a list of pages is sound after each push.
+    fn lock(&self) -> MutexGuard<'_, Inner> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

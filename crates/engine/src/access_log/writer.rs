@@ -1,0 +1,124 @@
+//! The thread that writes, and what it writes to.
+//!
+//! A page goes out with one write(2) at the end of the file (O_APPEND), so that a file which somebody cuts off or moves away
+//! (logrotate) stays sound. What can't be written is lost and counted: the next page is tried all the same, so the log
+//! goes on by itself when there is room again. A failure is told once, and so is its end; not once for each page.
+
+use super::pages::{Page, Pages};
+use crate::options::LogTarget;
+use kasoku_metrics::{Cells, Counter};
+use std::fs::{File, OpenOptions};
+use std::io::{self, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+use std::sync::Arc;
+
+/// For a log that is new: only its owner writes, the group may read, and nobody else, since it names visitors.
+const MODE: u32 = 0o640;
+
+/// What is written to.
+pub(super) type Sink = Box<dyn Write + Send>;
+
+/// Opens it.
+pub(super) fn open(target: &LogTarget) -> io::Result<Sink> {
+    Ok(Box::new(match target {
+        // Not std's own handle: it has a buffer that ends with each line.
+        LogTarget::StandardOutput => File::from(io::stdout().as_fd().try_clone_to_owned()?),
+        LogTarget::File(path) => open_file(path)?,
+    }))
+}
+
+fn open_file(path: &Path) -> io::Result<File> {
+    // Opened for writing alone, a FIFO would hold up the start until somebody reads.
+    let is_fifo = std::fs::metadata(path).is_ok_and(|found| found.file_type().is_fifo());
+    OpenOptions::new().read(is_fifo).append(true).create(true).mode(MODE).open(path)
+}
+
+/// See the [module](self).
+pub(super) struct Writer {
+    pages: Arc<Pages>,
+    sink: Sink,
+    cells: Arc<Cells>,
+    /// Lines lost since writing failed; 0 while it works.
+    lost: u64,
+    /// Whether the last byte that was written is not the end of a line.
+    is_torn: bool,
+}
+
+impl Drop for Writer {
+    fn drop(&mut self) {
+        self.pages.end();
+    }
+}
+
+impl Writer {
+    pub(super) fn new(pages: Arc<Pages>, sink: Sink, cells: Arc<Cells>) -> Self {
+        Self { pages, sink, cells, lost: 0, is_torn: false }
+    }
+
+    /// Writes what is handed over until no more will come.
+    pub(super) fn run(mut self) {
+        while let Some(page) = self.pages.next_full() {
+            self.write(&page);
+            self.pages.give_back(page);
+        }
+    }
+
+    fn write(&mut self, page: &Page) {
+        let (written, result) = self.write_all(&page.bytes);
+        let lines = match &result {
+            Ok(()) => page.lines,
+            Err(_) => written.iter().filter(|byte| **byte == b'\n').count() as u64,
+        };
+        self.cells.add(Counter::LogLines, lines);
+        self.cells.add(Counter::LogLinesDropped, page.lines - lines);
+        match result {
+            Err(error) => {
+                if self.lost == 0 {
+                    tracing::warn!(%error, "the access log can't be written; lines are lost");
+                }
+                self.lost += page.lines - lines;
+            }
+            Ok(()) if self.lost > 0 => {
+                tracing::info!(lost = self.lost, "the access log can be written again");
+                self.lost = 0;
+            }
+            Ok(()) => {}
+        }
+    }
+
+    /// Writes all of it, or as much as can be; that part of it.
+    fn write_all<'b>(&mut self, bytes: &'b [u8]) -> (&'b [u8], io::Result<()>) {
+        // A line of which a part was written before the disk was full must not run into the next.
+        if self.is_torn {
+            if let Err(error) = self.write_some(b"\n") {
+                return (&[], Err(error));
+            }
+            self.is_torn = false;
+        }
+        let mut done = 0;
+        while let Some(rest) = bytes.get(done..).filter(|rest| !rest.is_empty()) {
+            match self.write_some(rest) {
+                Ok(count) => done += count,
+                Err(error) => {
+                    let written = bytes.get(..done).unwrap_or_default();
+                    self.is_torn = written.last().is_some_and(|last| *last != b'\n');
+                    return (written, Err(error));
+                }
+            }
+        }
+        (bytes, Ok(()))
+    }
+
+    /// One system call, unless a signal comes between; at least one byte.
+    fn write_some(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        loop {
+            match self.sink.write(bytes) {
+                Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                done => return done,
+            }
+        }
+    }
+}
