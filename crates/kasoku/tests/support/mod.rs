@@ -78,6 +78,12 @@ impl Program {
         }
     }
 
+    /// Its process.
+    #[allow(dead_code, reason = "not each test looks at it")]
+    pub(crate) fn id(&self) -> u32 {
+        self.child.id()
+    }
+
     /// Sends it a signal.
     pub(crate) fn signal(&self, signal: rustix::process::Signal) {
         rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();

@@ -1,0 +1,238 @@
+//! Resident memory of the real program: bounded whatever goes through it, whoever does not read, however many are idle.
+//!
+//! The program runs as a process of its own, and the kernel says how much of it is resident. Bounds are those of the issue
+//! that asked for them: 1.15 times the memory tier's size plus 64 MiB for everything that depends on traffic, and 4 kB for an
+//! idle connection. What the kernel itself holds for sockets is not in it.
+//!
+//! `KASOKU_TEST_MEMORY_MIB` sets the tier's size (default 64), `KASOKU_TEST_SLOW_READERS` how many do not read; figures are
+//! printed with `-- --nocapture`. The release program: `cargo test --release -p kasoku --test memory`.
+//!
+//! What these tests do not do: they measure no speed. The pace of the slow readers is the only thing that depends on a clock.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "memory/clients.rs"]
+mod clients;
+#[path = "memory/objects.rs"]
+mod objects;
+#[path = "memory/resident.rs"]
+mod resident;
+#[allow(dead_code, reason = "more than one test uses it, each its own part")]
+mod support;
+
+use clients::{Client, Ending, SlowReader};
+use objects::{Object, start_origin};
+use resident::{Resident, Sampler, descriptors_max, mib};
+use std::collections::BTreeSet;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use support::Program;
+
+const MIB: u64 = 1 << 20;
+
+/// The tier's size is turned over this often.
+const TURNOVERS: u64 = 10;
+
+/// Those who read at once.
+const CLIENTS: usize = 8;
+
+/// How often a trickling reader takes a sip: about 4 kB a second.
+const SIP_EVERY: Duration = Duration::from_millis(250);
+
+/// Numbers of objects that slow readers ask for, beyond those of the others.
+const SLOW_NUMBERS: u64 = 1 << 32;
+
+/// One at a time: each looks at the memory of a whole process, and opens many descriptors.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
+fn alone() -> MutexGuard<'static, ()> {
+    ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn setting(name: &str, default: u64) -> u64 {
+    std::env::var(name).map_or(default, |text| text.parse().unwrap())
+}
+
+/// The program with that much memory, in bytes, before that origin.
+fn serve(memory_bytes: u64, origin: SocketAddr) -> Program {
+    let config = format!(
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 2\nmemory.size = \"{}MiB\"\n\
+         limits.idle-timeout = \"10m\"\n\n[[site]]\norigin = \"http://{origin}\"\n",
+        memory_bytes / MIB
+    );
+    Program::serve(&["--config", support::file("memory.toml", &config).to_str().unwrap()])
+}
+
+/// The bound: 1.15 times the tier's size plus 64 MiB.
+fn bound(memory_bytes: u64) -> u64 {
+    memory_bytes * 115 / 100 + 64 * MIB
+}
+
+#[test]
+fn ten_turnovers_of_mixed_sizes_stay_within_the_bound() {
+    let memory = setting("KASOKU_TEST_MEMORY_MIB", 64) * MIB;
+    turn_over(memory, 0);
+}
+
+#[test]
+fn ten_turnovers_with_slow_readers_stay_within_the_bound() {
+    let memory = setting("KASOKU_TEST_MEMORY_MIB", 64) * MIB;
+    turn_over(memory, setting("KASOKU_TEST_SLOW_READERS", 200) as usize);
+}
+
+/// Sends ten times the tier's size through it while that many slow readers hold on to objects of 1 to 5 MB, which are
+/// evicted under them; asserts the bound from the first turnover's end on.
+fn turn_over(memory: u64, slow_readers: usize) {
+    let _alone = alone();
+    descriptors_max();
+    let program = serve(memory, start_origin());
+    let resident = Resident(program.id());
+    let mut report =
+        format!("memory {}, slow readers {slow_readers}: RSS at the start {}", mib(memory), mib(resident.now()));
+
+    let traffic = Traffic::new(program.clients, memory, slow_readers);
+    traffic.run(memory);
+    resident.forget_peak();
+    let sampler = Sampler::start(resident);
+    std::thread::scope(|scope| {
+        scope.spawn(|| traffic.sip());
+        traffic.run(TURNOVERS * memory);
+        traffic.has_ended.store(true, Relaxed);
+    });
+    let (at_end, peak, mean) = (resident.now(), resident.peak(), sampler.mean());
+
+    let slow = traffic.slow.into_inner().unwrap();
+    assert_eq!(slow.len(), slow_readers);
+    let held: BTreeSet<Object> = slow.iter().filter_map(SlowReader::waits_for).collect();
+    let held_bytes = held.iter().map(|object| object.size as u64).sum();
+    let metrics = program.metrics_after(0);
+    let _ = write!(
+        report,
+        ", mean {}, peak {}, at the end {}, bound {}; the tier says {} in {} objects; slow readers wait for {} objects of {} \
+         together, and the metrics say of memory {:?}",
+        mib(mean),
+        mib(peak),
+        mib(at_end),
+        mib(bound(memory)),
+        mib(metrics["memory_bytes"]),
+        metrics["stored_objects"],
+        held.len(),
+        mib(held_bytes),
+        metrics.iter().filter(|(name, _)| name.contains("memory")).collect::<Vec<_>>(),
+    );
+    let endings = finish_all(slow);
+    let whole = endings.iter().filter(|(ending, _)| *ending == Ending::Whole).count();
+    let cut = endings.len() - whole;
+    let _ = write!(report, "; in the end {whole} slow readers got all, {cut} a cut; RSS then {}", mib(resident.now()));
+    eprintln!("{report}");
+    assert!(metrics["memory_bytes"] <= memory, "the tier is fuller than it may be: {report}");
+    assert!(peak <= bound(memory), "{report}");
+    assert!(at_end <= bound(memory), "{report}");
+}
+
+/// What goes through the program.
+struct Traffic {
+    to: SocketAddr,
+    /// The tier's size in bytes.
+    memory: u64,
+    slow_readers: usize,
+    next: AtomicU64,
+    /// Bytes of bodies so far.
+    sent: AtomicU64,
+    slow: Mutex<Vec<SlowReader>>,
+    has_ended: AtomicBool,
+}
+
+impl Traffic {
+    fn new(to: SocketAddr, memory: u64, slow_readers: usize) -> Self {
+        let (next, sent, slow, has_ended) = Default::default();
+        Self { to, memory, slow_readers, next, sent, slow, has_ended }
+    }
+
+    /// Objects of mixed sizes, each new, until that many bytes have gone through since the start.
+    fn run(&self, bytes: u64) {
+        let read = || {
+            let mut client = Client::connect(self.to);
+            while self.sent.load(Relaxed) < bytes {
+                let object = Object::mixed(self.next.fetch_add(1, Relaxed));
+                client.get(object);
+                let sent = self.sent.fetch_add(object.size as u64, Relaxed) + object.size as u64;
+                self.join_slowly(sent, object);
+            }
+        };
+        std::thread::scope(|scope| (0..CLIENTS).for_each(|_| drop(scope.spawn(read))));
+    }
+
+    /// Slow readers come one after the other, from the first turnover's end to the last one's begin. Of two, one takes a sip
+    /// now and then; of these as of the others, half have asked for something new, half for what somebody has just read, where
+    /// that is large.
+    fn join_slowly(&self, sent: u64, just_read: Object) {
+        let share = sent.saturating_sub(self.memory) as f64 / ((TURNOVERS - 2) * self.memory) as f64;
+        let due = (share.min(1.0) * self.slow_readers as f64) as usize;
+        let mut slow = self.slow.lock().unwrap();
+        while slow.len() < due {
+            let number = slow.len();
+            let is_stored = number % 2 == 1 && just_read.size >= 1_000_000;
+            let object = if is_stored { just_read } else { Object::large(SLOW_NUMBERS + number as u64) };
+            slow.push(SlowReader::ask(self.to, object, number % 4 < 2));
+        }
+    }
+
+    /// Lets the slow readers take their sips until the traffic has ended.
+    fn sip(&self) {
+        while !self.has_ended.load(Relaxed) {
+            self.slow.lock().unwrap().iter_mut().for_each(SlowReader::sip);
+            std::thread::sleep(SIP_EVERY);
+        }
+    }
+}
+
+/// All read the rest, a few at a time.
+fn finish_all(readers: Vec<SlowReader>) -> Vec<(Ending, usize)> {
+    let left = Mutex::new(readers);
+    let next = || left.lock().unwrap().pop();
+    let finish = || std::iter::from_fn(next).map(SlowReader::finish).collect::<Vec<_>>();
+    std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(finish)).collect();
+        threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn ten_thousand_idle_connections_cost_at_most_40_mb() {
+    const BYTES_PER_CONNECTION_MAX: u64 = 4_000;
+    let _alone = alone();
+    // Some descriptors are for other things, in this process as in the program.
+    let count = 10_000.min(descriptors_max().saturating_sub(300));
+    if count < 10_000 {
+        eprintln!("the hard limit of descriptors allows only {count} connections");
+    }
+    let program = serve(64 * MIB, start_origin());
+    let resident = Resident(program.id());
+    let page = Object { number: 1, size: 4096 };
+    let connected = |count: usize| -> Vec<Client> {
+        let mut clients: Vec<Client> = (0..count).map(|_| Client::small(program.clients)).collect();
+        clients.iter_mut().for_each(|client| client.get(page));
+        clients
+    };
+    drop(connected(100));
+    let before = resident.now();
+    let mut clients = connected(count);
+    let after = resident.now();
+    let cost = after.saturating_sub(before);
+    let each = cost / count as u64;
+    // They were idle, not closed.
+    clients.iter_mut().step_by(100).for_each(|client| client.get(page));
+    drop(clients);
+    eprintln!(
+        "{count} idle connections: RSS before {}, after {}: {:.1} MB, {each} bytes each; once they have left {}",
+        mib(before),
+        mib(after),
+        cost as f64 / 1e6,
+        mib(resident.now()),
+    );
+    assert!(cost <= BYTES_PER_CONNECTION_MAX * count as u64, "{each} bytes for a connection");
+}

@@ -1,0 +1,95 @@
+//! Objects whose every byte is known from their path, and an origin that serves them as fast as it can.
+//!
+//! An object is a piece of one block of noise. Where the piece starts depends on the object's number, so the bytes of another
+//! object, or of another place in the same, are recognised.
+
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::LazyLock;
+
+/// The smallest and the largest object, in bytes.
+pub(crate) const SIZES: (usize, usize) = (100, 5_000_000);
+
+/// Pieces start within this many bytes of the block; a prime, so that numbers that follow each other are far apart.
+const STARTS: u64 = 1_048_573;
+
+static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
+    let mut state = 0x9e37_79b9_7f4a_7c15_u64;
+    let mut word = || {
+        state ^= state << 13;
+        state ^= state >> 7;
+        state ^= state << 17;
+        state.to_le_bytes()
+    };
+    (0..(SIZES.1 + STARTS as usize).div_ceil(8)).flat_map(|_| word()).collect()
+});
+
+/// An object: its number and its size in bytes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(crate) struct Object {
+    pub(crate) number: u64,
+    pub(crate) size: usize,
+}
+
+impl Object {
+    /// The object of that number; sizes are log-uniform within [`SIZES`]: as many from 100 B to 1 KB as from 10 to 100 KB.
+    pub(crate) fn mixed(number: u64) -> Self {
+        let (least, most) = (SIZES.0 as f64, SIZES.1 as f64);
+        Self { number, size: (least * (most / least).powf(fraction(number))) as usize }
+    }
+
+    /// An object of 1 to 5 MB.
+    pub(crate) fn large(number: u64) -> Self {
+        Self { number, size: (1e6 + 4e6 * fraction(number)) as usize }
+    }
+
+    /// Where it is asked for.
+    pub(crate) fn path(self) -> String {
+        format!("/{}/{}", self.number, self.size)
+    }
+
+    fn of_path(path: &str) -> Option<Self> {
+        let (number, size) = path.strip_prefix('/')?.split_once('/')?;
+        Some(Self { number: number.parse().ok()?, size: size.parse().ok()? })
+    }
+
+    /// Its bytes.
+    pub(crate) fn bytes(self) -> &'static [u8] {
+        let start = (self.number.wrapping_mul(7919) % STARTS) as usize;
+        &NOISE[start..start + self.size]
+    }
+}
+
+/// A number from 0 to 1 that looks random and is the same in each run.
+fn fraction(number: u64) -> f64 {
+    let mixed = (number ^ 0x5851_f42d_4c95_7f2d).wrapping_mul(0x9e37_79b9_7f4a_7c15);
+    let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
+    (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// Starts the origin; its threads end with the process. Everything it sends is fresh for an hour.
+pub(crate) fn start_origin() -> SocketAddr {
+    LazyLock::force(&NOISE);
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let address = listener.local_addr().unwrap();
+    std::thread::spawn(move || {
+        for stream in listener.incoming().map_while(Result::ok) {
+            std::thread::spawn(move || serve(stream));
+        }
+    });
+    address
+}
+
+/// Answers until the other side closes. That it closes in the middle is its right.
+fn serve(mut stream: TcpStream) -> Option<()> {
+    stream.set_nodelay(true).ok()?;
+    let mut lines = BufReader::new(stream.try_clone().ok()?).lines().map_while(Result::ok);
+    loop {
+        let first = lines.next()?;
+        lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
+        let object = Object::of_path(first.split(' ').nth(1)?)?;
+        let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n", object.size);
+        stream.write_all(head.as_bytes()).ok()?;
+        stream.write_all(object.bytes()).ok()?;
+    }
+}
