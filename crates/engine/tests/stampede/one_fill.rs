@@ -34,6 +34,26 @@ fn halves(latch: &Latch, dies: Option<fn() -> After>) -> Source {
     })
 }
 
+/// The page in as many parts of the same size.
+fn parts(page: &[u8], count: usize) -> Vec<&[u8]> {
+    page.chunks(PAGE_BYTES.div_ceil(count)).collect()
+}
+
+/// Answers with the page in parts: the first at once, each other when its latch opens.
+fn in_parts<const N: usize>(latches: &[Latch; N]) -> Source {
+    let (latches, page) = (latches.clone(), page());
+    Source::start(move |_, out| {
+        let parts = parts(&page, N + 1);
+        out.send(head(&[FRESH], page.len()));
+        out.send(parts[0]);
+        for (latch, part) in latches.iter().zip(&parts[1..]) {
+            latch.wait();
+            out.send(part);
+        }
+        After::Kept
+    })
+}
+
 /// All of a crowd have asked for the page and read its first half.
 fn all_have_the_first_half(stage: &Stage, page: &[u8]) -> Crowd {
     let mut crowd = stage.crowd();
@@ -64,34 +84,23 @@ fn a_thousand_clients_stream_one_fill() {
 
 #[test]
 fn who_comes_late_gets_what_has_arrived_at_once_and_the_rest_as_it_comes() {
-    let (page, middle, rest) = (page(), Latch::default(), Latch::default());
-    let (quarter, three) = (PAGE_BYTES / 4, PAGE_BYTES / 4 * 3);
-    let (latches, bytes) = ([middle.clone(), rest.clone()], page.clone());
-    let stage = Stage::new(
-        3,
-        Source::start(move |_, out| {
-            out.send(head(&[FRESH], bytes.len()));
-            out.send(&bytes[..quarter]);
-            latches[0].wait();
-            out.send(&bytes[quarter..three]);
-            latches[1].wait();
-            out.send(&bytes[three..]);
-            After::Kept
-        }),
-    );
+    let (page, latches) = (page(), [Latch::default(), Latch::default()]);
+    let parts = parts(&page, 3);
+    let stage = Stage::new(3, in_parts(&latches));
     let mut early = stage.crowd();
     let mut late = early.split_off(early.0.len() / 2);
     early.ask("/page");
     early.heads();
-    early.read(&page[..quarter]);
-    middle.open();
-    early.read(&page[quarter..three]);
+    early.read(parts[0]);
+    latches[0].open();
+    early.read(parts[1]);
     late.ask("/page");
     late.heads();
-    late.read(&page[..three]);
-    rest.open();
-    late.read(&page[three..]);
-    early.read(&page[three..]);
+    late.read(parts[0]);
+    late.read(parts[1]);
+    latches[1].open();
+    late.read(parts[2]);
+    early.read(parts[2]);
     assert_eq!(stage.source.asked(), ["GET /page"]);
 }
 
@@ -175,16 +184,22 @@ fn who_asks_after_a_purge_in_the_middle_is_not_given_what_a_thousand_still_read(
 #[test]
 fn the_client_that_began_it_leaves_in_the_middle_and_the_others_get_all() {
     for (workers, leave) in [(1, Member::reset as fn(Member)), (3, Member::reset), (3, drop)] {
-        let (page, rest) = (page(), Latch::default());
-        let stage = Stage::new(workers, halves(&rest, None));
+        let (page, latches) = (page(), [Latch::default(), Latch::default(), Latch::default()]);
+        let parts = parts(&page, 4);
+        let stage = Stage::new(workers, in_parts(&latches));
         let mut crowd = stage.crowd();
         stage.all_wait(&mut crowd, |member| member.ask("GET", "/page", &[]));
         assert!(!crowd.heads()[0].is_collapsed(), "the first has begun it");
-        crowd.read(&page[..HALF]);
+        crowd.read(parts[0]);
         leave(crowd.0.remove(0));
-        (0..8).for_each(|_| stage.scene.settled());
-        rest.open();
-        crowd.read(&page[HALF..]);
+        // Writing to it tells that it is gone, at the second attempt where it left without a reset.
+        for (latch, part) in latches.iter().zip(&parts[1..3]) {
+            latch.open();
+            crowd.read(part);
+        }
+        stage.scene.counted(Counter::Aborted, 1);
+        latches[2].open();
+        crowd.read(parts[3]);
         assert_eq!(stage.source.asked(), ["GET /page"]);
         assert!(stage.late().get("/page", &[], &page).is_hit());
     }
