@@ -5,7 +5,8 @@
 //! idle connection. What the kernel itself holds for sockets is not in it.
 //!
 //! `KASOKU_TEST_MEMORY_MIB` sets the tier's size (default 64), `KASOKU_TEST_SLOW_READERS` how many do not read; figures are
-//! printed with `-- --nocapture`. The release program: `cargo test --release -p kasoku --test memory`.
+//! printed with `-- --nocapture`. `KASOKU_TEST_PROGRAM` names another build than the tests' own; `make test` runs the tests a
+//! second time with the release program, since allocations differ.
 //!
 //! What these tests do not do: they measure no speed. The pace of the slow readers is the only thing that depends on a clock.
 
@@ -199,6 +200,47 @@ fn finish_all(readers: Vec<SlowReader>) -> Vec<(Ending, usize)> {
         let threads: Vec<_> = (0..CLIENTS).map(|_| scope.spawn(finish)).collect();
         threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
     })
+}
+
+/// What an object costs beside its body is charged as well, or a tier full of small ones would be larger than it says. The tier
+/// is of a size at which the 64 MiB of the bound that are not for it do not hide that.
+#[test]
+fn a_tier_full_of_small_objects_stays_within_the_bound() {
+    const ROUND: u64 = 8_000;
+    let _alone = alone();
+    let memory = 2 * setting("KASOKU_TEST_MEMORY_MIB", 64) * MIB;
+    let program = serve(memory, start_origin());
+    let resident = Resident(program.id());
+    let at_start = resident.now();
+    let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(program.clients)).collect();
+    let mut first = 0;
+    while program.metrics_after(0)["memory_bytes"] < memory / 100 * 97 {
+        assert!(first < memory / 100, "it is never full");
+        let read = |client: &mut Client, begin: u64| {
+            (begin..first + ROUND).step_by(CLIENTS).for_each(|number| client.get(Object::small(number)));
+        };
+        std::thread::scope(|scope| {
+            for (client, begin) in clients.iter_mut().zip(first..) {
+                scope.spawn(move || read(client, begin));
+            }
+        });
+        first += ROUND;
+    }
+    let (peak, metrics) = (resident.peak(), program.metrics_after(0));
+    let (says, objects) = (metrics["memory_bytes"], metrics["stored_objects"]);
+    let report = format!(
+        "memory {} full of small objects: RSS at the start {}, peak {}, bound {}; the tier says {} in {objects} objects, {} bytes \
+         each; resident are {}",
+        mib(memory),
+        mib(at_start),
+        mib(peak),
+        mib(bound(memory)),
+        mib(says),
+        says / objects,
+        peak.saturating_sub(at_start) / objects,
+    );
+    eprintln!("{report}");
+    assert!(peak <= bound(memory), "{report}");
 }
 
 #[test]

@@ -105,14 +105,18 @@ pub(crate) struct SlowReader {
 }
 
 impl SlowReader {
-    /// Asks for an object. `trickles`: takes a sip now and then, else nothing at all.
+    /// Asks for an object, and waits until an answer begins. `trickles`: takes a sip now and then, else nothing at all.
     pub(crate) fn ask(address: SocketAddr, object: Object, trickles: bool) -> Self {
         let socket = Socket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
         socket.set_recv_buffer_size(SLOW_BUFFER_BYTES).unwrap();
         socket.set_tcp_mss(SLOW_SEGMENT_BYTES).unwrap();
         socket.connect(&address.into()).unwrap();
         let mut stream = TcpStream::from(socket);
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
         stream.write_all(request(object).as_bytes()).unwrap();
+        // An end instead of an answer is seen when it is read.
+        let begun = stream.peek(&mut [0; 1]);
+        assert!(!begun.is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "no answer begins: {object:?}");
         stream.set_nonblocking(true).unwrap();
         Self { stream, answer: Answer::new(object), ending: None, trickles }
     }
@@ -133,7 +137,6 @@ impl SlowReader {
     pub(crate) fn finish(mut self) -> (Ending, usize) {
         let _ = socket2::SockRef::from(&self.stream).set_recv_buffer_size(1 << 20);
         self.stream.set_nonblocking(false).unwrap();
-        self.stream.set_read_timeout(Some(PATIENCE)).unwrap();
         let mut buffer = vec![0; 64 << 10];
         loop {
             if let Some(ending) = self.ending {

@@ -34,7 +34,16 @@ pub(crate) struct Object {
 impl Object {
     /// The object of that number; sizes are log-uniform within [`SIZES`]: as many from 100 B to 1 KB as from 10 to 100 KB.
     pub(crate) fn mixed(number: u64) -> Self {
-        let (least, most) = (SIZES.0 as f64, SIZES.1 as f64);
+        Self::log_uniform(number, SIZES)
+    }
+
+    /// An object of 100 to 1,000 bytes, of which most of the cost is not the body.
+    pub(crate) fn small(number: u64) -> Self {
+        Self::log_uniform(number, (SIZES.0, 1000))
+    }
+
+    fn log_uniform(number: u64, (least, most): (usize, usize)) -> Self {
+        let (least, most) = (least as f64, most as f64);
         Self { number, size: (least * (most / least).powf(fraction(number))) as usize }
     }
 

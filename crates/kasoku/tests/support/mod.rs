@@ -22,8 +22,10 @@ pub(crate) fn kasoku(arguments: &[&str]) -> Output {
     command(arguments).output().unwrap()
 }
 
+/// `KASOKU_TEST_PROGRAM` names another build of the program than that of the tests: what counts for memory is the release.
 fn command(arguments: &[&str]) -> Command {
-    let mut command = Command::new(env!("CARGO_BIN_EXE_kasoku"));
+    let program = std::env::var_os("KASOKU_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_kasoku").into());
+    let mut command = Command::new(program);
     command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
     command
 }
