@@ -25,6 +25,13 @@ test: ## install what the tests need, then run all of them
 	@scripts/install-test-deps
 	@scripts/run-tests
 
+# How long the oracle's traffic lasts, in seconds.
+SOAK_SECONDS ?= 600
+
+.PHONY: soak
+soak: ## mixed traffic for ten minutes, each response checked (SOAK_SECONDS=60; KASOKU_ORACLE_SEED=1 repeats what is asked)
+	@KASOKU_ORACLE_SECONDS=$(SOAK_SECONDS) cargo test --release --locked --quiet -p kasoku-oracle --test oracle $(ARGS)
+
 .PHONY: conformance
 conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md)
 	@scripts/install-test-deps --only conformance

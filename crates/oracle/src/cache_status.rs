@@ -1,0 +1,34 @@
+//! Cache-Status (RFC 9211) as a client reads it.
+
+use crate::wire::Fields;
+
+/// What the cache says it did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct CacheStatus {
+    pub hit: bool,
+    pub fwd: Option<String>,
+    pub stored: bool,
+    pub collapsed: bool,
+    pub detail: Option<String>,
+}
+
+impl CacheStatus {
+    /// Reads the only member that there can be here.
+    pub fn of(fields: &Fields) -> Self {
+        let mut status = Self::default();
+        for parameter in fields.only("cache-status").unwrap_or_default().split(';').skip(1) {
+            match parameter.trim().split_once('=') {
+                None => match parameter.trim() {
+                    "hit" => status.hit = true,
+                    "stored" => status.stored = true,
+                    "collapsed" => status.collapsed = true,
+                    _ => {}
+                },
+                Some(("fwd", value)) => status.fwd = Some(value.to_owned()),
+                Some(("detail", value)) => status.detail = Some(value.to_owned()),
+                Some(_) => {}
+            }
+        }
+        status
+    }
+}

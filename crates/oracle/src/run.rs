@@ -1,0 +1,124 @@
+//! One run: an engine, an origin, clients, a purger, for so long; then the report.
+
+use crate::governor::{Governor, cpu_seconds};
+use crate::origin;
+use crate::page::{DISCONNECTED_SECONDS, HEURISTIC_SECONDS, HOSTS, OBJECT_BYTES_MAX};
+use crate::random::{Random, hash};
+use crate::report::{Count, Report};
+use crate::traffic::Client;
+use crate::world::World;
+use kasoku_engine::Engine;
+use kasoku_engine::clock::SystemClock;
+use kasoku_engine::options::{
+    HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits, Route, Site,
+};
+use kasoku_metrics::Counter;
+use kasoku_semantics::policy::{Policy, Profile};
+use std::collections::HashMap;
+use std::fmt::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+const PAGES: u32 = 480;
+const WORKERS: usize = 3;
+const CLIENTS: u64 = 48;
+/// A fraction of what all pages together have, so that something is evicted all the time.
+const MEMORY_BYTES_MAX: u64 = 16 << 20;
+/// Connections of one worker to the origin, and so threads of the origin.
+const ORIGIN_CONNECTIONS_MAX: usize = 64;
+const PURGE_INTERVAL: Duration = Duration::from_millis(40);
+/// Fills must have ended so long after the last client.
+const FILLS_END_MAX: Duration = Duration::from_secs(10);
+
+/// How a run went.
+pub struct Outcome {
+    /// All counts and the first mistakes.
+    pub text: String,
+    /// Mistakes.
+    pub mistakes: u64,
+    /// What never happened, although it should have.
+    pub missing: Vec<&'static str>,
+}
+
+/// Runs traffic for that long.
+pub fn run(seed: u64, duration: Duration) -> Outcome {
+    let world = Arc::new(World::new(PAGES));
+    let report = Arc::new(Report::default());
+    let origin = origin::start(world.clone(), report.clone(), hash(&[seed, 1]));
+    let engine = Engine::start(options(origin), Arc::new(SystemClock::new())).unwrap();
+    let address = engine.addresses()[0];
+    let governor = Governor::new();
+    let (begun, cpu) = (Instant::now(), cpu_seconds());
+    thread::scope(|scope| {
+        let (world, report, governor, engine) = (&*world, &*report, &governor, &engine);
+        for number in 0..CLIENTS {
+            let random = Random::new(hash(&[seed, 2, number]));
+            let client = Client { world, report, governor, address, random, seen: HashMap::new() };
+            scope.spawn(move || client.run());
+        }
+        scope.spawn(move || purge(world, report, engine, Random::new(hash(&[seed, 3]))));
+        governor.run(begun + duration);
+        world.end();
+    });
+    let took = (begun.elapsed().as_secs_f64(), cpu_seconds() - cpu);
+    let waited = Instant::now();
+    while engine.cache().fills_running() > 0 {
+        if waited.elapsed() > FILLS_END_MAX {
+            report.mistake(format!("{} fills never end", engine.cache().fills_running()));
+            break;
+        }
+        thread::yield_now();
+    }
+    let mut text = format!("oracle: seed {seed}, {:.1} s, {:.1} s of processor time\n", took.0, took.1);
+    text.push_str(&report.text());
+    for counter in Counter::ALL {
+        let _ = writeln!(text, "{:>12}  {} (the engine's)", engine.metrics().total(*counter), counter.name());
+    }
+    let _ = writeln!(text, "{:>12}  bytes stored at the end", engine.cache().used_bytes());
+    engine.stop();
+    // The last connection wakes the origin's listener, which then sees that all is over.
+    let _ = std::net::TcpStream::connect(origin);
+    Outcome { text, mistakes: report.mistakes(), missing: report.missing() }
+}
+
+/// Purges a page now and then: nobody who asks after that may get what was there before.
+fn purge(world: &World, report: &Report, engine: &Engine, mut random: Random) {
+    while !world.is_over() {
+        thread::sleep(PURGE_INTERVAL);
+        let page = &world.pages[random.below(u64::from(PAGES) / 4) as usize];
+        world.note_invalidation(page.number);
+        let (version, _) = world.change(page.number);
+        engine.cache().invalidate(&engine.cache().key(format!("http://{}{}", page.host, page.target)));
+        world.raise_floor(page.number, version);
+        report.count(Count::Purge);
+    }
+}
+
+fn options(origin: SocketAddr) -> Options {
+    let site = |(host, profile): (&str, Profile)| {
+        let policy = Policy {
+            heuristic_max_seconds: HEURISTIC_SECONDS,
+            stale_disconnected_seconds: DISCONNECTED_SECONDS,
+            ..Policy::new(profile)
+        };
+        let limits = OriginLimits { connections_max: ORIGIN_CONNECTIONS_MAX, ..OriginLimits::default() };
+        let origins = vec![OriginAddress::Tcp { host: origin.ip().to_string(), port: origin.port() }];
+        let route = Route { policy: Arc::new(policy), origin: limits, ..Route::new(profile, origins) };
+        let hosts = vec![HostPattern::Exact(host.to_owned())];
+        Site { name: host.to_owned(), hosts, rules: Vec::new(), route: Arc::new(route) }
+    };
+    let listener = Listener { address: ListenAddress::Tcp(([127, 0, 0, 1], 0).into()), proxy_protocol: false };
+    Options {
+        listeners: vec![listener],
+        admin: None,
+        workers: WORKERS,
+        memory_bytes_max: MEMORY_BYTES_MAX,
+        object_bytes_max: OBJECT_BYTES_MAX,
+        limits: Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() },
+        trusted_proxies: Vec::new(),
+        hit_headers: HitHeaders::default(),
+        sites: HOSTS.map(site).into(),
+    }
+}

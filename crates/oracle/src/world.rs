@@ -1,0 +1,125 @@
+//! What is true: the clock, the version of each page with its history, and what nobody may get any more.
+//!
+//! Origin, traffic and checker share one process, so they share one clock and need no slack for disagreement. A version's
+//! time is taken under the page's lock, together with the version: at that moment it was the current one.
+//!
+//! **Floors.** When a client has seen that an unsafe request succeeded, or a purge has returned, then whoever asks *later*
+//! must get that version or a newer one (RFC 9111 section 4.4). A request takes the floor before it is sent; what was in
+//! flight at that time may still get the old version.
+
+use crate::page::Page;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
+use std::time::Instant;
+
+/// See the [module](self).
+pub struct World {
+    /// All pages, by number.
+    pub pages: Vec<Page>,
+    epoch: Instant,
+    histories: Vec<Mutex<History>>,
+    floors: Vec<AtomicU32>,
+    invalidations: Vec<AtomicU32>,
+    hits: Vec<AtomicU32>,
+    next: AtomicU64,
+    over: AtomicBool,
+}
+
+/// When each version of a page began, in microseconds; version 1 is the first.
+struct History {
+    began: Vec<u64>,
+}
+
+impl World {
+    /// That many pages, each in its first version.
+    pub fn new(pages: u32) -> Self {
+        let each = || 0..pages;
+        Self {
+            pages: each().map(Page::new).collect(),
+            epoch: Instant::now(),
+            histories: each().map(|_| Mutex::new(History { began: vec![0] })).collect(),
+            floors: each().map(|_| AtomicU32::new(0)).collect(),
+            invalidations: each().map(|_| AtomicU32::new(0)).collect(),
+            hits: each().map(|_| AtomicU32::new(u32::MAX)).collect(),
+            next: AtomicU64::new(1),
+            over: AtomicBool::new(false),
+        }
+    }
+
+    /// Microseconds since the world began.
+    pub fn now(&self) -> u64 {
+        self.epoch.elapsed().as_micros() as u64
+    }
+
+    /// A number that nobody else gets.
+    pub fn number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The current version of a page, and a moment at which it is.
+    pub fn current(&self, page: &Page) -> (u32, u64) {
+        let mut history = self.history(page.number);
+        let now = self.now();
+        if now > history.began.last().copied().unwrap_or(0) + page.version_micros {
+            history.began.push(now);
+        }
+        (history.began.len() as u32, now)
+    }
+
+    /// Makes a new version of a page.
+    pub fn change(&self, page: u32) -> (u32, u64) {
+        let mut history = self.history(page);
+        let now = self.now();
+        history.began.push(now);
+        (history.began.len() as u32, now)
+    }
+
+    /// When a version ceased to be the current one; `None`: it has not.
+    pub fn ended(&self, page: u32, version: u32) -> Option<u64> {
+        self.history(page).began.get(version as usize).copied()
+    }
+
+    /// The oldest version that a request sent from now on may get.
+    pub fn floor(&self, page: u32) -> u32 {
+        self.floors[page as usize].load(Ordering::SeqCst)
+    }
+
+    /// From now on nobody may get an older version than that.
+    pub fn raise_floor(&self, page: u32, version: u32) {
+        self.floors[page as usize].fetch_max(version, Ordering::SeqCst);
+    }
+
+    /// Notes that something is about to drop what is stored for a page.
+    pub fn note_invalidation(&self, page: u32) {
+        self.invalidations[page as usize].fetch_add(1, Ordering::SeqCst);
+    }
+
+    /// How often that happened.
+    pub fn invalidations(&self, page: u32) -> u32 {
+        self.invalidations[page as usize].load(Ordering::SeqCst)
+    }
+
+    /// Notes a hit for a request that was sent when that many invalidations had happened.
+    pub fn mark_hit(&self, page: u32, invalidations: u32) {
+        self.hits[page as usize].store(invalidations, Ordering::SeqCst);
+    }
+
+    /// Whether the page has been hit, and nobody has invalidated it since: if it is not stored, it was evicted.
+    pub fn is_expected(&self, page: u32) -> bool {
+        self.hits[page as usize].load(Ordering::SeqCst) == self.invalidations(page)
+    }
+
+    /// Whether the traffic should end.
+    pub fn is_over(&self) -> bool {
+        self.over.load(Ordering::Relaxed)
+    }
+
+    /// Ends it.
+    pub fn end(&self) {
+        self.over.store(true, Ordering::Relaxed);
+    }
+
+    fn history(&self, page: u32) -> std::sync::MutexGuard<'_, History> {
+        self.histories[page as usize].lock().unwrap()
+    }
+}
