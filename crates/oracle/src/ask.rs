@@ -177,7 +177,7 @@ impl<'w> Ask<'w> {
             field("X-Lang", self.language.to_string());
         }
         if self.takes_gzip {
-            field("Accept-Encoding", if self.id % 2 == 0 { "gzip, br" } else { "br,gzip;q=1.0" }.to_owned());
+            field("Accept-Encoding", if self.id.is_multiple_of(2) { "gzip, br" } else { "br,gzip;q=1.0" }.to_owned());
         }
         if !self.tags.is_empty() {
             field("If-None-Match", self.tags.join(", "));

@@ -1,4 +1,5 @@
 //! The checker must be able to fail: each mistake that it is there for, made on purpose.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use kasoku_oracle::ask::Ask;
 use kasoku_oracle::check::{Got, check};

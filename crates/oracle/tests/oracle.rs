@@ -1,4 +1,5 @@
 //! The run itself: half a minute in `make test`, as long as one likes with `make soak`.
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use kasoku_oracle::run::run;
 use std::io::Write;
