@@ -7,7 +7,9 @@
 //! **How stale is too stale.** A response with lifetime L was made by the origin at a time that is in the claim, and its
 //! version was current then. A cache counts the age in two spans, before the response's receipt and after it, each rounded
 //! down to whole seconds (RFC 9111 section 4.2.3; the resolution of Age). So `age < L` means less than L + 1 s between the
-//! claim and the decision to serve, and `age <= L` (max-age, max-stale, min-fresh) less than L + 2 s. The decision comes
+//! claim and the decision to serve, and `age <= L` (max-age, max-stale, min-fresh) less than L + 2 s. Where a client is known to
+//! have had the head that the origin made for it, the cache had it by then, only the second span counts from there, and
+//! the bound is a second lower. The decision comes
 //! after the request was sent, however late threads are scheduled, so with the time of *sending* the bound holds without any
 //! allowance for load. What is left is [`SLACK_MICROS`]: clocks that count milliseconds, and a worker that reads its clock once
 //! for a turn of its event loop, of which one may last this long.
@@ -141,6 +143,11 @@ fn age(world: &World, ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), Str
     let age = ask.sent_at.saturating_sub(claim.at);
     if age > allowed {
         return Err(format!("too stale: made {age} µs before it was asked for, {allowed} are allowed"));
+    }
+    let allowed_since_heard = allowed.saturating_sub(1_000_000);
+    let heard = world.heard(claim.of.page, claim.serial).filter(|_| is_reused);
+    if let Some(since) = heard.map(|heard| ask.sent_at.saturating_sub(heard)).filter(|it| *it > allowed_since_heard) {
+        return Err(format!("too stale: received {since} µs before, {allowed_since_heard} are allowed"));
     }
     // The same by the history alone, so that it does not hang on the head.
     let ended = world.ended(claim.of.page, claim.of.version);

@@ -14,7 +14,7 @@
 //! | [`world`] | what is true: clock, versions, what nobody may get any more |
 //! | [`claim`] | what a response says it is, and the bytes that prove it |
 //! | [`origin`] | answers, and misbehaves |
-//! | [`ask`], [`traffic`] | the clients |
+//! | [`ask`], [`traffic`], [`stampede`] | the clients, alone and in crowds |
 //! | [`check`], [`content`] | the checker |
 //! | [`report`] | counts and mistakes |
 //!
@@ -36,6 +36,7 @@ pub mod random;
 pub mod ranges;
 pub mod report;
 pub mod run;
+pub mod stampede;
 pub mod traffic;
 pub mod wire;
 pub mod world;

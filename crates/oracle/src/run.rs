@@ -1,10 +1,10 @@
-//! One run: an engine, an origin, clients, a purger, for so long; then the report.
+//! One run: an engine, an origin, clients and crowds, for so long; then the report.
 
 use crate::governor::{Governor, cpu_seconds};
 use crate::origin;
 use crate::page::{DISCONNECTED_SECONDS, HEURISTIC_SECONDS, HOSTS, OBJECT_BYTES_MAX};
 use crate::random::{Random, hash};
-use crate::report::{Count, Report};
+use crate::report::Report;
 use crate::traffic::Client;
 use crate::world::World;
 use kasoku_engine::Engine;
@@ -24,11 +24,12 @@ use std::time::{Duration, Instant};
 const PAGES: u32 = 480;
 const WORKERS: usize = 3;
 const CLIENTS: u64 = 48;
+/// Each is seven clients.
+const CROWDS: u64 = 3;
 /// A fraction of what all pages together have, so that something is evicted all the time.
 const MEMORY_BYTES_MAX: u64 = 16 << 20;
 /// Connections of one worker to the origin, and so threads of the origin.
 const ORIGIN_CONNECTIONS_MAX: usize = 64;
-const PURGE_INTERVAL: Duration = Duration::from_millis(40);
 /// Fills must have ended so long after the last client.
 const FILLS_END_MAX: Duration = Duration::from_secs(10);
 
@@ -53,12 +54,11 @@ pub fn run(seed: u64, duration: Duration) -> Outcome {
     let (begun, cpu) = (Instant::now(), cpu_seconds());
     thread::scope(|scope| {
         let (world, report, governor, engine) = (&*world, &*report, &governor, &engine);
-        for number in 0..CLIENTS {
+        for number in 0..CLIENTS + CROWDS {
             let random = Random::new(hash(&[seed, 2, number]));
-            let client = Client { world, report, governor, address, random, seen: HashMap::new() };
-            scope.spawn(move || client.run());
+            let client = Client { world, report, governor, engine, address, random, seen: HashMap::new() };
+            scope.spawn(move || if number < CLIENTS { client.run() } else { client.run_crowds() });
         }
-        scope.spawn(move || purge(world, report, engine, Random::new(hash(&[seed, 3]))));
         governor.run(begun + duration);
         world.end();
     });
@@ -81,19 +81,6 @@ pub fn run(seed: u64, duration: Duration) -> Outcome {
     // The last connection wakes the origin's listener, which then sees that all is over.
     let _ = std::net::TcpStream::connect(origin);
     Outcome { text, mistakes: report.mistakes(), missing: report.missing() }
-}
-
-/// Purges a page now and then: nobody who asks after that may get what was there before.
-fn purge(world: &World, report: &Report, engine: &Engine, mut random: Random) {
-    while !world.is_over() {
-        thread::sleep(PURGE_INTERVAL);
-        let page = &world.pages[random.below(u64::from(PAGES) / 4) as usize];
-        world.note_invalidation(page.number);
-        let (version, _) = world.change(page.number);
-        engine.cache().invalidate(&engine.cache().key(format!("http://{}{}", page.host, page.target)));
-        world.raise_floor(page.number, version);
-        report.count(Count::Purge);
-    }
 }
 
 fn options(origin: SocketAddr) -> Options {

@@ -10,6 +10,7 @@ use crate::random::Random;
 use crate::report::{Count, Report};
 use crate::wire::{Length, Reader, ResponseHead, Trouble};
 use crate::world::World;
+use kasoku_engine::Engine;
 use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::time::Duration;
@@ -25,6 +26,7 @@ pub struct Client<'w> {
     pub world: &'w World,
     pub report: &'w Report,
     pub governor: &'w Governor,
+    pub engine: &'w Engine,
     pub address: SocketAddr,
     pub random: Random,
     pub seen: Seen,
@@ -32,7 +34,7 @@ pub struct Client<'w> {
 
 /// How a connection is used.
 #[derive(Clone, Copy, Debug, Default)]
-struct Manner {
+pub(crate) struct Manner {
     pipelines: bool,
     is_http10: bool,
     closes: bool,
@@ -42,7 +44,7 @@ struct Manner {
 }
 
 /// What one request has come to.
-enum Outcome {
+pub(crate) enum Outcome {
     /// The connection goes on.
     GoesOn,
     /// It has ended.
@@ -132,7 +134,13 @@ impl Client<'_> {
         Outcome::GoesOn
     }
 
-    fn response(&mut self, reader: &mut Reader<'_>, ask: &Ask<'_>, manner: Manner, leaves: Option<u64>) -> Outcome {
+    pub(crate) fn response(
+        &mut self,
+        reader: &mut Reader<'_>,
+        ask: &Ask<'_>,
+        manner: Manner,
+        leaves: Option<u64>,
+    ) -> Outcome {
         let head = match reader.response() {
             Ok(Some(head)) => head,
             Ok(None) => {
@@ -175,10 +183,13 @@ impl Client<'_> {
         if closes || ends_with_connection || read.is_err() { Outcome::Ended } else { Outcome::GoesOn }
     }
 
-    /// A successful unsafe request is known as soon as its head is here.
+    /// What the head alone tells: when the cache has it, and that an unsafe request has succeeded.
     fn learn_early(&self, ask: &Ask<'_>, head: &ResponseHead) {
         let is_unsafe = !matches!(ask.method, "GET" | "HEAD" | "OPTIONS");
         let claim = head.fields.only(crate::claim::FIELD).and_then(crate::claim::Claim::parse);
+        if let Some(claim) = claim.filter(|claim| claim.by == ask.id) {
+            self.world.hear(ask.page.number, claim.serial);
+        }
         if let Some(claim) = claim.filter(|_| is_unsafe && (200..400).contains(&head.status)) {
             self.world.raise_floor(ask.page.number, claim.of.version);
             self.report.count(Count::FloorRaised);
@@ -197,7 +208,7 @@ impl Client<'_> {
         }
     }
 
-    fn count_request(&self, ask: &Ask<'_>, manner: Manner) {
+    pub(crate) fn count_request(&self, ask: &Ask<'_>, manner: Manner) {
         let count = |is: bool, what| {
             if is {
                 self.report.count(what);

@@ -8,6 +8,7 @@
 //! flight at that time may still get the old version.
 
 use crate::page::Page;
+use std::collections::VecDeque;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicBool, AtomicU32, AtomicU64, Ordering};
 use std::time::Instant;
@@ -28,7 +29,12 @@ pub struct World {
 /// When each version of a page began, in microseconds; version 1 is the first.
 struct History {
     began: Vec<u64>,
+    /// Of the last few answers of the origin: their serial, and when a client had the head.
+    heard: VecDeque<(u64, u64)>,
 }
+
+/// How many answers of one page are remembered in that way.
+const HEARD_MAX: usize = 16;
 
 impl World {
     /// That many pages, each in its first version.
@@ -37,7 +43,7 @@ impl World {
         Self {
             pages: each().map(Page::new).collect(),
             epoch: Instant::now(),
-            histories: each().map(|_| Mutex::new(History { began: vec![0] })).collect(),
+            histories: each().map(|_| Mutex::new(History { began: vec![0], heard: VecDeque::new() })).collect(),
             floors: each().map(|_| AtomicU32::new(0)).collect(),
             invalidations: each().map(|_| AtomicU32::new(0)).collect(),
             hits: each().map(|_| AtomicU32::new(u32::MAX)).collect(),
@@ -77,6 +83,21 @@ impl World {
     /// When a version ceased to be the current one; `None`: it has not.
     pub fn ended(&self, page: u32, version: u32) -> Option<u64> {
         self.history(page).began.get(version as usize).copied()
+    }
+
+    /// A client has the head of that answer of the origin's, which was made for it: the cache has received it by now.
+    pub fn hear(&self, page: u32, serial: u64) {
+        let now = self.now();
+        let heard = &mut self.history(page).heard;
+        if heard.len() == HEARD_MAX {
+            heard.pop_front();
+        }
+        heard.push_back((serial, now));
+    }
+
+    /// When the cache had received that answer at the latest, if anybody knows.
+    pub fn heard(&self, page: u32, serial: u64) -> Option<u64> {
+        self.history(page).heard.iter().find(|(one, _)| *one == serial).map(|(_, at)| *at)
     }
 
     /// The oldest version that a request sent from now on may get.

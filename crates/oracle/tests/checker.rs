@@ -249,6 +249,19 @@ fn too_stale_a_response_is_seen() {
 }
 
 #[test]
+fn too_stale_a_response_is_seen_to_the_second_where_its_receipt_is_known() {
+    let world = world();
+    let mut case = Case::shared(&world);
+    world.hear(case.of.page, 1);
+    let lifetime = case.ask.page.caching.lifetime.unwrap();
+    case.age = 0;
+    case.ask.sent_at = world.now() + lifetime * SECOND;
+    case.is_right();
+    case.ask.sent_at += SECOND / 2;
+    case.is_wrong("too stale: received");
+}
+
+#[test]
 fn a_version_that_ended_long_ago_is_seen_whatever_the_head_says() {
     let world = world();
     let case = Case::shared(&world);
