@@ -128,7 +128,7 @@ impl<'s> Reader<'s> {
         }))
     }
 
-    /// The next response's head; `None`: the connection ended before it.
+    /// The next response's head; `None`: the connection ended in order before it. (A reset is a cut.)
     pub fn response(&mut self) -> Result<Option<ResponseHead>, Trouble> {
         let Some(head) = self.head()? else { return Ok(None) };
         let mut fields = [httparse::EMPTY_HEADER; 64];
@@ -153,9 +153,10 @@ impl<'s> Reader<'s> {
             }
             let kept = searched - self.start;
             let is_empty = !self.has_more();
-            match self.fill() {
-                Err(Trouble::Cut) if is_empty => return Ok(None),
-                filled => filled?,
+            match self.more()? {
+                true => {}
+                false if is_empty => return Ok(None),
+                false => return Err(Trouble::Cut),
             }
             searched = self.start + kept;
         }
