@@ -14,11 +14,17 @@ pub type Seen = HashMap<(u32, Visitor, u8), Claim>;
 /// Cache directives of a request; seconds.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Directives {
+    /// Wants a validation.
     pub no_cache: bool,
+    /// Wants nothing to be stored.
     pub no_store: bool,
+    /// Wants a stored response or none.
     pub only_if_cached: bool,
+    /// Wants nothing older.
     pub max_age: Option<u64>,
+    /// Wants it to stay fresh so long.
     pub min_fresh: Option<u64>,
+    /// Accepts it to be stale so long.
     pub max_stale: Option<u64>,
 }
 
@@ -27,10 +33,15 @@ pub struct Directives {
 pub struct Ask<'w> {
     /// Its number, which the origin repeats.
     pub id: u64,
+    /// What is asked for.
     pub page: &'w Page,
+    /// GET, HEAD, POST, PUT, DELETE or OPTIONS.
     pub method: &'static str,
+    /// Who asks.
     pub visitor: Visitor,
+    /// X-Lang; 0: none.
     pub language: u8,
+    /// Whether Accept-Encoding has gzip.
     pub takes_gzip: bool,
     /// If-None-Match.
     pub tags: Vec<String>,
@@ -38,7 +49,9 @@ pub struct Ask<'w> {
     pub since: Option<u64>,
     /// Range.
     pub ranges: Vec<Spec>,
+    /// If-Range: an entity tag or a date.
     pub if_range: Option<String>,
+    /// Cache-Control.
     pub directives: Directives,
     /// Minor version of HTTP/1.
     pub minor: u8,
@@ -50,8 +63,9 @@ pub struct Ask<'w> {
     pub sent_at: u64,
     /// The oldest version that it may get, taken at the same time.
     pub floor: u32,
-    /// How often the page had been invalidated by then, and whether it was expected to be stored.
+    /// How often the page had been invalidated by then.
     pub invalidations: u32,
+    /// Whether it was expected to be stored.
     pub is_expected: bool,
 }
 

@@ -5,10 +5,15 @@ use crate::wire::Fields;
 /// What the cache says it did.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct CacheStatus {
+    /// Answered without the origin.
     pub hit: bool,
+    /// Why the request went on.
     pub fwd: Option<String>,
+    /// The origin's answer is being stored.
     pub stored: bool,
+    /// Another request's answer was awaited.
     pub collapsed: bool,
+    /// By which rule.
     pub detail: Option<String>,
 }
 

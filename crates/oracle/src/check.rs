@@ -31,7 +31,9 @@ pub const SLACK_MICROS: u64 = 250_000;
 /// A response as a client got it.
 #[derive(Clone, Debug)]
 pub struct Got {
+    /// Status and fields.
     pub head: ResponseHead,
+    /// What came of the body.
     pub body: Vec<u8>,
     /// Whether the framing says that this is all of it.
     pub is_whole: bool,

@@ -22,7 +22,7 @@
 //! threads interleave), or know anything of the engine's insides.
 //!
 //! Failing is what this crate is for: it panics where it cannot even begin.
-#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing, missing_docs)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 pub mod ask;
 pub mod cache_status;

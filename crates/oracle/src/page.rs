@@ -101,11 +101,15 @@ pub struct Page {
     pub profile: Profile,
     /// Path and query.
     pub target: String,
-    /// See the types.
+    /// How long it may be used again.
     pub caching: Caching,
+    /// Whose it is.
     pub audience: Audience,
+    /// What it varies by.
     pub variation: Variation,
+    /// How its end is told.
     pub framing: Framing,
+    /// Which validators it has.
     pub validator: Validator,
     /// Whether the origin answers Range with 206.
     pub takes_ranges: bool,

@@ -23,12 +23,19 @@ const SEEN_MAX: usize = 10_000;
 
 /// One client.
 pub struct Client<'w> {
+    /// What is true.
     pub world: &'w World,
+    /// Where everything is counted.
     pub report: &'w Report,
+    /// How long to pause.
     pub governor: &'w Governor,
+    /// The engine, for purges.
     pub engine: &'w Engine,
+    /// Where it listens.
     pub address: SocketAddr,
+    /// Decides everything.
     pub random: Random,
+    /// What this client has seen.
     pub seen: Seen,
 }
 

@@ -82,17 +82,22 @@ impl Fields {
 
 /// The head of a request.
 pub struct RequestHead {
+    /// As sent.
     pub method: String,
+    /// As sent.
     pub target: String,
+    /// All of them.
     pub fields: Fields,
 }
 
 /// The head of a response.
 #[derive(Clone, Debug)]
 pub struct ResponseHead {
+    /// The code.
     pub status: u16,
     /// Minor version of HTTP/1.
     pub minor: u8,
+    /// All of them.
     pub fields: Fields,
 }
 
