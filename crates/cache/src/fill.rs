@@ -19,13 +19,13 @@
 //! under the deadlines of their callers.
 
 use crate::pieces::{Found, Pieces};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::{Entry, Meta};
 use bytes::Bytes;
 use kasoku_semantics::reason::Reason;
 use kasoku_store::KeyHash;
 use kasoku_wire::Fields;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 use tokio::sync::Notify;
 
 /// One response in the making.

@@ -2,10 +2,10 @@
 
 use crate::FillReader;
 use crate::fill::Fill;
+use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use kasoku_store::KeyHash;
 use std::collections::HashMap;
-use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// Fills may hold one part in this many of the memory tier's size, together.
 pub(crate) const MEMORY_SHARE: u64 = 4;
@@ -43,6 +43,10 @@ impl Fills {
 
     pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::Relaxed)
+    }
+
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The running fill of this key and detail, or a new one.

@@ -30,6 +30,7 @@ pub mod lookup;
 mod pieces;
 pub mod resource;
 pub mod save;
+mod sync;
 pub mod verdict;
 
 pub use body::Body;
@@ -96,5 +97,10 @@ impl Cache {
     /// Fills that are running.
     pub fn fills_running(&self) -> usize {
         self.0.fills.running()
+    }
+
+    /// Bytes that fills hold, by their own account: running ones, and ended ones that somebody still reads.
+    pub fn fill_bytes(&self) -> u64 {
+        self.0.fills.bytes()
     }
 }

@@ -4,5 +4,6 @@
 //! its weight.
 
 pub mod memory;
+mod sync;
 
 pub use memory::{KeyHash, Memory, Weigh};

@@ -5,11 +5,12 @@
 //! lock for a moment. Changes to one key go through [`Memory::update`], one at a time for that key: without that, a
 //! writer that adds to a value it read before an invalidation would bring the invalidated value back.
 
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use foldhash::quality::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
 use quick_cache::{OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::Arc;
 
 /// A value's share of the tier.
 pub trait Weigh {

@@ -1,0 +1,64 @@
+//! Entries that are evicted while somebody reads them. What the index itself promises: `index`.
+
+use crate::explore::explore;
+use crate::site::{NOW, begin, get, ok, push};
+use kasoku_cache::{Ask, Cache, Key, Limits, Lookup};
+use kasoku_semantics::policy::{Policy, Profile};
+use shuttle::thread;
+use std::sync::Arc;
+
+/// Room for few of the pages.
+const LIMITS: Limits = Limits { memory_bytes_max: 32 << 10, object_bytes_max: 8 << 10 };
+
+/// Each is half as large as all fills together may be.
+const PAGE_BYTES: usize = 4000;
+
+const PAGES: usize = 12;
+
+fn page(key: &Key) -> Vec<u8> {
+    key.bytes().iter().copied().cycle().take(PAGE_BYTES).collect()
+}
+
+/// Reads a page as slowly as can be, or writes it where it is missing.
+fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) {
+    let key = cache.key(format!("http://a.example/{number}"));
+    match cache.look_up(&Ask { key: &key, request: &get(), policy, now: NOW }) {
+        Lookup::Hit(entry, ..) => {
+            let mut read = Vec::new();
+            for chunk in entry.body.chunks() {
+                thread::yield_now();
+                read.extend_from_slice(chunk);
+            }
+            thread::yield_now();
+            assert_eq!(read, page(&key));
+        }
+        Lookup::Fill(writer, _) => {
+            let mut body = begin(writer, &ok());
+            // It may be that fills hold too much by now: then it is not stored, and nobody reads it.
+            if push(&mut body, page(&key).into()).is_ok() {
+                body.finish(None);
+            }
+        }
+        Lookup::Join(..) => {}
+        _ => panic!("neither hit, join nor fill"),
+    }
+    assert!(cache.used_bytes() <= LIMITS.memory_bytes_max, "{} bytes", cache.used_bytes());
+}
+
+#[test]
+fn who_reads_what_is_evicted_meanwhile_reads_it_to_its_end() {
+    explore(|| {
+        let cache = Cache::new(LIMITS);
+        let policy = Arc::new(Policy::new(Profile::Safe));
+        visit(&cache, &policy, 0);
+        let threads = [1, 2].map(|step| {
+            let (cache, policy) = (cache.clone(), policy.clone());
+            thread::spawn(move || (0..PAGES).for_each(|number| visit(&cache, &policy, number * step % PAGES)))
+        });
+        for thread in threads {
+            thread.join().unwrap();
+        }
+        assert!(cache.len() < PAGES, "nothing was evicted");
+        assert_eq!((cache.fills_running(), cache.fill_bytes()), (0, 0));
+    });
+}

@@ -1,0 +1,119 @@
+//! The index of the memory tier by itself: changes, evictions and reads at the same time.
+
+use crate::explore::explore;
+use kasoku_store::{KeyHash, Memory, Weigh};
+use shuttle::thread;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Room for few of the values.
+const BYTES_MAX: u64 = 4000;
+
+const VALUE_BYTES_MAX: u64 = 1500;
+
+/// What the index charges for an entry besides the value's own weight.
+const INDEX_BYTES: u64 = 96;
+
+/// How many values exist. std's atomic: no place for the scheduler to switch threads at.
+type Alive = Arc<AtomicUsize>;
+
+struct Value {
+    key: Vec<u8>,
+    count: u64,
+    bytes: u64,
+    alive: Alive,
+}
+
+impl Value {
+    fn new(key: &[u8], count: u64, bytes: u64, alive: &Alive) -> Arc<Self> {
+        alive.fetch_add(1, Ordering::SeqCst);
+        Arc::new(Self { key: key.to_vec(), count, bytes, alive: alive.clone() })
+    }
+}
+
+impl Drop for Value {
+    fn drop(&mut self) {
+        self.alive.fetch_sub(1, Ordering::SeqCst);
+    }
+}
+
+impl Weigh for Value {
+    fn weight_bytes(&self) -> u64 {
+        self.bytes
+    }
+    fn belongs_to(&self, key: &[u8]) -> bool {
+        self.key == key
+    }
+}
+
+type Index = Memory<Arc<Value>>;
+
+fn key(index: &Index, number: usize) -> (KeyHash, Vec<u8>) {
+    let key = format!("key {number}").into_bytes();
+    (index.hash(&key), key)
+}
+
+/// Runs a thread for each of `threads` and waits for all.
+fn together(threads: usize, run: impl Fn(usize) + Clone + Send + 'static) {
+    let threads = (0..threads).map(|number| {
+        let run = run.clone();
+        thread::spawn(move || run(number))
+    });
+    let threads: Vec<_> = threads.collect();
+    for thread in threads {
+        thread.join().unwrap();
+    }
+}
+
+#[test]
+fn changes_of_one_key_at_the_same_time_lose_nothing() {
+    explore(|| {
+        let (index, alive) = (Arc::new(Index::new(BYTES_MAX, VALUE_BYTES_MAX)), Alive::default());
+        let (hash, key) = key(&index, 0);
+        together(3, {
+            let (index, alive, key) = (index.clone(), alive.clone(), key.clone());
+            move |_| {
+                for _ in 0..3 {
+                    let counted = |old: Option<Arc<Value>>| old.map_or(0, |old| old.count) + 1;
+                    index.update(hash, &key, |old| Some(Value::new(&key, counted(old), 100, &alive)));
+                }
+            }
+        });
+        assert_eq!(index.value(hash, &key).map(|value| value.count), Some(9));
+        assert_eq!((index.len(), alive.load(Ordering::SeqCst)), (1, 1), "values in the index, values alive");
+    });
+}
+
+#[test]
+fn a_value_that_is_evicted_lives_while_it_is_read_and_the_account_is_right_in_the_end() {
+    const KEYS: usize = 6;
+    explore(|| {
+        let (index, alive) = (Arc::new(Index::new(BYTES_MAX, VALUE_BYTES_MAX)), Alive::default());
+        together(3, {
+            let (index, alive) = (index.clone(), alive.clone());
+            move |me| {
+                for number in (0..KEYS).map(|number| (number + 2 * me) % KEYS) {
+                    let (hash, key) = key(&index, number);
+                    let held = index.value(hash, &key);
+                    // A value of another weight takes its place, sometimes one that is too large, or none.
+                    let bytes = 300 * ((number + me) as u64 % 7);
+                    index.update(hash, &key, |_| (bytes > 0).then(|| Value::new(&key, number as u64, bytes, &alive)));
+                    thread::yield_now();
+                    if let Some(held) = held {
+                        assert_eq!((&held.key, held.count), (&key, number as u64), "another value");
+                    }
+                    assert!(index.used_bytes() <= BYTES_MAX, "{} bytes", index.used_bytes());
+                }
+            }
+        });
+        let kept = (0..KEYS).map(|number| key(&index, number)).filter_map(|(hash, key)| index.value(hash, &key));
+        let kept: Vec<_> = kept.collect();
+        let weights: u64 = kept.iter().map(|value| value.bytes + INDEX_BYTES).sum();
+        assert_eq!((index.len(), index.used_bytes()), (kept.len(), weights));
+        assert_eq!(alive.load(Ordering::SeqCst), kept.len(), "values alive");
+        for value in kept {
+            index.update(index.hash(&value.key), &value.key, |_| None);
+        }
+        assert_eq!((index.used_bytes(), alive.load(Ordering::SeqCst)), (0, 0), "bytes used, values alive");
+    });
+}

@@ -1,0 +1,214 @@
+//! One page, its origin, and clients: what the models have in common.
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_cache::verdict::Exchange;
+use kasoku_cache::{Ask, BodyWriter, Cache, Entry, FillReader, FillWriter, Joined, Key, Limits, Lookup, Next, Verdict};
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+use shuttle::future::block_on;
+use shuttle::sync::atomic::{AtomicUsize, Ordering};
+use shuttle::thread::{self, JoinHandle};
+use std::sync::Arc;
+
+pub(crate) const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
+
+/// What the page's body is made of, behind the version that each piece begins with.
+const PIECES: [&str; 3] = [":first ", ":second ", ":third"];
+
+pub(crate) struct Site {
+    pub(crate) cache: Cache,
+    pub(crate) key: Key,
+    policy: Arc<Policy>,
+    /// Requests that reached the origin.
+    asked: AtomicUsize,
+    /// Of those, the ones that the origin is answering, and the most of them at a time so far.
+    answering: AtomicUsize,
+    answering_most: AtomicUsize,
+    /// What the origin says at present.
+    version: AtomicUsize,
+}
+
+/// What a client got.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Got {
+    /// A body to its end.
+    Whole(String),
+    /// A body that was cut.
+    Cut(String),
+    /// No response.
+    Failed,
+    /// Word that the response is not for it.
+    Released,
+}
+
+impl Site {
+    pub(crate) fn new() -> Arc<Self> {
+        Self::with_limits(Limits { memory_bytes_max: 64 << 20, object_bytes_max: 1 << 20 })
+    }
+
+    pub(crate) fn with_limits(limits: Limits) -> Arc<Self> {
+        let cache = Cache::new(limits);
+        let key = cache.key("http://a.example/page");
+        Arc::new(Self {
+            cache,
+            key,
+            policy: Arc::new(Policy::new(Profile::Safe)),
+            asked: AtomicUsize::new(0),
+            answering: AtomicUsize::new(0),
+            answering_most: AtomicUsize::new(0),
+            version: AtomicUsize::new(0),
+        })
+    }
+
+    pub(crate) fn ask<T>(&self, request: &RequestHead, now: Now, ask: impl FnOnce(&Ask<'_>) -> T) -> T {
+        ask(&Ask { key: &self.key, request, policy: &self.policy, now })
+    }
+
+    pub(crate) fn look_up(&self, request: &RequestHead, now: Now) -> Lookup {
+        self.ask(request, now, |ask| self.cache.look_up(ask))
+    }
+
+    /// Asks the origin: what it says at this moment.
+    pub(crate) fn origin(&self) -> usize {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.version.load(Ordering::SeqCst)
+    }
+
+    /// The page changes at the origin. Returns the new version.
+    pub(crate) fn change(&self) -> usize {
+        self.version.fetch_add(1, Ordering::SeqCst) + 1
+    }
+
+    pub(crate) fn times_asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+
+    pub(crate) fn most_answering(&self) -> usize {
+        self.answering_most.load(Ordering::SeqCst)
+    }
+
+    /// A client that gets the page, and fetches it where the cache says so.
+    pub(crate) fn visit(&self, now: Now) -> Got {
+        match self.look_up(&get(), now) {
+            Lookup::Hit(entry, ..) => Got::Whole(text(&entry)),
+            Lookup::Join(reader, _) => read(reader),
+            Lookup::Fill(writer, _) => self.fill(writer, now),
+            _ => panic!("neither hit, join nor fill"),
+        }
+    }
+
+    /// Fetches the page: with the validator of what is stored, if the cache adds one.
+    pub(crate) fn fill(&self, writer: FillWriter, now: Now) -> Got {
+        let mut asked = get();
+        writer.prepare(&mut asked);
+        let version = self.origin();
+        let answering = self.answering.fetch_add(1, Ordering::SeqCst) + 1;
+        self.answering_most.fetch_max(answering, Ordering::SeqCst);
+        let etag = format!("\"{version}\"");
+        let is_known = asked.fields.only("if-none-match") == Some(etag.as_bytes());
+        let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
+        let response = ResponseHead::new(status).with("Cache-Control", "max-age=60").with("ETag", etag);
+        // What the verdict ends, others may begin anew.
+        if is_known {
+            self.answering.fetch_sub(1, Ordering::SeqCst);
+        }
+        match answer(writer, &asked, &response, now) {
+            Verdict::Write(mut body) => {
+                push_page(&mut body, version);
+                self.answering.fetch_sub(1, Ordering::SeqCst);
+                body.finish(None);
+                Got::Whole(page(version))
+            }
+            Verdict::Settled(entry, _) => Got::Whole(text(&entry)),
+            _ => panic!("neither a body nor settled"),
+        }
+    }
+
+    /// Nothing goes on, and nothing is held but what is stored.
+    pub(crate) fn assert_idle(&self) {
+        assert_eq!((self.cache.fills_running(), self.cache.fill_bytes()), (0, 0), "fills left, bytes left");
+    }
+}
+
+pub(crate) fn spawn<T: Send + 'static>(
+    site: &Arc<Site>,
+    run: impl FnOnce(&Site) -> T + Send + 'static,
+) -> JoinHandle<T> {
+    let site = site.clone();
+    thread::spawn(move || run(&site))
+}
+
+pub(crate) fn get() -> RequestHead {
+    RequestHead::new(Method::GET, "/page")
+}
+
+pub(crate) fn ok() -> ResponseHead {
+    ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60")
+}
+
+pub(crate) fn answer(writer: FillWriter, request: &RequestHead, response: &ResponseHead, now: Now) -> Verdict {
+    let (request_time, response_time) = (now, now);
+    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None })
+}
+
+pub(crate) fn begin(writer: FillWriter, response: &ResponseHead) -> BodyWriter {
+    match answer(writer, &get(), response, NOW) {
+        Verdict::Write(body) => body,
+        _ => panic!("not a body"),
+    }
+}
+
+/// The pieces of a version of the page.
+pub(crate) fn pieces(version: usize) -> [String; 3] {
+    PIECES.map(|piece| format!("{version}{piece}"))
+}
+
+pub(crate) fn page(version: usize) -> String {
+    pieces(version).concat()
+}
+
+/// The version of a page that is one.
+pub(crate) fn version(text: &str) -> usize {
+    let version = text.split(':').next().unwrap().parse().unwrap();
+    assert_eq!(text, page(version), "not a page, or made of two");
+    version
+}
+
+pub(crate) fn push_page(body: &mut BodyWriter, version: usize) {
+    for piece in pieces(version) {
+        push(body, Bytes::from(piece)).unwrap();
+    }
+}
+
+pub(crate) fn push(body: &mut BodyWriter, piece: Bytes) -> Result<(), kasoku_cache::body_writer::Abandoned> {
+    block_on(body.push(piece))
+}
+
+pub(crate) fn text(entry: &Entry) -> String {
+    String::from_utf8(entry.body.chunks().flatten().copied().collect()).unwrap()
+}
+
+/// Reads a fill from its head to its end.
+pub(crate) fn read(reader: FillReader) -> Got {
+    match block_on(reader.head()) {
+        Joined::Streaming(_) => read_body(reader),
+        Joined::Settled(entry, _) => Got::Whole(text(&entry)),
+        Joined::Released(_) => Got::Released,
+        Joined::Failed(Reason::OriginClosedEarly) => Got::Failed,
+        Joined::Failed(other) => panic!("failed: {other:?}"),
+    }
+}
+
+fn read_body(mut reader: FillReader) -> Got {
+    let mut read = String::new();
+    loop {
+        match block_on(reader.next()) {
+            Next::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
+            Next::End(_) => return Got::Whole(read),
+            Next::Cut => return Got::Cut(read),
+        }
+    }
+}
