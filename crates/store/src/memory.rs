@@ -45,6 +45,25 @@ impl KeyHash {
 /// Bytes that the index itself needs for one entry, counted into its weight.
 const INDEX_BYTES_PER_ENTRY: u64 = 96;
 
+/// The least size of a shard, in bytes and in largest values. An insertion makes room within its shard, so a value that is
+/// a good part of it drives out what is new there before it can be asked for again. Measured on a Zipf trace (alpha 0.7) of
+/// sizes up to 1 MiB in 25 MB: one shard is level with S3-FIFO, four of 6 MB are 1.8 percentage points below, sixteen of
+/// 1.5 MB 4.3 below.
+const SHARD_BYTES_MIN: u64 = 16 << 20;
+const SHARD_VALUES_MIN: u64 = 4;
+
+/// Shards that there are at most: beyond that, workers do not get into each other's way.
+const SHARDS_MAX: u64 = 64;
+
+/// Which part of the tier is for values that were asked for again; the rest is for new ones. S3-FIFO's is 0.9, quick_cache's
+/// default 0.97: at either some traces lose up to 0.4 percentage points.
+const HOT_SHARE: f64 = 0.95;
+
+/// Bytes of the tier for each key that is remembered after its value was evicted, so that it enters the hot part when it
+/// comes back: about one for each value of a usual size. With half as many, traces of 4 KiB objects lose a percentage
+/// point; with twice as many, those of mixed sizes lose 0.7.
+const BYTES_PER_GHOST: u64 = 16 << 10;
+
 /// Locks for [`Memory::update`].
 const UPDATE_LOCKS: usize = 64;
 
@@ -68,19 +87,17 @@ impl<V: Weigh> Weighter<KeyHash, V> for ByWeight {
 impl<V: Weigh + Clone> Memory<V> {
     /// A tier of at most `bytes_max` bytes that takes values of up to `value_bytes_max`.
     pub fn new(bytes_max: u64, value_bytes_max: u64) -> Self {
-        // A shard refuses a value larger than its share, so the largest value decides how many shards there can be.
-        let shards = (bytes_max / value_bytes_max.saturating_mul(2).max(1)).clamp(1, 64);
-        let items_guess = (bytes_max / (16 << 10)).clamp(128, 1 << 20);
+        let ghosts = (bytes_max / BYTES_PER_GHOST).clamp(128, 1 << 20) as usize;
         let options = OptionsBuilder::new()
-            .shards(shards as usize)
-            .estimated_items_capacity(items_guess as usize)
+            .shards(shards(bytes_max, value_bytes_max))
+            .hot_allocation(HOT_SHARE)
+            .estimated_items_capacity(ghosts)
+            .ghost_allocation(1.0)
             .weight_capacity(bytes_max)
             .build();
         let cache = match options {
             Ok(options) => Cache::with_options(options, ByWeight, Default::default(), DefaultLifecycle::default()),
-            Err(_) => {
-                Cache::with(items_guess as usize, bytes_max, ByWeight, Default::default(), DefaultLifecycle::default())
-            }
+            Err(_) => Cache::with(ghosts, bytes_max, ByWeight, Default::default(), DefaultLifecycle::default()),
         };
         Self {
             cache,
@@ -140,6 +157,14 @@ impl<V: Weigh + Clone> Memory<V> {
     }
 }
 
+/// How many shards there are: a power of two, since quick_cache would round up to one and make the shares smaller. A
+/// shard refuses a value larger than itself, so each must be larger than the largest.
+fn shards(bytes_max: u64, value_bytes_max: u64) -> usize {
+    let shard_bytes_min = value_bytes_max.saturating_mul(SHARD_VALUES_MIN).max(SHARD_BYTES_MIN);
+    let shards = (bytes_max / shard_bytes_min).clamp(1, SHARDS_MAX);
+    1 << shards.ilog2()
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -184,6 +209,17 @@ mod tests {
         assert!(memory.value(hash, b"big").is_some());
         memory.update(hash, b"big", |_| Some(Value(b"big", (1 << 20) + 1)));
         assert!(memory.value(hash, b"big").is_none());
+    }
+
+    #[test]
+    fn shards_are_as_many_as_leave_room_for_the_largest_value() {
+        const MIB: u64 = 1 << 20;
+        assert_eq!(shards(MIB, 4096), 1);
+        assert_eq!(shards(256 * MIB, MIB), 16);
+        assert_eq!(shards(1024 * MIB, 64 * MIB), 4);
+        assert_eq!(shards(1000 * MIB, 64 * MIB), 2);
+        assert_eq!(shards(1 << 40, MIB), 64);
+        assert_eq!(shards(MIB, u64::MAX), 1);
     }
 
     #[test]
