@@ -46,6 +46,14 @@ conformance-peers: ## run the same suite against nginx, Varnish and Squid from D
 compliance: ## check that each MUST of RFC 9111 and 9112 is quoted over code and test (ARGS=--list: what is missing)
 	@scripts/compliance $(ARGS)
 
+.PHONY: models
+models: ## what threads do to fills and the index, in 2,000 schedules each (MODEL_SCHEDULES=100000: more)
+	@scripts/run-models $(ARGS)
+
+.PHONY: miri
+miri: ## unit tests of the crates without I/O in Miri, where a toolchain has it
+	@scripts/run-miri $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint
