@@ -54,6 +54,10 @@ models: ## what threads do to fills and the index, in 2,000 schedules each (MODE
 miri: ## unit tests of the crates without I/O in Miri, where a toolchain has it
 	@scripts/run-miri $(ARGS)
 
+.PHONY: bench-hit-ratio
+bench-hit-ratio: ## hit ratio of the memory tier against S3-FIFO and LRU (ARGS="--write docs/benchmarks.md": the tables there)
+	@cargo run --release --locked --quiet -p kasoku-store --example hit_ratio -- $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint
