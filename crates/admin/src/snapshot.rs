@@ -34,6 +34,11 @@ pub(crate) const GAUGES: &[Gauge] = &[
         read: |handle| handle.cache.used_bytes(),
     },
     Gauge {
+        name: "held_bytes",
+        help: "Bytes of memory that all responses hold: stored, on their way, or evicted while a client still reads them.",
+        read: |handle| handle.cache.held_bytes(),
+    },
+    Gauge {
         name: "fills_running",
         help: "Responses that are being fetched for the cache.",
         read: |handle| handle.cache.fills_running() as u64,

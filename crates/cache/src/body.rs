@@ -5,19 +5,24 @@
 //! still sends it. While a fill streams, chunks are whatever the origin's socket gave; [`Body::whole`] and [`Body::part`]
 //! copy them once into chunks of exact size, since a small piece of a read buffer would keep the whole buffer alive.
 
+use crate::budget::{Budget, Charge};
+use crate::entry::ALLOCATION_BYTES;
 use bytes::{Bytes, BytesMut};
 use kasoku_semantics::range::ByteRange;
 use std::ops::Range;
+use std::sync::Arc;
 
 /// The size of stored chunks, in bytes: the last one of an extent is shorter.
 pub const CHUNK_BYTES: usize = 256 << 10;
 
 /// See the [module](self).
-#[derive(Clone, Debug, Default)]
+#[derive(Debug, Default)]
 pub struct Body {
     /// Sorted by `first`, never touching or overlapping.
     extents: Vec<Extent>,
     complete_length: Option<u64>,
+    /// What it is charged for; nothing until it is to be stored.
+    charge: Option<Charge>,
 }
 
 #[derive(Clone, Debug)]
@@ -46,12 +51,18 @@ impl Body {
         let extent = Extent::new(0, pieces);
         let complete_length = Some(extent.length);
         let extents = if extent.length == 0 { Vec::new() } else { vec![extent] };
-        Self { extents, complete_length }
+        Self { extents, complete_length, charge: None }
     }
 
     /// A part of a body, from the offset `first` on.
     pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
-        Self { extents: vec![Extent::new(first, pieces)], complete_length }
+        Self { extents: vec![Extent::new(first, pieces)], complete_length, charge: None }
+    }
+
+    /// The same, charged for as long as anybody holds it.
+    pub(crate) fn charged(mut self, budget: &Arc<Budget>) -> Arc<Self> {
+        self.charge = Some(budget.charge(self.memory_bytes()));
+        Arc::new(self)
     }
 
     /// The length of the whole representation, where it is known.
@@ -131,14 +142,16 @@ impl Body {
         }
         extents.sort_by_key(|extent| extent.first);
         let complete_length = self.complete_length.or(other.complete_length);
-        Body { extents: joined(extents), complete_length }
+        Body { extents: joined(extents), complete_length, charge: None }
     }
 
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> u64 {
-        let chunk_overhead = (size_of::<Bytes>() + 32) as u64;
-        let extents = self.extents.iter();
-        extents.map(|extent| extent.length + chunk_overhead * (extent.chunks.len() as u64 + 1)).sum()
+        let chunk_overhead = (size_of::<Bytes>() + 2 * ALLOCATION_BYTES) as u64;
+        let chunks = |extent: &Extent| extent.length + chunk_overhead * extent.chunks.len() as u64;
+        let extents =
+            self.extents.iter().map(|extent| (size_of::<Extent>() + ALLOCATION_BYTES) as u64 + chunks(extent));
+        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>()
     }
 }
 

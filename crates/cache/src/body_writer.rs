@@ -9,12 +9,15 @@ use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 /// How far a reader of a body that can't be stored may fall behind what would have been the largest object, in bytes.
 const WINDOW_BYTES: u64 = 4 << 20;
 
-/// How far the writer of such a body goes ahead of the fastest reader, in bytes.
+/// The same, while memory is short.
+const WINDOW_BYTES_SHORT: u64 = 64 << 10;
+
+/// How far the writer of such a body goes ahead of the fastest reader, in bytes; while memory is short it waits
+/// until all that is here has been taken.
 const AHEAD_BYTES: u64 = 1 << 20;
 
 /// The writing end of a fill's body. Dropping it before [`BodyWriter::finish`] cuts the fill.
@@ -56,7 +59,7 @@ impl BodyWriter {
         if piece.is_empty() {
             return Ok(());
         }
-        let fills = &self.cache.0.fills;
+        let (fills, budget) = (&self.cache.0.fills, &self.cache.0.budget);
         // Readers of a part that completes a whole wait for the whole: its length is known and was admitted, so it
         // goes on in any case, and waits for nobody.
         let promised = match &self.part {
@@ -66,8 +69,8 @@ impl BodyWriter {
         let is_completing = promised.is_some();
         let (was_storable, is_storable, is_longer) = self.fill.change(|state| {
             let was_storable = state.is_storable;
-            fills.bytes.fetch_add(state.body.push(piece), Ordering::Relaxed);
-            if !is_completing && (state.body.end > self.bytes_max || fills.is_full()) {
+            state.body.push(piece);
+            if !is_completing && (state.body.end > self.bytes_max || budget.is_full()) {
                 state.is_storable = false;
             }
             (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
@@ -83,18 +86,19 @@ impl BodyWriter {
 
     /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.
     async fn keep_pace(&self) -> Result<(), Abandoned> {
-        let fills = &self.cache.0.fills;
+        let budget = &self.cache.0.budget;
         self.fill
             .until(&self.fill.taken, |state| {
                 let positions = || state.readers.iter().flatten().copied();
                 let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
                     return Some(Err(Abandoned::NobodyReads));
                 };
-                let slack = if fills.is_full() { 0 } else { self.bytes_max };
-                let reach_back = slack.saturating_add(WINDOW_BYTES);
-                let keep_from = slowest.max(fastest.saturating_sub(reach_back));
-                fills.bytes.fetch_sub(state.body.drop_before(keep_from), Ordering::Relaxed);
-                (state.body.end.saturating_sub(fastest) <= AHEAD_BYTES).then_some(Ok(()))
+                let (reach_back, ahead_max) = match budget.is_full() {
+                    true => (WINDOW_BYTES_SHORT, 0),
+                    false => (self.bytes_max.saturating_add(WINDOW_BYTES), AHEAD_BYTES),
+                };
+                state.body.drop_before(slowest.max(fastest.saturating_sub(reach_back)));
+                (state.body.end.saturating_sub(fastest) <= ahead_max).then_some(Ok(()))
             })
             .await
     }
@@ -114,11 +118,10 @@ impl BodyWriter {
         let saved = if is_storable || is_completing { self.cache.save(&self, &pieces) } else { Saved::default() };
         drop(pieces);
         self.cache.0.fills.end(&self.fill);
-        let fills = &self.cache.0.fills;
         self.fill.change(|state| {
             if let Some(entry) = saved.entry.as_ref().filter(|_| saved.is_stored && self.part.is_none()) {
                 // Readers go on with the stored chunks: the same bytes need not be held twice.
-                fills.bytes.fetch_sub(state.body.replace(&entry.body), Ordering::Relaxed);
+                state.body.replace(entry.body.clone());
             }
             state.phase = match (is_completing, saved.entry.clone()) {
                 (false, _) => Phase::Ended(self.meta.clone(), trailers),

@@ -1,10 +1,12 @@
 //! A stored response: immutable, reference counted, shared by everyone who sends it.
 
-use crate::Body;
+use crate::budget::{Budget, Charge};
+use crate::{Body, Key, Resource};
 use kasoku_semantics::age::date_value;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::vary::variant_key;
+use kasoku_store::INDEX_BYTES_PER_ENTRY;
 use kasoku_wire::{Fields, ResponseHead};
 use std::sync::{Arc, OnceLock};
 
@@ -40,13 +42,13 @@ impl Meta {
     /// Memory held, in bytes.
     pub fn memory_bytes(&self) -> u64 {
         let names: usize = self.nominated.iter().map(|name| name.len() + size_of::<String>()).sum();
-        (size_of::<Self>() + self.head.fields.memory_bytes() + self.head.reason.len() + names + self.variant.len())
-            as u64
+        let own = size_of::<Self>() + self.head.fields.memory_bytes() + self.head.reason.len() + self.variant.len();
+        (own + names + ALLOCATIONS_OF_A_HEAD * ALLOCATION_BYTES) as u64
     }
 }
 
 /// A response that can be sent: [`Meta`] and body, each shared, so that a 304 replaces only the one.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Entry {
     /// Head, freshness and variant.
     pub meta: Arc<Meta>,
@@ -54,15 +56,29 @@ pub struct Entry {
     pub body: Arc<Body>,
     /// The head as it goes to whoever gets the whole.
     prepared: OnceLock<Box<[u8]>>,
+    /// What it is charged for besides the body.
+    charge: Charge,
 }
+
+/// What an allocation costs besides the bytes that were asked for: its share of the allocator's own.
+pub(crate) const ALLOCATION_BYTES: usize = 16;
+
+/// Allocations of a [`Meta`]: itself, the fields' block and lines, reason, names, variant.
+const ALLOCATIONS_OF_A_HEAD: usize = 6;
+
+/// What it costs to have one more entry, besides head and body: itself, its place in its resource and in the index.
+const OVERHEAD_BYTES: u64 =
+    INDEX_BYTES_PER_ENTRY + (size_of::<Entry>() + size_of::<Resource>() + 5 * ALLOCATION_BYTES) as u64;
 
 /// What a deliverer's own fields add to a prepared head, in bytes, at most; more is not accounted.
 const PREPARED_BYTES_MORE: u64 = 128;
 
 impl Entry {
-    /// A response that can be sent.
-    pub fn new(meta: Arc<Meta>, body: Arc<Body>) -> Self {
-        Self { meta, body, prepared: OnceLock::new() }
+    /// A response that can be sent, of a key of that length.
+    pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
+        let prepared = meta.head.fields.block().len() as u64 + PREPARED_BYTES_MORE;
+        let charge = budget.charge(meta.memory_bytes() + prepared + key.bytes().len() as u64 + OVERHEAD_BYTES);
+        Self { meta, body, prepared: OnceLock::new(), charge }
     }
 
     /// The head as it goes to whoever gets the whole, as far as it is the same for all of them; made once, by whoever
@@ -71,9 +87,8 @@ impl Entry {
         self.prepared.get_or_init(make)
     }
 
-    /// Memory held, in bytes, with the counters of both shares.
+    /// Memory held, in bytes: all that it costs to have it stored.
     pub fn memory_bytes(&self) -> u64 {
-        let prepared = self.meta.head.fields.block().len() as u64 + PREPARED_BYTES_MORE;
-        self.meta.memory_bytes() + self.body.memory_bytes() + prepared + 2 * size_of::<Self>() as u64
+        self.charge.bytes() + self.body.memory_bytes()
     }
 }

@@ -18,8 +18,9 @@
 //! What it deliberately does not do: it has no deadline and no task. Writers wait for origins, readers for writers, both
 //! under the deadlines of their callers.
 
+use crate::budget::Budget;
 use crate::pieces::{Found, Pieces};
-use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{Entry, Meta};
 use bytes::Bytes;
 use kasoku_semantics::reason::Reason;
@@ -41,15 +42,6 @@ pub(crate) struct Fill {
     changed: Notify,
     /// For the writer: a reader of what can't be stored has got further, or has left.
     pub(crate) taken: Notify,
-    /// All fills' bytes; this one's are taken off when nobody holds it any more.
-    charged: Arc<AtomicU64>,
-}
-
-impl Drop for Fill {
-    fn drop(&mut self) {
-        let charge = self.state.get_mut().unwrap_or_else(PoisonError::into_inner).body.charge;
-        self.charged.fetch_sub(charge, Ordering::Relaxed);
-    }
 }
 
 pub(crate) struct State {
@@ -72,7 +64,7 @@ pub(crate) enum Phase {
 }
 
 impl Fill {
-    pub(crate) fn new(hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool, charged: Arc<AtomicU64>) -> Self {
+    pub(crate) fn new(hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool, budget: &Arc<Budget>) -> Self {
         Self {
             hash,
             key: key.into(),
@@ -80,14 +72,13 @@ impl Fill {
             is_joinable,
             state: Mutex::new(State {
                 phase: Phase::Waiting,
-                body: Pieces::default(),
+                body: Pieces::new(budget),
                 readers: Vec::new(),
                 is_storable: true,
                 is_poisoned: false,
             }),
             changed: Notify::new(),
             taken: Notify::new(),
-            charged,
         }
     }
 

@@ -1,14 +1,12 @@
-//! The registry of running fills, and how much they hold together.
+//! The registry of running fills.
 
 use crate::FillReader;
+use crate::budget::Budget;
 use crate::fill::Fill;
-use crate::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use kasoku_store::KeyHash;
 use std::collections::HashMap;
 use std::sync::Arc;
-
-/// Fills may hold one part in this many of the memory tier's size, together.
-pub(crate) const MEMORY_SHARE: u64 = 4;
 
 /// Locks of the registry.
 const SHARDS: usize = 16;
@@ -19,8 +17,7 @@ type Shard = HashMap<KeyHash, Vec<Arc<Fill>>>;
 pub(crate) struct Fills {
     shards: [Mutex<Shard>; SHARDS],
     running: AtomicUsize,
-    pub(crate) bytes: Arc<AtomicU64>,
-    bytes_max: u64,
+    budget: Arc<Budget>,
 }
 
 /// What [`Fills::begin`] found.
@@ -32,21 +29,12 @@ pub(crate) enum Begun {
 }
 
 impl Fills {
-    pub(crate) fn new(bytes_max: u64) -> Self {
-        Self {
-            shards: std::array::from_fn(|_| Mutex::default()),
-            running: AtomicUsize::new(0),
-            bytes: Arc::default(),
-            bytes_max,
-        }
+    pub(crate) fn new(budget: Arc<Budget>) -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), running: AtomicUsize::new(0), budget }
     }
 
     pub(crate) fn running(&self) -> usize {
         self.running.load(Ordering::Relaxed)
-    }
-
-    pub(crate) fn bytes(&self) -> u64 {
-        self.bytes.load(Ordering::Relaxed)
     }
 
     /// The running fill of this key and detail, or a new one.
@@ -93,15 +81,10 @@ impl Fills {
     }
 
     fn add(&self, shard: &mut Shard, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Arc<Fill> {
-        let fill = Arc::new(Fill::new(hash, key, detail, is_joinable, self.bytes.clone()));
+        let fill = Arc::new(Fill::new(hash, key, detail, is_joinable, &self.budget));
         shard.entry(hash).or_default().push(fill.clone());
         self.running.fetch_add(1, Ordering::Relaxed);
         fill
-    }
-
-    /// Whether all fills together hold as much as they may.
-    pub(crate) fn is_full(&self) -> bool {
-        self.bytes.load(Ordering::Relaxed) >= self.bytes_max
     }
 
     fn shard(&self, hash: KeyHash) -> MutexGuard<'_, Shard> {

@@ -14,12 +14,14 @@
 //! | [`fill`], `fills`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
 //! | [`verdict`] | what the origin's answer means for the fill |
 //! | [`body_writer`] | appends to a fill, within bounds |
+//! | [`budget`] | what all responses together may hold |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
 pub mod body;
 pub mod body_writer;
+pub mod budget;
 pub mod entry;
 pub mod fill;
 mod fills;
@@ -39,8 +41,10 @@ pub use entry::{Entry, Meta};
 pub use fill::{FillReader, Joined, Next};
 pub use key::Key;
 pub use lookup::{Ask, Lookup};
+
 pub use verdict::{FillWriter, Verdict};
 
+use budget::Budget;
 use fills::Fills;
 use kasoku_store::Memory;
 use known_private::KnownPrivate;
@@ -50,7 +54,7 @@ use std::sync::Arc;
 /// Bounds of a cache.
 #[derive(Clone, Copy, Debug)]
 pub struct Limits {
-    /// The memory tier, in bytes.
+    /// What responses may hold in all, in bytes: stored, on their way, or evicted while somebody reads them.
     pub memory_bytes_max: u64,
     /// The largest response that is stored, in bytes of head and body.
     pub object_bytes_max: u64,
@@ -64,17 +68,20 @@ struct Inner {
     limits: Limits,
     memory: Memory<Arc<Resource>>,
     fills: Fills,
+    budget: Arc<Budget>,
     known_private: KnownPrivate,
 }
 
 impl Cache {
     /// An empty cache.
     pub fn new(limits: Limits) -> Self {
+        let budget = Budget::new(limits.memory_bytes_max);
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
         Self(Arc::new(Inner {
             limits,
-            memory: Memory::new(limits.memory_bytes_max, resource_bytes_max),
-            fills: Fills::new(limits.memory_bytes_max / fills::MEMORY_SHARE),
+            memory: Memory::new(budget.tier_bytes_max(), resource_bytes_max),
+            fills: Fills::new(budget.clone()),
+            budget,
             known_private: KnownPrivate::new(),
         }))
     }
@@ -99,8 +106,14 @@ impl Cache {
         self.0.fills.running()
     }
 
-    /// Bytes that fills hold, by their own account: running ones, and ended ones that somebody still reads.
-    pub fn fill_bytes(&self) -> u64 {
-        self.0.fills.bytes()
+    /// Bytes that responses hold in all, by their own account: stored, on their way, or evicted or replaced while somebody
+    /// still reads them.
+    pub fn held_bytes(&self) -> u64 {
+        self.0.budget.held_bytes()
+    }
+
+    /// Whether all responses together hold as much as they may: nothing more is admitted until some of it is free.
+    pub fn is_full(&self) -> bool {
+        self.0.budget.is_full()
     }
 }

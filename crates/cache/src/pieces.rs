@@ -1,21 +1,23 @@
 //! The bytes of a fill while they arrive.
 
 use crate::Body;
+use crate::budget::{Budget, Charge};
 use bytes::Bytes;
 use std::collections::VecDeque;
+use std::sync::Arc;
 
 /// What a piece costs besides its bytes, so that many small ones are not for nothing.
 const PIECE_OVERHEAD_BYTES: u64 = 128;
 
 /// The bytes of a fill that are still here, in order.
-#[derive(Default)]
 pub(crate) struct Pieces {
     /// Each with the offset of its first byte; never empty ones.
     pieces: VecDeque<(u64, Bytes)>,
     /// The offset behind the last byte.
     pub(crate) end: u64,
-    /// What is charged for them.
-    pub(crate) charge: u64,
+    charge: Charge,
+    /// What is charged for them instead, once they are stored.
+    stored: Option<Arc<Body>>,
 }
 
 /// What is at an offset.
@@ -26,13 +28,15 @@ pub(crate) enum Found {
 }
 
 impl Pieces {
-    pub(crate) fn push(&mut self, piece: Bytes) -> u64 {
-        let charge = piece.len() as u64 + PIECE_OVERHEAD_BYTES;
+    pub(crate) fn new(budget: &Arc<Budget>) -> Self {
+        Self { pieces: VecDeque::new(), end: 0, charge: budget.charge(0), stored: None }
+    }
+
+    pub(crate) fn push(&mut self, piece: Bytes) {
         let first = self.end;
         self.end += piece.len() as u64;
-        self.charge += charge;
+        self.charge.add(piece.len() as u64 + PIECE_OVERHEAD_BYTES);
         self.pieces.push_back((first, piece));
-        charge
     }
 
     /// What is here from that offset on, up to the end of its piece.
@@ -48,28 +52,25 @@ impl Pieces {
         Found::Piece(piece.slice((offset - first) as usize..))
     }
 
-    /// Drops whole pieces before that offset; returns what was charged for them.
-    pub(crate) fn drop_before(&mut self, offset: u64) -> u64 {
-        let mut freed = 0;
+    /// Drops whole pieces before that offset.
+    pub(crate) fn drop_before(&mut self, offset: u64) {
         while self.pieces.front().is_some_and(|(first, piece)| first + piece.len() as u64 <= offset) {
             if let Some((_, piece)) = self.pieces.pop_front() {
-                freed += piece.len() as u64 + PIECE_OVERHEAD_BYTES;
+                self.charge.sub(piece.len() as u64 + PIECE_OVERHEAD_BYTES);
             }
         }
-        self.charge -= freed;
-        freed
     }
 
-    /// The same bytes in other pieces, for which somebody else is charged.
-    pub(crate) fn replace(&mut self, body: &Body) -> u64 {
+    /// The same bytes as they are stored, which is charged there for as long as somebody reads them here.
+    pub(crate) fn replace(&mut self, body: Arc<Body>) {
         self.pieces.clear();
         self.end = 0;
-        let freed = std::mem::take(&mut self.charge);
+        self.charge.sub(u64::MAX);
         for chunk in body.chunks() {
             self.pieces.push_back((self.end, chunk.clone()));
             self.end += chunk.len() as u64;
         }
-        freed
+        self.stored = Some(body);
     }
 
     pub(crate) fn to_vec(&self) -> Vec<Bytes> {

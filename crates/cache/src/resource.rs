@@ -156,8 +156,7 @@ impl Resource {
 
 impl Weigh for Resource {
     fn weight_bytes(&self) -> u64 {
-        let own = size_of::<Self>() + self.key.len() + self.entries.capacity() * size_of::<Arc<Entry>>();
-        own as u64 + self.entries.iter().map(|entry| entry.memory_bytes()).sum::<u64>()
+        self.entries.iter().map(|entry| entry.memory_bytes()).sum()
     }
 
     fn belongs_to(&self, key: &[u8]) -> bool {

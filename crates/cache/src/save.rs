@@ -4,6 +4,7 @@
 //! invalidation first poisons the running fills of a key and then removes what is stored, so whichever comes first, nothing
 //! from before it stays.
 
+use crate::budget::Budget;
 use crate::lookup::Ask;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::verdict::PartOf;
@@ -31,13 +32,14 @@ impl Cache {
     /// Stores what a fill has brought. A part is combined with what is stored by now, where it belongs to the same
     /// representation.
     pub(crate) fn save(&self, writer: &BodyWriter, pieces: &[Bytes]) -> Saved {
-        let Some(brought) = brought(writer, pieces) else { return Saved::default() };
+        let Some(brought) = brought(writer, pieces, &self.0.budget) else { return Saved::default() };
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut saved = Saved::default();
         self.0.memory.update(writer.key.hash(), writer.key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&brought.meta));
-            let combined =
-                stored.filter(|_| writer.part.is_some()).and_then(|stored| combined(writer, stored, &brought));
+            let combined = stored
+                .filter(|_| writer.part.is_some())
+                .and_then(|stored| combined(writer, stored, &brought, &self.0.budget));
             // What was asked for later is the news, whichever came to its end first.
             let is_outdone = combined.is_none() && stored.is_some_and(|stored| is_later(&stored.meta, &brought.meta));
             let entry = Arc::new(combined.unwrap_or(brought));
@@ -89,7 +91,7 @@ impl Cache {
                 let freshness =
                     freshness_after_validation(request, &head, response, request_time, response_time, policy);
                 let meta = Meta { head, freshness, ..(*old.meta).clone() };
-                let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone()));
+                let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone(), ask.key, &self.0.budget));
                 self.replace(ask.key, old, new, || true);
             }
         }
@@ -98,31 +100,34 @@ impl Cache {
 
 /// What a fill has brought, or `None` when its length is not what the head promised. A part that was fetched to
 /// complete a stored response is put together with that one first.
-fn brought(writer: &BodyWriter, pieces: &[Bytes]) -> Option<Entry> {
+fn brought(writer: &BodyWriter, pieces: &[Bytes], budget: &Arc<Budget>) -> Option<Entry> {
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
     let alone = |part: &Part| {
         (part.range.length() == length).then(|| {
             let body = Body::part(part.range.first, pieces, part.complete_length);
-            Entry::new(Arc::new(without_range(&writer.meta)), Arc::new(body))
+            Entry::new(Arc::new(without_range(&writer.meta)), body.charged(budget), &writer.key, budget)
         })
     };
     match &writer.part {
-        None => Some(Entry::new(with_length(&writer.meta, length), Arc::new(Body::whole(pieces)))),
+        None => {
+            let body = Body::whole(pieces).charged(budget);
+            Some(Entry::new(with_length(&writer.meta, length), body, &writer.key, budget))
+        }
         Some(PartOf::Alone(part)) => alone(part),
         Some(PartOf::Completing { base, part }) => {
-            alone(part).map(|entry| combined(writer, base, &entry).unwrap_or(entry))
+            alone(part).map(|entry| combined(writer, base, &entry, budget).unwrap_or(entry))
         }
     }
 }
 
 /// `entry` with the bytes of `stored`, where both are of one representation.
-fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry) -> Option<Entry> {
+fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
     let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
     combinable(&stored.meta.head, stored_length, &entry.meta.head, length).then(|| {
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
         let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
-        Entry::new(Arc::new(meta), Arc::new(entry.body.combined(&stored.body)))
+        Entry::new(Arc::new(meta), entry.body.combined(&stored.body).charged(budget), &writer.key, budget)
     })
 }
 

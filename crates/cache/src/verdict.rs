@@ -172,7 +172,7 @@ impl FillWriter {
             return self.settle_for_one(&base, exchange, reason);
         }
         let meta = self.refreshed(&base, head, exchange);
-        let entry = Arc::new(Entry::new(Arc::new(meta), base.body.clone()));
+        let entry = Arc::new(Entry::new(Arc::new(meta), base.body.clone(), &self.key, &self.cache.0.budget));
         let fill = self.fill.clone();
         self.cache.replace(&self.key, &base, entry.clone(), || fill.is_some_and(|fill| !fill.is_poisoned()));
         let settled = entry.clone();
@@ -192,7 +192,7 @@ impl FillWriter {
         head.fields.retain(|name, _| !is_said(name));
         head.fields.extend(&said);
         let meta = Arc::new(Meta { head, ..(*base.meta).clone() });
-        Verdict::Settled(Arc::new(Entry::new(meta, base.body.clone())), reason)
+        Verdict::Settled(Arc::new(Entry::new(meta, base.body.clone(), &self.key, &self.cache.0.budget)), reason)
     }
 
     /// The stored response with the fields and the times that a 304 brought.
@@ -260,7 +260,7 @@ impl FillWriter {
         if length > self.cache.0.limits.object_bytes_max {
             return Err(Reason::ObjectTooLarge);
         }
-        if self.cache.0.fills.is_full() {
+        if self.cache.0.budget.is_full() {
             return Err(Reason::MemoryFull);
         }
         Ok(meta)

@@ -373,3 +373,42 @@ async fn a_range_of_a_whole_is_a_slice() {
     let entry = site.hit(&get().with("Range", "bytes=2-4")).unwrap();
     assert_eq!(entry.body.slice(ByteRange { first: 2, last: 4 }).concat(), b"234");
 }
+
+/// Room for seven of the pages below.
+const SMALL: Limits = Limits { memory_bytes_max: 1 << 20, object_bytes_max: 128 << 10 };
+const PAGE_BYTES: usize = 100 << 10;
+
+/// Asks for a page that is not stored yet; `false`: it may not be stored either, since memory is short.
+async fn fill_page(site: &Site, number: usize) -> bool {
+    let key = site.cache.key(format!("http://a.example/{number}"));
+    let Lookup::Fill(writer, _) = look_up(site, &key) else { panic!("page {number} is there already") };
+    let Verdict::Write(mut body) = verdict(writer, &get(), &ok()) else { return false };
+    body.push(vec![b'x'; PAGE_BYTES].into()).await.is_ok() && body.finish(None)
+}
+
+fn look_up(site: &Site, key: &Key) -> Lookup {
+    site.cache.look_up(&Ask { key, request: &get(), policy: &site.policy, now: NOW })
+}
+
+#[tokio::test]
+async fn what_is_evicted_while_somebody_reads_it_stays_charged_and_stops_admission() {
+    let site = Site { cache: Cache::new(SMALL), ..Site::new() };
+    let page = |number: usize| site.cache.key(format!("http://a.example/{number}"));
+    let mut reading = Vec::new();
+    let mut number = 0;
+    // A slow reader of each page: what is evicted stays in memory.
+    while fill_page(&site, number).await {
+        let Lookup::Hit(entry, ..) = look_up(&site, &page(number)) else { panic!("page {number} is not stored") };
+        reading.push(entry);
+        number += 1;
+        assert!(number < 100, "nothing stops admission");
+    }
+    let held: u64 = reading.iter().map(|entry| entry.memory_bytes()).sum();
+    assert_eq!(site.cache.held_bytes(), held, "each is charged once, stored or not");
+    assert!(site.cache.used_bytes() < held, "nothing was evicted while it was read");
+    assert!(held <= SMALL.memory_bytes_max, "{held} bytes");
+    // They come to their end, or are cut.
+    drop(reading);
+    assert_eq!(site.cache.held_bytes(), site.cache.used_bytes());
+    assert!(fill_page(&site, number + 1).await, "there is room again");
+}

@@ -22,9 +22,10 @@ pub struct Options {
     pub admin: Option<ListenAddress>,
     /// Threads, one event loop each. At least 1; default: the number of cores.
     pub workers: usize,
-    /// The memory tier's size in bytes, counted with all overhead. Default 1 GiB.
+    /// What responses may hold in memory, in bytes, counted with all overhead: stored (up to seven eighths of it), on their
+    /// way, or evicted while somebody still reads them. Default 1 GiB.
     pub memory_bytes_max: u64,
-    /// The largest response that is stored, in bytes of head and body. Default 64 MiB; at most a quarter of the memory tier.
+    /// The largest response that is stored, in bytes of head and body. Default 64 MiB; at most an eighth of the memory.
     pub object_bytes_max: u64,
     /// Bounds and deadlines of the clients' side.
     pub limits: Limits,
@@ -89,6 +90,9 @@ pub struct Limits {
     pub body_timeout: Duration,
     /// The longest pause while the client takes nothing of the response. Default 30 s. Over: the connection is cut.
     pub send_timeout: Duration,
+    /// What a client must take of its response while memory is short, in bytes per second. Default 4 KiB; 0: anything will
+    /// do. Below: the connection is cut.
+    pub send_rate_min: u64,
     /// Requests on one connection before it is closed. Default 1,000,000; 0: no limit.
     pub requests_per_connection_max: u64,
     /// Connections of one worker; more wait in the kernel's queue. Default 16,384.
@@ -109,6 +113,7 @@ impl Default for Limits {
             idle_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
             send_timeout: Duration::from_secs(30),
+            send_rate_min: 4 << 10,
             requests_per_connection_max: 1_000_000,
             connections_max: 16_384,
             drain_timeout: Duration::from_secs(10),
@@ -262,9 +267,9 @@ pub struct QueryKey {
     pub ignore: Vec<String>,
 }
 
-/// The limits of a memory tier of that size: at most this for one object (a quarter), in bytes.
+/// The limits of a memory of that size: at most this for one object, in bytes. What is not stored yet has an eighth of it.
 pub const fn object_bytes_limit(memory_bytes_max: u64) -> u64 {
-    memory_bytes_max / 4
+    memory_bytes_max / kasoku_cache::budget::RESERVED_SHARE
 }
 
 /// 1 GiB.

@@ -4,11 +4,13 @@ use crate::head::{Framing, Head};
 use crate::serve::Exchange;
 use bytes::Bytes;
 use http::StatusCode;
+use kasoku_metrics::Counter;
 use kasoku_origin::http::Tunnel;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use std::io::{self, IoSlice};
+use std::time::Duration;
 
 /// Pieces that go into one system call.
 const PIECES_PER_WRITE: usize = 8;
@@ -53,6 +55,25 @@ macro_rules! or_flush {
 }
 
 pub(crate) use or_flush;
+
+/// While memory is short, a client must take so much in this time.
+const SLOWNESS_WINDOW: Duration = Duration::from_secs(5);
+
+/// Returns when memory is short and the client takes less than it must: what it holds is needed for others. Polled only
+/// while a write waits, so a client that takes its answer at once costs no timer.
+async fn is_too_slow(exchange: &Exchange) {
+    let Exchange { worker, connection, .. } = exchange;
+    let bytes_min = worker.limits.send_rate_min.saturating_mul(SLOWNESS_WINDOW.as_secs());
+    let mut before = connection.stream.sent_bytes();
+    loop {
+        Box::pin(tokio::time::sleep(SLOWNESS_WINDOW)).await;
+        let sent = connection.stream.sent_bytes();
+        if worker.cache.is_full() && sent - before < bytes_min {
+            return worker.cells.count(Counter::SlowReadersCut);
+        }
+        before = sent;
+    }
+}
 
 /// A response on its way out. The head waits for the first piece, so that both can go in one system call.
 pub(crate) struct Outgoing<'e> {
@@ -100,7 +121,7 @@ impl<'e> Outgoing<'e> {
     /// Writes the head, if it still waits.
     pub(crate) async fn flush(&mut self) -> io::Result<()> {
         let head = std::mem::take(&mut self.head);
-        self.exchange.connection.write(&mut [IoSlice::new(&head)]).await
+        self.write(&mut [IoSlice::new(&head)]).await
     }
 
     /// Sends one piece of the body.
@@ -117,7 +138,15 @@ impl<'e> Outgoing<'e> {
         };
         self.delivered.body_bytes += piece.len() as u64;
         let mut parts = [IoSlice::new(&before), IoSlice::new(&piece), IoSlice::new(after)];
-        self.exchange.connection.write(&mut parts).await
+        self.write(&mut parts).await
+    }
+
+    async fn write(&self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        tokio::select! {
+            biased;
+            written = self.exchange.connection.write(parts) => written,
+            () = is_too_slow(self.exchange) => Err(io::ErrorKind::TimedOut.into()),
+        }
     }
 
     /// Sends a body that is all here.
@@ -136,7 +165,7 @@ impl<'e> Outgoing<'e> {
                 bytes += piece.len();
             }
             let Some(batch) = batch.get_mut(..count).filter(|batch| !batch.is_empty()) else { break };
-            if self.exchange.connection.write(batch).await.is_err() {
+            if self.write(batch).await.is_err() {
                 return self.cut();
             }
             sent += bytes;
@@ -152,7 +181,7 @@ impl<'e> Outgoing<'e> {
         if self.framing == Framing::Chunked {
             encode_last_chunk(trailers.as_ref(), &mut last);
         }
-        if !last.is_empty() && self.exchange.connection.write(&mut [IoSlice::new(&last)]).await.is_err() {
+        if !last.is_empty() && self.write(&mut [IoSlice::new(&last)]).await.is_err() {
             return self.cut();
         }
         self.delivered

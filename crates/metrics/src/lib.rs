@@ -46,6 +46,7 @@ counters! {
     OriginRetries "origin_retries" "Requests sent again because a kept connection was found dead.";
     OriginErrors "origin_errors" "Requests to origins that failed: unreachable, too slow, cut short or malformed.";
     BodyBytesSent "body_bytes_sent" "Bytes of response bodies sent to clients.";
+    SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than limits.send-rate-min.";
     Aborted "aborted" "Responses cut before their end, by the client or because the origin's was.";
     LogLines "log_lines" "Lines written to the access log.";
     LogLinesDropped "log_lines_dropped" "Lines that the access log lost, because it could not be written, or not as fast as they came.";

@@ -106,6 +106,7 @@ fn options(origin: SocketAddr) -> Options {
         limits: Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() },
         trusted_proxies: Vec::new(),
         hit_headers: HitHeaders::default(),
+        access_log: kasoku_engine::options::AccessLog::default(),
         sites: HOSTS.map(site).into(),
     }
 }

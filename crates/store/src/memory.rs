@@ -42,8 +42,8 @@ impl KeyHash {
     }
 }
 
-/// Bytes that the index itself needs for one entry, counted into its weight.
-const INDEX_BYTES_PER_ENTRY: u64 = 96;
+/// Bytes that the index itself needs for one value: a part of each value's weight.
+pub const INDEX_BYTES_PER_ENTRY: u64 = 96;
 
 /// The least size of a shard, in bytes and in largest values. An insertion makes room within its shard, so a value that is
 /// a good part of it drives out what is new there before it can be asked for again. Measured on a Zipf trace (alpha 0.7) of
@@ -80,7 +80,7 @@ struct ByWeight;
 
 impl<V: Weigh> Weighter<KeyHash, V> for ByWeight {
     fn weight(&self, _: &KeyHash, value: &V) -> u64 {
-        value.weight_bytes() + INDEX_BYTES_PER_ENTRY
+        value.weight_bytes()
     }
 }
 

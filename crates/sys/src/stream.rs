@@ -11,6 +11,7 @@
 use crate::Accepted;
 use bytes::{BufMut, BytesMut};
 use socket2::Socket;
+use std::cell::Cell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
@@ -28,6 +29,7 @@ const ROOM_BYTES_MIN: usize = 2 << 10;
 pub struct Stream {
     socket: AsyncFd<Socket>,
     is_tcp: bool,
+    sent_bytes: Cell<u64>,
 }
 
 impl Stream {
@@ -51,7 +53,7 @@ impl Stream {
     fn new(socket: Socket, is_tcp: bool) -> io::Result<Self> {
         // SAFETY: the socket owns its descriptor, and nobody takes it out or replaces it while it is registered.
         let socket = unsafe { AsyncFd::register(socket) }?;
-        Ok(Self { socket, is_tcp })
+        Ok(Self { socket, is_tcp, sent_bytes: Cell::new(0) })
     }
 
     /// The address of this end; `None` for a Unix socket.
@@ -107,6 +109,11 @@ impl Stream {
         Ok((read, room))
     }
 
+    /// Bytes that the peer's side has taken from us so far: what of [`Stream::write_all`] has found room.
+    pub fn sent_bytes(&self) -> u64 {
+        self.sent_bytes.get()
+    }
+
     /// Writes all of `parts`, with as few system calls as the socket's buffer allows. `TimedOut` when the peer takes
     /// nothing for longer than `pause_max`.
     pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>], pause_max: Duration) -> io::Result<()> {
@@ -114,9 +121,10 @@ impl Stream {
         while !parts.is_empty() {
             let written = match poll_once(|cx| self.poll_write(cx, parts)).await {
                 Some(written) => written?,
-                // Only who has to wait needs a timer.
-                None => tokio::time::timeout(pause_max, poll_fn(|cx| self.poll_write(cx, parts))).await??,
+                // Only who has to wait needs a timer, and memory for it.
+                None => Box::pin(tokio::time::timeout(pause_max, poll_fn(|cx| self.poll_write(cx, parts)))).await??,
             };
+            self.sent_bytes.set(self.sent_bytes.get() + written as u64);
             IoSlice::advance_slices(&mut parts, written);
         }
         Ok(())

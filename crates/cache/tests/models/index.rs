@@ -11,9 +11,6 @@ const BYTES_MAX: u64 = 4000;
 
 const VALUE_BYTES_MAX: u64 = 1500;
 
-/// What the index charges for an entry besides the value's own weight.
-const INDEX_BYTES: u64 = 96;
-
 /// How many values exist. std's atomic: no place for the scheduler to switch threads at.
 type Alive = Arc<AtomicUsize>;
 
@@ -108,7 +105,7 @@ fn a_value_that_is_evicted_lives_while_it_is_read_and_the_account_is_right_in_th
         });
         let kept = (0..KEYS).map(|number| key(&index, number)).filter_map(|(hash, key)| index.value(hash, &key));
         let kept: Vec<_> = kept.collect();
-        let weights: u64 = kept.iter().map(|value| value.bytes + INDEX_BYTES).sum();
+        let weights: u64 = kept.iter().map(|value| value.bytes).sum();
         assert_eq!((index.len(), index.used_bytes()), (kept.len(), weights));
         assert_eq!(alive.load(Ordering::SeqCst), kept.len(), "values alive");
         for value in kept {

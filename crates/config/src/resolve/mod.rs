@@ -48,7 +48,7 @@ fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
         Some(object) => {
             if object.value > object_max {
                 let issue = Issue::error(format!(
-                    "`object-bytes-max` can't be {}: it is more than a quarter of the memory's {}",
+                    "`object-bytes-max` can't be {}: it is more than an eighth of the memory's {}",
                     show_size(object.value),
                     show_size(size)
                 ));
@@ -82,6 +82,7 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
     set_usize(&mut limits.body.trailer_bytes_max, &raw.trailer_bytes_max);
     set_usize(&mut limits.body.trailer_fields_max, &raw.trailer_fields_max);
     set(&mut limits.request_body_bytes_max, &raw.request_body_bytes_max);
+    set(&mut limits.send_rate_min, &raw.send_rate_min);
     set(&mut limits.head_timeout, &raw.head_timeout);
     set(&mut limits.idle_timeout, &raw.idle_timeout);
     set(&mut limits.body_timeout, &raw.body_timeout);

@@ -96,6 +96,14 @@ pub(super) static CLIENTS: Section = Section {
             ..ROW
         },
         Setting {
+            path: "limits.send-rate-min",
+            kind: Kind::Size { min: 0, max: TIB },
+            default: Default::Value("\"4KiB\""),
+            summary: "What a client must take of its response in a second, over five seconds, while memory is short. Below: the connection is cut. 0: never.",
+            example: "\"16KiB\"",
+            ..ROW
+        },
+        Setting {
             path: "limits.requests-per-connection-max",
             kind: Kind::Integer { min: 0, max: u64::MAX >> 1 },
             default: Default::Value("1_000_000"),

@@ -108,7 +108,8 @@ pub(super) static MEMORY: Section = Section {
             kind: Kind::Size { min: MIB, max: 64 * TIB },
             default: Default::Value("\"1GiB\""),
             flag: Some("--memory"),
-            summary: "How much memory the cache may use, all overhead counted.",
+            summary: "How much memory responses may hold, all overhead counted.",
+            details: "Stored responses have up to seven eighths of it. The rest is for those on their way, and for those that were evicted while slow clients still read them. When all together hold as much as they may, nothing more is stored until some of it is free, and clients slower than `limits.send-rate-min` are cut.",
             example: "\"4GiB\"",
             ..ROW
         },
@@ -117,7 +118,7 @@ pub(super) static MEMORY: Section = Section {
             kind: Kind::Size { min: 1, max: 16 * TIB },
             default: Default::Value("\"64MiB\""),
             summary: "The largest response that is stored, head and body together.",
-            details: "At most a quarter of `memory.size`; in a memory too small for the default, the default is that quarter.",
+            details: "At most an eighth of `memory.size`; in a memory too small for the default, the default is that eighth.",
             example: "\"8MiB\"",
             ..ROW
         },

@@ -1,0 +1,101 @@
+//! The memory budget: one account of all that responses hold, wherever they are.
+//!
+//! A response is charged from its first byte to the moment when nobody holds it any more: while it is a fill, while it is
+//! stored, and when it has been evicted or replaced and a slow client still reads it. What is stored may have seven
+//! eighths of the memory; the rest is for the others. When all together hold as much as they may, nothing more is
+//! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
+//! with readers that are too slow. So what is held stays at the bound, and a client that never reads costs the cache
+//! what it holds, not more.
+//!
+//! The account is kept by guards ([`Charge`]), so nothing can forget to give back.
+
+use crate::sync::{AtomicU64, Ordering};
+use std::sync::Arc;
+
+/// One part in so many of the memory is kept for what is not stored: on its way, or evicted while somebody reads it.
+pub const RESERVED_SHARE: u64 = 8;
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct Budget {
+    held: AtomicU64,
+    bytes_max: u64,
+}
+
+impl Budget {
+    pub(crate) fn new(bytes_max: u64) -> Arc<Self> {
+        Arc::new(Self { held: AtomicU64::new(0), bytes_max })
+    }
+
+    /// What the memory tier may have of it, in bytes.
+    pub(crate) fn tier_bytes_max(&self) -> u64 {
+        self.bytes_max - self.bytes_max / RESERVED_SHARE
+    }
+
+    /// Bytes that are charged now.
+    pub(crate) fn held_bytes(&self) -> u64 {
+        self.held.load(Ordering::Relaxed)
+    }
+
+    /// Whether nothing more may be admitted.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held_bytes() >= self.bytes_max
+    }
+
+    /// Charges so many bytes for as long as the result lives.
+    pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
+        let mut charge = Charge { budget: self.clone(), bytes: 0 };
+        charge.add(bytes);
+        charge
+    }
+}
+
+/// Bytes that are charged. They are given back when it is dropped.
+#[derive(Debug)]
+pub(crate) struct Charge {
+    budget: Arc<Budget>,
+    bytes: u64,
+}
+
+impl Charge {
+    pub(crate) fn bytes(&self) -> u64 {
+        self.bytes
+    }
+
+    pub(crate) fn add(&mut self, bytes: u64) {
+        self.budget.held.fetch_add(bytes, Ordering::Relaxed);
+        self.bytes += bytes;
+    }
+
+    pub(crate) fn sub(&mut self, bytes: u64) {
+        let bytes = bytes.min(self.bytes);
+        self.budget.held.fetch_sub(bytes, Ordering::Relaxed);
+        self.bytes -= bytes;
+    }
+}
+
+impl Drop for Charge {
+    fn drop(&mut self) {
+        self.sub(self.bytes);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_charged_is_given_back() {
+        let budget = Budget::new(100);
+        let mut one = budget.charge(60);
+        assert!(!budget.is_full());
+        let other = budget.charge(40);
+        assert!(budget.is_full());
+        one.sub(10);
+        assert_eq!(budget.held_bytes(), 90);
+        one.sub(1000);
+        assert_eq!(budget.held_bytes(), 40);
+        drop((one, other));
+        assert_eq!(budget.held_bytes(), 0);
+    }
+}
