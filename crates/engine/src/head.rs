@@ -109,7 +109,7 @@ impl Head {
     //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was received and append a corresponding Date header field to the message's header section if it is cached or forwarded downstream.
     pub(crate) fn date_unless_in(&mut self, fields: &Fields, now: Now) {
         if !fields.contains("date") {
-            self.field("Date", date::format(now.unix_seconds()));
+            self.written("Date", date::written(now.unix_seconds()));
         }
     }
 

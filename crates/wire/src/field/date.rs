@@ -3,14 +3,18 @@
 //! Times are seconds since the Unix epoch, as `i64`. The crate httpdate parses; what it cannot know is the century of
 //! RFC 850's two-digit year, so that is settled here against the caller's clock.
 
+use std::fmt::Display;
 use std::time::{Duration, UNIX_EPOCH};
+
+/// What is longer is no date, in bytes.
+const DATE_BYTES_MAX: usize = 64;
 
 /// The time that `value` names, or `None` when it is no HTTP date. `now` (Unix seconds) settles two-digit years.
 pub fn parse(value: &[u8], now: i64) -> Option<i64> {
     let text = std::str::from_utf8(value).ok()?;
     // "Although all date formats are specified to be case-sensitive, a cache recipient SHOULD match the field value
     // case-insensitively." (RFC 9111 section 4.2). Nearly all come in the right case, so that is tried first.
-    parse_text(text, now).or_else(|| parse_text(&usual_case(text)?, now))
+    parse_text(text, now).or_else(|| parse_text(in_usual_case(text, &mut [0; DATE_BYTES_MAX])?, now))
 }
 
 //= RFC 9111 section 4.2
@@ -24,26 +28,34 @@ fn parse_text(text: &str, now: i64) -> Option<i64> {
 }
 
 /// `text` with its words capitalised, and `GMT` in capitals; `None` when it is too long to be a date.
-fn usual_case(text: &str) -> Option<String> {
-    const DATE_BYTES_MAX: usize = 64;
-    if text.len() > DATE_BYTES_MAX {
-        return None;
+///
+/// On the stack, since requests come here with what is no date at all: each If-Range with an entity tag does.
+fn in_usual_case<'b>(text: &str, buffer: &'b mut [u8; DATE_BYTES_MAX]) -> Option<&'b str> {
+    let copy = buffer.get_mut(..text.len())?;
+    copy.copy_from_slice(text.as_bytes());
+    for word in copy.split_mut(|byte| !byte.is_ascii_alphabetic()) {
+        match word {
+            [b'G' | b'g', b'M' | b'm', b'T' | b't'] => word.make_ascii_uppercase(),
+            [first, rest @ ..] => {
+                first.make_ascii_uppercase();
+                rest.make_ascii_lowercase();
+            }
+            [] => {}
+        }
     }
-    let mut is_first = true;
-    let capitalised = text.chars().map(|c| {
-        let changed = if is_first { c.to_ascii_uppercase() } else { c.to_ascii_lowercase() };
-        is_first = !c.is_ascii_alphabetic();
-        changed
-    });
-    let capitalised: String = capitalised.collect();
-    Some(capitalised.replace("Gmt", "GMT"))
+    std::str::from_utf8(copy).ok()
 }
 
 /// `seconds` (Unix time; clamped to the years 1970 to 9999) in the preferred format: `Sun, 06 Nov 1994 08:49:37 GMT`.
 pub fn format(seconds: i64) -> String {
+    written(seconds).to_string()
+}
+
+/// The same, to be written into something, without a text of its own.
+pub fn written(seconds: i64) -> impl Display {
     const YEAR_9999_ENDS: u64 = 253_402_300_799;
     let seconds = u64::try_from(seconds).unwrap_or(0).min(YEAR_9999_ENDS);
-    httpdate::fmt_http_date(UNIX_EPOCH + Duration::from_secs(seconds))
+    httpdate::HttpDate::from(UNIX_EPOCH + Duration::from_secs(seconds))
 }
 
 /// Only RFC 850's format spells the day's name out: `Sunday, 06-Nov-94 08:49:37 GMT`.
