@@ -10,6 +10,7 @@
 //! | `parse` | bytes to a request, or to a refusal |
 //! | `body` | the request's body, read while it is sent on |
 //! | `route` | trusted proxies, effective URI, site, rule, key |
+//! | `path` | a path as applications read it, for finding the rule |
 //! | `forward` | the request as it goes to the origin |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
@@ -42,6 +43,7 @@ mod multipart;
 pub mod options;
 mod outgoing;
 mod parse;
+mod path;
 mod recycle;
 mod respond;
 mod route;

@@ -8,6 +8,7 @@ use crate::access_log::{self, AccessLog, WorkerLog};
 use crate::clock::Clock;
 use crate::connection::READ_BYTES;
 use crate::options::{Limits, ListenAddress, Options, object_bytes_limit};
+use crate::path::PathReader;
 use crate::recycle::Pool;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
@@ -49,6 +50,8 @@ pub(crate) struct Worker {
     pub(crate) heads: Pool<RequestHead>,
     pub(crate) uris: Pool<String>,
     pub(crate) buffers: Pool<Vec<u8>>,
+    /// For paths that read otherwise than they are sent.
+    pub(crate) paths: RefCell<PathReader>,
     clock: Arc<dyn Clock>,
     number: usize,
     crew: Arc<Crew>,
@@ -364,6 +367,7 @@ impl Seed {
                 heads: Pool::new(),
                 uris: Pool::new(),
                 buffers: Pool::new(),
+                paths: RefCell::default(),
                 clock: self.clock,
                 number: self.number,
                 crew: self.crew,

@@ -1,0 +1,123 @@
+//! A path as applications read it, for finding the rule: decoded, without doubled slashes and dot segments.
+//!
+//! The key and the origin get the path as it was sent. Nearly every path reads as it was sent, which takes one look at it; the
+//! texts of the others, and of the rules that they are compared with, are written into memory that a worker uses
+//! again, no more than a few times the longest request-target.
+
+/// Reads paths, one at a time.
+#[derive(Default)]
+pub(crate) struct PathReader {
+    bytes: Vec<u8>,
+    decoded: String,
+    read: String,
+}
+
+impl PathReader {
+    /// Reads a path; `None` where that is the path as it was sent.
+    pub(crate) fn read(&mut self, path: &str) -> Option<Reading<'_>> {
+        if !path.contains('%') && !path.contains("//") && !path.contains("/.") {
+            return None;
+        }
+        decode(path, &mut self.bytes, &mut self.decoded);
+        fold(&self.decoded, &mut self.read);
+        Some(Reading { path: &self.read, bytes: &mut self.bytes, rule: &mut self.decoded })
+    }
+}
+
+/// A path that reads otherwise than it was sent.
+pub(crate) struct Reading<'r> {
+    path: &'r str,
+    bytes: &'r mut Vec<u8>,
+    rule: &'r mut String,
+}
+
+impl Reading<'_> {
+    /// Whether it fits a rule's path, decoded as well, by that comparison of rule and path.
+    pub(crate) fn fits(&mut self, rule: &str, matches: fn(&str, &str) -> bool) -> bool {
+        if !rule.contains('%') {
+            return matches(rule, self.path);
+        }
+        decode(rule, self.bytes, self.rule);
+        matches(self.rule, self.path)
+    }
+}
+
+/// Writes `path` without percent-encoding; what is not UTF-8 then is written as U+FFFD.
+fn decode(path: &str, bytes: &mut Vec<u8>, decoded: &mut String) {
+    bytes.clear();
+    let mut rest = path.as_bytes();
+    while let Some((first, after)) = rest.split_first() {
+        let digits = after.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
+        let code = digits.and_then(|digits| std::str::from_utf8(digits).ok());
+        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+            Some(byte) => {
+                bytes.push(byte);
+                rest = after.get(2..).unwrap_or_default();
+            }
+            None => {
+                bytes.push(*first);
+                rest = after;
+            }
+        }
+    }
+    decoded.clear();
+    for chunk in bytes.utf8_chunks() {
+        decoded.push_str(chunk.valid());
+        if !chunk.invalid().is_empty() {
+            decoded.push(char::REPLACEMENT_CHARACTER);
+        }
+    }
+}
+
+/// Writes `decoded` without empty segments and dot segments.
+fn fold(decoded: &str, read: &mut String) {
+    read.clear();
+    for segment in decoded.split('/') {
+        match segment {
+            "" | "." => {}
+            ".." => read.truncate(read.rfind('/').unwrap_or(0)),
+            segment => {
+                read.push('/');
+                read.push_str(segment);
+            }
+        }
+    }
+    let is_folder = decoded.ends_with('/') || decoded.ends_with("/.") || decoded.ends_with("/..");
+    if is_folder || read.is_empty() {
+        read.push('/');
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rules_see_a_path_as_applications_do() {
+        let mut reader = PathReader::default();
+        for (sent, seen) in [
+            ("/%61dmin/x", "/admin/x"),
+            ("//admin//x", "/admin/x"),
+            ("/a/../admin/", "/admin/"),
+            ("/a/./b/..", "/a/"),
+            ("/../..", "/"),
+            ("/100%", "/100%"),
+            ("/%zz/..%2fadmin", "/admin"),
+            ("/%+f", "/%+f"),
+            ("/%ff%E5%8A%A0", "/\u{FFFD}\u{52A0}"),
+            ("%2e", "/"),
+        ] {
+            assert_eq!(reader.read(sent).map(|reading| reading.path.to_owned()).as_deref(), Some(seen), "{sent}");
+        }
+        assert!(reader.read("/admin/x").is_none());
+    }
+
+    #[test]
+    fn a_rule_is_read_as_well() {
+        let mut reader = PathReader::default();
+        let mut fits = |path: &str, rule: &str| reader.read(path).is_some_and(|mut it| it.fits(rule, |a, b| a == b));
+        assert!(fits("/a//caf%C3%a9", "/a/caf%c3%A9"));
+        assert!(fits("/a//b", "/a/b"));
+        assert!(!fits("/a//b", "/%61"));
+    }
+}
