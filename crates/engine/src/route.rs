@@ -12,6 +12,7 @@ use kasoku_wire::target::{Target, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::fmt::Write;
 use std::sync::Arc;
 
 /// Where a request belongs.
@@ -54,17 +55,21 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
     uri.push_str(scheme);
     uri.push_str("://");
     let authority_start = uri.len();
-    match proxied.host.as_deref().or(host) {
+    match proxied.host.or(host) {
         Some(host) => write_authority(host, default_port, &mut uri).map_err(Fault::Request)?,
         // HTTP/1.0 without Host: the address that the client has reached.
         None => match connection.stream.local_address() {
-            Some(own) => uri.push_str(&own.to_string()),
+            Some(own) => {
+                // Writing to a String cannot fail.
+                let _ = write!(uri, "{own}");
+            }
             None => uri.push_str("localhost"),
         },
     }
     let authority_end = uri.len();
     let authority = uri.get(authority_start..).unwrap_or_default();
-    let (route, passes) = find(&worker.options.sites, authority, &target, &mut worker.paths.borrow_mut()).ok_or(Fault::NoSite)?;
+    let (route, passes) =
+        find(&worker.options.sites, authority, &target, &mut worker.paths.borrow_mut()).ok_or(Fault::NoSite)?;
     let route = route.clone();
     write_normalised(&target, &route.query, &mut uri);
     Ok(Routed { route, passes, key: worker.cache.key(uri), scheme, authority_end })
@@ -75,7 +80,9 @@ pub(crate) fn canonical(worker: &Worker, uri: String) -> String {
     let split =
         uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
     let Some((scheme, (authority, target))) = split else { return uri };
-    let Some((route, _)) = find(&worker.options.sites, authority, target, &mut worker.paths.borrow_mut()) else { return uri };
+    let Some((route, _)) = find(&worker.options.sites, authority, target, &mut worker.paths.borrow_mut()) else {
+        return uri;
+    };
     let mut canonical = format!("{scheme}://{authority}");
     write_normalised(target, &route.query, &mut canonical);
     canonical
@@ -128,33 +135,33 @@ fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
 
 /// What a proxy in front of us says about the client's request; nothing, unless it is trusted.
 #[derive(Default)]
-struct Proxied {
+struct Proxied<'r> {
     is_https: bool,
-    host: Option<Vec<u8>>,
+    host: Option<&'r [u8]>,
 }
 
-impl Proxied {
-    fn of(fields: &Fields, is_trusted: bool) -> Self {
+impl<'r> Proxied<'r> {
+    fn of(fields: &'r Fields, is_trusted: bool) -> Self {
         if !is_trusted {
             return Self::default();
         }
         // The last member is what the proxy that talks to us has written; earlier ones are what it was told.
-        let last = |name| list::members(fields, name).last().map(<[u8]>::to_vec);
+        let last = |name| list::members(fields, name).last();
         let forwarded = last("forwarded").unwrap_or_default();
-        let proto = last("x-forwarded-proto").or_else(|| forwarded_parameter(&forwarded, b"proto"));
-        let host = last("x-forwarded-host").or_else(|| forwarded_parameter(&forwarded, b"host"));
+        let proto = last("x-forwarded-proto").or_else(|| forwarded_parameter(forwarded, b"proto"));
+        let host = last("x-forwarded-host").or_else(|| forwarded_parameter(forwarded, b"host"));
         Self { is_https: proto.is_some_and(|proto| proto.eq_ignore_ascii_case(b"https")), host }
     }
 }
 
 /// One parameter of a member of Forwarded (RFC 7239 section 4).
-fn forwarded_parameter(member: &[u8], name: &[u8]) -> Option<Vec<u8>> {
+fn forwarded_parameter<'m>(member: &'m [u8], name: &[u8]) -> Option<&'m [u8]> {
     member.split(|byte| *byte == b';').find_map(|pair| {
         let equals = pair.iter().position(|byte| *byte == b'=')?;
         let (found, value) = pair.split_at(equals);
         let value = value.get(1..)?.trim_ascii();
         let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
-        found.trim_ascii().eq_ignore_ascii_case(name).then(|| value.to_vec())
+        found.trim_ascii().eq_ignore_ascii_case(name).then_some(value)
     })
 }
 
@@ -252,7 +259,8 @@ mod tests {
         let rule = |path: &str, pass| crate::options::Rule { path: path.to_owned(), route: route(pass) };
         let rules = vec![rule("/admin/*", true), rule("/caf%C3%A9/*", true), rule("/a b/*", false)];
         let sites = [Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) }];
-        let passes = |target: &str| find(&sites, "a.example", target, &mut PathReader::default()).map(|(_, passes)| passes);
+        let passes =
+            |target: &str| find(&sites, "a.example", target, &mut PathReader::default()).map(|(_, passes)| passes);
         for target in
             ["/admin/x", "/%61dmin/x", "//admin/x", "/admin/..%2fx", "/admin/../x", "/caf%C3%A9/", "/caf%c3%a9/x"]
         {
@@ -300,8 +308,8 @@ mod tests {
     #[test]
     fn forwarded_parameters_may_be_quoted() {
         let member = b"for=1.2.3.4; Proto=https;host=\"a.org:8443\"";
-        assert_eq!(forwarded_parameter(member, b"proto").as_deref(), Some(&b"https"[..]));
-        assert_eq!(forwarded_parameter(member, b"host").as_deref(), Some(&b"a.org:8443"[..]));
+        assert_eq!(forwarded_parameter(member, b"proto"), Some(&b"https"[..]));
+        assert_eq!(forwarded_parameter(member, b"host"), Some(&b"a.org:8443"[..]));
         assert_eq!(forwarded_parameter(member, b"by"), None);
     }
 }
