@@ -7,6 +7,7 @@ use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::vary::{language_selects, variant_key};
 use kasoku_store::Weigh;
 use kasoku_wire::Fields;
+use std::borrow::Cow;
 use std::cell::RefCell;
 use std::sync::Arc;
 
@@ -95,7 +96,11 @@ impl Resource {
         if policy.profile != Profile::Rfc {
             return None;
         }
-        let wanted = request.combined("accept-language")?;
+        // Nearly all send one line, which needs no copy.
+        let wanted = match request.only("accept-language") {
+            Some(only) => Cow::Borrowed(only),
+            None => Cow::Owned(request.combined("accept-language")?),
+        };
         self.entries.iter().find(|entry| {
             let language = entry.meta.head.fields.only("content-language");
             entry.meta.nominated == ["accept-language"] && language.is_some_and(|it| language_selects(it, &wanted))
