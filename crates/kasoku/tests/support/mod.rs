@@ -55,7 +55,20 @@ impl Program {
 
     /// The same with its standard output there.
     pub(crate) fn serve_printing_to(stdout: Stdio, arguments: &[&str]) -> Self {
-        let mut child = command(&["serve"]).args(arguments).stdout(stdout).stderr(Stdio::piped()).spawn().unwrap();
+        Self::start(command(&["serve"]).args(arguments).stdout(stdout))
+    }
+
+    /// The same run by another program, which becomes this one: `around` is started with the whole command as its last
+    /// arguments.
+    #[allow(dead_code, reason = "only those who watch it from outside do this")]
+    pub(crate) fn serve_under(mut around: Command, arguments: &[&str]) -> Self {
+        let command = command(&["serve"]);
+        around.arg(command.get_program()).args(command.get_args()).args(arguments);
+        Self::start(around.env_remove("RUST_LOG").stdin(Stdio::null()))
+    }
+
+    fn start(command: &mut Command) -> Self {
+        let mut child = command.stderr(Stdio::piped()).spawn().unwrap();
         let lines = BufReader::new(child.stderr.take().unwrap()).lines();
         let (sender, stderr) = channel();
         std::thread::spawn(move || lines.map_while(Result::ok).try_for_each(|line| sender.send(line)));
