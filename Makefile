@@ -58,6 +58,11 @@ miri: ## unit tests of the crates without I/O in Miri, where a toolchain has it
 bench-hit-ratio: ## hit ratio of the memory tier against S3-FIFO and LRU (ARGS="--write docs/benchmarks.md": the tables there)
 	@cargo run --release --locked --quiet -p kasoku-store --example hit_ratio -- $(ARGS)
 
+.PHONY: bench
+bench: build ## measure against nginx, Varnish, HAProxy, Apache and the limit, write docs/benchmarks.md (ARGS: see bench/run.py)
+	@scripts/install-test-deps --only bench
+	@python3 -B bench/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint

@@ -1,0 +1,28 @@
+"""Single requests, asked by the bench itself: whether a hit is one, and how often the origin was asked."""
+
+import http.client
+
+from processes import BenchError
+
+HOST = "bench.test"
+
+
+def get(port, path, host=HOST):
+    """(fields with names in lower case, body) of a 200."""
+    connection = http.client.HTTPConnection("127.0.0.1", port, timeout=20)
+    try:
+        connection.request("GET", path, headers={"Host": host})
+        response = connection.getresponse()
+        body = response.read()
+    except (OSError, http.client.HTTPException) as error:
+        raise BenchError(f"port {port} did not answer {path}: {error}") from None
+    finally:
+        connection.close()
+    if response.status != 200:
+        raise BenchError(f"port {port} answered {path} with {response.status}")
+    return {name.lower(): value for name, value in response.getheaders()}, body
+
+
+def origin_count(origin_port):
+    """How many requests for objects the origin has answered so far."""
+    return int(get(origin_port, "/count")[1])

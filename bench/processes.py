@@ -1,0 +1,168 @@
+"""Starting the programs that a round needs, each on its cores, and ending all of them whatever happens.
+
+A `Programs` is a context: when it is left, by an error or Ctrl-C as well, everything that was started has ended, the
+children of the children too (servers fork, some into sessions of their own). For that this process is the reaper of its
+orphans; and should it be killed itself, the kernel sends its direct children SIGTERM.
+"""
+
+import ctypes
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import tempfile
+import time
+from pathlib import Path
+
+STOP_SECONDS_MAX = 5
+START_SECONDS_MAX = 30
+
+_PR_SET_PDEATHSIG = 1
+_PR_SET_CHILD_SUBREAPER = 36
+_libc = ctypes.CDLL(None, use_errno=True)
+
+
+class BenchError(Exception):
+    """Something that makes the figures worthless; the message is for the person who runs the bench."""
+
+
+class Programs:
+    """The programs of one measurement and their scratch directory."""
+
+    def __init__(self):
+        self._running = []
+
+    def __enter__(self):
+        _libc.prctl(_PR_SET_CHILD_SUBREAPER, 1)
+        # In memory, so that no server waits for a disk; readable for servers that change their user.
+        base = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.scratch = Path(tempfile.mkdtemp(prefix="kasoku-bench-", dir=base))
+        self.scratch.chmod(0o777)
+        return self
+
+    def __exit__(self, *_):
+        for program in reversed(self._running):
+            program.stop()
+        self._running = []
+        shutil.rmtree(self.scratch, ignore_errors=True)
+
+    def directory(self, name):
+        """A fresh directory for one program."""
+        path = self.scratch / name
+        path.mkdir()
+        path.chmod(0o777)
+        return path
+
+    def start(self, name, command, cores, **environment):
+        """Starts a program on the given cores; what it says goes to a file in the scratch directory."""
+        log = open(self.scratch / f"{name}.out", "wb")
+
+        def prepare():
+            _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
+            os.sched_setaffinity(0, cores)
+
+        with log:
+            child = subprocess.Popen(
+                [str(word) for word in command],
+                stdin=subprocess.DEVNULL,
+                stdout=log,
+                stderr=subprocess.STDOUT,
+                preexec_fn=prepare,
+                env={**os.environ, **environment},
+                start_new_session=True,
+            )
+        program = Program(name, child, Path(log.name))
+        self._running.append(program)
+        return program
+
+    def stop(self, program):
+        program.stop()
+        self._running.remove(program)
+
+
+class Program:
+    """One program that runs, with all its processes."""
+
+    def __init__(self, name, child, log):
+        self.name = name
+        self.child = child
+        self.log = log
+
+    @property
+    def pid(self):
+        return self.child.pid
+
+    def said(self):
+        return self.log.read_text(errors="replace")
+
+    def until_listening(self, port):
+        """Waits until the port takes connections; an error when the program ends before."""
+        deadline = time.monotonic() + START_SECONDS_MAX
+        while True:
+            if self.child.poll() is not None:
+                raise BenchError(f"{self.name} ended with {self.child.returncode}:\n{self.said()}")
+            try:
+                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                return self
+            except OSError:
+                if time.monotonic() > deadline:
+                    raise BenchError(f"{self.name} does not listen:\n{self.said()}") from None
+                time.sleep(0.02)
+
+    def stop(self):
+        family = [self.pid, *descendants(self.pid)]
+        if self.child.poll() is None:
+            self.child.terminate()
+            try:
+                self.child.wait(STOP_SECONDS_MAX)
+            except subprocess.TimeoutExpired:
+                pass
+        for pid in family:
+            # Orphans are our children now, so their ids can't have been given to others before we wait for them.
+            if pid == self.pid and self.child.returncode is not None:
+                continue
+            if pid == self.pid or _parent(pid) in (os.getpid(), *family):
+                _kill(pid)
+        self.child.wait()
+        for pid in family[1:]:
+            try:
+                os.waitpid(pid, 0)
+            except ChildProcessError:
+                pass
+
+
+def _kill(pid):
+    try:
+        os.kill(pid, signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def _parent(pid):
+    try:
+        with open(f"/proc/{pid}/stat", encoding="ascii", errors="replace") as file:
+            return int(file.read().rpartition(")")[2].split()[1])
+    except OSError:
+        return None
+
+
+def descendants(pid):
+    """The ids of all children of a process, and of theirs."""
+    children = {}
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            children.setdefault(_parent(int(entry)), []).append(int(entry))
+    found = []
+    queue = [pid]
+    while queue:
+        below = children.get(queue.pop(), [])
+        found += below
+        queue += below
+    return found
+
+
+def free_port():
+    with socket.socket() as listener:
+        listener.bind(("127.0.0.1", 0))
+        return listener.getsockname()[1]
