@@ -15,6 +15,7 @@ import client
 from native import OUTPUT, native
 from processes import BenchError, Programs, free_port
 from servers import kasoku
+from servers.place import Place
 
 BODY_BYTES = 4096
 WARM_HITS = 2_000
@@ -40,7 +41,7 @@ def measure(cores):
         programs.start("origin", [native(), "origin", origin_port], cores.client).until_listening(origin_port)
         counts = programs.directory("callgrind") / "out"
         valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", "--dump-line=yes"]
-        place = kasoku.Place(port=port, origin=origin_port, directory=programs.directory("kasoku"), workers=1)
+        place = Place(port=port, origin=origin_port, directory=programs.directory("kasoku"), workers=1)
         program = programs.start("kasoku under callgrind", valgrind + kasoku.command(place), cores.server)
         program.until_listening(port)
         rows = []

@@ -13,10 +13,13 @@ import signal
 import sys
 from dataclasses import dataclass
 
+import hits
 import instructions
 from processes import BenchError
+from servers import ALL
 
 LINES_SHOWN = 25
+TABLES = ("hits",)
 
 
 @dataclass
@@ -30,6 +33,12 @@ class Cores:
 def arguments():
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__.split("\n")[0])
     parser.add_argument("--callgrind", action="store_true", help="only the instructions per hit, with the dearest functions")
+    parser.add_argument("--only", default=",".join(TABLES), help=f"tables, of {', '.join(TABLES)} (all)")
+    parser.add_argument("--sizes", default="1024,4096,102400", help="bodies of the hits, in bytes (%(default)s)")
+    parser.add_argument("--servers", default=",".join(ALL), help="of %(default)s (all)")
+    parser.add_argument("--rounds", type=int, default=5, help="(%(default)s)")
+    parser.add_argument("--seconds", type=int, default=3, help="of each round (%(default)s)")
+    parser.add_argument("--no-write", action="store_true", help="print only; leave docs/benchmarks.md as it is")
     return parser.parse_args()
 
 
@@ -59,6 +68,10 @@ def main():
         cores = two_cores()
         if wanted.callgrind:
             show_callgrind(cores)
+            return
+        sizes = [int(size) for size in wanted.sizes.split(",")]
+        for row in hits.measure_hits(cores, wanted.servers.split(","), sizes, wanted.rounds, wanted.seconds, print):
+            print(row)
     except BenchError as error:
         sys.exit(f"bench: {error}")
 

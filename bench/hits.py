@@ -1,0 +1,116 @@
+"""The table of hits: every server, every size, one worker on one core, rounds interleaved.
+
+A round is one server and one size; all servers have their turn before the next round begins, the limit in each. A ratio is
+taken within a round, where the machine was as fast for both, and the median of the rounds' ratios is quoted.
+"""
+
+from dataclasses import dataclass
+from statistics import median
+
+import client
+import measure
+from native import native
+from processes import BenchError, Programs, free_port
+from servers import ALL
+from servers.place import Place
+
+WARM_SECONDS = 1
+
+
+@dataclass
+class Started:
+    """A server that runs and its port."""
+
+    program: object
+    port: int
+
+
+@dataclass
+class Row:
+    """Medians over the rounds; times in microseconds."""
+
+    server: str
+    size: int
+    requests_per_second: float
+    cpu: float
+    p50: float
+    p99: float
+    of_limit: float | None = None  # CPU of a request over the limit's
+    kasoku_ratio: float | None = None  # requests per CPU second, Kasoku's over this server's
+
+
+def measure_hits(cores, names, sizes, rounds, seconds, progress):
+    """Rows by size, then in the order of `names`."""
+    found = {}
+    with Programs() as programs:
+        origin = start_origin(programs, cores.client)
+        started = {}
+        for name in names:
+            started[name] = start(programs, name, origin, cores.server, sizes)
+        for size in sizes:
+            for name in names:
+                warm(started[name][size], name, size, origin, cores.client)
+        for number in range(rounds):
+            for size in sizes:
+                for name in names:
+                    server = started[name][size]
+                    one = measure.hits(server.program, server.port, path(size), origin, seconds, cores.client)
+                    found.setdefault((size, name), []).append(one)
+                    progress(f"round {number + 1}: {size} bytes, {name}: {one.cpu:.2f} us")
+    return rows(found, sizes, names)
+
+
+def path(size):
+    return f"/o/{size}/hot0"
+
+
+def start_origin(programs, cores):
+    port = free_port()
+    programs.start("origin", [native(), "origin", port], cores).until_listening(port)
+    return port
+
+
+def start(programs, name, origin, cores, sizes, **place):
+    """{size: Started}: one server for all sizes, but the limit has one response each."""
+    if name == "limit":
+        return {size: _start(programs, name, f"limit-{size}", origin, cores, body_bytes=size) for size in sizes}
+    return dict.fromkeys(sizes, _start(programs, name, name, origin, cores, **place))
+
+
+def _start(programs, module, name, origin, cores, **place):
+    port = free_port()
+    if module == "kasoku":
+        place["admin"] = free_port()
+    where = Place(port=port, origin=origin, directory=programs.directory(name), **place)
+    program = programs.start(name, ALL[module].command(where), cores)
+    return Started(program.until_listening(port), port)
+
+
+def warm(server, name, size, origin, cores):
+    """Fills the cache with the object, runs it warm, and looks whether the right bytes come from the cache."""
+    body = client.get(origin, path(size))[1]
+    for _ in range(2):
+        got = client.get(server.port, path(size))[1]
+        if got != body:
+            raise BenchError(f"{name} answered {path(size)} with other bytes than the origin")
+    measure.hits(server.program, server.port, path(size), origin, WARM_SECONDS, cores)
+
+
+def rows(found, sizes, names):
+    """Medians and ratios of {(size, name): [rounds]}."""
+    made = []
+    for size in sizes:
+        for name in names:
+            runs = found[size, name]
+            row = Row(name, size, *(median(getattr(run, what) for run in runs) for what in FIGURES))
+            row.of_limit = _ratio(runs, found.get((size, "limit")))
+            row.kasoku_ratio = _ratio(runs, found.get((size, "kasoku")))
+            made.append(row)
+    return made
+
+
+FIGURES = ("requests_per_second", "cpu", "p50", "p99")
+
+
+def _ratio(runs, others):
+    return others and median(run.cpu / other.cpu for run, other in zip(runs, others))

@@ -1,0 +1,55 @@
+"""Apache httpd with mod_cache_disk: event MPM, files in memory, EnableSendfile On, the quick handler, buffered log."""
+
+import re
+import subprocess
+
+from servers.place import KEEP_ALIVE_SECONDS
+
+LABEL = "Apache"
+PROGRAM = "/usr/sbin/apache2"
+MODULES = "/usr/lib/apache2/modules"
+LOADED = ("mpm_event", "authz_core", "proxy", "proxy_http", "cache", "cache_disk")
+
+
+def version():
+    said = subprocess.run([PROGRAM, "-v"], capture_output=True, text=True, check=False).stdout
+    return re.search(r"Apache/([\d.]+)", said)[1]
+
+
+def command(place):
+    d = place.directory
+    (d / "cache").mkdir()
+    (d / "cache").chmod(0o777)
+    modules = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in LOADED)
+    config = place.write("apache.conf", f"""
+{modules}
+ServerRoot {d}
+DefaultRuntimeDir {d}
+ServerName bench.test
+PidFile {d}/pid
+User www-data
+Group www-data
+ErrorLog {d}/error.log
+Listen 127.0.0.1:{place.port}
+ListenBacklog 1024
+StartServers {place.workers}
+ServerLimit {place.workers}
+ThreadLimit 128
+ThreadsPerChild 128
+MaxRequestWorkers {128 * place.workers}
+MinSpareThreads 1
+MaxSpareThreads {128 * place.workers}
+MaxConnectionsPerChild 0
+KeepAlive On
+KeepAliveTimeout {KEEP_ALIVE_SECONDS}
+MaxKeepAliveRequests 0
+EnableSendfile On
+BufferedLogs On
+LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
+CustomLog {d}/access.log combined
+CacheQuickHandler on
+CacheRoot {d}/cache
+CacheEnable disk /
+ProxyPass / http://127.0.0.1:{place.origin}/ enablereuse=on keepalive=on
+""")
+    return [PROGRAM, "-DFOREGROUND", "-f", config]

@@ -1,0 +1,16 @@
+-- Requests for prefix0 … prefix(n-1) in random order. The texts are made before the round starts.
+local requests = {}
+local count
+
+function init(arguments)
+  local prefix = arguments[1]
+  count = tonumber(arguments[2])
+  for number = 0, count - 1 do
+    requests[number + 1] = "GET " .. prefix .. number .. " HTTP/1.1\r\nHost: bench.test\r\n\r\n"
+  end
+  math.randomseed(1)
+end
+
+function request()
+  return requests[math.random(count)]
+end
