@@ -73,14 +73,15 @@ def start_origin(programs, cores):
 def start(programs, name, origin, cores, sizes, **place):
     """{size: Started}: one server for all sizes, but the limit has one response each."""
     if name == "limit":
-        return {size: _start(programs, name, f"limit-{size}", origin, cores, body_bytes=size) for size in sizes}
-    return dict.fromkeys(sizes, _start(programs, name, name, origin, cores, **place))
+        return {size: start_one(programs, name, f"limit-{size}", origin, cores, body_bytes=size) for size in sizes}
+    return dict.fromkeys(sizes, start_one(programs, name, name, origin, cores, **place))
 
 
-def _start(programs, module, name, origin, cores, **place):
+def start_one(programs, module, name, origin, cores, **place):
+    """A server of one kind; `name` is that of its directory and in messages."""
     port = free_port()
     if module == "kasoku":
-        place["admin"] = free_port()
+        place.setdefault("admin", free_port())
     where = Place(port=port, origin=origin, directory=programs.directory(name), **place)
     program = programs.start(name, ALL[module].command(where), cores)
     return Started(program.until_listening(port), port)

@@ -1,25 +1,32 @@
 """`make bench`: Kasoku, the caches that people run today, and the limit, measured side by side.
 
-This file reads the arguments and calls the tables, one file each: instructions.py, …. README.md in this folder says
-what they measure and which traps they avoid.
+This file reads the arguments and calls the tables, a file each: hits.py, misses.py, workers.py, objects.py,
+instructions.py. README.md in this folder says what they measure, how, and which traps they avoid.
 
-  make bench                                 all tables; writes docs/benchmarks.md and its charts
-  make bench ARGS=--callgrind                only the instructions per hit, with the dearest functions
+  make bench                                   all tables, some 12 minutes; writes docs/benchmarks.md and its charts
+  make bench ARGS=--callgrind                  only the instructions per hit, with the dearest functions: 10 seconds
+  make bench ARGS="--only hits --sizes 4096 --servers limit,kasoku --rounds 3 --seconds 2"
 """
 
 import argparse
 import os
 import signal
 import sys
+import time
 from dataclasses import dataclass
 
 import hits
 import instructions
+import misses
+import objects
+import report
+import workers
 from processes import BenchError
 from servers import ALL
 
 LINES_SHOWN = 25
-TABLES = ("hits",)
+TABLES = ("hits", "misses", "workers", "objects", "instructions")
+SIZES = (1024, 4096, 102400)
 
 
 @dataclass
@@ -30,16 +37,78 @@ class Cores:
     client: set
 
 
+def main():
+    # An end by SIGTERM cleans up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    wanted = arguments()
+    try:
+        cores = two_cores()
+        if wanted.callgrind:
+            show_callgrind(cores)
+        else:
+            run(wanted, cores)
+    except BenchError as error:
+        sys.exit(f"bench: {error}")
+    except KeyboardInterrupt:
+        sys.exit("bench: stopped")
+
+
+def run(wanted, cores):
+    started = time.monotonic()
+    if busy := busy_cores():
+        print(f"bench: other programs use {busy:.1f} cores; only ratios mean anything, and little", file=sys.stderr)
+    found = {}
+    for table in wanted.only:
+        found[table] = MEASURES[table](wanted, cores)
+        print("\n" + report.as_text(table, found[table]))
+    print(f"{time.monotonic() - started:.0f} s")
+    # A run with other servers or sizes than all has no place in the document.
+    whole = wanted.servers == list(ALL) and wanted.sizes == list(SIZES)
+    if whole and not wanted.no_write:
+        print("written: " + ", ".join(report.write(found, wanted)))
+
+
+MEASURES = {
+    "hits": lambda w, cores: hits.measure_hits(cores, w.servers, w.sizes, w.rounds, w.seconds, progress),
+    "misses": lambda w, cores: misses.measure_misses(cores, w.servers, w.rounds, w.seconds, progress),
+    "workers": lambda w, cores: workers.measure_workers(cores, w.servers, w.rounds, w.seconds, progress),
+    "objects": lambda w, cores: objects.measure_objects(cores, w.rounds, w.seconds, progress),
+    "instructions": lambda w, cores: instructions.measure(cores),
+}
+
+
+def progress(line):
+    """One line that is overwritten on a terminal; nothing elsewhere."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)
+
+
 def arguments():
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__.split("\n")[0])
     parser.add_argument("--callgrind", action="store_true", help="only the instructions per hit, with the dearest functions")
-    parser.add_argument("--only", default=",".join(TABLES), help=f"tables, of {', '.join(TABLES)} (all)")
-    parser.add_argument("--sizes", default="1024,4096,102400", help="bodies of the hits, in bytes (%(default)s)")
-    parser.add_argument("--servers", default=",".join(ALL), help="of %(default)s (all)")
-    parser.add_argument("--rounds", type=int, default=5, help="(%(default)s)")
+    parser.add_argument("--only", type=names_of(TABLES), default=list(TABLES), help=f"of {','.join(TABLES)}")
+    parser.add_argument("--servers", type=names_of(ALL), default=list(ALL), help=f"of {','.join(ALL)}")
+    parser.add_argument("--sizes", type=sizes, default=list(SIZES), help="bodies of the hits in bytes, 1024,4096,102400")
+    parser.add_argument("--rounds", type=int, default=5, help="rounds for each table (%(default)s)")
     parser.add_argument("--seconds", type=int, default=3, help="of each round (%(default)s)")
     parser.add_argument("--no-write", action="store_true", help="print only; leave docs/benchmarks.md as it is")
     return parser.parse_args()
+
+
+def names_of(known):
+    """Reads names with commas between, in the order of `known`."""
+
+    def names(text):
+        given = text.split(",")
+        if unknown := set(given) - set(known):
+            raise argparse.ArgumentTypeError(f"{', '.join(unknown)}: not one of {', '.join(known)}")
+        return [name for name in known if name in given]
+
+    return names
+
+
+def sizes(text):
+    return [int(size) for size in text.split(",")]
 
 
 def two_cores():
@@ -50,30 +119,28 @@ def two_cores():
     return Cores(server={usable[0]}, client={usable[1]})
 
 
+def busy_cores():
+    """How many cores other programs kept busy during one second, if it is worth a word."""
+
+    def times():
+        with open("/proc/stat", encoding="ascii") as file:
+            fields = [int(field) for field in file.readline().split()[1:9]]
+        return sum(fields), fields[3] + fields[4]
+
+    before, idle_before = times()
+    time.sleep(1)
+    after, idle_after = times()
+    busy = (1 - (idle_after - idle_before) / (after - before)) * (os.cpu_count() or 1)
+    return busy if busy > 0.2 else 0
+
+
 def show_callgrind(cores):
     rows = instructions.measure(cores)
     for name, lines in rows[-1].lists.items():
         print(f"{name}, {rows[-1].connections} connections")
         print("\n".join(lines[: LINES_SHOWN + 1]), end="\n\n")
-    for row in rows:
-        print(f"{row.connections:>2} connections: {row.per_hit:,.0f} instructions per hit of {instructions.BODY_BYTES} bytes")
+    print(report.as_text("instructions", rows))
     print(f"all lines: {instructions.OUTPUT}/callgrind-*.txt")
-
-
-def main():
-    # An end by SIGTERM cleans up as Ctrl-C does.
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    wanted = arguments()
-    try:
-        cores = two_cores()
-        if wanted.callgrind:
-            show_callgrind(cores)
-            return
-        sizes = [int(size) for size in wanted.sizes.split(",")]
-        for row in hits.measure_hits(cores, wanted.servers.split(","), sizes, wanted.rounds, wanted.seconds, print):
-            print(row)
-    except BenchError as error:
-        sys.exit(f"bench: {error}")
 
 
 if __name__ == "__main__":

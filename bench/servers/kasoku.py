@@ -14,7 +14,8 @@ def version():
 
 
 @cache
-def _has_access_log():
+def has_access_log():
+    """Whether this build can write one."""
     command = [native.kasoku(), "serve", "--help"]
     return "--access-log" in subprocess.run(command, capture_output=True, text=True, check=False).stdout
 
@@ -25,6 +26,6 @@ def command(place):
     words += ["--memory", f"{place.memory_mib}MiB", "--workers", place.workers]
     if place.admin:
         words += ["--admin", f"127.0.0.1:{place.admin}"]
-    if _has_access_log():
+    if has_access_log():
         words += ["--access-log", place.directory / "access.log"]
     return words

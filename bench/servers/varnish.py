@@ -23,6 +23,7 @@ def command(place):
         "thread_pools": place.workers,
         "thread_pool_min": 200 // place.workers,
         "thread_pool_max": 1000,
+        "http_gzip_support": "off",  # nothing here is compressed, so it need not look
         "timeout_idle": KEEP_ALIVE_SECONDS,
     }
     for name, value in parameters.items():

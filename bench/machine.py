@@ -1,0 +1,59 @@
+"""What the figures were taken on: the machine, the editions, the commit. A figure without these says nothing."""
+
+import datetime
+import os
+import platform
+import re
+import subprocess
+
+from native import ROOT
+from servers import ALL, kasoku
+from servers.place import version_of
+
+
+def description():
+    """For the document: two lists."""
+    lines = [
+        f"- {_processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB of memory; {_system()}, Linux {platform.release()}",
+        "- " + ", ".join(f"{server.LABEL} {server.version()}" for server in ALL.values()),
+        f"- wrk {version_of('wrk', '-v')}, valgrind {version_of('valgrind', '--version')}, {_rustc()}",
+    ]
+    return "\n".join(lines)
+
+
+def stamp(table, wanted):
+    """When, from which commit and how one table was measured."""
+    day = datetime.datetime.now(datetime.timezone.utc).date().isoformat()
+    words = [f"Measured on {day} at commit {_commit()}"]
+    if table != "instructions":
+        words.append(f"medians of {wanted.rounds} rounds of {wanted.seconds} s")
+    words.append(f"access log {'on' if kasoku.has_access_log() else 'not there yet'}")
+    return ", ".join(words) + "."
+
+
+def _commit():
+    def git(*words):
+        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    changed = git("status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock")
+    return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
+
+
+def _processor():
+    with open("/proc/cpuinfo", encoding="utf-8") as file:
+        found = re.search(r"^model name\s*:\s*(.+)$", file.read(), re.MULTILINE)
+    return found[1] if found else platform.machine()
+
+
+def _memory_gib():
+    return os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES") / 2**30
+
+
+def _system():
+    return platform.freedesktop_os_release().get("PRETTY_NAME", "Linux")
+
+
+def _rustc():
+    said = subprocess.run(["rustc", "--version"], cwd=ROOT, capture_output=True, text=True, check=False).stdout
+    found = re.match(r"rustc [\d.]+", said)
+    return found[0] if found else "rustc unknown"

@@ -1,0 +1,136 @@
+"""What was measured, as tables for the terminal and for docs/benchmarks.md.
+
+The document's prose is written by hand. Each table has its place in it between `<!-- name -->` and `<!-- /name -->`, and a run
+replaces only the places of what it measured; so tables of different days can stand side by side, each with its date
+and commit, and other programs can keep places of their own.
+"""
+
+import re
+
+import charts
+import instructions
+import machine
+import misses
+import objects
+import workers
+from native import ROOT
+from processes import BenchError
+from servers import ALL
+
+DOCUMENT = ROOT / "docs" / "benchmarks.md"
+CHARTS = ROOT / "docs" / "benchmarks"
+
+
+def as_text(table, rows):
+    """For the terminal: columns under one another."""
+    return "\n\n".join(f"{title}\n{_aligned(header, lines)}" for title, header, lines in TABLES[table](rows))
+
+
+def write(found, wanted):
+    """Replaces the places of the tables in the document, and their charts; gives the files written."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    text = _replaced(text, "machine", machine.description())
+    files = [DOCUMENT]
+    for table, rows in found.items():
+        parts = [machine.stamp(table, wanted)]
+        if table in CHARTED:
+            CHARTS.mkdir(exist_ok=True)
+            path = CHARTS / f"{table}.svg"
+            path.write_text(CHARTED[table](rows), encoding="utf-8")
+            files.append(path)
+        for title, header, lines in TABLES[table](rows):
+            parts.append(f"**{title}**\n\n{_markdown(header, lines)}")
+        text = _replaced(text, table, "\n\n".join(parts))
+    DOCUMENT.write_text(text, encoding="utf-8")
+    return [str(path.relative_to(ROOT)) for path in files]
+
+
+def _replaced(text, name, block):
+    pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
+    if not pattern.search(text):
+        raise BenchError(f"{DOCUMENT.name} has no place for {name}")
+    return pattern.sub(lambda found: f"{found[1]}{block}\n{found[2]}", text, count=1)
+
+
+def _servers(rows):
+    header = ("", "requests/s", "CPU µs", "of the limit", "Kasoku does", "p50 µs", "p99 µs")
+    tables = []
+    for size in dict.fromkeys(row.size for row in rows):
+        lines = [
+            (
+                ALL[row.server].LABEL,
+                f"{row.requests_per_second:,.0f}",
+                f"{row.cpu:.1f}",
+                f"{row.of_limit:.2f}" if row.of_limit else "",
+                f"{row.kasoku_ratio:.2f} times" if row.kasoku_ratio and row.server not in ("kasoku", "limit") else "",
+                f"{row.p50:,.0f}",
+                f"{row.p99:,.0f}",
+            )
+            for row in rows
+            if row.size == size
+        ]
+        tables.append((size_name(size), header, lines))
+    return tables
+
+
+def size_name(size):
+    return f"{size // 1024} KiB" if size % 1024 == 0 else f"{size} bytes"
+
+
+def _hits(rows):
+    return [(f"Hits of {size}", header, lines) for size, header, lines in _servers(rows)]
+
+
+def _misses(rows):
+    return [(f"Misses of {size_name(misses.SIZE)}", header, lines) for _, header, lines in _servers(rows)]
+
+
+def _workers(rows):
+    header = ("", "requests/s, 1 worker", "2 workers", "CPU µs, 1 worker", "2 workers", "growth")
+    lines = [
+        (
+            ALL[row.server].LABEL,
+            *(f"{rate:,.0f}" for rate in row.requests_per_second),
+            *(f"{cpu:.1f}" for cpu in row.cpu),
+            f"{row.growth:.2f}",
+        )
+        for row in rows
+    ]
+    return [(f"Hits of {size_name(workers.SIZE)}, workers and client on the same two cores", header, lines)]
+
+
+def _objects(rows):
+    header = ("objects stored", "requests/s", "CPU µs", "growth", "resident MiB")
+    lines = [
+        (f"{row.objects:,}", f"{row.requests_per_second:,.0f}", f"{row.cpu:.2f}", f"{row.growth:.2f}", f"{row.memory_mib:,.0f}")
+        for row in rows
+    ]
+    return [(f"Hits of {size_name(objects.SIZE)} on {objects.HOT_KEYS:,} hot keys in random order", header, lines)]
+
+
+def _instructions(rows):
+    lines = [(str(row.connections), f"{row.per_hit:,.0f}") for row in rows]
+    title = f"Instructions in user space for a hit of {size_name(instructions.BODY_BYTES)}"
+    return [(title, ("connections", "instructions"), lines)]
+
+
+TABLES = {"hits": _hits, "misses": _misses, "workers": _workers, "objects": _objects, "instructions": _instructions}
+CHARTED = {
+    "hits": lambda rows: charts.cpu_bars("CPU time of a hit, one worker on one core (µs, less is better)", rows),
+    "misses": lambda rows: charts.cpu_bars("CPU time of a miss, one worker on one core (µs, less is better)", rows),
+}
+
+
+def _aligned(header, lines):
+    widths = [max(len(line[column]) for line in [header, *lines]) for column in range(len(header))]
+
+    def one(line):
+        first, *others = (cell.rjust(width) for cell, width in zip(line, widths))
+        return "  ".join([line[0].ljust(len(first)), *others]).rstrip()
+
+    return "\n".join(map(one, [header, *lines]))
+
+
+def _markdown(header, lines):
+    rule = ["---"] + ["---:"] * (len(header) - 1)
+    return "\n".join(f"| {' | '.join(line)} |" for line in [header, rule, *lines])
