@@ -1,6 +1,7 @@
 """Single requests, asked by the bench itself: whether a hit is one, and how often the origin was asked."""
 
 import http.client
+import json
 
 from processes import BenchError
 
@@ -26,3 +27,8 @@ def get(port, path, host=HOST):
 def origin_count(origin_port):
     """How many requests for objects the origin has answered so far."""
     return int(get(origin_port, "/count")[1])
+
+
+def stats(admin_port):
+    """Kasoku's counters and gauges by name."""
+    return json.loads(get(admin_port, "/stats", host="127.0.0.1")[1])

@@ -19,10 +19,11 @@ WARM_SECONDS = 1
 
 @dataclass
 class Started:
-    """A server that runs and its port."""
+    """A server that runs, its port, and that of its statistics if it has some."""
 
     program: object
     port: int
+    admin: int | None
 
 
 @dataclass
@@ -37,6 +38,7 @@ class Row:
     p99: float
     of_limit: float | None = None  # CPU of a request over the limit's
     kasoku_ratio: float | None = None  # requests per CPU second, Kasoku's over this server's
+    log_lines_lost: float | None = None  # part of the lines of the access log, where it counts them
 
 
 def measure_hits(cores, names, sizes, rounds, seconds, progress):
@@ -57,7 +59,7 @@ def measure_hits(cores, names, sizes, rounds, seconds, progress):
                     one = measure.hits(server.program, server.port, path(size), origin, seconds, cores.client)
                     found.setdefault((size, name), []).append(one)
                     progress(f"round {number + 1}: {size} bytes, {name}: {one.cpu:.2f} us")
-    return rows(found, sizes, names)
+        return rows(found, {name: servers[sizes[0]] for name, servers in started.items()})
 
 
 def path(size):
@@ -84,7 +86,7 @@ def start_one(programs, module, name, origin, cores, **place):
         place.setdefault("admin", free_port())
     where = Place(port=port, origin=origin, directory=programs.directory(name), **place)
     program = programs.start(name, ALL[module].command(where), cores)
-    return Started(program.until_listening(port), port)
+    return Started(program.until_listening(port), port, place.get("admin"))
 
 
 def warm(server, name, size, origin, cores):
@@ -97,21 +99,28 @@ def warm(server, name, size, origin, cores):
     measure.hits(server.program, server.port, path(size), origin, WARM_SECONDS, cores)
 
 
-def rows(found, sizes, names):
-    """Medians and ratios of {(size, name): [rounds]}."""
-    made = []
-    for size in sizes:
-        for name in names:
-            runs = found[size, name]
-            row = Row(name, size, *(median(getattr(run, what) for run in runs) for what in FIGURES))
-            row.of_limit = _ratio(runs, found.get((size, "limit")))
-            row.kasoku_ratio = _ratio(runs, found.get((size, "kasoku")))
-            made.append(row)
-    return made
-
-
 FIGURES = ("requests_per_second", "cpu", "p50", "p99")
+
+
+def rows(found, started):
+    """Medians and ratios of {(size, name): [rounds]}; called while the servers still run."""
+    made = []
+    for (size, name), runs in found.items():
+        row = Row(name, size, *(median(getattr(run, what) for run in runs) for what in FIGURES))
+        row.of_limit = _ratio(runs, found.get((size, "limit")))
+        row.kasoku_ratio = _ratio(runs, found.get((size, "kasoku")))
+        row.log_lines_lost = log_lines_lost(started[name])
+        made.append(row)
+    return made
 
 
 def _ratio(runs, others):
     return others and median(run.cpu / other.cpu for run, other in zip(runs, others))
+
+
+def log_lines_lost(server):
+    """The part of the access log's lines that were lost: a log that drops is cheaper than one that writes."""
+    stats = client.stats(server.admin) if server.admin else {}
+    lost = stats.get("log_lines_dropped", 0)
+    lines = stats.get("log_lines", 0) + lost
+    return lost / lines if lines else None

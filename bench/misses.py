@@ -25,7 +25,7 @@ def measure_misses(cores, names, rounds, seconds, progress):
                 if number:
                     found.setdefault((SIZE, name), []).append(one)
                     progress(f"round {number}: misses, {name}: {one.cpu:.2f} us")
-    return hits.rows(found, [SIZE], names)
+        return hits.rows(found, started)
 
 
 def _round(server, name, number, origin, seconds, cores):

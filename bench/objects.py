@@ -4,7 +4,6 @@ What differs is the size of the index and how far apart the objects lie in memor
 random order. Two Kasokus run side by side, rounds interleaved; that nothing was evicted is read from /stats.
 """
 
-import json
 import subprocess
 from dataclasses import dataclass
 from statistics import median
@@ -69,7 +68,7 @@ def _fill(port, objects):
 
 
 def _check_stored(admin, objects):
-    stored = json.loads(client.get(admin, "/stats", host="127.0.0.1")[1])["stored_objects"]
+    stored = client.stats(admin)["stored_objects"]
     if stored < objects:
         raise BenchError(f"only {stored} of {objects} objects are stored: give the cache more memory")
 
