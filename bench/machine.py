@@ -32,11 +32,15 @@ def stamp(table, wanted):
 
 
 def _commit():
-    def git(*words):
-        return subprocess.run(["git", *words], cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+    """The last commit that changed the program, so that commits of documents don't make the figures look old."""
+    if "KASOKU" in os.environ:
+        return "unknown (the program of $KASOKU)"
 
-    changed = git("status", "--porcelain", "--", "crates", "Cargo.toml", "Cargo.lock")
-    return git("rev-parse", "--short", "HEAD") + (" with changes" if changed else "")
+    def git(*words):
+        words = ["git", *words, "--", "crates", "Cargo.toml", "Cargo.lock"]
+        return subprocess.run(words, cwd=ROOT, capture_output=True, text=True, check=False).stdout.strip()
+
+    return git("log", "-1", "--format=%h") + (" with changes" if git("status", "--porcelain") else "")
 
 
 def _processor():
