@@ -214,7 +214,8 @@ fn a_tier_full_of_small_objects_stays_within_the_bound() {
     let at_start = resident.now();
     let mut clients: Vec<Client> = (0..CLIENTS).map(|_| Client::connect(program.clients)).collect();
     let mut first = 0;
-    while program.metrics_after(0)["memory_bytes"] < memory / 100 * 97 {
+    // What is stored may have seven eighths of it.
+    while program.metrics_after(0)["memory_bytes"] < memory / 8 * 7 / 100 * 97 {
         assert!(first < memory / 100, "it is never full");
         let read = |client: &mut Client, begin: u64| {
             (begin..first + ROUND).step_by(CLIENTS).for_each(|number| client.get(Object::small(number)));
