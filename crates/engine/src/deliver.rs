@@ -36,9 +36,9 @@ pub(crate) enum Answer {
     /// A response that is being filled.
     Filling(Arc<Meta>, FillReader, CacheStatus),
     /// The origin's response, for this client alone.
-    Origin(Response, Conditions, CacheStatus),
+    Origin(Box<Response>, Conditions, CacheStatus),
     /// The origin has switched protocols.
-    Switched(Response),
+    Switched(Box<Response>),
     /// A failure, of whomever.
     Own(Fault, Option<CacheStatus>),
     /// OPTIONS that may not be forwarded any more.
@@ -69,8 +69,8 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
     match answer {
         Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
         Answer::Filling(meta, reader, status) => filling(exchange, &meta, reader, status).await,
-        Answer::Origin(response, conditions, status) => origin(exchange, response, conditions, status).await,
-        Answer::Switched(response) => switched(exchange, response).await,
+        Answer::Origin(response, conditions, status) => origin(exchange, *response, conditions, status).await,
+        Answer::Switched(response) => switched(exchange, *response).await,
         Answer::Own(fault, status) => own(exchange, &fault, status).await,
         Answer::Options => options(exchange).await,
         Answer::ClientGone(status) => {

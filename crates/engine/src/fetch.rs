@@ -62,7 +62,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         send(worker, &routed.route, &outgoing, &mut upload, &mut interim).await
     };
     match sent {
-        Ok(response) if response.is_switched() => Answer::Switched(response),
+        Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
         Ok(response) => after_pass(exchange, routed, &Passed { outgoing, audience, request_time, status }, response),
         Err(error) => failed(&error, status),
     }
@@ -102,7 +102,7 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: &Passed, response: R
         && post_stores_for_get(routed.key.uri(), &response.head);
     match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
         Some(writer) => store_beside(exchange, outgoing, writer, response, *request_time),
-        None => Answer::Origin(response, Conditions::Origins, *status),
+        None => Answer::Origin(Box::new(response), Conditions::Origins, *status),
     }
 }
 
@@ -131,7 +131,7 @@ fn store_beside(
             tokio::task::spawn_local(pump(exchange.worker.clone(), response, body));
             Answer::Filling(meta, reader, status)
         }
-        _ => Answer::Origin(response, Conditions::Origins, status),
+        _ => Answer::Origin(Box::new(response), Conditions::Origins, status),
     }
 }
 
@@ -197,7 +197,7 @@ pub(crate) async fn fill(
             Answer::Stored(entry, CacheStatus { detail: Some(reason), stored: true, ..status })
         }
         Ok(News::Yours(response, reason)) => {
-            Answer::Origin(*response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
+            Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
         }
         Ok(News::Failed(error)) => failed(&error, status),
         Err(_) => Answer::Own(Fault::Origin(Reason::OriginClosedEarly), Some(status)),

@@ -45,7 +45,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         };
         let mut exchange = match received {
             Received::Nothing => return,
-            Received::Refused(fault) => return refuse(&worker, &connection, fault).await,
+            Received::Refused(fault) => return Box::pin(refuse(&worker, &connection, fault)).await,
             Received::Request(request) => Exchange::new(&worker, &connection, request),
         };
         exchange.request.keeps_alive &= number != requests_max;
@@ -55,7 +55,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         log::log(&worker, &exchange, &delivered);
 
         if let Some(tunnel) = delivered.tunnel {
-            return tunnel::run(&connection, tunnel).await;
+            return Box::pin(tunnel::run(&connection, tunnel)).await;
         }
         if !delivered.is_whole {
             return connection.cut();
@@ -68,7 +68,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         //= RFC 9112 section 9.3
         //# A server MUST read the entire request message body or close the connection after sending its response
         if !delivered.keeps_alive || !exchange.body.is_complete() {
-            return connection.linger().await;
+            return Box::pin(connection.linger()).await;
         }
     }
 }
