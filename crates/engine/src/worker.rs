@@ -27,8 +27,8 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
+use tokio::runtime::LocalOptions;
 use tokio::sync::{Notify, mpsc, watch};
-use tokio::task::LocalSet;
 
 /// Requests of one worker that ask for themselves at a time after fills failed under them.
 const ALONE_MAX: usize = 16;
@@ -350,12 +350,12 @@ struct Seed {
 
 impl Seed {
     fn run(self) {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build() {
+        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
             Ok(runtime) => runtime,
             Err(error) => return tracing::error!(%error, "a worker could not start"),
         };
         let mut stopping = self.stopping.clone();
-        LocalSet::new().block_on(&runtime, async move {
+        runtime.block_on(async move {
             let worker = Rc::new(Worker {
                 limits: Rc::new(self.options.limits.clone()),
                 options: self.options.unshared(),

@@ -15,6 +15,17 @@ use std::fmt;
 pub struct Fields {
     block: Vec<u8>,
     lines: Vec<Line>,
+    /// One bit for each of 64 kinds of names ([`kind`]) that are here: most names that anybody asks for are not.
+    kinds: u64,
+}
+
+/// Which of 64 kinds a name is of, by its length and its first and last letter, as a mask of one bit. Names that differ only
+/// in case are of one kind.
+fn kind(name: &[u8]) -> u64 {
+    let (Some(first), Some(last)) = (name.first(), name.last()) else { return 1 };
+    // The letters of both cases differ in bit 5, which is left out.
+    let mixed = (first & 0x1f).wrapping_add((last & 0x1f) << 2).wrapping_add((name.len() as u8).wrapping_mul(5));
+    1 << (mixed & 63)
 }
 
 /// Where one line stands in the block: `start..start + name_len` is the name, the value follows `": "`.
@@ -38,12 +49,12 @@ impl Line {
 impl Fields {
     /// No fields, and no memory.
     pub const fn new() -> Self {
-        Self { block: Vec::new(), lines: Vec::new() }
+        Self { block: Vec::new(), lines: Vec::new(), kinds: 0 }
     }
 
     /// No fields yet, with room for `bytes` of block and `lines` lines.
     pub fn with_capacity(bytes: usize, lines: usize) -> Self {
-        Self { block: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines) }
+        Self { block: Vec::with_capacity(bytes), lines: Vec::with_capacity(lines), kinds: 0 }
     }
 
     /// The lines as HTTP/1 writes them: `Name: value CRLF` each, without the empty line that ends a head.
@@ -79,6 +90,7 @@ impl Fields {
         self.block.extend_from_slice(b": ");
         self.block.extend_from_slice(value);
         self.block.extend_from_slice(b"\r\n");
+        self.kinds |= kind(name);
         self.lines.push(Line { start, name_len: name.len() as u32, value_len: value.len() as u32 });
     }
 
@@ -86,6 +98,7 @@ impl Fields {
     pub fn clear(&mut self) {
         self.block.clear();
         self.lines.clear();
+        self.kinds = 0;
     }
 
     /// Removes every line of that name, then appends one.
@@ -128,19 +141,21 @@ impl Fields {
     }
 
     /// The values of every line of that name, in order.
-    pub fn all<'a>(&'a self, name: &'a str) -> impl Iterator<Item = &'a [u8]> {
-        self.iter().filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+    pub fn all<'a>(&'a self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        let lines = if self.may_have(name) { self.lines.as_slice() } else { &[] };
+        let lines = lines.iter().map(|line| self.line(*line));
+        lines.filter(move |(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
     }
 
     /// The value of the first line of that name.
     pub fn first(&self, name: &str) -> Option<&[u8]> {
-        self.iter().find(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes())).map(|(_, value)| value)
+        self.all(name).next()
     }
 
     /// The value of the only line of that name: `None` when there is no such line, or more than one.
     pub fn only(&self, name: &str) -> Option<&[u8]> {
-        let mut same = self.iter().filter(|(n, _)| n.eq_ignore_ascii_case(name.as_bytes()));
-        let (_, value) = same.next()?;
+        let mut same = self.all(name);
+        let value = same.next()?;
         same.next().is_none().then_some(value)
     }
 
@@ -163,6 +178,11 @@ impl Fields {
             value.extend_from_slice(more);
         }
         Some(value)
+    }
+
+    /// `false`: there is no line of that name.
+    fn may_have(&self, name: &str) -> bool {
+        self.kinds & kind(name.as_bytes()) != 0
     }
 
     fn line(&self, line: Line) -> (&[u8], &[u8]) {
@@ -201,6 +221,20 @@ mod tests {
     #[test]
     fn the_block_is_what_http1_writes() {
         assert_eq!(sample().block(), b"Host: a\r\nX-One: 1\r\nx-one: 2\r\nEmpty: \r\n");
+    }
+
+    #[test]
+    fn a_name_is_found_in_whatever_case_and_length() {
+        for name in ["A", "x-y", "Accept-Encoding", "Z_9~", "sec-ch-ua-platform-version"] {
+            let fields: Fields = [(name, "1")].into_iter().collect();
+            assert!(fields.contains(&name.to_ascii_uppercase()) && fields.contains(&name.to_ascii_lowercase()), "{name}");
+            assert!(!fields.contains("cache-control"));
+        }
+        let mut fields: Fields = [("A", "1"), ("B", "2")].into_iter().collect();
+        fields.remove("a");
+        assert!(!fields.contains("A") && fields.contains("b"));
+        fields.clear();
+        assert!(!fields.contains("b"));
     }
 
     #[test]
