@@ -72,10 +72,11 @@ impl Fills {
         }
     }
 
-    /// What these fills bring is not stored; requests from now on do not join them.
-    pub(crate) fn poison(&self, hash: KeyHash, key: &[u8]) {
-        let mut shard = self.shard(hash);
-        for fill in shard.get_mut(&hash).into_iter().flatten().filter(|fill| *fill.key == *key) {
+    /// What these fills bring, all of the key but `spared`, is not stored; requests from now on do not join them.
+    pub(crate) fn poison(&self, hash: KeyHash, key: &[u8], spared: Option<&Arc<Fill>>) {
+        let shard = self.shard(hash);
+        let is_meant = |fill: &&Arc<Fill>| *fill.key == *key && !spared.is_some_and(|it| Arc::ptr_eq(it, fill));
+        for fill in shard.get(&hash).into_iter().flatten().filter(is_meant) {
             fill.state().is_poisoned = true;
         }
     }

@@ -1,13 +1,18 @@
 //! What unsafe methods drop (RFC 9111 section 4.4).
 
-use crate::{Cache, Key};
+use crate::fill::Fill;
+use crate::{Cache, FillWriter, Key};
 use http::{Method, StatusCode};
 use kasoku_semantics::invalidation::{invalidated_uris, invalidates};
 use kasoku_wire::Fields;
+use std::sync::Arc;
 
 impl Cache {
     /// After a response to `method`: drops what is stored for the target, and for the Location and Content-Location of
     /// the same origin, which `canonical` spells as keys are spelled. Returns how many keys were dropped.
+    ///
+    /// What is being filled for them is not stored either, but for `own`: the fill of this very response, which is not from
+    /// before it.
     pub fn on_unsafe_response(
         &self,
         method: &Method,
@@ -15,19 +20,25 @@ impl Cache {
         status: StatusCode,
         response: &Fields,
         canonical: impl Fn(String) -> String,
+        own: Option<&FillWriter>,
     ) -> usize {
         if !invalidates(method, status) {
             return 0;
         }
         let others = invalidated_uris(key.uri(), response).into_iter().map(|uri| self.key(canonical(uri)));
-        std::iter::once(key.clone()).chain(others).filter(|key| self.invalidate(key)).count()
+        let own = own.and_then(FillWriter::fill);
+        std::iter::once(key.clone()).chain(others).filter(|key| self.invalidate_but(key, own)).count()
     }
 
     /// Drops all responses of a key, and keeps what is being filled for it from being stored. Returns whether
     /// something was stored.
     pub fn invalidate(&self, key: &Key) -> bool {
+        self.invalidate_but(key, None)
+    }
+
+    fn invalidate_but(&self, key: &Key, spared: Option<&Arc<Fill>>) -> bool {
         // The order matters, see `save`.
-        self.0.fills.poison(key.hash(), key.bytes());
+        self.0.fills.poison(key.hash(), key.bytes(), spared);
         let mut was_stored = false;
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
             was_stored = resource.is_some();

@@ -148,6 +148,15 @@ impl FillWriter {
         Err(reason)
     }
 
+    /// Whether an invalidation has come since this fill began: what it brings will not be stored.
+    pub fn is_poisoned(&self) -> bool {
+        self.fill().is_some_and(|fill| fill.is_poisoned())
+    }
+
+    pub(crate) fn fill(&self) -> Option<&Arc<Fill>> {
+        self.fill.as_ref()
+    }
+
     /// The request was for one client alone after all.
     pub fn release(mut self, reason: Reason) {
         self.end(|fill| fill.release(reason));

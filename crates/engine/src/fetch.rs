@@ -45,6 +45,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let Exchange { worker, connection, request, .. } = exchange;
     let audience = audience(request, routed, upgrade);
     let outgoing = forward(request, routed, &connection.peer, audience, upgrade);
+    let writer = begin_beside(worker, routed, &outgoing);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
     let status = forwarded(reason);
@@ -63,7 +64,9 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     };
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
-        Ok(response) => after_pass(exchange, routed, &Passed { outgoing, audience, request_time, status }, response),
+        Ok(response) => {
+            after_pass(exchange, routed, Passed { outgoing, audience, writer, request_time, status }, response)
+        }
         Err(error) => failed(&error, status),
     }
 }
@@ -74,35 +77,46 @@ fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audien
     if request.head.method == Method::HEAD && is_plain { Audience::Shared } else { Audience::OneClient }
 }
 
+/// The fill for the answer to a POST, which may turn out to be one for later GETs as well (profile rfc). Nobody joins it.
+/// It begins before the request is sent, so that whatever invalidates the key from then on keeps the answer from being stored.
+///
+/// Not in profile safe: a POST reaches the origin with fields that are not in the key, the client's address among them.
+fn begin_beside(worker: &Worker, routed: &Routed, outgoing: &RequestHead) -> Option<FillWriter> {
+    let policy = &routed.route.policy;
+    if outgoing.method != Method::POST || policy.profile != Profile::Rfc || routed.passes {
+        return None;
+    }
+    worker.cache.fill_alone(&Ask { key: &routed.key, request: outgoing, policy, now: worker.now() })
+}
+
 /// A request that has passed.
 struct Passed {
     outgoing: RequestHead,
     audience: Audience,
+    /// Where its answer is stored, if that is one for GETs.
+    writer: Option<FillWriter>,
     request_time: Now,
     status: CacheStatus,
 }
 
 /// What a response that passes by means for the cache.
-fn after_pass(exchange: &Exchange, routed: &Routed, passed: &Passed, response: Response) -> Answer {
-    let Passed { outgoing, audience, request_time, status } = passed;
+fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Response) -> Answer {
+    let Passed { outgoing, audience, writer, request_time, status } = passed;
     let worker = &exchange.worker;
-    let now = worker.now();
-    let ask = Ask { key: &routed.key, request: outgoing, policy: &routed.route.policy, now };
-    if *audience == Audience::Shared {
-        worker.cache.on_head(&ask, &response.head, *request_time, now);
+    let key = &routed.key;
+    if audience == Audience::Shared {
+        let now = worker.now();
+        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now };
+        worker.cache.on_head(&ask, &response.head, request_time, now);
     }
     let Response { head, .. } = &response;
     let canonical = |uri: String| canonical(worker, uri);
-    let dropped = worker.cache.on_unsafe_response(&outgoing.method, &routed.key, head.status, &head.fields, canonical);
+    let own = writer.as_ref();
+    let dropped = worker.cache.on_unsafe_response(&outgoing.method, key, head.status, &head.fields, canonical, own);
     worker.cells.add(Counter::Invalidated, dropped as u64);
-    // A POST reaches the origin with fields that are not in the key, the client's address among them.
-    let is_for_get = outgoing.method == Method::POST
-        && routed.route.policy.profile == Profile::Rfc
-        && !routed.passes
-        && post_stores_for_get(routed.key.uri(), &response.head);
-    match is_for_get.then(|| worker.cache.fill_alone(&ask)).flatten() {
-        Some(writer) => store_beside(exchange, outgoing, writer, response, *request_time),
-        None => Answer::Origin(Box::new(response), Conditions::Origins, *status),
+    match writer.filter(|writer| post_stores_for_get(key.uri(), &response.head) && !writer.is_poisoned()) {
+        Some(writer) => store_beside(exchange, &outgoing, writer, response, request_time),
+        None => Answer::Origin(Box::new(response), Conditions::Origins, status),
     }
 }
 

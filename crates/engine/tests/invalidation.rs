@@ -232,6 +232,81 @@ fn an_invalidation_during_a_validation_is_not_undone_by_its_304() {
 }
 
 #[test]
+fn an_answer_to_a_post_that_was_overtaken_is_not_stored() {
+    let named_elsewhere = "Location: /a";
+    for (method, target, answer) in [
+        ("POST", "/a", reply("204 No Content", &[], "")),
+        ("DELETE", "/a", reply("204 No Content", &[], "")),
+        ("POST", "/b", reply("201 Created", &[named_elsewhere], "")),
+    ] {
+        let gate = Gate::new();
+        let old = ok(&[FRESH, "Content-Location: /a"], "old");
+        let scene = Setup::rfc().run([
+            post("/a").reads_body().waits(&gate).sends(old),
+            on(method, target).answers(answer),
+            get("/a").answers(ok(&[FRESH], "new")),
+        ]);
+        let mut first = scene.client();
+        first.ask("POST", "/a", &["Content-Length: 1"]).send("x");
+        scene.origin.arrived(1);
+        scene.client().send_body(method, target, &[], "x");
+        gate.open();
+        assert_eq!(first.response().text(), "old");
+        assert_eq!(scene.client().get("/a").text(), "new", "{method} {target}");
+    }
+}
+
+#[test]
+fn an_answer_to_a_post_that_was_purged_meanwhile_is_not_stored() {
+    let gate = Gate::new();
+    let old = ok(&[FRESH, "Content-Location: /a"], "old");
+    let scene =
+        Setup::rfc().run([post("/a").reads_body().waits(&gate).sends(old), get("/a").answers(ok(&[FRESH], "new"))]);
+    let mut first = scene.client();
+    first.ask("POST", "/a", &["Content-Length: 1"]).send("x");
+    scene.origin.arrived(1);
+    let cache = scene.engine.cache();
+    cache.invalidate(&cache.key("http://example.org/a"));
+    gate.open();
+    let response = first.response();
+    assert_eq!((response.text().as_str(), response.cache_status("stored")), ("old", None));
+    assert_eq!(scene.client().get("/a").text(), "new");
+}
+
+#[test]
+fn of_two_posts_at_once_the_answer_that_came_last_is_not_stored_over_the_change_of_the_other() {
+    // Which of them the origin carried out last, nobody knows.
+    let gate = Gate::new();
+    let answer = |body| ok(&[FRESH, "Content-Location: /a"], body);
+    let scene = Setup::rfc().run([
+        post("/a").reads_body().waits(&gate).sends(answer("first")),
+        post("/a").answers(answer("second")),
+        get("/a").answers(ok(&[FRESH], "new")),
+    ]);
+    let mut first = scene.client();
+    first.ask("POST", "/a", &["Content-Length: 1"]).send("x");
+    scene.origin.arrived(1);
+    scene.client().send_body("POST", "/a", &[], "x");
+    assert_eq!(scene.client().get("/a").text(), "second", "nothing came in between so far");
+    gate.open();
+    assert_eq!(first.response().text(), "first");
+    assert_eq!(scene.client().get("/a").text(), "new");
+}
+
+#[test]
+fn a_post_whose_answer_is_for_no_get_leaves_no_fill_behind() {
+    let scene = Setup::rfc().run([
+        post("/a").answers(ok(&[FRESH], "elsewhere")),
+        post("/a").answers(reply("500 Oops", &[], "")),
+        post("/a").answers("").closes(),
+    ]);
+    for _ in 0..3 {
+        scene.client().send_body("POST", "/a", &[], "x");
+    }
+    assert_eq!(scene.engine.cache().fills_running(), 0);
+}
+
+#[test]
 fn an_invalidation_reaches_all_workers() {
     let scene = Setup::safe().options(|options| options.workers = 2).run([
         get("/").answers(ok(&[FRESH], "old")),
