@@ -4,7 +4,7 @@
 //! 304, a range into 206 or 416. What the origin sent for this client alone goes through as it is.
 
 use crate::connection::Connection;
-use crate::error::Fault;
+use crate::error::{Fault, reason};
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Outgoing, or_flush};
@@ -166,10 +166,15 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &received));
                 return out.end(trailers).await;
             }
-            // The client must not take a part for the whole: its connection is cut, in whatever framing.
             Err(error) => {
                 exchange.worker.cells.count(Counter::OriginErrors);
                 tracing::debug!(%error, "origin");
+                if out.is_head_waiting() {
+                    // Nothing has been sent, so the client can be told.
+                    let status = CacheStatus { detail: Some(reason(&error)), ..status };
+                    return own(exchange, &Fault::from_origin(&error), Some(status)).await;
+                }
+                // The client must not take a part for the whole: its connection is cut, in whatever framing.
                 return out.cut();
             }
         }

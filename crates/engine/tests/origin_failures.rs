@@ -200,6 +200,28 @@ fn a_cut_response_is_a_cut_for_a_client_that_gets_it_alone_too() {
 }
 
 #[test]
+fn a_body_that_is_broken_from_the_start_is_502_as_long_as_nothing_was_sent() {
+    let answer = "HTTP/1.1 200 OK\r\nCache-Control: private\r\nTransfer-Encoding: chunked\r\n\r\nnot a size\r\n";
+    for response in answered(Setup::safe, &get("/").answers(answer).awaits_end()) {
+        is_failure(&response, 502, "origin-malformed");
+    }
+}
+
+#[test]
+fn a_body_that_is_cut_before_its_first_byte_is_never_a_reset_without_an_answer() {
+    for framing in ["Content-Length: 10", "Transfer-Encoding: chunked"] {
+        let answer = format!("HTTP/1.1 200 OK\r\nCache-Control: private\r\n{framing}\r\n\r\n");
+        for response in answered(Setup::safe, &get("/").answers(answer).closes()) {
+            // Whether the end comes with the head or behind it is up to the kernel.
+            match response.ending {
+                Ending::Whole => is_failure(&response, 502, "origin-closed-early"),
+                Ending::Cut => assert_eq!((response.status, response.text().as_str()), (200, "")),
+            }
+        }
+    }
+}
+
+#[test]
 fn a_cut_response_is_a_reset_for_a_client_of_http_1_0() {
     // Such a client takes the end of the connection for the end of the body, unless it is a reset.
     for pass in [true, false] {
