@@ -3,6 +3,7 @@
 use crate::FillReader;
 use crate::budget::Budget;
 use crate::fill::Fill;
+use crate::resource::Resource;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use kasoku_store::KeyHash;
 use std::collections::HashMap;
@@ -26,6 +27,8 @@ pub(crate) enum Begun {
     New(Arc<Fill>),
     /// Somebody writes it.
     Running(FillReader),
+    /// Nobody does, and nobody needs to: this is stored by now.
+    Needless(Arc<Resource>),
 }
 
 impl Fills {
@@ -37,12 +40,23 @@ impl Fills {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// The running fill of this key and detail, or a new one.
-    pub(crate) fn begin(&self, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Begun {
+    /// The running fill of this key and detail; or what is `stored` by now, which is looked up under the lock where no
+    /// such fill runs; or a new fill.
+    pub(crate) fn begin(
+        &self,
+        hash: KeyHash,
+        key: &[u8],
+        detail: &[u8],
+        is_joinable: bool,
+        stored: impl FnOnce() -> Option<Arc<Resource>>,
+    ) -> Begun {
         let mut shard = self.shard(hash);
         let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail));
         if is_joinable && let Some(fill) = running() {
             return Begun::Running(FillReader::new(fill.clone()));
+        }
+        if let Some(stored) = stored() {
+            return Begun::Needless(stored);
         }
         Begun::New(self.add(&mut shard, hash, key, detail, is_joinable))
     }

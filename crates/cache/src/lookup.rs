@@ -1,9 +1,14 @@
 //! The decision: may a stored response answer, must the origin be asked, or is the cache out of the game?
 //!
-//! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs.
+//! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs. Between the
+//! two, a running fill may be stored and end; so who begins one looks once more whether something else is stored by now,
+//! under the registry's lock. A fill is stored before it leaves the registry: who does not find it there finds what it
+//! brought, and nobody asks for what somebody has just got. (Order of locks: the registry's before the index's. Nobody
+//! takes the registry's while holding the index's or that of a change.)
 
-use crate::fill::FillReader;
+use crate::fill::{Fill, FillReader};
 use crate::fills::Begun;
+use crate::resource::Resource;
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
 use http::Method;
@@ -73,21 +78,9 @@ impl Cache {
         if let Err(reason) = may_look_up(ask.request) {
             return Lookup::Pass(reason);
         }
-        let directives = request_directives(&ask.request.fields);
-        let resource = self.0.memory.value(ask.key.hash(), ask.key.bytes());
-        let Some(resource) = resource else {
-            return self.begin_miss(ask, &directives, &[], Reason::UriMiss);
-        };
-        let Some(entry) = resource.select(&ask.request.fields, ask.policy) else {
-            let variant = resource.variant_of(&ask.request.fields, ask.policy);
-            return self.begin_miss(ask, &directives, &variant, Reason::VaryMiss);
-        };
-        match reuse(&entry.meta.freshness, &directives, ask.policy, ask.now) {
-            Reuse::Fresh => self.usable(ask, &directives, entry, Reason::Hit),
-            Reuse::Stale(reason) => self.usable(ask, &directives, entry, reason),
-            Reuse::StaleWhileRevalidate => self.usable_and_refresh(ask, &directives, entry),
-            Reuse::Validate(reason) => self.begin_validation(ask, &directives, entry, reason),
-        }
+        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), is_second: false };
+        let stored = self.0.memory.value(ask.key.hash(), ask.key.bytes());
+        self.decide(asked, stored.as_deref())
     }
 
     /// Whether a response that another client's fill brought may answer this request as well, without asking again
@@ -103,16 +96,15 @@ impl Cache {
     pub fn look_up_variant(&self, ask: &Ask<'_>, other: &Meta) -> Lookup {
         let mut variant = Vec::new();
         variant_key(&other.nominated, &ask.request.fields, ask.policy, &mut variant);
-        self.begin_miss(ask, &request_directives(&ask.request.fields), &variant, Reason::VaryMiss)
+        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), is_second: false };
+        self.begin_miss(asked, None, &variant, Reason::VaryMiss)
     }
 
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
     pub fn fill_alone(&self, ask: &Ask<'_>) -> Option<FillWriter> {
-        match self.begin(ask, b"", false, None, Purpose::Miss) {
-            Lookup::Fill(writer, _) => Some(writer),
-            _ => None,
-        }
+        let fill = self.0.fills.begin_alone(ask.key.hash(), ask.key.bytes());
+        Some(self.writer(ask, fill, None, Purpose::Miss))
     }
 
     /// Whether a stored response has all bytes that a request wants.
@@ -120,133 +112,179 @@ impl Cache {
         matches!(needed(request, entry), Needed::Stored)
     }
 
-    fn usable(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Arc<Entry>, reason: Reason) -> Lookup {
-        match needed(ask.request, entry) {
+    /// What a request gets when this is stored for its key.
+    fn decide(&self, asked: Asked<'_>, stored: Option<&Resource>) -> Lookup {
+        let Asked { ask, directives, .. } = asked;
+        let Some(resource) = stored else {
+            return self.begin_miss(asked, None, &[], Reason::UriMiss);
+        };
+        let Some(entry) = resource.select(&ask.request.fields, ask.policy) else {
+            let variant = resource.variant_of(&ask.request.fields, ask.policy);
+            return self.begin_miss(asked, None, &variant, Reason::VaryMiss);
+        };
+        match reuse(&entry.meta.freshness, directives, ask.policy, ask.now) {
+            Reuse::Fresh => self.usable(asked, entry, Reason::Hit),
+            Reuse::Stale(reason) => self.usable(asked, entry, reason),
+            Reuse::StaleWhileRevalidate => self.usable_and_refresh(asked, entry),
+            Reuse::Validate(reason) => self.begin_validation(asked, entry, reason),
+        }
+    }
+
+    fn usable(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
+        let variant = &entry.meta.variant;
+        match needed(asked.ask.request, entry) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
             Needed::More(_) if entry.body.complete_length() > Some(self.0.limits.object_bytes_max) => {
-                self.begin_miss(ask, directives, &entry.meta.variant, Reason::PartialMiss)
+                self.begin_miss(asked, Some(entry), variant, Reason::PartialMiss)
             }
-            Needed::More(missing) => self.begin_completion(ask, directives, entry, missing),
-            Needed::Unknown => self.begin_miss(ask, directives, &entry.meta.variant, Reason::PartialMiss),
+            Needed::More(missing) => self.begin_completion(asked, entry, missing),
+            Needed::Unknown => self.begin_miss(asked, Some(entry), variant, Reason::PartialMiss),
         }
     }
 
-    fn usable_and_refresh(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Arc<Entry>) -> Lookup {
+    fn usable_and_refresh(&self, asked: Asked<'_>, entry: &Arc<Entry>) -> Lookup {
+        let ask = asked.ask;
         if !matches!(needed(ask.request, entry), Needed::Stored) {
-            return self.begin_validation(ask, directives, entry, Reason::Stale);
+            return self.begin_validation(asked, entry, Reason::Stale);
         }
-        let may_refresh = ask.request.method == Method::GET && !directives.no_store;
+        let may_refresh = ask.request.method == Method::GET && !asked.directives.no_store;
         let refresh = may_refresh.then(|| {
-            let detail = detail(&entry.meta.variant, None);
-            self.begin(ask, &detail, true, Some(entry.clone()), Purpose::Validate)
+            let wanted = Wanted {
+                detail: detail(&entry.meta.variant, None),
+                is_joinable: true,
+                seen: Some(entry),
+                purpose: Purpose::Validate,
+                reason: Reason::HitStaleWhileRevalidate,
+            };
+            self.begin(asked, &wanted)
         });
-        let refresh = match refresh {
-            Some(Lookup::Fill(writer, _)) => Some(writer),
-            _ => None,
-        };
-        Lookup::Hit(entry.clone(), Reason::HitStaleWhileRevalidate, refresh)
+        match refresh {
+            Some(Lookup::Fill(writer, reason @ Reason::HitStaleWhileRevalidate)) => {
+                Lookup::Hit(entry.clone(), reason, Some(writer))
+            }
+            None | Some(Lookup::Join(_, Reason::HitStaleWhileRevalidate)) => {
+                Lookup::Hit(entry.clone(), Reason::HitStaleWhileRevalidate, None)
+            }
+            Some(decided_anew) => decided_anew,
+        }
     }
 
-    fn begin_miss(&self, ask: &Ask<'_>, directives: &RequestDirectives, variant: &[u8], reason: Reason) -> Lookup {
-        if let Some(no_fill) = no_fill(ask, directives, reason) {
+    fn begin_miss(&self, asked: Asked<'_>, seen: Option<&Arc<Entry>>, variant: &[u8], reason: Reason) -> Lookup {
+        let Asked { ask, directives, .. } = asked;
+        if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
-        let wanted = ask.request.fields.combined("range");
-        if wanted.is_some() && ask.request.fields.contains("if-range") {
+        let range = ask.request.fields.combined("range");
+        if range.is_some() && ask.request.fields.contains("if-range") {
             // Its answer depends on a validator that we do not know.
             return Lookup::Pass(Reason::IfRangeMiss);
         }
         let whole = detail(variant, None);
-        if wanted.is_some()
+        if range.is_some()
             && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &whole)
         {
             return Lookup::Join(reader, reason);
         }
         let is_joinable = !(directives.no_cache && ask.policy.client_may_revalidate);
-        let detail = detail(variant, wanted.as_deref());
-        with_reason(self.begin_among_equals(ask, detail, is_joinable, None, Purpose::Miss), reason)
+        let detail = detail(variant, range.as_deref());
+        self.begin_among_equals(asked, Wanted { detail, is_joinable, seen, purpose: Purpose::Miss, reason })
     }
 
-    fn begin_validation(
-        &self,
-        ask: &Ask<'_>,
-        directives: &RequestDirectives,
-        entry: &Arc<Entry>,
-        reason: Reason,
-    ) -> Lookup {
-        if let Some(no_fill) = no_fill(ask, directives, reason) {
+    fn begin_validation(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
+        if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
         if !entry.body.is_complete() {
-            return self.begin_miss(ask, directives, &entry.meta.variant, reason);
+            return self.begin_miss(asked, Some(entry), &entry.meta.variant, reason);
         }
         // A client that wants a validation of its own must not get the result of one that began before it asked, and a
         // response that must be validated each time can't be shared.
         let is_joinable = matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime);
         let detail = detail(&entry.meta.variant, None);
-        let base = Some(entry.clone());
-        with_reason(self.begin_among_equals(ask, detail, is_joinable, base, Purpose::Validate), reason)
+        let purpose = Purpose::Validate;
+        self.begin_among_equals(asked, Wanted { detail, is_joinable, seen: Some(entry), purpose, reason })
     }
 
-    fn begin_completion(
-        &self,
-        ask: &Ask<'_>,
-        directives: &RequestDirectives,
-        entry: &Arc<Entry>,
-        missing: ByteRange,
-    ) -> Lookup {
-        if let Some(no_fill) = no_fill(ask, directives, Reason::PartialMiss) {
+    fn begin_completion(&self, asked: Asked<'_>, entry: &Arc<Entry>, missing: ByteRange) -> Lookup {
+        let reason = Reason::PartialMiss;
+        if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
         // Only who has found the same stored response lacks the same bytes of the same whole.
         let range = format!("{}-{} of {:p}", missing.first, missing.last, Arc::as_ptr(entry));
         let detail = detail(&entry.meta.variant, Some(range.as_bytes()));
         let purpose = Purpose::Complete(missing);
-        with_reason(self.begin_among_equals(ask, detail, true, Some(entry.clone()), purpose), Reason::PartialMiss)
+        self.begin_among_equals(asked, Wanted { detail, is_joinable: true, seen: Some(entry), purpose, reason })
     }
 
     /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
     /// visitors wait for anonymous ones and for each other, and anonymous ones never wait for a visitor.
-    fn begin_among_equals(
-        &self,
-        ask: &Ask<'_>,
-        mut detail: Vec<u8>,
-        is_joinable: bool,
-        base: Option<Arc<Entry>>,
-        purpose: Purpose,
-    ) -> Lookup {
+    fn begin_among_equals(&self, asked: Asked<'_>, mut wanted: Wanted<'_>) -> Lookup {
+        let ask = asked.ask;
         let is_visitor = ask.policy.profile == Profile::Safe && has_credentials(&ask.request.fields);
-        let is_joinable = is_joinable && !self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now);
+        wanted.is_joinable &= !self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now);
         if is_visitor {
-            if is_joinable && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &detail) {
-                return Lookup::Join(reader, Reason::UriMiss);
+            if wanted.is_joinable
+                && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &wanted.detail)
+            {
+                return Lookup::Join(reader, wanted.reason);
             }
-            detail.extend_from_slice(b"\0visitor");
+            wanted.detail.extend_from_slice(b"\0visitor");
         }
-        self.begin(ask, &detail, is_joinable, base, purpose)
+        self.begin(asked, &wanted)
     }
 
-    fn begin(
-        &self,
-        ask: &Ask<'_>,
-        detail: &[u8],
-        is_joinable: bool,
-        base: Option<Arc<Entry>>,
-        purpose: Purpose,
-    ) -> Lookup {
-        match self.0.fills.begin(ask.key.hash(), ask.key.bytes(), detail, is_joinable) {
-            Begun::Running(reader) => Lookup::Join(reader, Reason::UriMiss),
+    fn begin(&self, asked: Asked<'_>, wanted: &Wanted<'_>) -> Lookup {
+        let Asked { ask, is_second, .. } = asked;
+        // Who may not join wants nothing of what another has brought either.
+        let may_have_changed = wanted.is_joinable && !is_second;
+        let changed = || if may_have_changed { self.stored_since(ask, wanted.seen) } else { None };
+        match self.0.fills.begin(ask.key.hash(), ask.key.bytes(), &wanted.detail, wanted.is_joinable, changed) {
+            Begun::Running(reader) => Lookup::Join(reader, wanted.reason),
+            Begun::Needless(stored) => self.decide(Asked { is_second: true, ..asked }, Some(&*stored)),
             Begun::New(fill) => {
-                let writer = FillWriter::new(self.clone(), fill, ask.key.clone(), ask.policy.clone(), base, purpose);
-                Lookup::Fill(writer, Reason::UriMiss)
+                let base = wanted.seen.filter(|_| wanted.purpose != Purpose::Miss).cloned();
+                Lookup::Fill(self.writer(ask, fill, base, wanted.purpose), wanted.reason)
             }
         }
     }
+
+    /// What is stored for the key, if it has another response for this request than the one that was seen.
+    fn stored_since(&self, ask: &Ask<'_>, seen: Option<&Arc<Entry>>) -> Option<Arc<Resource>> {
+        let stored = self.0.memory.value(ask.key.hash(), ask.key.bytes())?;
+        let entry = stored.select(&ask.request.fields, ask.policy)?;
+        (!seen.is_some_and(|seen| Arc::ptr_eq(seen, entry))).then_some(stored)
+    }
+
+    fn writer(&self, ask: &Ask<'_>, fill: Arc<Fill>, base: Option<Arc<Entry>>, purpose: Purpose) -> FillWriter {
+        FillWriter::new(self.clone(), fill, ask.key.clone(), ask.policy.clone(), base, purpose)
+    }
+}
+
+/// A decision in the making.
+#[derive(Clone, Copy)]
+struct Asked<'a> {
+    ask: &'a Ask<'a>,
+    directives: &'a RequestDirectives,
+    /// Whether the first decision came too late. There is no third: then the origin is asked once too often.
+    is_second: bool,
+}
+
+/// A fill that a request needs.
+struct Wanted<'a> {
+    /// See [`detail`].
+    detail: Vec<u8>,
+    is_joinable: bool,
+    /// The stored response that the decision was made with.
+    seen: Option<&'a Arc<Entry>>,
+    purpose: Purpose,
+    reason: Reason,
 }
 
 /// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or
 /// there will be no body.
-fn no_fill(ask: &Ask<'_>, directives: &RequestDirectives, reason: Reason) -> Option<Lookup> {
+fn no_fill(asked: Asked<'_>, reason: Reason) -> Option<Lookup> {
+    let Asked { ask, directives, .. } = asked;
     if directives.only_if_cached {
         return Some(Lookup::Unavailable(Reason::OnlyIfCachedMiss));
     }
@@ -254,14 +292,6 @@ fn no_fill(ask: &Ask<'_>, directives: &RequestDirectives, reason: Reason) -> Opt
         return Some(Lookup::Pass(Reason::RequestNoStore));
     }
     (ask.request.method == Method::HEAD).then_some(Lookup::Pass(reason))
-}
-
-fn with_reason(lookup: Lookup, reason: Reason) -> Lookup {
-    match lookup {
-        Lookup::Fill(writer, _) => Lookup::Fill(writer, reason),
-        Lookup::Join(reader, _) => Lookup::Join(reader, reason),
-        other => other,
-    }
 }
 
 /// By what fills of one key are told apart: the variant, and the range of a request that wants only a part.

@@ -180,6 +180,30 @@ async fn a_visitor_with_a_cookie_does_not_make_a_key_known_as_private() {
 }
 
 #[tokio::test]
+async fn whoever_comes_to_begin_a_fill_when_its_variant_has_just_been_stored_asks_no_more() {
+    let site = Site::new();
+    let request = |n: &str| get().with("X-A", n);
+    let varied = ok().with("Vary", "X-A");
+    let first = site.fill(&request("1"));
+    let waiting = [site.join(&request("2")), site.join(&request("2")), site.join(&request("3"))];
+    let _body = write(first, &request("1"), &varied);
+    let [quick, slow, other] = &waiting;
+    let look_up_variant = async |reader: &FillReader, request: &RequestHead| {
+        let Joined::Streaming(meta) = reader.head().await else { panic!("no head") };
+        let ask = Ask { key: &site.key, request, policy: &site.policy, now: NOW };
+        site.cache.look_up_variant(&ask, &meta)
+    };
+    let Lookup::Fill(writer, _) = look_up_variant(quick, &request("2")).await else { panic!("not a fill") };
+    let mut body = write(writer, &request("2"), &varied);
+    body.push(Bytes::from("two")).await.unwrap();
+    assert!(body.finish(None));
+    let Lookup::Hit(entry, ..) = look_up_variant(slow, &request("2")).await else { panic!("asks again") };
+    assert_eq!(text(&entry), "two");
+    // What is stored for another variant changes nothing.
+    assert!(matches!(look_up_variant(other, &request("3")).await, Lookup::Fill(_, Reason::VaryMiss)));
+}
+
+#[tokio::test]
 async fn a_304_refreshes_for_all_but_not_when_it_was_meant_for_one_visitor() {
     let site = Site::new();
     let tagged = ok().with("ETag", "\"1\"");

@@ -57,7 +57,22 @@ fn whoever_comes_at_any_point_gets_the_whole_and_it_is_stored() {
             assert_eq!(client.join().unwrap(), Got::Whole(page(0)));
         }
         assert!(matches!(site.look_up(&get(), NOW), Lookup::Hit(..)));
-        assert_eq!(site.most_answering(), 1, "requests at the origin at the same time");
+        assert_eq!(site.times_asked(), 1, "requests at the origin");
+        site.assert_idle();
+    });
+}
+
+#[test]
+fn what_is_stale_is_validated_once_whoever_comes_at_any_point() {
+    explore(|| {
+        let site = Site::new();
+        site.visit(NOW);
+        let stale = NOW.after(120_000);
+        let clients: Vec<_> = (0..CLIENTS).map(|_| spawn(&site, move |site| site.visit(stale))).collect();
+        for client in clients {
+            assert_eq!(client.join().unwrap(), Got::Whole(page(0)));
+        }
+        assert_eq!(site.times_asked(), 2, "requests at the origin: the first, and one validation");
         site.assert_idle();
     });
 }

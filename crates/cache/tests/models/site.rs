@@ -24,9 +24,6 @@ pub(crate) struct Site {
     policy: Arc<Policy>,
     /// Requests that reached the origin.
     asked: AtomicUsize,
-    /// Of those, the ones that the origin is answering, and the most of them at a time so far.
-    answering: AtomicUsize,
-    answering_most: AtomicUsize,
     /// What the origin says at present.
     version: AtomicUsize,
 }
@@ -57,8 +54,6 @@ impl Site {
             key,
             policy: Arc::new(Policy::new(Profile::Safe)),
             asked: AtomicUsize::new(0),
-            answering: AtomicUsize::new(0),
-            answering_most: AtomicUsize::new(0),
             version: AtomicUsize::new(0),
         })
     }
@@ -86,10 +81,6 @@ impl Site {
         self.asked.load(Ordering::SeqCst)
     }
 
-    pub(crate) fn most_answering(&self) -> usize {
-        self.answering_most.load(Ordering::SeqCst)
-    }
-
     /// A client that gets the page, and fetches it where the cache says so.
     pub(crate) fn visit(&self, now: Now) -> Got {
         match self.look_up(&get(), now) {
@@ -105,20 +96,13 @@ impl Site {
         let mut asked = get();
         writer.prepare(&mut asked);
         let version = self.origin();
-        let answering = self.answering.fetch_add(1, Ordering::SeqCst) + 1;
-        self.answering_most.fetch_max(answering, Ordering::SeqCst);
         let etag = format!("\"{version}\"");
         let is_known = asked.fields.only("if-none-match") == Some(etag.as_bytes());
         let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
         let response = ResponseHead::new(status).with("Cache-Control", "max-age=60").with("ETag", etag);
-        // What the verdict ends, others may begin anew.
-        if is_known {
-            self.answering.fetch_sub(1, Ordering::SeqCst);
-        }
         match answer(writer, &asked, &response, now) {
             Verdict::Write(mut body) => {
                 push_page(&mut body, version);
-                self.answering.fetch_sub(1, Ordering::SeqCst);
                 body.finish(None);
                 Got::Whole(page(version))
             }
