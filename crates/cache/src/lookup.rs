@@ -102,9 +102,9 @@ impl Cache {
 
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
-    pub fn fill_alone(&self, ask: &Ask<'_>) -> Option<FillWriter> {
+    pub fn fill_alone(&self, ask: &Ask<'_>) -> FillWriter {
         let fill = self.0.fills.begin_alone(ask.key.hash(), ask.key.bytes());
-        Some(self.writer(ask, fill, None, Purpose::Miss))
+        self.writer(ask, fill, None, Purpose::Miss)
     }
 
     /// Whether a stored response has all bytes that a request wants.

@@ -83,10 +83,9 @@ fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audien
 /// Not in profile safe: a POST reaches the origin with fields that are not in the key, the client's address among them.
 fn begin_beside(worker: &Worker, routed: &Routed, outgoing: &RequestHead) -> Option<FillWriter> {
     let policy = &routed.route.policy;
-    if outgoing.method != Method::POST || policy.profile != Profile::Rfc || routed.passes {
-        return None;
-    }
-    worker.cache.fill_alone(&Ask { key: &routed.key, request: outgoing, policy, now: worker.now() })
+    let may_be_for_get = outgoing.method == Method::POST && policy.profile == Profile::Rfc && !routed.passes;
+    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
+    may_be_for_get.then(|| worker.cache.fill_alone(&ask))
 }
 
 /// A request that has passed.

@@ -63,11 +63,8 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
 
 /// Asks the origin without waiting for anybody, and without letting anybody wait.
 async fn alone(exchange: &Exchange, routed: &Routed, outgoing: RequestHead) -> Answer {
-    let reason = Reason::KnownPrivate;
-    match exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing)) {
-        Some(writer) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
-        None => fetch::pass(exchange, routed, None, reason).await,
-    }
+    let writer = exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing));
+    fetch::fill(exchange, routed, writer, outgoing, Reason::KnownPrivate).await
 }
 
 /// The failure of the fill that this client waited for, having found nothing itself for this reason.
