@@ -8,7 +8,7 @@ use crate::budget::Budget;
 use crate::lookup::Ask;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::verdict::PartOf;
-use crate::{Body, BodyWriter, Cache, Entry, Key, Meta};
+use crate::{Body, BodyWriter, Cache, Entry, FillWriter, Key, Meta};
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
@@ -73,9 +73,17 @@ impl Cache {
     }
 
     /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected
-    /// (RFC 9111 section 4.3.5).
-    pub fn on_head(&self, ask: &Ask<'_>, response: &ResponseHead, request_time: Now, response_time: Now) {
-        if request_directives(&ask.request.fields).no_store {
+    /// (RFC 9111 section 4.3.5), unless there was an invalidation since the request's `own` fill began: then what is
+    /// stored is younger than this answer.
+    pub fn on_head(
+        &self,
+        ask: &Ask<'_>,
+        response: &ResponseHead,
+        request_time: Now,
+        response_time: Now,
+        own: &FillWriter,
+    ) {
+        if request_directives(&ask.request.fields).no_store || own.is_poisoned() {
             return;
         }
         let Some(resource) = self.0.memory.value(ask.key.hash(), ask.key.bytes()) else { return };
@@ -92,7 +100,7 @@ impl Cache {
                     freshness_after_validation(request, &head, response, request_time, response_time, policy);
                 let meta = Meta { head, freshness, ..(*old.meta).clone() };
                 let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone(), ask.key, &self.0.budget));
-                self.replace(ask.key, old, new, || true);
+                self.replace(ask.key, old, new, || !own.is_poisoned());
             }
         }
     }

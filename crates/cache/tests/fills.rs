@@ -384,9 +384,10 @@ async fn a_head_request_is_answered_from_what_get_has_stored_and_updates_it() {
     assert!(matches!(site.look_up(&head, 120), Lookup::Pass(Reason::Stale)));
     let later = NOW.after(120_000);
     let ask = Ask { key: &site.key, request: &head, policy: &site.policy, now: later };
-    site.cache.on_head(&ask, &ok().with("ETag", "\"1\""), later, later);
+    let own = site.cache.fill_alone(&ask);
+    site.cache.on_head(&ask, &ok().with("ETag", "\"1\""), later, later, &own);
     assert!(matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not freshen");
-    site.cache.on_head(&ask, &ok().with("ETag", "\"2\""), later, later);
+    site.cache.on_head(&ask, &ok().with("ETag", "\"2\""), later, later, &own);
     assert!(!matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not invalidate");
 }
 

@@ -45,7 +45,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let Exchange { worker, connection, request, .. } = exchange;
     let audience = audience(request, routed, upgrade);
     let outgoing = forward(request, routed, &connection.peer, audience, upgrade);
-    let writer = begin_beside(worker, routed, &outgoing);
+    let writer = begin_beside(worker, routed, &outgoing, audience);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
     let status = forwarded(reason);
@@ -77,22 +77,24 @@ fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audien
     if request.head.method == Method::HEAD && is_plain { Audience::Shared } else { Audience::OneClient }
 }
 
-/// The fill for the answer to a POST, which may turn out to be one for later GETs as well (profile rfc). Nobody joins it.
-/// It begins before the request is sent, so that whatever invalidates the key from then on keeps the answer from being stored.
+/// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
+/// turn out to be one for later GETs as well (profile rfc). It begins before the request is sent, so that whatever
+/// invalidates the key from then on outdoes the answer.
 ///
-/// Not in profile safe: a POST reaches the origin with fields that are not in the key, the client's address among them.
-fn begin_beside(worker: &Worker, routed: &Routed, outgoing: &RequestHead) -> Option<FillWriter> {
+/// Not for a POST in profile safe: it reaches the origin with fields that are not in the key, the client's address among
+/// them.
+fn begin_beside(worker: &Worker, routed: &Routed, outgoing: &RequestHead, audience: Audience) -> Option<FillWriter> {
     let policy = &routed.route.policy;
     let may_be_for_get = outgoing.method == Method::POST && policy.profile == Profile::Rfc && !routed.passes;
     let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
-    may_be_for_get.then(|| worker.cache.fill_alone(&ask))
+    (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
 }
 
 /// A request that has passed.
 struct Passed {
     outgoing: RequestHead,
     audience: Audience,
-    /// Where its answer is stored, if that is one for GETs.
+    /// Of a HEAD, or of a POST whose answer may be one for GETs.
     writer: Option<FillWriter>,
     request_time: Now,
     status: CacheStatus,
@@ -103,17 +105,18 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Re
     let Passed { outgoing, audience, writer, request_time, status } = passed;
     let worker = &exchange.worker;
     let key = &routed.key;
-    if audience == Audience::Shared {
+    if let (Audience::Shared, Some(own)) = (audience, &writer) {
         let now = worker.now();
         let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now };
-        worker.cache.on_head(&ask, &response.head, request_time, now);
+        worker.cache.on_head(&ask, &response.head, request_time, now, own);
     }
     let Response { head, .. } = &response;
     let canonical = |uri: String| canonical(worker, uri);
     let own = writer.as_ref();
     let dropped = worker.cache.on_unsafe_response(&outgoing.method, key, head.status, &head.fields, canonical, own);
     worker.cells.add(Counter::Invalidated, dropped as u64);
-    match writer.filter(|writer| post_stores_for_get(key.uri(), &response.head) && !writer.is_poisoned()) {
+    let is_for_get = outgoing.method == Method::POST && post_stores_for_get(key.uri(), &response.head);
+    match writer.filter(|writer| is_for_get && !writer.is_poisoned()) {
         Some(writer) => store_beside(exchange, &outgoing, writer, response, request_time),
         None => Answer::Origin(Box::new(response), Conditions::Origins, status),
     }

@@ -294,6 +294,30 @@ fn of_two_posts_at_once_the_answer_that_came_last_is_not_stored_over_the_change_
 }
 
 #[test]
+fn an_answer_to_a_head_that_was_overtaken_changes_nothing_of_what_was_stored_since() {
+    for profile in BOTH {
+        let gate = Gate::new();
+        let scene = Setup::new(profile).run([
+            on("HEAD", "/a")
+                .waits(&gate)
+                .sends("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nX-Is: old\r\nContent-Length: 3\r\n\r\n"),
+            post("/a").answers(reply("204 No Content", &[], "")),
+            get("/a").answers(ok(&[FRESH, "X-Is: new"], "new")),
+        ]);
+        let mut first = scene.client();
+        first.ask("HEAD", "/a", &[]);
+        scene.origin.arrived(1);
+        scene.client().send_body("POST", "/a", &[], "x");
+        scene.advance(1);
+        scene.client().get("/a");
+        gate.open();
+        first.response_to_head();
+        let hit = scene.client().get("/a");
+        assert_eq!((hit.field("x-is").as_str(), hit.is_hit()), ("new", true));
+    }
+}
+
+#[test]
 fn a_post_whose_answer_is_for_no_get_leaves_no_fill_behind() {
     let scene = Setup::rfc().run([
         post("/a").answers(ok(&[FRESH], "elsewhere")),
