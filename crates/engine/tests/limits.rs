@@ -152,7 +152,7 @@ fn a_body_that_an_own_answer_did_not_wait_for_closes_the_connection() {
 
 #[test]
 fn a_client_that_takes_nothing_is_cut() {
-    let big = vec![b'x'; 8 << 20];
+    let big = vec![b'x'; 7 << 20];
     let scene = Setup::safe()
         .options(|options| options.limits.send_timeout = SHORT)
         .run([get("/big").answers(ok(&["Cache-Control: max-age=60"], &big)), get("/b").answers(ok(&[], "b"))]);

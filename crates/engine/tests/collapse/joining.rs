@@ -179,7 +179,7 @@ fn who_comes_after_the_only_client_has_left_still_joins() {
 
 #[test]
 fn a_slow_client_never_slows_the_store() {
-    let body = vec![b'x'; 12 << 20];
+    let body = vec![b'x'; 7 << 20];
     let scene = Scenario::safe([get("/").answers(ok(&[FRESH], &body))]);
     let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
     slow.ask("GET", "/", &[]).next_head();
