@@ -99,7 +99,7 @@ fn find<'s>(
     target: &str,
     paths: &mut PathReader,
 ) -> Option<(&'s Arc<Route>, bool)> {
-    let site = site(sites, host_name(authority))?;
+    let site = site(sites, authority)?;
     if site.rules.is_empty() {
         return Some((&site.route, site.route.pass));
     }
@@ -172,13 +172,16 @@ fn host_name(authority: &str) -> &str {
     }
 }
 
-fn site<'o>(sites: &'o [Site], host: &str) -> Option<&'o Site> {
+fn site<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
     let is_served = |site: &&Site| {
-        site.hosts.is_empty()
-            || site.hosts.iter().any(|pattern| match pattern {
-                HostPattern::Exact(name) => name == host,
-                HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
-            })
+        if site.hosts.is_empty() {
+            return true;
+        }
+        let host = host_name(authority);
+        site.hosts.iter().any(|pattern| match pattern {
+            HostPattern::Exact(name) => name == host,
+            HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
+        })
     };
     sites.iter().find(is_served)
 }
@@ -208,7 +211,7 @@ const PARAMETERS_ON_STACK: usize = 32;
 
 /// Appends the target with the query as the rule wants it.
 fn write_normalised(target: &str, rule: &QueryKey, out: &mut String) {
-    let parts = target.split_once('?').filter(|_| rule.sort || !rule.ignore.is_empty());
+    let parts = if rule.sort || !rule.ignore.is_empty() { target.split_once('?') } else { None };
     let Some((path, query)) = parts else { return out.push_str(target) };
     let is_kept = |pair: &&str| !rule.ignore.iter().any(|glob| matches(glob, name(pair)));
     let mut pairs: SmallVec<[&str; PARAMETERS_ON_STACK]> = query.split('&').filter(is_kept).collect();

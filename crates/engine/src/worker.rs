@@ -350,10 +350,11 @@ struct Seed {
 
 impl Seed {
     fn run(self) {
-        let runtime = match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-            Ok(runtime) => runtime,
-            Err(error) => return tracing::error!(%error, "a worker could not start"),
-        };
+        let runtime =
+            match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
+                Ok(runtime) => runtime,
+                Err(error) => return tracing::error!(%error, "a worker could not start"),
+            };
         let mut stopping = self.stopping.clone();
         runtime.block_on(async move {
             let worker = Rc::new(Worker {

@@ -227,7 +227,10 @@ mod tests {
     fn a_name_is_found_in_whatever_case_and_length() {
         for name in ["A", "x-y", "Accept-Encoding", "Z_9~", "sec-ch-ua-platform-version"] {
             let fields: Fields = [(name, "1")].into_iter().collect();
-            assert!(fields.contains(&name.to_ascii_uppercase()) && fields.contains(&name.to_ascii_lowercase()), "{name}");
+            assert!(
+                fields.contains(&name.to_ascii_uppercase()) && fields.contains(&name.to_ascii_lowercase()),
+                "{name}"
+            );
             assert!(!fields.contains("cache-control"));
         }
         let mut fields: Fields = [("A", "1"), ("B", "2")].into_iter().collect();

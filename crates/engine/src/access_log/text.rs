@@ -6,6 +6,7 @@
 //!
 //! Most text needs no escape, so it is copied in runs.
 
+use std::io::Write;
 use std::net::IpAddr;
 
 /// Stands at the end of a field that was cut.
@@ -43,18 +44,7 @@ impl<'p> Text<'p> {
 
     /// A number in decimal digits.
     pub(super) fn number(&mut self, number: u64) {
-        let mut digits = [0; 20];
-        let mut rest = number;
-        let mut len = 0;
-        for digit in digits.iter_mut().rev() {
-            *digit = b'0' + (rest % 10) as u8;
-            rest /= 10;
-            len += 1;
-            if rest == 0 {
-                break;
-            }
-        }
-        self.put(digits.get(digits.len() - len..).unwrap_or_default());
+        self.put(itoa::Buffer::new().format(number).as_bytes());
     }
 
     /// The same with a sign.
@@ -81,10 +71,15 @@ impl<'p> Text<'p> {
     pub(super) fn ip(&mut self, ip: IpAddr) {
         match ip {
             IpAddr::V4(ip) => {
-                for (at, octet) in ip.octets().into_iter().enumerate() {
-                    self.put(if at == 0 { b"" } else { b"." });
-                    self.number(u64::from(octet));
+                let mut text = [0; "255.255.255.255.".len()];
+                let mut rest = text.as_mut_slice();
+                for octet in ip.octets() {
+                    let mut digits = itoa::Buffer::new();
+                    // There is room for four of the longest; writing to a slice fails only without.
+                    let _ = rest.write_all(digits.format(octet).as_bytes()).and_then(|()| rest.write_all(b"."));
                 }
+                let unused = rest.len() + 1;
+                self.put(text.get(..text.len() - unused).unwrap_or_default());
             }
             IpAddr::V6(ip) => {
                 // Writing to a text does not fail; it notes that there is no room.
