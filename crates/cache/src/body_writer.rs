@@ -13,12 +13,11 @@ use std::sync::Arc;
 /// How far a reader of a body that can't be stored may fall behind what would have been the largest object, in bytes.
 const WINDOW_BYTES: u64 = 4 << 20;
 
-/// The same, while memory is short.
-const WINDOW_BYTES_SHORT: u64 = 64 << 10;
-
-/// How far the writer of such a body goes ahead of the fastest reader, in bytes; while memory is short it waits
-/// until all that is here has been taken.
+/// How far the writer of such a body goes ahead of the fastest reader, in bytes.
 const AHEAD_BYTES: u64 = 1 << 20;
+
+/// How far it goes ahead of the slowest reader while memory is short, in bytes.
+const AHEAD_BYTES_SHORT: u64 = 32 << 10;
 
 /// The writing end of a fill's body. Dropping it before [`BodyWriter::finish`] cuts the fill.
 pub struct BodyWriter {
@@ -42,6 +41,7 @@ pub enum Abandoned {
 }
 
 impl BodyWriter {
+    /// With `length`, the body's where it is known, room for it is set aside at once.
     pub(crate) fn new(
         cache: Cache,
         fill: Arc<Fill>,
@@ -49,7 +49,9 @@ impl BodyWriter {
         part: Option<PartOf>,
         key: Key,
         policy: Arc<Policy>,
+        length: Option<u64>,
     ) -> Self {
+        fill.state().body.reserve(length.unwrap_or(0));
         let bytes_max = cache.0.limits.object_bytes_max.saturating_sub(meta.memory_bytes());
         Self { cache, fill, meta, part, key, policy, bytes_max, is_ended: false }
     }
@@ -69,8 +71,9 @@ impl BodyWriter {
         let is_completing = promised.is_some();
         let (was_storable, is_storable, is_longer) = self.fill.change(|state| {
             let was_storable = state.is_storable;
-            state.body.push(piece);
-            if !is_completing && (state.body.end > self.bytes_max || budget.is_full()) {
+            let is_more_than_reserved = state.body.push(piece);
+            let lacks_memory = is_more_than_reserved && budget.is_full();
+            if !is_completing && (state.body.end > self.bytes_max || lacks_memory) {
                 state.is_storable = false;
             }
             (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
@@ -93,12 +96,15 @@ impl BodyWriter {
                 let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
                     return Some(Err(Abandoned::NobodyReads));
                 };
-                let (reach_back, ahead_max) = match budget.is_full() {
-                    true => (WINDOW_BYTES_SHORT, 0),
-                    false => (self.bytes_max.saturating_add(WINDOW_BYTES), AHEAD_BYTES),
-                };
+                if budget.is_full() {
+                    // Nobody is cut here: all go at the pace of the slowest, and whoever delivers parts with those below
+                    // the minimum rate.
+                    state.body.drop_before(slowest);
+                    return (state.body.end.saturating_sub(slowest) <= AHEAD_BYTES_SHORT).then_some(Ok(()));
+                }
+                let reach_back = self.bytes_max.saturating_add(WINDOW_BYTES);
                 state.body.drop_before(slowest.max(fastest.saturating_sub(reach_back)));
-                (state.body.end.saturating_sub(fastest) <= ahead_max).then_some(Ok(()))
+                (state.body.end.saturating_sub(fastest) <= AHEAD_BYTES).then_some(Ok(()))
             })
             .await
     }
@@ -109,9 +115,10 @@ impl BodyWriter {
     //# Caches MUST NOT combine trailer fields with header fields.
     pub fn finish(mut self, trailers: Option<Fields>) -> bool {
         self.is_ended = true;
-        let (pieces, is_storable) = {
-            let state = self.fill.state();
-            (state.body.to_vec(), state.is_storable && !state.is_poisoned)
+        let (pieces, is_storable, charge) = {
+            let mut state = self.fill.state();
+            // For the moment of the copy both are there, and one of them is charged.
+            (state.body.to_vec(), state.is_storable && !state.is_poisoned, state.body.lend_charge())
         };
         let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
         // Stored before readers learn that it is complete, so that a client's next request finds it.
@@ -122,6 +129,8 @@ impl BodyWriter {
             if let Some(entry) = saved.entry.as_ref().filter(|_| saved.is_stored && self.part.is_none()) {
                 // Readers go on with the stored chunks: the same bytes need not be held twice.
                 state.body.replace(entry.body.clone());
+            } else {
+                state.body.take_back(charge);
             }
             state.phase = match (is_completing, saved.entry.clone()) {
                 (false, _) => Phase::Ended(self.meta.clone(), trailers),

@@ -42,6 +42,11 @@ impl Budget {
         self.held_bytes() >= self.bytes_max
     }
 
+    /// Whether so many bytes more may be admitted.
+    pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
+        self.held_bytes().saturating_add(bytes) < self.bytes_max
+    }
+
     /// Charges so many bytes for as long as the result lives.
     pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };

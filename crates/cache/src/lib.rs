@@ -91,6 +91,12 @@ impl Cache {
         self.0.memory.used_bytes()
     }
 
+    /// Whether that response is still stored under that URI, or only held by those who read it.
+    pub fn is_stored(&self, uri: &str, entry: &Arc<Entry>) -> bool {
+        let hash = self.0.memory.hash(uri.as_bytes());
+        self.0.memory.value(hash, uri.as_bytes()).is_some_and(|resource| resource.has(entry))
+    }
+
     /// Keys with at least one stored response.
     pub fn len(&self) -> usize {
         self.0.memory.len()

@@ -16,6 +16,8 @@ pub(crate) struct Pieces {
     /// The offset behind the last byte.
     pub(crate) end: u64,
     charge: Charge,
+    /// Of that, what is charged for pieces that have not come yet.
+    reserved: u64,
     /// What is charged for them instead, once they are stored.
     stored: Option<Arc<Body>>,
 }
@@ -29,14 +31,38 @@ pub(crate) enum Found {
 
 impl Pieces {
     pub(crate) fn new(budget: &Arc<Budget>) -> Self {
-        Self { pieces: VecDeque::new(), end: 0, charge: budget.charge(0), stored: None }
+        Self { pieces: VecDeque::new(), end: 0, charge: budget.charge(0), reserved: 0, stored: None }
     }
 
-    pub(crate) fn push(&mut self, piece: Bytes) {
+    /// Charges for pieces of so many bytes in advance.
+    pub(crate) fn reserve(&mut self, bytes: u64) {
+        self.reserved += bytes;
+        self.charge.add(bytes);
+    }
+
+    /// Returns whether more had to be charged than was reserved.
+    pub(crate) fn push(&mut self, piece: Bytes) -> bool {
         let first = self.end;
-        self.end += piece.len() as u64;
-        self.charge.add(piece.len() as u64 + PIECE_OVERHEAD_BYTES);
+        let bytes = piece.len() as u64;
+        self.end += bytes;
         self.pieces.push_back((first, piece));
+        // What a piece costs besides its bytes is small change, which nobody can reserve before it is known.
+        let more = bytes - bytes.min(self.reserved);
+        self.reserved -= bytes - more;
+        self.charge.add(more + PIECE_OVERHEAD_BYTES);
+        more > 0
+    }
+
+    /// Gives back what is charged, for the moment in which the bytes are stored. Returns what [`Pieces::take_back`] needs.
+    pub(crate) fn lend_charge(&mut self) -> u64 {
+        let bytes = self.charge.bytes();
+        self.charge.sub(bytes);
+        bytes
+    }
+
+    /// Charges again for bytes that were not stored.
+    pub(crate) fn take_back(&mut self, bytes: u64) {
+        self.charge.add(bytes);
     }
 
     /// What is here from that offset on, up to the end of its piece.

@@ -107,6 +107,11 @@ impl Resource {
         })
     }
 
+    /// Whether that very response is here.
+    pub(crate) fn has(&self, entry: &Arc<Entry>) -> bool {
+        self.entries.iter().any(|kept| Arc::ptr_eq(kept, entry))
+    }
+
     /// What is stored for the same variant as that of `meta`.
     pub(crate) fn same_variant(&self, meta: &Meta) -> Option<&Arc<Entry>> {
         let is_same =

@@ -230,7 +230,7 @@ impl FillWriter {
                         Ok(meta) => {
                             let (nominated, variant) = (base.meta.nominated.clone(), base.meta.variant.clone());
                             let meta = Arc::new(Meta { nominated, variant, ..meta });
-                            self.write(meta, Some(PartOf::Completing { base, part }))
+                            self.write(meta, Some(PartOf::Completing { base, part }), body_length)
                         }
                         Err(_) => self.ask_again(),
                     }
@@ -245,7 +245,7 @@ impl FillWriter {
         };
         let body_length = Some(part.range.length());
         match self.may_store(&Exchange { body_length, ..*exchange }) {
-            Ok(meta) => self.start(meta, Some(PartOf::Alone(part))),
+            Ok(meta) => self.start(meta, Some(PartOf::Alone(part)), body_length),
             Err(reason) => self.private(exchange, reason),
         }
     }
@@ -257,7 +257,7 @@ impl FillWriter {
             return self.private(exchange, Reason::RangeUnsatisfiable);
         }
         match self.may_store(exchange) {
-            Ok(meta) => self.start(meta, None),
+            Ok(meta) => self.start(meta, None, exchange.body_length),
             Err(reason) => self.private(exchange, reason),
         }
     }
@@ -269,7 +269,7 @@ impl FillWriter {
         if length > self.cache.0.limits.object_bytes_max {
             return Err(Reason::ObjectTooLarge);
         }
-        if self.cache.0.budget.is_full() {
+        if !self.cache.0.budget.has_room_for(length) {
             return Err(Reason::MemoryFull);
         }
         Ok(meta)
@@ -288,19 +288,19 @@ impl FillWriter {
         Meta { head: ResponseHead { fields, ..response.clone() }, freshness, nominated, variant }
     }
 
-    fn start(self, meta: Meta, part: Option<PartOf>) -> Verdict {
+    fn start(self, meta: Meta, part: Option<PartOf>, length: Option<u64>) -> Verdict {
         let meta = Arc::new(meta);
         if let Some(fill) = &self.fill {
             fill.start(meta.clone());
         }
-        self.write(meta, part)
+        self.write(meta, part, length)
     }
 
-    fn write(mut self, meta: Arc<Meta>, part: Option<PartOf>) -> Verdict {
+    fn write(mut self, meta: Arc<Meta>, part: Option<PartOf>, length: Option<u64>) -> Verdict {
         match self.fill.take() {
             Some(fill) => {
                 let (key, policy) = (self.key.clone(), self.policy.clone());
-                Verdict::Write(BodyWriter::new(self.cache.clone(), fill, meta, part, key, policy))
+                Verdict::Write(BodyWriter::new(self.cache.clone(), fill, meta, part, key, policy, length))
             }
             None => Verdict::Private(Reason::UriMiss),
         }

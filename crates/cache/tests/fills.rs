@@ -437,3 +437,72 @@ async fn what_is_evicted_while_somebody_reads_it_stays_charged_and_stops_admissi
     assert_eq!(site.cache.held_bytes(), site.cache.used_bytes());
     assert!(fill_page(&site, number + 1).await, "there is room again");
 }
+
+fn with_length(bytes: usize) -> ResponseHead {
+    ok().with("Content-Length", bytes.to_string())
+}
+
+#[tokio::test]
+async fn a_fill_is_admitted_by_what_it_will_hold() {
+    let site = Site { cache: Cache::new(SMALL), ..Site::new() };
+    let begin = |number: usize| {
+        let key = site.cache.key(format!("http://a.example/{number}"));
+        let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
+        let (request_time, response_time) = (NOW, NOW);
+        let (request, response) = (&get(), &with_length(PAGE_BYTES));
+        let body_length = Some(PAGE_BYTES as u64);
+        writer.on_response(&Exchange { request, response, request_time, response_time, body_length })
+    };
+    let mut admitted: Vec<BodyWriter> = Vec::new();
+    let refused = (0..).find_map(|number| match begin(number) {
+        Verdict::Write(body) => {
+            admitted.push(body);
+            None
+        }
+        Verdict::Private(reason) => Some(reason),
+        _ => panic!("neither"),
+    });
+    assert_eq!((refused, admitted.len()), (Some(Reason::MemoryFull), 10));
+    // Who has been admitted is stored, whatever the others do.
+    let mut body = admitted.remove(0);
+    body.push(vec![b'x'; PAGE_BYTES].into()).await.unwrap();
+    assert!(body.finish(None));
+    admitted.clear();
+    assert_eq!(site.cache.held_bytes(), site.cache.used_bytes());
+}
+
+#[tokio::test]
+async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
+    let site = Site { cache: Cache::new(SMALL), ..Site::new() };
+    let mut body = write(site.fill(&get()), &get(), &ok());
+    let (mut fast, mut slow) = (body.reader(), body.reader());
+    for _ in 0..4 {
+        body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
+        assert!(matches!(fast.next().await, Next::Chunk(_)));
+    }
+    // Another fill takes all that is left, so this one can't be stored any more.
+    let key = site.cache.key("http://a.example/other");
+    let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
+    let mut other = write(writer, &get(), &ok());
+    let _others_reader = other.reader();
+    let push = other.push(vec![b'b'; 1 << 20].into());
+    tokio::pin!(push);
+    assert!(poll_once(&mut push).is_none(), "it waits for its reader");
+    let writing = body.push(vec![b'c'; 16 << 10].into());
+    tokio::pin!(writing);
+    assert!(poll_once(&mut writing).is_none(), "it waits for the slow reader");
+    // It has fallen behind by all that was written, and gets all of it.
+    for piece in 0..5 {
+        assert!(matches!(slow.next().await, Next::Chunk(_)), "cut before piece {piece}");
+    }
+    assert_eq!(poll_once(&mut writing), Some(Ok(())));
+}
+
+/// What one poll brings.
+fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
+    let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
+    match std::pin::Pin::new(future).poll(&mut cx) {
+        std::task::Poll::Ready(value) => Some(value),
+        std::task::Poll::Pending => None,
+    }
+}

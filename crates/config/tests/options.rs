@@ -157,6 +157,6 @@ fn defaults_give_way_to_what_they_depend_on() {
     let options = options(
         "memory = { size = \"100MiB\" }\nlimits = { head-bytes-max = \"8KiB\" }\n[[site]]\norigin = \"http://app\"",
     );
-    assert_eq!(options.object_bytes_max, 25 << 20);
+    assert_eq!(options.object_bytes_max, (100 << 20) / 8);
     assert_eq!(options.limits.head.target_bytes_max, 8 << 10);
 }

@@ -52,9 +52,18 @@ pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: 
     }
 }
 
-/// Serves what other workers hand over, until the worker stops.
+/// Serves what other workers hand over; once the worker stops, only what is here already.
 pub(crate) async fn take_over(worker: Rc<Worker>, mut inbox: mpsc::Receiver<HandedOver>) {
-    while let Some(HandedOver { fresh, counted }) = inbox.recv().await {
+    let mut stopped = std::pin::pin!(worker.stopped());
+    loop {
+        let handed_over = tokio::select! {
+            handed_over = inbox.recv() => handed_over,
+            () = &mut stopped, if !inbox.is_closed() => {
+                inbox.close();
+                continue;
+            }
+        };
+        let Some(HandedOver { fresh, counted }) = handed_over else { return };
         let place = worker.serves(counted);
         tokio::task::spawn_local(connected(worker.clone(), fresh, place));
     }

@@ -1,7 +1,7 @@
 //! The clock. Only the worker reads it; everything below takes `now`.
 
 use kasoku_semantics::time::Now;
-use std::sync::atomic::{AtomicI64, Ordering};
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
 use std::time::{Instant, SystemTime, UNIX_EPOCH};
 
 /// Where the present comes from.
@@ -11,14 +11,24 @@ pub trait Clock: Send + Sync {
 }
 
 /// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall
-/// clock makes nothing older or younger.
+/// clock makes nothing older or younger. Each request reads the monotonic one; how far the wall clock is from it is read anew
+/// [each second](WALL_CLOCK_MS), so a step of the wall clock shows with that delay.
 #[derive(Debug)]
-pub struct SystemClock(Instant);
+pub struct SystemClock {
+    start: Instant,
+    /// Wall clock minus monotonic clock, in milliseconds.
+    offset_ms: AtomicI64,
+    /// When it is read next, on the monotonic clock.
+    next_ms: AtomicU64,
+}
+
+/// How long a reading of the wall clock counts, in milliseconds.
+const WALL_CLOCK_MS: u64 = 1000;
 
 impl SystemClock {
     /// Starts counting.
     pub fn new() -> Self {
-        Self(Instant::now())
+        Self { start: Instant::now(), offset_ms: AtomicI64::new(0), next_ms: AtomicU64::new(0) }
     }
 }
 
@@ -30,8 +40,13 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Now {
-        let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Now { unix_ms: unix.as_millis() as i64, mono_ms: self.0.elapsed().as_millis() as u64 }
+        let mono_ms = self.start.elapsed().as_millis() as u64;
+        if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
+            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+            self.offset_ms.store(unix.as_millis() as i64 - mono_ms as i64, Ordering::Relaxed);
+            self.next_ms.store(mono_ms + WALL_CLOCK_MS, Ordering::Relaxed);
+        }
+        Now { unix_ms: self.offset_ms.load(Ordering::Relaxed) + mono_ms as i64, mono_ms }
     }
 }
 

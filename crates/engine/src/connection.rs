@@ -74,11 +74,10 @@ impl Connection {
     }
 
     /// Returns when the client has reset the connection. A client that has only ended its sending side still waits for
-    /// its answer. What comes meanwhile is read ahead, once; then only writing tells.
+    /// its answer. What comes meanwhile is read ahead, once and only where nothing is yet; then only writing tells.
     pub(crate) async fn gone(&self) {
-        match self.read_more().await {
-            Err(_) => {}
-            Ok(_) => std::future::pending().await,
+        if !self.read_ahead.borrow().is_empty() || self.read_more().await.is_ok() {
+            std::future::pending().await
         }
     }
 
@@ -113,27 +112,40 @@ impl Connection {
     }
 }
 
-/// Ends the wait for a next request. One timer serves all waits of a connection: it is set anew only when it rings, so
-/// a request costs no timer.
+/// Ends the wait for a next request. One timer serves all waits of a connection, and runs on whatever happens: it rings
+/// [some times](IdleTimer::STEPS) within the timeout, and the connection has been idle for too long when nothing came between
+/// that many rings. So a request sets no timer and reads no clock for it, and an idle connection is closed at most one
+/// step late.
 pub(crate) struct IdleTimer {
     sleep: Pin<Box<Sleep>>,
-    timeout: Duration,
+    step: Duration,
+    /// Rings since the present wait began.
+    rings: u32,
 }
 
 impl IdleTimer {
+    const STEPS: u32 = 8;
+
     pub(crate) fn new(timeout: Duration) -> Self {
-        Self { sleep: Box::pin(tokio::time::sleep(timeout)), timeout }
+        let step = timeout / Self::STEPS;
+        Self { sleep: Box::pin(tokio::time::sleep(step)), step, rings: 0 }
     }
 
-    /// Ready when nothing has come since that moment for as long as a connection may be idle.
-    pub(crate) fn poll_expired(&mut self, since: Instant, cx: &mut Context<'_>) -> Poll<()> {
+    /// A wait begins.
+    pub(crate) fn begin(&mut self) {
+        self.rings = 0;
+    }
+
+    /// Ready when the present wait has taken for as long as a connection may be idle.
+    pub(crate) fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
         loop {
             ready!(self.sleep.as_mut().poll(cx));
-            let deadline = since + self.timeout;
-            if deadline <= Instant::now() {
+            // The first ring of a wait comes somewhere within its first step.
+            if self.rings >= Self::STEPS {
                 return Poll::Ready(());
             }
-            self.sleep.as_mut().reset(deadline);
+            self.rings += 1;
+            self.sleep.as_mut().reset(Instant::now() + self.step);
         }
     }
 }

@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::error::{Fault, reason};
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
-use crate::outgoing::{Delivered, Outgoing, or_flush};
+use crate::outgoing::{Delivered, Holds, Outgoing, or_flush};
 use crate::respond::forwarded;
 use crate::serve::Exchange;
 use crate::stored::{is_not_modified, meta_age, not_modified, stored};
@@ -108,7 +108,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
         StatusCode::NO_CONTENT => Framing::None,
         _ => Framing::of(wanted.map(ByteRange::length).or(length), exchange.request.head.version),
     };
-    let mut out = Outgoing::begin(exchange, head, code, framing, status);
+    let mut out = Outgoing::begin(exchange, head, code, framing, status).holding(Holds::Fill);
     let mut skip = wanted.map_or(0, |wanted| wanted.first);
     let mut left = wanted.map_or(u64::MAX, ByteRange::length);
     while left > 0 {

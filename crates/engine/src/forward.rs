@@ -118,7 +118,8 @@ pub(crate) fn leaves_fields_alone(request: &Request) -> bool {
 /// Whether [`forward`] sends a field of that name as it was received, in each profile.
 pub(crate) fn is_sent_as_received(name: &str) -> bool {
     let name = name.as_bytes();
-    let is_changed = is_ours(name) || is_any(name, &NOT_IN_THE_KEY) || is_any(name, &["via", "expect", "max-forwards"]);
+    let is_changed =
+        is_ours(name) || is_any(name, &NOT_IN_THE_KEY) || is_any(name, &["close", "via", "expect", "max-forwards"]);
     !is_changed && !is_never_forwarded(name)
 }
 

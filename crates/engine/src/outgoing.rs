@@ -4,12 +4,14 @@ use crate::head::{Framing, Head};
 use crate::serve::Exchange;
 use bytes::Bytes;
 use http::StatusCode;
+use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
 use kasoku_origin::http::Tunnel;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use std::io::{self, IoSlice};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Pieces that go into one system call.
@@ -59,19 +61,38 @@ pub(crate) use or_flush;
 /// While memory is short, a client must take so much in this time.
 const SLOWNESS_WINDOW: Duration = Duration::from_secs(5);
 
-/// Returns when memory is short and the client takes less than it must: what it holds is needed for others. Polled only
-/// while a write waits, so a client that takes its answer at once costs no timer.
-async fn is_too_slow(exchange: &Exchange) {
+/// While memory is short, what is held only for its readers must be taken as a whole in this time.
+const HELD_SECONDS_MAX: u64 = 300;
+
+/// What memory a response holds, for as long as its client reads it.
+pub(crate) enum Holds<'e> {
+    /// None, or a piece.
+    Little,
+    /// A stored response, which may have been evicted or replaced meanwhile.
+    Entry(&'e Arc<Entry>),
+    /// The pieces of a fill that the client has not taken.
+    Fill,
+}
+
+/// Returns when memory is short, the client holds what would be free without it, and it takes less than it must. Polled
+/// only while a write waits, so a client that takes its answer at once costs no timer.
+async fn is_too_slow(exchange: &Exchange, holds: &Holds<'_>) {
     let Exchange { worker, connection, .. } = exchange;
-    let bytes_min = worker.limits.send_rate_min.saturating_mul(SLOWNESS_WINDOW.as_secs());
-    let mut before = connection.stream.sent_bytes();
+    let least = worker.limits.send_rate_min;
+    let mut before = connection.stream.taken_bytes();
     loop {
         Box::pin(tokio::time::sleep(SLOWNESS_WINDOW)).await;
-        let sent = connection.stream.sent_bytes();
-        if worker.cache.is_full() && sent - before < bytes_min {
+        let rate_min = match holds {
+            Holds::Little => 0,
+            Holds::Entry(entry) if worker.cache.is_stored(&exchange.uri, entry) => 0,
+            Holds::Entry(entry) if least > 0 => least.max(entry.memory_bytes() / HELD_SECONDS_MAX),
+            Holds::Entry(_) | Holds::Fill => least,
+        };
+        let taken = connection.stream.taken_bytes();
+        if worker.cache.is_full() && taken.saturating_sub(before) < rate_min.saturating_mul(SLOWNESS_WINDOW.as_secs()) {
             return worker.cells.count(Counter::SlowReadersCut);
         }
-        before = sent;
+        before = taken;
     }
 }
 
@@ -81,6 +102,7 @@ pub(crate) struct Outgoing<'e> {
     /// Empty once it is written.
     head: Vec<u8>,
     framing: Framing,
+    holds: Holds<'e>,
     pub(crate) delivered: Delivered,
 }
 
@@ -111,7 +133,12 @@ impl<'e> Outgoing<'e> {
         let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();
         let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
         let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
-        Self { exchange, head, framing, delivered }
+        Self { exchange, head, framing, holds: Holds::Little, delivered }
+    }
+
+    /// The same, of a response that holds memory.
+    pub(crate) fn holding(self, holds: Holds<'e>) -> Self {
+        Self { holds, ..self }
     }
 
     pub(crate) fn is_head_waiting(&self) -> bool {
@@ -145,13 +172,14 @@ impl<'e> Outgoing<'e> {
         tokio::select! {
             biased;
             written = self.exchange.connection.write(parts) => written,
-            () = is_too_slow(self.exchange) => Err(io::ErrorKind::TimedOut.into()),
+            () = is_too_slow(self.exchange, &self.holds) => Err(io::ErrorKind::TimedOut.into()),
         }
     }
 
     /// Sends a body that is all here.
     pub(crate) async fn all<'b>(mut self, mut body: impl Iterator<Item = &'b [u8]>) -> Delivered {
         let head = std::mem::take(&mut self.head);
+        let before = self.exchange.connection.stream.sent_bytes();
         let mut unsent_head = Some(head.as_slice());
         let mut sent = 0;
         loop {
@@ -166,6 +194,8 @@ impl<'e> Outgoing<'e> {
             }
             let Some(batch) = batch.get_mut(..count).filter(|batch| !batch.is_empty()) else { break };
             if self.write(batch).await.is_err() {
+                let sent = self.exchange.connection.stream.sent_bytes() - before;
+                self.delivered.body_bytes = sent.saturating_sub(head.len() as u64);
                 return self.cut();
             }
             sent += bytes;

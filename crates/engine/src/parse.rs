@@ -9,7 +9,6 @@ use kasoku_wire::RequestHead;
 use kasoku_wire::http1::{BodyLength, keeps_alive, parse_request_into, request_body_length};
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
-use tokio::time::Instant;
 
 /// A request whose head is complete and sound.
 #[derive(Debug)]
@@ -36,9 +35,9 @@ pub(crate) enum Received {
 pub(crate) async fn receive(worker: &Worker, connection: &Connection, idle: &mut IdleTimer) -> Received {
     if connection.read_ahead.borrow().is_empty() {
         connection.read_ahead.take();
-        let since = Instant::now();
+        idle.begin();
         let first = poll_fn(|cx| match poll_first(worker, connection, cx) {
-            Poll::Pending => idle.poll_expired(since, cx).map(|()| Some(Received::Nothing)),
+            Poll::Pending => idle.poll_expired(cx).map(|()| Some(Received::Nothing)),
             first => first,
         });
         if let Some(received) = first.await {
@@ -89,7 +88,11 @@ fn next_ahead(worker: &Worker, connection: &Connection) -> Option<Received> {
 /// The request at the front of `buf`, and how many bytes its head took; `None`: it is not complete.
 fn next_in(worker: &Worker, connection: &Connection, buf: &[u8]) -> Option<(Received, usize)> {
     let mut head = worker.heads.take();
-    match parse_request_into(buf, &connection.limits.head, &mut head) {
+    let parsed = {
+        let known = worker.known_authority.borrow();
+        parse_request_into(buf, &connection.limits.head, known.as_sent(), &mut head)
+    };
+    match parsed {
         Err(error) => Some((Received::Refused(Fault::Request(error)), 0)),
         Ok(Some(length)) => Some((checked(head, connection.limits.request_body_bytes_max), length)),
         Ok(None) => {

@@ -56,7 +56,7 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
     uri.push_str("://");
     let authority_start = uri.len();
     match proxied.host.or(host) {
-        Some(host) => write_authority(host, default_port, &mut uri).map_err(Fault::Request)?,
+        Some(host) => worker.known_authority.borrow_mut().write(host, default_port, &mut uri)?,
         // HTTP/1.0 without Host: the address that the client has reached.
         None => match connection.stream.local_address() {
             Some(own) => {
@@ -73,6 +73,34 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
     let route = route.clone();
     write_normalised(&target, &route.query, &mut uri);
     Ok(Routed { route, passes, key: worker.cache.key(uri), scheme, authority_end })
+}
+
+/// The authority that a worker has read last: most requests of a site spell it in one way.
+#[derive(Default)]
+pub(crate) struct KnownAuthority {
+    as_sent: Vec<u8>,
+    default_port: u16,
+    normalised: String,
+}
+
+impl KnownAuthority {
+    /// As the client sent it, and valid; empty before the first.
+    pub(crate) fn as_sent(&self) -> &[u8] {
+        &self.as_sent
+    }
+
+    /// Appends `value` as keys spell it.
+    fn write(&mut self, value: &[u8], default_port: u16, out: &mut String) -> Result<(), Fault> {
+        if self.as_sent != value || self.default_port != default_port {
+            self.as_sent.clear();
+            self.normalised.clear();
+            write_authority(value, default_port, &mut self.normalised).map_err(Fault::Request)?;
+            self.as_sent.extend_from_slice(value);
+            self.default_port = default_port;
+        }
+        out.push_str(&self.normalised);
+        Ok(())
+    }
 }
 
 /// A URI as its key spells it: with the query as its route wants it.

@@ -15,8 +15,10 @@ use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
 use std::cell::Cell;
+use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::task::Poll;
 
 /// One request on its way, and what belongs to it.
 pub(crate) struct Exchange {
@@ -37,12 +39,19 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
     let requests_max = connection.limits.requests_per_connection_max;
     let mut idle = IdleTimer::new(connection.limits.idle_timeout);
     let mut stopped = pin!(worker.stopped());
+    let mut is_registered = false;
     for number in 1_u64.. {
-        let received = tokio::select! {
-            biased;
-            received = parse::receive(&worker, &connection, &mut idle) => received,
-            () = &mut stopped => Received::Nothing,
-        };
+        let mut receive = pin!(parse::receive(&worker, &connection, &mut idle));
+        let received = poll_fn(|cx| {
+            if let Poll::Ready(received) = receive.as_mut().poll(cx) {
+                return Poll::Ready(received);
+            }
+            // Polled once, it wakes this task from then on; the flag tells why.
+            let may_have_stopped = !is_registered || worker.is_stopping();
+            is_registered = true;
+            if may_have_stopped { stopped.as_mut().poll(cx).map(|()| Received::Nothing) } else { Poll::Pending }
+        });
+        let received = received.await;
         let mut exchange = match received {
             Received::Nothing => return,
             Received::Refused(fault) => return Box::pin(refuse(&worker, &connection, fault)).await,

@@ -7,7 +7,7 @@ use crate::error::Fault;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
 use crate::options::HitHeaders;
-use crate::outgoing::{Delivered, Outgoing};
+use crate::outgoing::{Delivered, Holds, Outgoing};
 use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -19,6 +19,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::content_range::ContentRange;
 use kasoku_wire::{Fields, ResponseHead};
+use std::sync::Arc;
 
 /// What follows the head.
 enum Content {
@@ -29,7 +30,7 @@ enum Content {
 }
 
 /// Sends a stored response, or what the request's condition or range makes of it.
-pub(crate) async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStatus) -> Delivered {
+pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: CacheStatus) -> Delivered {
     // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
     let is_unmodified = is_not_modified(exchange, &entry.meta.head, entry.meta.freshness.response_time);
     if !is_unmodified && !exchange.worker.cache.covers(&exchange.request.head, entry) {
@@ -46,6 +47,7 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Entry, status: CacheStat
     } else {
         in_full_or_part(exchange, entry, status)
     };
+    let out = out.holding(Holds::Entry(entry));
     match content {
         _ if exchange.request.head.method == Method::HEAD => out.all(std::iter::empty()).await,
         Content::Nothing => out.all(std::iter::empty()).await,

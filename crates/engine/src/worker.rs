@@ -10,6 +10,7 @@ use crate::connection::READ_BYTES;
 use crate::options::{Limits, ListenAddress, Options, object_bytes_limit};
 use crate::path::PathReader;
 use crate::recycle::Pool;
+use crate::route::KnownAuthority;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter, Metrics};
@@ -33,6 +34,9 @@ use tokio::sync::{Notify, mpsc, watch};
 /// Requests of one worker that ask for themselves at a time after fills failed under them.
 const ALONE_MAX: usize = 16;
 
+/// How often a worker that stops counts its connections.
+const RECOUNT_INTERVAL: Duration = Duration::from_millis(50);
+
 /// How often idle origin connections are looked at.
 const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 
@@ -52,6 +56,7 @@ pub(crate) struct Worker {
     pub(crate) buffers: Pool<Vec<u8>>,
     /// For paths that read otherwise than they are sent.
     pub(crate) paths: RefCell<PathReader>,
+    pub(crate) known_authority: RefCell<KnownAuthority>,
     clock: Arc<dyn Clock>,
     number: usize,
     crew: Arc<Crew>,
@@ -369,6 +374,7 @@ impl Seed {
                 uris: Pool::new(),
                 buffers: Pool::new(),
                 paths: RefCell::default(),
+                known_authority: RefCell::default(),
                 clock: self.clock,
                 number: self.number,
                 crew: self.crew,
@@ -376,7 +382,8 @@ impl Seed {
                 one_left: Notify::new(),
                 stopping: self.stopping,
             });
-            let mut acceptors = vec![tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox))];
+            tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox));
+            let mut acceptors = Vec::new();
             for (socket, proxy_protocol) in self.sockets {
                 match Acceptor::new(socket) {
                     Ok(acceptor) => {
@@ -394,7 +401,8 @@ impl Seed {
             }
             let drained = async {
                 while worker.connections() > 0 {
-                    worker.one_left.notified().await;
+                    // A connection that was counted as ours may end on its way to us, where nobody tells us.
+                    let _ = tokio::time::timeout(RECOUNT_INTERVAL, worker.one_left.notified()).await;
                 }
             };
             let _ = tokio::time::timeout(worker.limits.drain_timeout, drained).await;

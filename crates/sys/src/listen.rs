@@ -67,10 +67,19 @@ fn bound(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
         socket.set_only_v6(true)?;
     }
     socket.set_nonblocking(true)?;
-    // What is accepted inherits it.
-    socket.set_tcp_nodelay(true)?;
+    for_clients(&socket)?;
     socket.bind(&address.into())?;
     Ok(socket)
+}
+
+/// Bytes that a client's socket keeps before it sends them. More only waits in the kernel, for each slow client, and hides
+/// how slow it is.
+const UNSENT_BYTES_MAX: u32 = 256 << 10;
+
+/// Sets what accepted sockets inherit: small writes go out at once.
+fn for_clients(socket: &Socket) -> io::Result<()> {
+    socket.set_tcp_nodelay(true)?;
+    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)
 }
 
 /// A Unix socket at `path`. A socket file that nobody serves any more is replaced; one that is served, or a file of
@@ -105,7 +114,7 @@ pub fn inherited(number: i32) -> io::Result<ListeningSocket> {
     match socket.domain()? {
         Domain::UNIX => Ok(ListeningSocket::Unix(socket.into())),
         _ => {
-            socket.set_tcp_nodelay(true)?;
+            for_clients(&socket)?;
             Ok(ListeningSocket::Tcp(socket.into()))
         }
     }

@@ -10,6 +10,7 @@
 
 use crate::Accepted;
 use bytes::{BufMut, BytesMut};
+use rustix::ioctl::{Getter, Opcode};
 use socket2::Socket;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -29,6 +30,7 @@ const ROOM_BYTES_MIN: usize = 2 << 10;
 pub struct Stream {
     socket: AsyncFd<Socket>,
     is_tcp: bool,
+    /// What the kernel has taken.
     sent_bytes: Cell<u64>,
 }
 
@@ -109,9 +111,17 @@ impl Stream {
         Ok((read, room))
     }
 
-    /// Bytes that the peer's side has taken from us so far: what of [`Stream::write_all`] has found room.
+    /// Bytes that the kernel has taken of what was written so far.
     pub fn sent_bytes(&self) -> u64 {
         self.sent_bytes.get()
+    }
+
+    /// Bytes that the peer has taken of what was written so far: all but what still waits in the socket's buffer.
+    #[allow(unsafe_code)]
+    pub fn taken_bytes(&self) -> u64 {
+        // SAFETY: TIOCOUTQ, which sockets know as SIOCOUTQ, writes one int and nothing else (tcp(7), unix(7)).
+        let waiting = unsafe { rustix::ioctl::ioctl(&self.socket, Getter::<TIOCOUTQ, i32>::new()) };
+        self.sent_bytes.get().saturating_sub(waiting.unwrap_or(0).try_into().unwrap_or(0))
     }
 
     /// Writes all of `parts`, with as few system calls as the socket's buffer allows. `TimedOut` when the peer takes
@@ -122,12 +132,27 @@ impl Stream {
             let written = match poll_once(|cx| self.poll_write(cx, parts)).await {
                 Some(written) => written?,
                 // Only who has to wait needs a timer, and memory for it.
-                None => Box::pin(tokio::time::timeout(pause_max, poll_fn(|cx| self.poll_write(cx, parts)))).await??,
+                None => Box::pin(self.write_later(parts, pause_max)).await?,
             };
             self.sent_bytes.set(self.sent_bytes.get() + written as u64);
             IoSlice::advance_slices(&mut parts, written);
         }
         Ok(())
+    }
+
+    /// Waits until something of `parts` finds room. A peer that takes a little now and then makes none for long: the kernel
+    /// tells only when a part of its buffer is free. So the clock looks at what the peer has taken.
+    async fn write_later(&self, parts: &[IoSlice<'_>], pause_max: Duration) -> io::Result<usize> {
+        let mut taken = self.taken_bytes();
+        loop {
+            match tokio::time::timeout(pause_max, poll_fn(|cx| self.poll_write(cx, parts))).await {
+                Ok(written) => return written,
+                Err(_) => match std::mem::replace(&mut taken, self.taken_bytes()) {
+                    before if before == taken => return Err(io::ErrorKind::TimedOut.into()),
+                    _ => {}
+                },
+            }
+        }
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
@@ -158,6 +183,9 @@ impl Stream {
         if self.is_tcp { self.socket.get_ref().set_linger(Some(Duration::ZERO)) } else { Ok(()) }
     }
 }
+
+/// How many bytes still wait in a socket's buffer (asm-generic/ioctls.h).
+const TIOCOUTQ: Opcode = 0x5411;
 
 /// A peer that is gone is an error of the write, not a signal for the process.
 const NO_SIGNAL: i32 = rustix::net::SendFlags::NOSIGNAL.bits() as i32;

@@ -145,17 +145,18 @@ impl From<HeadError> for RequestError {
 /// is not checked here, see [`super::request_body_length`]; nor is the target's form, see [`target::parse_target`].
 pub fn parse_request(buf: &[u8], limits: &HeadLimits) -> Result<Option<(RequestHead, usize)>, RequestError> {
     let mut head = RequestHead::new(Method::GET, String::new());
-    Ok(parse_request_into(buf, limits, &mut head)?.map(|length| (head, length)))
+    Ok(parse_request_into(buf, limits, b"", &mut head)?.map(|length| (head, length)))
 }
 
 /// [`parse_request`] into the memory of a head that is not needed any more; what is in it afterwards means something only
-/// when there is a length.
+/// when there is a length. `valid_authority`: one that has been found valid before, and need not be checked again.
 ///
 /// # Errors
 /// As [`parse_request`].
 pub fn parse_request_into(
     buf: &[u8],
     limits: &HeadLimits,
+    valid_authority: &[u8],
     head: &mut RequestHead,
 ) -> Result<Option<usize>, RequestError> {
     let Some(line) = request_line(buf, limits)? else { return Ok(None) };
@@ -165,7 +166,7 @@ pub fn parse_request_into(
     let Some(section) = section else { return Ok(None) };
     head.fields.clear();
     head::parse_fields_into(&section, &mut head.fields)?;
-    check_host(version, &head.fields)?;
+    check_host(version, &head.fields, valid_authority)?;
     head.method = method;
     head.version = version;
     head.target.clear();
@@ -245,11 +246,12 @@ fn parse_version(version: &[u8]) -> Result<Version, RequestError> {
 //# A server MUST respond with a 400 (Bad Request) status code to any HTTP/1.1 request message that lacks a Host header
 //# field and to any request message that contains more than one Host header field line or a Host header field with an
 //# invalid field value.
-fn check_host(version: Version, fields: &Fields) -> Result<(), RequestError> {
+fn check_host(version: Version, fields: &Fields, valid_authority: &[u8]) -> Result<(), RequestError> {
     let mut hosts = fields.all("host");
     match (hosts.next(), hosts.next()) {
         (None, _) if version == Version::HTTP_10 => Ok(()),
         (None, _) => Err(RequestError::HostMissing),
+        (Some(host), None) if !valid_authority.is_empty() && host == valid_authority => Ok(()),
         (Some(host), None) => target::check_authority(host),
         (Some(_), Some(_)) => Err(RequestError::HostRepeated),
     }
