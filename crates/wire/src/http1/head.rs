@@ -10,8 +10,8 @@ use crate::Fields;
 use http::StatusCode;
 use std::fmt;
 
-/// Most heads have no more field lines than this; the table for them lives on the stack.
-const LINES_ON_STACK: usize = 64;
+/// Most heads have no more field lines than this; the table for them lives on the stack, and is written for each head.
+const LINES_ON_STACK: usize = 24;
 
 /// What is wrong with the lines of a head or of a trailer section.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
