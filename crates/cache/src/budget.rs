@@ -4,8 +4,7 @@
 //! stored, and when it has been evicted or replaced and a slow client still reads it. What is stored may have seven
 //! eighths of the memory; the rest is for the others. When all together hold as much as they may, nothing more is
 //! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
-//! with readers that are too slow. So what is held stays at the bound, and a client that never reads costs the cache
-//! what it holds, not more.
+//! with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
 //!
 //! The account is kept by guards ([`Charge`]), so nothing can forget to give back.
 

@@ -9,9 +9,10 @@
 //!                               \---cut----> Cut
 //! ```
 //!
-//! The body is append-only while it may still be stored. Once it can't be (it grew too large, or all fills together hold
-//! too much), nobody joins it any more, the writer goes at the pace of the fastest reader, and what all readers have taken
-//! is dropped. A reader that falls behind the others by more than the largest object plus a window is cut.
+//! The body is append-only while it may still be stored. Once it can't be (it grew too large, or all responses together
+//! hold too much), nobody joins it any more, the writer goes at the pace of the fastest reader, and what all readers have
+//! taken is dropped. A reader that falls behind the others by more than the largest object plus a window is cut. While
+//! memory is short, the writer goes at the pace of the slowest instead, and nobody is cut here.
 //! A writer that is dropped cuts its fill, so nobody waits for ever. Invalidation marks running fills of its
 //! key as poisoned: who waits gets the response, but it is never stored.
 //!

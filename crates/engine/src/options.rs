@@ -88,7 +88,8 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// The longest pause between two pieces of a request body. Default 30 s. Over: 408.
     pub body_timeout: Duration,
-    /// The longest pause while the client takes nothing of the response. Default 30 s. Over: the connection is cut.
+    /// The longest pause in which the client takes nothing of the response (what only waits in the kernel is not taken).
+    /// Default 30 s. Over: the connection is cut.
     pub send_timeout: Duration,
     /// What a client must take of its response while memory is short, in bytes per second. Default 4 KiB; 0: anything will
     /// do. Below: the connection is cut.

@@ -1,7 +1,8 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
-//! What crosses the workers: the cache (sharded), the metrics (one writer each), full pages of the access log and the
-//! clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
+//! What crosses the workers: the cache (sharded), the metrics (one writer each), how many connections each has and fresh
+//! ones on their way to another, full pages of the access log and the clock. Everything else, origin connections
+//! included, belongs to one worker and is neither locked nor counted atomically.
 
 use crate::accept::{self, HANDED_OVER_MAX, HandedOver};
 use crate::access_log::{self, AccessLog, WorkerLog};

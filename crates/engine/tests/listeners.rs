@@ -1,6 +1,7 @@
 //! Where clients connect: TCP, Unix sockets, inherited descriptors; several at once, with several workers.
 
 use kasoku_engine::options::{AddressRange, ListenAddress, Listener};
+use kasoku_metrics::Counter;
 use kasoku_testkit::{Client, Scenario, Setup, get, ok, post};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;
@@ -136,4 +137,25 @@ fn a_stop_lets_running_requests_end_and_closes_idle_connections() {
     running.is_closed();
     stopping.join().unwrap();
     drop(origin);
+}
+
+#[test]
+fn connections_are_spread_evenly_over_the_workers() {
+    const WORKERS: usize = 4;
+    const EACH: u64 = 10;
+    let scene = Setup::safe()
+        .options(|options| options.workers = WORKERS)
+        .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    let mut clients = vec![scene.client()];
+    clients[0].get("/");
+    // The kernel spreads them by a hash of their ports, which alone would give one worker 14 and another 6.
+    while clients.len() < WORKERS * EACH as usize {
+        let mut client = scene.client();
+        assert!(client.get("/").is_hit());
+        clients.push(client);
+    }
+    scene.counted(Counter::Requests, WORKERS as u64 * EACH);
+    let served = [0, 1, 2, 3].map(|worker| scene.engine.metrics().of_worker(worker, Counter::Requests));
+    // One more or less, for connections that were counted at the same time.
+    assert!(served.iter().all(|count| count.abs_diff(EACH) <= 1), "{served:?}");
 }

@@ -93,6 +93,11 @@ impl Metrics {
         self.0.get(worker).or(self.0.first()).cloned().unwrap_or_else(|| Arc::new(Cells::new()))
     }
 
+    /// What one worker has counted; 0 for a number beyond the last.
+    pub fn of_worker(&self, worker: usize, counter: Counter) -> u64 {
+        self.0.get(worker).map_or(0, |cells| cells.read(counter))
+    }
+
     /// The sum over all workers.
     pub fn total(&self, counter: Counter) -> u64 {
         self.0.iter().map(|cells| cells.read(counter)).sum()

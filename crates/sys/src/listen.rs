@@ -1,9 +1,9 @@
 //! Listening sockets.
 //!
-//! Each worker has a socket of its own on a TCP address (SO_REUSEPORT), so the kernel spreads connections and no
-//! accept crosses cores. SO_REUSEPORT alone would let a second process share the port in silence; [`tcp`] therefore
-//! binds its first socket without it, which fails when anybody listens there, and allows sharing only afterwards. Unix sockets and inherited descriptors have one
-//! queue for all: every worker gets a duplicate.
+//! Each worker has a socket of its own on a TCP address (SO_REUSEPORT), so the kernel spreads connections and no two
+//! workers wait for one queue. SO_REUSEPORT alone would let a second process share the port in silence; [`tcp`] therefore
+//! binds its first socket without it, which fails when anybody listens there, and allows sharing only afterwards. Unix
+//! sockets and inherited descriptors have one queue for all: every worker gets a duplicate.
 
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
