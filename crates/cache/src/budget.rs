@@ -6,7 +6,7 @@
 //! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
 //! with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
 //!
-//! The account is kept by guards ([`Charge`]), so nothing can forget to give back.
+//! The account is kept by guards (`Charge`), so nothing can forget to give back.
 
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;

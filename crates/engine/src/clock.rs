@@ -12,7 +12,7 @@ pub trait Clock: Send + Sync {
 
 /// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall
 /// clock makes nothing older or younger. Each request reads the monotonic one; how far the wall clock is from it is read anew
-/// [each second](WALL_CLOCK_MS), so a step of the wall clock shows with that delay.
+/// each second, so a step of the wall clock shows with that delay.
 #[derive(Debug)]
 pub struct SystemClock {
     start: Instant,

@@ -113,7 +113,7 @@ impl Connection {
 }
 
 /// Ends the wait for a next request. One timer serves all waits of a connection, and runs on whatever happens: it rings
-/// [some times](IdleTimer::STEPS) within the timeout, and the connection has been idle for too long when nothing came between
+/// some times within the timeout, and the connection has been idle for too long when nothing came between
 /// that many rings. So a request sets no timer and reads no clock for it, and an idle connection is closed at most one
 /// step late.
 pub(crate) struct IdleTimer {
