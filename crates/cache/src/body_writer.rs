@@ -90,8 +90,9 @@ impl BodyWriter {
     /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.
     async fn keep_pace(&self) -> Result<(), Abandoned> {
         let budget = &self.cache.0.budget;
+        // Memory that others free counts as well: while it is short, this may wait for a reader that takes nothing.
         self.fill
-            .until(&self.fill.taken, |state| {
+            .until_either([&self.fill.taken, &budget.freed], |state| {
                 let positions = || state.readers.iter().flatten().copied();
                 let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
                     return Some(Err(Abandoned::NobodyReads));

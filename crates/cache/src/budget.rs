@@ -10,6 +10,7 @@
 
 use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
+use tokio::sync::Notify;
 
 /// One part in so many of the memory is kept for what is not stored: on its way, or evicted while somebody reads it.
 pub const RESERVED_SHARE: u64 = 8;
@@ -19,11 +20,13 @@ pub const RESERVED_SHARE: u64 = 8;
 pub(crate) struct Budget {
     held: AtomicU64,
     bytes_max: u64,
+    /// Memory is not short any more.
+    pub(crate) freed: Notify,
 }
 
 impl Budget {
     pub(crate) fn new(bytes_max: u64) -> Arc<Self> {
-        Arc::new(Self { held: AtomicU64::new(0), bytes_max })
+        Arc::new(Self { held: AtomicU64::new(0), bytes_max, freed: Notify::new() })
     }
 
     /// What the memory tier may have of it, in bytes.
@@ -73,8 +76,12 @@ impl Charge {
 
     pub(crate) fn sub(&mut self, bytes: u64) {
         let bytes = bytes.min(self.bytes);
-        self.budget.held.fetch_sub(bytes, Ordering::Relaxed);
+        let before = self.budget.held.fetch_sub(bytes, Ordering::Relaxed);
         self.bytes -= bytes;
+        let bytes_max = self.budget.bytes_max;
+        if before >= bytes_max && before - bytes < bytes_max {
+            self.budget.freed.notify_waiters();
+        }
     }
 }
 

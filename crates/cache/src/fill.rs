@@ -27,7 +27,9 @@ use bytes::Bytes;
 use kasoku_semantics::reason::Reason;
 use kasoku_store::KeyHash;
 use kasoku_wire::Fields;
+use std::future::poll_fn;
 use std::sync::Arc;
+use std::task::Poll;
 use tokio::sync::Notify;
 
 /// One response in the making.
@@ -105,6 +107,28 @@ impl Fill {
                 return found;
             }
             changed.await;
+        }
+    }
+
+    /// The same, after either of two signals.
+    pub(crate) async fn until_either<T>(
+        &self,
+        signals: [&Notify; 2],
+        mut look: impl FnMut(&mut State) -> Option<T>,
+    ) -> T {
+        loop {
+            let [one, other] = signals.map(Notify::notified);
+            tokio::pin!(one, other);
+            one.as_mut().enable();
+            other.as_mut().enable();
+            if let Some(found) = look(&mut self.state()) {
+                return found;
+            }
+            poll_fn(|cx| match one.as_mut().poll(cx) {
+                Poll::Pending => other.as_mut().poll(cx),
+                ready => ready,
+            })
+            .await;
         }
     }
 

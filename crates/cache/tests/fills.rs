@@ -498,6 +498,33 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
     assert_eq!(poll_once(&mut writing), Some(Ok(())));
 }
 
+#[tokio::test]
+async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
+    let site = Site { cache: Cache::new(SMALL), ..Site::new() };
+    let mut body = write(site.fill(&get()), &get(), &ok());
+    let (mut fast, _slow) = (body.reader(), body.reader());
+    for _ in 0..4 {
+        body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
+        assert!(matches!(fast.next().await, Next::Chunk(_)));
+    }
+    // Another fill takes all that is left, so this one can't be stored any more.
+    let key = site.cache.key("http://a.example/other");
+    let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
+    let mut other = write(writer, &get(), &ok());
+    let others_reader = other.reader();
+    let mut push = Box::pin(other.push(vec![b'b'; 1 << 20].into()));
+    assert!(poll_once(&mut push).is_none(), "it waits for its reader");
+    let writing = body.push(vec![b'c'; 16 << 10].into());
+    tokio::pin!(writing);
+    assert!(poll_once(&mut writing).is_none(), "it waits for the slow reader");
+    // The other's reader leaves, and so does what it held.
+    assert!(matches!(fast.next().await, Next::Chunk(_)));
+    assert!(poll_once(&mut writing).is_none());
+    drop(push);
+    drop((other, others_reader));
+    assert_eq!(poll_once(&mut writing), Some(Ok(())), "it waits for the slow reader still");
+}
+
 /// What one poll brings.
 fn poll_once<F: Future + Unpin>(future: &mut F) -> Option<F::Output> {
     let mut cx = std::task::Context::from_waker(std::task::Waker::noop());
