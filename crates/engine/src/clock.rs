@@ -25,10 +25,19 @@ pub struct SystemClock {
 /// How long a reading of the wall clock counts, in milliseconds.
 const WALL_CLOCK_MS: u64 = 1000;
 
+/// The wall clock, in milliseconds since 1970.
+fn wall_clock_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64
+}
+
 impl SystemClock {
     /// Starts counting.
     pub fn new() -> Self {
-        Self { start: Instant::now(), offset_ms: AtomicI64::new(0), next_ms: AtomicU64::new(0) }
+        Self {
+            start: Instant::now(),
+            offset_ms: AtomicI64::new(wall_clock_ms()),
+            next_ms: AtomicU64::new(WALL_CLOCK_MS),
+        }
     }
 }
 
@@ -42,8 +51,8 @@ impl Clock for SystemClock {
     fn now(&self) -> Now {
         let mono_ms = self.start.elapsed().as_millis() as u64;
         if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
-            let unix = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-            self.offset_ms.store(unix.as_millis() as i64 - mono_ms as i64, Ordering::Relaxed);
+            // A thread that still sees the offset from before is right to the second, too.
+            self.offset_ms.store(wall_clock_ms() - mono_ms as i64, Ordering::Relaxed);
             self.next_ms.store(mono_ms + WALL_CLOCK_MS, Ordering::Relaxed);
         }
         Now { unix_ms: self.offset_ms.load(Ordering::Relaxed) + mono_ms as i64, mono_ms }
