@@ -183,6 +183,23 @@ fn contains(range: &AddressRange, ip: IpAddr) -> bool {
 mod tests {
     use super::*;
 
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_a_client_sends_while_it_waits_is_read_ahead_once() {
+        let (client, ours) = tokio::net::UnixStream::pair().unwrap();
+        let limits = Rc::new(Limits::default());
+        let stream = Stream::unix(ours).unwrap();
+        let connection = Connection::open(stream, None, false, limits, &[]).await.unwrap();
+        let client = Stream::unix(client).unwrap();
+        for _ in 0..4 {
+            // One request after the other waits for its answer, and the client goes on sending.
+            let _ = client.write_all(&mut [IoSlice::new(&[b'x'; READ_BYTES])], Duration::from_secs(5)).await;
+            let wait = tokio::time::timeout(Duration::from_millis(1), connection.gone());
+            assert!(wait.await.is_err(), "it is not gone");
+        }
+        let ahead = connection.read_ahead.borrow().len();
+        assert!((1..=READ_BYTES).contains(&ahead), "{ahead} bytes");
+    }
+
     #[test]
     fn ranges_contain_what_shares_their_prefix() {
         let range = |text: &str, prefix_bits| AddressRange::Ip { address: text.parse().unwrap(), prefix_bits };
