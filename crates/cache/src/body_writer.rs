@@ -118,6 +118,7 @@ impl BodyWriter {
         self.is_ended = true;
         let (pieces, is_storable, charge) = {
             let mut state = self.fill.state();
+            state.body.release_reserved();
             // For the moment of the copy both are there, and one of them is charged.
             (state.body.to_vec(), state.is_storable && !state.is_poisoned, state.body.lend_charge())
         };

@@ -44,6 +44,12 @@ impl Budget {
         self.held_bytes() >= self.bytes_max
     }
 
+    /// Whether less is left than half of what is kept for responses on their way: large ones find no room any more, so who
+    /// holds what nobody else needs should let go of it.
+    pub(crate) fn is_short(&self) -> bool {
+        !self.has_room_for(self.bytes_max / RESERVED_SHARE / 2)
+    }
+
     /// Whether so many bytes more may be admitted.
     pub(crate) fn has_room_for(&self, bytes: u64) -> bool {
         self.held_bytes().saturating_add(bytes) < self.bytes_max
@@ -106,7 +112,10 @@ mod tests {
         assert_eq!(budget.held_bytes(), 90);
         one.sub(1000);
         assert_eq!(budget.held_bytes(), 40);
-        drop((one, other));
+        drop(one);
+        let _third = budget.charge(54);
+        assert!(!budget.is_full() && budget.is_short());
+        drop((other, _third));
         assert_eq!(budget.held_bytes(), 0);
     }
 }

@@ -169,6 +169,7 @@ impl Fill {
     /// Cuts a fill that has not come to an end.
     pub(crate) fn cut(&self) {
         self.change(|state| {
+            state.body.release_reserved();
             if matches!(state.phase, Phase::Waiting | Phase::Streaming(_)) {
                 state.phase = Phase::Cut;
             }

@@ -118,8 +118,8 @@ impl Cache {
         self.0.budget.held_bytes()
     }
 
-    /// Whether all responses together hold as much as they may: nothing more is admitted until some of it is free.
-    pub fn is_full(&self) -> bool {
-        self.0.budget.is_full()
+    /// Whether memory is short: large responses are not admitted any more, and soon none will be.
+    pub fn is_short(&self) -> bool {
+        self.0.budget.is_short()
     }
 }

@@ -53,6 +53,11 @@ impl Pieces {
         more > 0
     }
 
+    /// No more pieces come.
+    pub(crate) fn release_reserved(&mut self) {
+        self.charge.sub(std::mem::take(&mut self.reserved));
+    }
+
     /// Gives back what is charged, for the moment in which the bytes are stored. Returns what [`Pieces::take_back`] needs.
     pub(crate) fn lend_charge(&mut self) -> u64 {
         let bytes = self.charge.bytes();

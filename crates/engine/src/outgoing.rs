@@ -89,7 +89,8 @@ async fn is_too_slow(exchange: &Exchange, holds: &Holds<'_>) {
             Holds::Entry(_) | Holds::Fill => least,
         };
         let taken = connection.stream.taken_bytes();
-        if worker.cache.is_full() && taken.saturating_sub(before) < rate_min.saturating_mul(SLOWNESS_WINDOW.as_secs()) {
+        if worker.cache.is_short() && taken.saturating_sub(before) < rate_min.saturating_mul(SLOWNESS_WINDOW.as_secs())
+        {
             return worker.cells.count(Counter::SlowReadersCut);
         }
         before = taken;

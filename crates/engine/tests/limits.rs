@@ -164,3 +164,33 @@ fn a_client_that_takes_nothing_is_cut() {
     assert_eq!(slow.cut_response().ending, Ending::Cut);
     assert_eq!(scene.client().get("/b").text(), "b");
 }
+
+#[test]
+fn while_memory_is_short_who_takes_nothing_of_what_was_evicted_is_cut() {
+    const PAGES: usize = 16;
+    let body = vec![b'x'; 900 << 10];
+    let script = |number: usize| get(&format!("/{number}")).answers(ok(&["Cache-Control: max-age=60"], &body));
+    let scene = Setup::safe()
+        .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (8 << 20, 1 << 20))
+        .run([script(0)]);
+    let mut other = scene.client();
+    // Each page gets a reader that takes its head and then nothing: what is evicted stays in memory.
+    let mut slow = Vec::new();
+    for number in 0..PAGES {
+        let page = other.get(&format!("/{number}"));
+        assert_eq!(page.body.len(), body.len());
+        if page.detail() == "memory-full" {
+            break;
+        }
+        scene.origin.then(script(number + 1));
+        let mut client = Client::connect_slow(scene.engine.addresses()[0]);
+        client.ask("GET", &format!("/{number}"), &[]).next_head();
+        slow.push(client);
+    }
+    let evicted = slow.len() - scene.engine.cache().len();
+    assert!(evicted > 0 && slow.len() < PAGES, "{evicted} of {} evicted", slow.len());
+    // Who reads what is still stored costs nothing and may stay.
+    scene.counted(Counter::SlowReadersCut, 1);
+    scene.eventually(|| !scene.engine.cache().is_short());
+    assert!(scene.engine.metrics().total(Counter::SlowReadersCut) <= evicted as u64);
+}

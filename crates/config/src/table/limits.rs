@@ -99,7 +99,7 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.send-rate-min",
             kind: Kind::Size { min: 0, max: TIB },
             default: Default::Value("\"4KiB\""),
-            summary: "What a client must take of its response in a second, over five seconds, while memory is short. Below: the connection is cut. 0: never.",
+            summary: "What a client must take of its response in a second, over five seconds, while memory is short (less than a sixteenth of `memory.size` is free). Below: the connection is cut. 0: never.",
             example: "\"16KiB\"",
             ..ROW
         },

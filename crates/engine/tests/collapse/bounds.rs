@@ -95,7 +95,7 @@ fn clients_get_their_answers_when_running_fills_have_used_up_their_share_of_the_
         ("HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 800000\r\n\r\n", "x".repeat(400_000));
     let large = |target: &str| get(target).answers(head).sends(&piece).waits(&gate).sends(&piece);
     let targets = ["/1", "/2", "/3", "/4"];
-    // While nothing is stored, all of it is for fills: room for two, and then for what each has not yet sent on.
+    // While nothing is stored, all of it is for fills: room for two. The others pass.
     let scene = Setup::safe()
         .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (2 << 20, 1 << 20))
         .run(targets.map(large));
