@@ -5,8 +5,9 @@
 //! connection to the one that has the fewest, before it belongs to an event loop.
 
 use crate::connection::Connection;
+use crate::crew::Counted;
 use crate::serve::serve;
-use crate::worker::{Counted, Place, Worker};
+use crate::worker::{Place, Worker};
 use kasoku_metrics::Counter;
 use kasoku_sys::{Accepted, Acceptor, Stream};
 use std::io;
@@ -16,9 +17,6 @@ use tokio::sync::mpsc;
 
 /// How long accepting pauses when the process or the machine has no descriptors left.
 const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
-
-/// Connections on their way from one worker to another; the one that accepts keeps what does not fit.
-pub(crate) const HANDED_OVER_MAX: usize = 256;
 
 /// A connection that no event loop has yet.
 struct Fresh {

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | [`options`] | everything that can be set |
 //! | `worker` | one thread, one event loop, its own sockets, pool and counters |
+//! | `crew` | what the workers know of each other: how many connections each has |
 //! | `accept` | takes connections |
 //! | `connection` | bytes from and to one client; the PROXY protocol |
 //! | `serve` | **the driver**: calls the steps below, for each request of a connection |
@@ -32,6 +33,7 @@ mod access_log;
 mod body;
 pub mod clock;
 mod connection;
+mod crew;
 mod deliver;
 mod error;
 mod fetch;

@@ -4,10 +4,11 @@
 //! ones on their way to another, full pages of the access log and the clock. Everything else, origin connections
 //! included, belongs to one worker and is neither locked nor counted atomically.
 
-use crate::accept::{self, HANDED_OVER_MAX, HandedOver};
+use crate::accept::{self, HandedOver};
 use crate::access_log::{self, AccessLog, WorkerLog};
 use crate::clock::Clock;
 use crate::connection::READ_BYTES;
+use crate::crew::{Counted, Crew};
 use crate::options::{Limits, ListenAddress, Options, object_bytes_limit};
 use crate::path::PathReader;
 use crate::recycle::Pool;
@@ -26,7 +27,6 @@ use std::io;
 use std::net::SocketAddr;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::runtime::LocalOptions;
@@ -66,14 +66,6 @@ pub(crate) struct Worker {
     stopping: watch::Receiver<bool>,
 }
 
-/// What the workers know of each other: how many connections each has, and where to send it more.
-struct Crew(Box<[Mate]>);
-
-struct Mate {
-    connections: AtomicUsize,
-    inbox: mpsc::Sender<HandedOver>,
-}
-
 impl Worker {
     /// The present.
     pub(crate) fn now(&self) -> Now {
@@ -108,18 +100,13 @@ impl Worker {
         Place { worker: self.clone(), counted: Some(counted) }
     }
 
-    /// Which worker should have a fresh connection: the one with the fewest, if this one has more than the mean.
+    /// Who else should have a fresh connection.
     pub(crate) fn whose_turn(&self) -> Option<(mpsc::Sender<HandedOver>, Counted)> {
-        let own = self.connections();
-        let mates = &self.crew.0;
-        let all: usize = mates.iter().map(Mate::load).sum();
-        let (number, least) = mates.iter().enumerate().min_by_key(|(_, mate)| mate.load())?;
-        let is_theirs = own * mates.len() > all && least.load() < own;
-        is_theirs.then(|| (least.inbox.clone(), self.crew.count(number)))
+        self.crew.whose_turn(self.number)
     }
 
     fn connections(&self) -> usize {
-        self.crew.0.get(self.number).map_or(0, Mate::load)
+        self.crew.load(self.number)
     }
 
     /// A place among the requests that ask for themselves after two fills failed under them; `None` when there are enough
@@ -138,36 +125,6 @@ impl Worker {
         self.cells.add(Counter::OriginRequests, counters.requests.take());
         self.cells.add(Counter::OriginConnections, counters.connections.take());
         self.cells.add(Counter::OriginRetries, counters.retries.take());
-    }
-}
-
-impl Mate {
-    fn load(&self) -> usize {
-        self.connections.load(Ordering::Relaxed)
-    }
-}
-
-impl Crew {
-    /// Counts a connection as that worker's.
-    fn count(self: &Arc<Self>, number: usize) -> Counted {
-        if let Some(mate) = self.0.get(number) {
-            mate.connections.fetch_add(1, Ordering::Relaxed);
-        }
-        Counted { crew: self.clone(), number }
-    }
-}
-
-/// A connection that is counted as one worker's, also on its way there.
-pub(crate) struct Counted {
-    crew: Arc<Crew>,
-    number: usize,
-}
-
-impl Drop for Counted {
-    fn drop(&mut self) {
-        if let Some(mate) = self.crew.0.get(self.number) {
-            mate.connections.fetch_sub(1, Ordering::Relaxed);
-        }
     }
 }
 
@@ -249,13 +206,7 @@ impl Engine {
         let (stop, stopping) = watch::channel(false);
         let threads = Vec::with_capacity(workers);
         let mut engine = Self { cache, metrics, addresses, stop, threads, access_log };
-        let (mates, inboxes): (Vec<_>, Vec<_>) = (0..workers)
-            .map(|_| {
-                let (inbox, receiver) = mpsc::channel(HANDED_OVER_MAX);
-                (Mate { connections: AtomicUsize::new(0), inbox }, receiver)
-            })
-            .unzip();
-        let crew = Arc::new(Crew(mates.into()));
+        let (crew, inboxes) = Crew::new(workers);
         for (number, (sockets, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
             let seed = Seed {
                 number,
