@@ -120,8 +120,9 @@ impl BodyWriter {
             let mut state = self.fill.state();
             state.body.release_reserved();
             // For the moment of the copy both are there, and one of them is charged.
-            (state.body.to_vec(), state.is_storable && !state.is_poisoned, state.body.lend_charge())
+            (state.body.to_vec(), state.is_storable, state.body.lend_charge())
         };
+        let is_storable = is_storable && !self.fill.is_poisoned();
         let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
         // Stored before readers learn that it is complete, so that a client's next request finds it.
         let saved = if is_storable || is_completing { self.cache.save(&self, &pieces) } else { Saved::default() };

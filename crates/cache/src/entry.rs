@@ -1,6 +1,8 @@
 //! A stored response: immutable, reference counted, shared by everyone who sends it.
 
 use crate::budget::{Budget, Charge};
+use crate::generations::{Epoch, Generations, Standing};
+use crate::sync::{AtomicU64, Ordering};
 use crate::{Body, Key, Resource};
 use kasoku_semantics::age::date_value;
 use kasoku_semantics::freshness::Freshness;
@@ -21,9 +23,18 @@ pub struct Meta {
     pub nominated: Vec<String>,
     /// The nominated fields' values in the request that got it, normalised.
     pub variant: Vec<u8>,
+    /// The epoch of purges in which its request began.
+    pub(crate) epoch: Epoch,
+    /// The fingerprint of the rules under which it was stored.
+    pub(crate) rules: u64,
 }
 
 impl Meta {
+    /// Whether it was stored under the rules that hold now.
+    pub(crate) fn is_under(&self, policy: &Policy) -> bool {
+        self.rules == policy.rules
+    }
+
     /// Whether a request with these fields selects this response (RFC 9111 section 4.1).
     pub fn is_selected_by(&self, request: &Fields, policy: &Policy) -> bool {
         if self.nominated.is_empty() {
@@ -56,6 +67,8 @@ pub struct Entry {
     pub body: Arc<Body>,
     /// The head as it goes to whoever gets the whole.
     prepared: OnceLock<Box<[u8]>>,
+    /// The last epoch of purges in which it was found to hold.
+    checked: AtomicU64,
     /// What it is charged for besides the body.
     charge: Charge,
 }
@@ -78,13 +91,33 @@ impl Entry {
     pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
         let prepared = meta.head.fields.block().len() as u64 + PREPARED_BYTES_MORE;
         let charge = budget.charge(meta.memory_bytes() + prepared + key.bytes().len() as u64 + OVERHEAD_BYTES);
-        Self { meta, body, prepared: OnceLock::new(), charge }
+        let checked = AtomicU64::new(meta.epoch);
+        Self { meta, body, prepared: OnceLock::new(), checked, charge }
     }
 
     /// The head as it goes to whoever gets the whole, as far as it is the same for all of them; made once, by whoever
     /// delivers the response first.
     pub fn prepared_head(&self, make: impl FnOnce() -> Box<[u8]>) -> &[u8] {
         self.prepared.get_or_init(make)
+    }
+
+    /// Whether no purge of many keys has come since it was last looked at: then it holds.
+    pub(crate) fn is_checked(&self, epoch: Epoch) -> bool {
+        self.checked.load(Ordering::Relaxed) == epoch
+    }
+
+    /// What the purges since its request began have left of it, up to that epoch.
+    pub(crate) fn standing(&self, key: &Key, generations: &Generations) -> (Standing, Epoch) {
+        // Read before the marks: what is purged after this is found when the epoch is compared the next time.
+        let epoch = generations.epoch();
+        if self.is_checked(epoch) {
+            return (Standing::Valid, epoch);
+        }
+        let standing = generations.standing(key.bytes(), self.meta.epoch);
+        if standing == Standing::Valid {
+            self.checked.store(epoch, Ordering::Relaxed);
+        }
+        (standing, epoch)
     }
 
     /// Memory held, in bytes: all that it costs to have it stored.

@@ -20,6 +20,7 @@
 //! under the deadlines of their callers.
 
 use crate::budget::Budget;
+use crate::generations::{Epoch, Generations, Standing};
 use crate::pieces::{Found, Pieces};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::{Entry, Meta};
@@ -40,6 +41,9 @@ pub(crate) struct Fill {
     detail: Box<[u8]>,
     /// False for fills that nobody may join: the request asked for an answer of its own.
     is_joinable: bool,
+    /// The epoch of purges in which it began.
+    pub(crate) epoch: Epoch,
+    generations: Arc<Generations>,
     state: Mutex<State>,
     /// For readers: there is more, or another phase.
     changed: Notify,
@@ -67,12 +71,21 @@ pub(crate) enum Phase {
 }
 
 impl Fill {
-    pub(crate) fn new(hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool, budget: &Arc<Budget>) -> Self {
+    pub(crate) fn new(
+        hash: KeyHash,
+        key: &[u8],
+        detail: &[u8],
+        is_joinable: bool,
+        budget: &Arc<Budget>,
+        generations: &Arc<Generations>,
+    ) -> Self {
         Self {
             hash,
             key: key.into(),
             detail: detail.into(),
             is_joinable,
+            epoch: generations.epoch(),
+            generations: generations.clone(),
             state: Mutex::new(State {
                 phase: Phase::Waiting,
                 body: Pieces::new(budget),
@@ -132,15 +145,21 @@ impl Fill {
         }
     }
 
+    /// Whether its key was invalidated or purged since it began: what it brings is not stored.
     pub(crate) fn is_poisoned(&self) -> bool {
-        self.state().is_poisoned
+        self.state().is_poisoned || self.is_purged()
+    }
+
+    /// Whether its key was purged together with others since it began.
+    fn is_purged(&self) -> bool {
+        self.generations.standing(&self.key, self.epoch) != Standing::Valid
     }
 }
 
 impl Fill {
     pub(crate) fn can_be_joined(&self, key: &[u8], detail: &[u8]) -> bool {
         let is_this = self.is_joinable && *self.key == *key && *self.detail == *detail;
-        is_this && {
+        is_this && !self.is_purged() && {
             let state = self.state();
             state.is_storable && !state.is_poisoned
         }

@@ -3,6 +3,7 @@
 use crate::FillReader;
 use crate::budget::Budget;
 use crate::fill::Fill;
+use crate::generations::Generations;
 use crate::resource::Resource;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use kasoku_store::KeyHash;
@@ -19,6 +20,7 @@ pub(crate) struct Fills {
     shards: [Mutex<Shard>; SHARDS],
     running: AtomicUsize,
     budget: Arc<Budget>,
+    generations: Arc<Generations>,
 }
 
 /// What [`Fills::begin`] found.
@@ -32,8 +34,8 @@ pub(crate) enum Begun {
 }
 
 impl Fills {
-    pub(crate) fn new(budget: Arc<Budget>) -> Self {
-        Self { shards: std::array::from_fn(|_| Mutex::default()), running: AtomicUsize::new(0), budget }
+    pub(crate) fn new(budget: Arc<Budget>, generations: Arc<Generations>) -> Self {
+        Self { shards: std::array::from_fn(|_| Mutex::default()), running: AtomicUsize::new(0), budget, generations }
     }
 
     pub(crate) fn running(&self) -> usize {
@@ -96,7 +98,7 @@ impl Fills {
     }
 
     fn add(&self, shard: &mut Shard, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Arc<Fill> {
-        let fill = Arc::new(Fill::new(hash, key, detail, is_joinable, &self.budget));
+        let fill = Arc::new(Fill::new(hash, key, detail, is_joinable, &self.budget, &self.generations));
         shard.entry(hash).or_default().push(fill.clone());
         self.running.fetch_add(1, Ordering::Relaxed);
         fill

@@ -17,6 +17,7 @@
 //! | [`budget`] | what all responses together may hold |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | [`invalidate`] | what unsafe methods drop |
+//! | [`generations`] | what is purged as a whole: a site, or all URIs with one beginning |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
 pub mod body;
@@ -25,6 +26,7 @@ pub mod budget;
 pub mod entry;
 pub mod fill;
 mod fills;
+pub mod generations;
 pub mod invalidate;
 pub mod key;
 pub mod known_private;
@@ -39,6 +41,7 @@ pub use body::Body;
 pub use body_writer::BodyWriter;
 pub use entry::{Entry, Meta};
 pub use fill::{FillReader, Joined, Next};
+pub use generations::{Purge, Scope, ScopeError};
 pub use key::Key;
 pub use lookup::{Ask, Lookup};
 
@@ -46,6 +49,7 @@ pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
 use fills::Fills;
+use generations::Generations;
 use kasoku_store::Memory;
 use known_private::KnownPrivate;
 use resource::Resource;
@@ -70,19 +74,22 @@ struct Inner {
     fills: Fills,
     budget: Arc<Budget>,
     known_private: KnownPrivate,
+    generations: Arc<Generations>,
 }
 
 impl Cache {
     /// An empty cache.
     pub fn new(limits: Limits) -> Self {
         let budget = Budget::new(limits.memory_bytes_max);
+        let generations = Arc::new(Generations::new());
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
         Self(Arc::new(Inner {
             limits,
             memory: Memory::new(budget.tier_bytes_max(), resource_bytes_max),
-            fills: Fills::new(budget.clone()),
+            fills: Fills::new(budget.clone(), generations.clone()),
             budget,
             known_private: KnownPrivate::new(),
+            generations,
         }))
     }
 

@@ -8,6 +8,7 @@
 
 use crate::fill::{Fill, FillReader};
 use crate::fills::Begun;
+use crate::generations::Standing;
 use crate::resource::Resource;
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
@@ -22,6 +23,7 @@ use kasoku_semantics::reuse::{Reuse, reuse};
 use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
 use kasoku_wire::RequestHead;
+use std::borrow::Cow;
 use std::sync::Arc;
 
 /// What is asked.
@@ -64,6 +66,9 @@ impl Cache {
             return None;
         }
         let entry = resource.select(&ask.request.fields, ask.policy)?;
+        if !entry.is_checked(self.0.generations.epoch()) || !entry.meta.is_under(ask.policy) {
+            return None;
+        }
         let directives = request_directives(&ask.request.fields);
         let reason = match reuse(&entry.meta.freshness, &directives, ask.policy, ask.now) {
             Reuse::Fresh => Reason::Hit,
@@ -87,7 +92,8 @@ impl Cache {
     /// (RFC 9111 section 4: "provided that it is allowed to reuse that response for the requests in question").
     pub fn may_share(&self, ask: &Ask<'_>, meta: &Meta) -> bool {
         let directives = request_directives(&ask.request.fields);
-        meta.is_selected_by(&ask.request.fields, ask.policy)
+        meta.is_under(ask.policy)
+            && meta.is_selected_by(&ask.request.fields, ask.policy)
             && !matches!(reuse(&meta.freshness, &directives, ask.policy, ask.now), Reuse::Validate(_))
     }
 
@@ -122,11 +128,36 @@ impl Cache {
             let variant = resource.variant_of(&ask.request.fields, ask.policy);
             return self.begin_miss(asked, None, &variant, Reason::VaryMiss);
         };
+        let standing = self.standing(ask, entry);
+        let entry = match &standing {
+            Ok(entry) => entry,
+            Err(reason) => return self.begin_miss(asked, Some(entry), &entry.meta.variant, *reason),
+        };
         match reuse(&entry.meta.freshness, directives, ask.policy, ask.now) {
             Reuse::Fresh => self.usable(asked, entry, Reason::Hit),
             Reuse::Stale(reason) => self.usable(asked, entry, reason),
             Reuse::StaleWhileRevalidate => self.usable_and_refresh(asked, entry),
             Reuse::Validate(reason) => self.begin_validation(asked, entry, reason),
+        }
+    }
+
+    /// The stored response, as far as purges and changed rules have left it. What they have not is dropped here.
+    fn standing<'e>(&self, ask: &Ask<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
+        if !entry.meta.is_under(ask.policy) {
+            return Err(Reason::RulesChanged);
+        }
+        let (standing, epoch) = entry.standing(ask.key, &self.0.generations);
+        match standing {
+            Standing::Valid => Ok(Cow::Borrowed(entry)),
+            Standing::Gone => {
+                self.remove(ask.key, entry);
+                Err(Reason::Purged)
+            }
+            Standing::Stale(since) => {
+                let expired = Arc::new(self.expired(entry, ask.key, since, epoch));
+                self.replace(ask.key, entry, expired.clone(), || true);
+                Ok(Cow::Owned(expired))
+            }
         }
     }
 

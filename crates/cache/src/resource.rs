@@ -156,6 +156,12 @@ impl Resource {
         resource
     }
 
+    /// With each response as `change` makes it; its variant stays.
+    pub(crate) fn with_each(&self, change: impl Fn(&Entry) -> Arc<Entry>) -> Self {
+        let entries = self.entries.iter().map(|entry| change(entry)).collect();
+        Self { entries, ..self.clone() }
+    }
+
     /// Without `entry`; `None` when nothing is left.
     pub(crate) fn without(&self, entry: &Arc<Entry>) -> Option<Self> {
         let mut resource = self.clone();

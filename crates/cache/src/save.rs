@@ -5,6 +5,7 @@
 //! from before it stays.
 
 use crate::budget::Budget;
+use crate::generations::Epoch;
 use crate::lookup::Ask;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::verdict::PartOf;
@@ -65,6 +66,27 @@ impl Cache {
             let resource = resource?;
             Some(if is_valid() { Arc::new(resource.replacing(old, new)) } else { resource })
         });
+    }
+
+    /// Makes all stored responses of a key stale, and keeps what is being filled for it from being stored. Returns whether
+    /// something was stored.
+    pub(crate) fn expire(&self, key: &Key, now: Now) -> bool {
+        // The order matters, see above.
+        self.0.fills.poison(key.hash(), key.bytes(), None);
+        let mut was_stored = false;
+        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+            let resource = resource?;
+            was_stored = true;
+            Some(Arc::new(resource.with_each(|entry| Arc::new(self.expired(entry, key, now, entry.meta.epoch)))))
+        });
+        was_stored
+    }
+
+    /// A stored response as one that is stale from `since` on; all purges up to that epoch have been looked at.
+    pub(crate) fn expired(&self, entry: &Entry, key: &Key, since: Now, epoch: Epoch) -> Entry {
+        let freshness = entry.meta.freshness.ended(since);
+        let meta = Meta { freshness, epoch, ..(*entry.meta).clone() };
+        Entry::new(Arc::new(meta), entry.body.clone(), key, &self.0.budget)
     }
 
     /// Drops one stored response.
@@ -131,10 +153,13 @@ fn brought(writer: &BodyWriter, pieces: &[Bytes], budget: &Arc<Budget>) -> Optio
 /// `entry` with the bytes of `stored`, where both are of one representation.
 fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
     let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
-    combinable(&stored.meta.head, stored_length, &entry.meta.head, length).then(|| {
+    let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
+    let are_of_one = is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
+    are_of_one.then(|| {
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
-        let meta = without_range(&Meta { head, ..(*entry.meta).clone() });
+        let epoch = stored.meta.epoch.min(entry.meta.epoch);
+        let meta = without_range(&Meta { head, epoch, ..(*entry.meta).clone() });
         Entry::new(Arc::new(meta), entry.body.combined(&stored.body).charged(budget), &writer.key, budget)
     })
 }

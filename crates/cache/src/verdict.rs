@@ -5,6 +5,7 @@
 //! private, and where parts are combined.
 
 use crate::fill::Fill;
+use crate::generations::Epoch;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
@@ -208,7 +209,9 @@ impl FillWriter {
     fn refreshed(&self, base: &Entry, head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
         let Exchange { request, response, request_time, response_time, .. } = *exchange;
         let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
-        Meta { head, freshness, nominated: base.meta.nominated.clone(), variant: base.meta.variant.clone() }
+        // The origin has confirmed the body as well, so it is as young as the request.
+        let (epoch, rules) = (self.epoch(), self.policy.rules);
+        Meta { head, freshness, epoch, rules, ..(*base.meta).clone() }
     }
 
     fn settle_stale(&mut self, request: &RequestHead, failure: Failure, now: Now) -> Option<Verdict> {
@@ -229,7 +232,8 @@ impl FillWriter {
                     match self.may_store(&Exchange { body_length, ..*exchange }) {
                         Ok(meta) => {
                             let (nominated, variant) = (base.meta.nominated.clone(), base.meta.variant.clone());
-                            let meta = Arc::new(Meta { nominated, variant, ..meta });
+                            let epoch = base.meta.epoch.min(meta.epoch);
+                            let meta = Arc::new(Meta { nominated, variant, epoch, ..meta });
                             self.write(meta, Some(PartOf::Completing { base, part }), body_length)
                         }
                         Err(_) => self.ask_again(),
@@ -285,7 +289,13 @@ impl FillWriter {
         let mut variant = Vec::new();
         variant_key(&nominated, &request.fields, &self.policy, &mut variant);
         let fields = fields_to_store(response, response_time, &self.policy);
-        Meta { head: ResponseHead { fields, ..response.clone() }, freshness, nominated, variant }
+        let (epoch, rules) = (self.epoch(), self.policy.rules);
+        Meta { head: ResponseHead { fields, ..response.clone() }, freshness, nominated, variant, epoch, rules }
+    }
+
+    /// The epoch of purges in which the request began.
+    fn epoch(&self) -> Epoch {
+        self.fill.as_ref().map_or(0, |fill| fill.epoch)
     }
 
     fn start(self, meta: Meta, part: Option<PartOf>, length: Option<u64>) -> Verdict {

@@ -78,6 +78,12 @@ pub fn freshness(
 }
 
 impl Freshness {
+    /// The same response, whose lifetime has ended at that time, if not before. How long it may be served stale counts
+    /// from then on.
+    pub fn ended(&self, at: Now) -> Self {
+        Self { lifetime: self.lifetime.min(self.age(at)), ..*self }
+    }
+
     /// The response's age at `now`, in seconds.
     pub fn age(&self, now: Now) -> u64 {
         current_age(self, now)

@@ -1,7 +1,7 @@
 //! What an operator may choose about the rules. Everything else follows from the RFCs.
 
 /// Which rules apply where the RFCs leave a shared cache room to do harm.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
     /// For applications that do not know that a shared cache stands before them: stricter on cookies, credentials,
     /// heuristics and languages. The default.
@@ -12,7 +12,7 @@ pub enum Profile {
 }
 
 /// The settings that decisions of this crate depend on.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Policy {
     /// See [`Profile`].
     pub profile: Profile,
@@ -34,6 +34,9 @@ pub struct Policy {
     /// How long past its lifetime, in seconds, a response may be served while the origin cannot be reached
     /// (RFC 9111 section 4.2.4).
     pub stale_disconnected_seconds: u64,
+    /// The fingerprint of all rules under which responses are stored, those that are not the policy's included; set by
+    /// whoever applies a configuration. What was stored under others is not used.
+    pub rules: u64,
 }
 
 impl Policy {
@@ -49,6 +52,7 @@ impl Policy {
             stale_if_error_seconds: 0,
             stale_while_revalidate_seconds: 0,
             stale_disconnected_seconds: 86_400,
+            rules: 0,
         }
     }
 

@@ -44,6 +44,8 @@ reasons! {
     HitMaxStale, "hit-max-stale", "RFC 9111 section 5.2.1.2", "The client accepts a response that is this stale.";
     Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
     UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";
+    Purged, "purged", "configuration", "What was stored for this URI has been purged.";
+    RulesChanged, "rules-changed", "configuration", "What is stored for this URI was stored under rules that have changed since.";
     VaryMiss, "vary-miss", "RFC 9111 section 4.1", "Something is stored for this URI, but no variant fits the request's fields.";
     PartialMiss, "partial-miss", "RFC 9111 section 3.3", "Parts are stored, but not all that the request needs.";
     Stale, "stale", "RFC 9111 section 4.2", "The stored response is older than its freshness lifetime.";

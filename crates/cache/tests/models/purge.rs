@@ -1,8 +1,9 @@
-//! An invalidation at any point of a fill: nobody who asks after it is answered by what the origin said before it.
+//! A purge at any point of a fill, of the one key or of all that begins like it: nobody who asks after it is answered by what
+//! the origin said before it.
 
 use crate::explore::explore;
 use crate::site::{Got, NOW, Site, get, spawn, version};
-use kasoku_cache::Lookup;
+use kasoku_cache::{Lookup, Purge, Scope};
 use kasoku_semantics::time::Now;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -17,15 +18,31 @@ fn visit(site: &Site, purged: &Purged, now: Now) {
     assert!(version(&text) >= purged, "version {} after the purge of {purged}", version(&text));
 }
 
-/// The page changes, and is purged.
-fn purge(site: &Site, purged: &Purged) {
-    let changed = site.change();
+/// How the page is purged.
+type Way = fn(&Site);
+
+fn by_key(site: &Site) {
     site.cache.invalidate(&site.key);
+}
+
+fn by_prefix(site: &Site) {
+    site.cache.purge_all_of(Scope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
+}
+
+/// The response is validated before it is used again: the origin's answer of that moment counts.
+fn softly(site: &Site) {
+    site.cache.purge_all_of(Scope::Site("a.example"), Purge::Soft, NOW).unwrap();
+}
+
+/// The page changes, and is purged.
+fn purge(site: &Site, purged: &Purged, way: Way) {
+    let changed = site.change();
+    way(site);
     purged.store(changed, Ordering::SeqCst);
 }
 
 /// Clients and a purge at any time, and a client after each.
-fn purge_among_clients(site: &Arc<Site>, now: Now) {
+fn purge_among_clients(site: &Arc<Site>, now: Now, way: Way) {
     let purged = Purged::default();
     let clients: Vec<_> = (0..2)
         .map(|_| {
@@ -36,7 +53,7 @@ fn purge_among_clients(site: &Arc<Site>, now: Now) {
     let purger = {
         let purged = purged.clone();
         spawn(site, move |site| {
-            purge(site, &purged);
+            purge(site, &purged, way);
             visit(site, &purged, now);
         })
     };
@@ -48,27 +65,63 @@ fn purge_among_clients(site: &Arc<Site>, now: Now) {
     site.assert_idle();
 }
 
-#[test]
-fn a_purge_during_a_fill_keeps_its_response_from_being_found_afterwards() {
-    explore(|| purge_among_clients(&Site::new(), NOW));
+/// A purge while the page is fetched for the first time.
+fn during_a_fill(way: Way) {
+    explore(move || purge_among_clients(&Site::new(), NOW, way));
 }
 
-#[test]
-fn a_purge_during_a_validation_keeps_the_old_response_from_being_found_afterwards() {
-    explore(|| {
+/// A purge while what is stored is validated.
+fn during_a_validation(way: Way) {
+    explore(move || {
         let site = Site::new();
         visit(&site, &Purged::default(), NOW);
         let later = NOW.after(120_000);
         assert!(!matches!(site.look_up(&get(), later), Lookup::Hit(..)), "not stale");
-        purge_among_clients(&site, later);
+        purge_among_clients(&site, later, way);
+    });
+}
+
+/// A purge while what is stored is fresh, and after one of another site, so that the clients have to look what it has met.
+fn of_what_is_stored(way: Way) {
+    explore(move || {
+        let site = Site::new();
+        visit(&site, &Purged::default(), NOW);
+        site.cache.purge_all_of(Scope::Site("b.example"), Purge::Hard, NOW).unwrap();
+        purge_among_clients(&site, NOW, way);
     });
 }
 
 #[test]
+fn a_purge_during_a_fill_keeps_its_response_from_being_found_afterwards() {
+    during_a_fill(by_key);
+}
+
+#[test]
+fn a_purge_of_many_during_a_fill_keeps_its_response_from_being_found_afterwards() {
+    during_a_fill(by_prefix);
+}
+
+#[test]
+fn a_purge_during_a_validation_keeps_the_old_response_from_being_found_afterwards() {
+    during_a_validation(by_key);
+}
+
+#[test]
+fn a_purge_of_many_during_a_validation_keeps_the_old_response_from_being_found_afterwards() {
+    during_a_validation(by_prefix);
+}
+
+#[test]
 fn a_purge_of_what_is_stored_removes_it_for_all_who_ask_afterwards() {
-    explore(|| {
-        let site = Site::new();
-        visit(&site, &Purged::default(), NOW);
-        purge_among_clients(&site, NOW);
-    });
+    of_what_is_stored(by_key);
+}
+
+#[test]
+fn a_purge_of_many_removes_what_is_stored_for_all_who_ask_afterwards() {
+    of_what_is_stored(by_prefix);
+}
+
+#[test]
+fn after_a_soft_purge_of_many_nobody_is_answered_without_asking_the_origin() {
+    of_what_is_stored(softly);
 }

@@ -1,0 +1,329 @@
+//! What has been purged as a whole: everything, a site, or all URIs with one beginning. Nothing is scanned for it.
+//!
+//! The epoch counts such purges. Each stored response knows the epoch in which its request began, and the last one in which
+//! somebody has looked whether it still holds. A hit compares that with the present epoch: one number. Only when it has
+//! moved are the marks of the response's site compared, once, and the response is stamped.
+//!
+//! A mark says up to which epoch responses are dropped, or stale. There is a bound on marks; what exceeds it is widened, to
+//! the site or to everything: then more is fetched anew than was asked for, but nothing that was purged comes back.
+
+use crate::Key;
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use kasoku_semantics::time::Now;
+use std::collections::HashMap;
+
+/// Sites with marks; one more, and everything is marked.
+const SITES_MAX: usize = 1024;
+
+/// Beginnings that are marked, in all sites; one more, and its whole site is marked.
+const PREFIXES_MAX: usize = 1024;
+
+/// Counts the purges of many keys.
+pub(crate) type Epoch = u64;
+
+/// What a purge does with what it meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Purge {
+    /// It is gone.
+    Hard,
+    /// It is stale from now on: validated before it is used, and served meanwhile where stale responses may be.
+    Soft,
+}
+
+/// What a purge of many keys meets.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scope<'a> {
+    /// Everything.
+    All,
+    /// All URIs of this host, whatever their scheme and port. As in keys: lower case, IPv6 addresses in brackets.
+    Site(&'a str),
+    /// All URIs that begin with these bytes: scheme, authority and at least the path's first slash, as in keys.
+    Prefix(&'a str),
+}
+
+/// Why a [`Scope`] is none.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ScopeError {
+    /// A prefix without scheme, host and a path.
+    IncompletePrefix,
+    /// A site without a name.
+    EmptySite,
+}
+
+impl std::fmt::Display for ScopeError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(match self {
+            Self::IncompletePrefix => "a prefix begins with scheme, host and a slash, like http://example.org/blog/",
+            Self::EmptySite => "a site is the name of a host, like example.org",
+        })
+    }
+}
+
+impl std::error::Error for ScopeError {}
+
+/// What the purges have left of a response.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// It holds.
+    Valid,
+    /// It is stale since then.
+    Stale(Now),
+    /// It is gone.
+    Gone,
+}
+
+/// See the [module](self).
+pub(crate) struct Generations {
+    epoch: AtomicU64,
+    marks: Mutex<Marks>,
+}
+
+#[derive(Default)]
+struct Marks {
+    everything: Mark,
+    sites: HashMap<Box<str>, SiteMarks>,
+    prefixes: usize,
+}
+
+#[derive(Default)]
+struct SiteMarks {
+    whole: Mark,
+    prefixes: HashMap<Box<str>, Mark>,
+}
+
+/// What came before these epochs is gone, or stale.
+#[derive(Clone, Copy, Default)]
+struct Mark {
+    gone: Epoch,
+    stale: Epoch,
+    /// When the last soft purge was.
+    stale_since: Option<Now>,
+}
+
+impl Mark {
+    fn set(&mut self, purge: Purge, epoch: Epoch, now: Now) {
+        match purge {
+            Purge::Hard => self.gone = epoch,
+            Purge::Soft => (self.stale, self.stale_since) = (epoch, Some(now)),
+        }
+    }
+
+    fn standing(&self, born: Epoch) -> Standing {
+        match self.stale_since {
+            _ if born < self.gone => Standing::Gone,
+            Some(since) if born < self.stale => Standing::Stale(since),
+            _ => Standing::Valid,
+        }
+    }
+}
+
+impl Generations {
+    pub(crate) fn new() -> Self {
+        Self { epoch: AtomicU64::new(0), marks: Mutex::default() }
+    }
+
+    /// The present epoch.
+    pub(crate) fn epoch(&self) -> Epoch {
+        self.epoch.load(Ordering::SeqCst)
+    }
+
+    /// Purges what has begun until now. Who reads the epoch after this returns finds the marks.
+    pub(crate) fn purge(&self, scope: Scope<'_>, purge: Purge, now: Now) -> Result<(), ScopeError> {
+        let mut marks = self.marks();
+        let epoch = self.epoch().saturating_add(1);
+        match scope {
+            Scope::All => marks.everything.set(purge, epoch, now),
+            Scope::Site("") => return Err(ScopeError::EmptySite),
+            Scope::Site(host) => marks.mark_site(host, purge, epoch, now),
+            Scope::Prefix(prefix) => {
+                let host = host_of(prefix).ok_or(ScopeError::IncompletePrefix)?;
+                marks.mark_prefix(host, prefix, purge, epoch, now);
+            }
+        }
+        // After the marks: who sees the new epoch must find them.
+        self.epoch.store(epoch, Ordering::SeqCst);
+        Ok(())
+    }
+
+    /// What is left of a response of that key whose request began in that epoch.
+    pub(crate) fn standing(&self, key: &[u8], born: Epoch) -> Standing {
+        if born == self.epoch() {
+            return Standing::Valid;
+        }
+        // Keys are made of texts. One that is none belongs to no site.
+        let uri = std::str::from_utf8(key).unwrap_or_default();
+        let marks = self.marks();
+        let site = host_of(uri).and_then(|host| marks.sites.get(host));
+        let of_prefixes = site.into_iter().flat_map(|site| &site.prefixes);
+        let met = of_prefixes.filter(|(prefix, _)| uri.starts_with(&***prefix)).map(|(_, mark)| mark);
+        let met = met.chain(site.map(|site| &site.whole)).chain([&marks.everything]);
+        met.map(|mark| mark.standing(born)).fold(Standing::Valid, Standing::worse)
+    }
+
+    fn marks(&self) -> MutexGuard<'_, Marks> {
+        // Each change under the lock is complete in itself, so a panic elsewhere leaves marks that can be read.
+        self.marks.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Standing {
+    fn worse(self, other: Self) -> Self {
+        match (self, other) {
+            (Self::Gone, _) | (_, Self::Gone) => Self::Gone,
+            (Self::Stale(one), Self::Stale(other)) => {
+                Self::Stale(if one.mono_ms < other.mono_ms { one } else { other })
+            }
+            (stale @ Self::Stale(_), Self::Valid) | (Self::Valid, stale) => stale,
+        }
+    }
+}
+
+impl Marks {
+    fn mark_site(&mut self, host: &str, purge: Purge, epoch: Epoch, now: Now) {
+        if self.sites.len() >= SITES_MAX && !self.sites.contains_key(host) {
+            // A soft purge of everything would leave what is marked as gone: that is widened too.
+            self.sites.clear();
+            self.prefixes = 0;
+            self.everything.set(Purge::Hard, epoch, now);
+            return;
+        }
+        let site = self.sites.entry(host.into()).or_default();
+        site.whole.set(purge, epoch, now);
+        if purge == Purge::Hard {
+            // What they say is said by the site's mark now.
+            self.prefixes = self.prefixes.saturating_sub(site.prefixes.len());
+            site.prefixes.clear();
+        }
+    }
+
+    fn mark_prefix(&mut self, host: &str, prefix: &str, purge: Purge, epoch: Epoch, now: Now) {
+        let site = self.sites.get_mut(host);
+        let is_marked = site.as_ref().is_some_and(|site| site.prefixes.contains_key(prefix));
+        if !is_marked && self.prefixes >= PREFIXES_MAX || site.is_none() && self.sites.len() >= SITES_MAX {
+            // Hard, whatever was asked: prefixes that are marked as gone are given up here.
+            return self.mark_site(host, Purge::Hard, epoch, now);
+        }
+        let site = self.sites.entry(host.into()).or_default();
+        site.prefixes.entry(prefix.into()).or_default().set(purge, epoch, now);
+        self.prefixes += usize::from(!is_marked);
+    }
+}
+
+/// The host of a URI as keys spell it, without the port; `None` where no path begins.
+fn host_of(uri: &str) -> Option<&str> {
+    let (_, rest) = uri.split_once("://")?;
+    let authority = rest.split_once('/').map(|(authority, _)| authority).or_else(|| rest.strip_suffix('*'))?;
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => host,
+        _ => authority,
+    };
+    (!host.is_empty()).then_some(host)
+}
+
+impl crate::Cache {
+    /// Drops all responses of a key, or makes them stale; what is being filled for it is not stored. Returns whether
+    /// something was stored.
+    pub fn purge(&self, key: &Key, purge: Purge, now: Now) -> bool {
+        match purge {
+            Purge::Hard => self.invalidate(key),
+            Purge::Soft => self.expire(key, now),
+        }
+    }
+
+    /// Drops all responses within a scope, or makes them stale, in a time that does not depend on how many there are; what
+    /// is being filled there is not stored.
+    ///
+    /// # Errors
+    /// The scope is none; nothing is purged.
+    pub fn purge_all_of(&self, scope: Scope<'_>, purge: Purge, now: Now) -> Result<(), ScopeError> {
+        self.0.generations.purge(scope, purge, now)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 5 };
+
+    fn standing(generations: &Generations, uri: &str, born: Epoch) -> Standing {
+        generations.standing(uri.as_bytes(), born)
+    }
+
+    #[test]
+    fn a_purge_meets_what_began_before_it_within_its_scope() {
+        let generations = Generations::new();
+        let before = generations.epoch();
+        generations.purge(Scope::Prefix("http://a.org/blog/"), Purge::Hard, NOW).unwrap();
+        let after = generations.epoch();
+        for uri in ["http://a.org/blog/", "http://a.org/blog/1?page=2"] {
+            assert_eq!(standing(&generations, uri, before), Standing::Gone, "{uri}");
+            assert_eq!(standing(&generations, uri, after), Standing::Valid, "{uri}");
+        }
+        for uri in ["http://a.org/blog", "http://a.org/", "https://a.org/blog/", "http://b.org/blog/", "no URI"] {
+            assert_eq!(standing(&generations, uri, before), Standing::Valid, "{uri}");
+        }
+        generations.purge(Scope::Site("a.org"), Purge::Soft, NOW).unwrap();
+        for uri in ["http://a.org/", "https://a.org:8443/x", "http://a.org/blog/"] {
+            assert_eq!(standing(&generations, uri, after), Standing::Stale(NOW), "{uri}");
+        }
+        assert_eq!(standing(&generations, "http://a.org/blog/", before), Standing::Gone);
+        assert_eq!(standing(&generations, "http://www.a.org/", before), Standing::Valid);
+        generations.purge(Scope::All, Purge::Hard, NOW).unwrap();
+        assert_eq!(standing(&generations, "http://www.a.org/", after), Standing::Gone);
+        assert_eq!(standing(&generations, "no URI", after), Standing::Gone);
+    }
+
+    #[test]
+    fn a_scope_that_is_none_purges_nothing() {
+        let generations = Generations::new();
+        for prefix in ["", "http://", "http://a.org", "/blog/", "http:///x", "a.org/x"] {
+            let refused = generations.purge(Scope::Prefix(prefix), Purge::Hard, NOW);
+            assert_eq!(refused, Err(ScopeError::IncompletePrefix), "{prefix}");
+        }
+        assert_eq!(generations.purge(Scope::Site(""), Purge::Hard, NOW), Err(ScopeError::EmptySite));
+        assert_eq!(generations.epoch(), 0);
+    }
+
+    #[test]
+    fn the_host_of_a_uri_has_no_port() {
+        for (uri, host) in [
+            ("http://a.org/", Some("a.org")),
+            ("http://a.org:80/:1", Some("a.org")),
+            ("http://[::1]/", Some("[::1]")),
+            ("http://[::1]:80/", Some("[::1]")),
+            ("http://a.org*", Some("a.org")),
+            ("http://a.org", None),
+        ] {
+            assert_eq!(host_of(uri), host, "{uri}");
+        }
+    }
+
+    #[test]
+    fn beyond_the_bound_a_prefix_purges_its_site() {
+        let generations = Generations::new();
+        for number in 0..PREFIXES_MAX {
+            generations.purge(Scope::Prefix(&format!("http://a.org/{number}/")), Purge::Soft, NOW).unwrap();
+        }
+        let before = generations.epoch();
+        assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Valid);
+        generations.purge(Scope::Prefix("http://a.org/more/"), Purge::Soft, NOW).unwrap();
+        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Gone);
+        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Valid);
+        assert!(generations.marks().sites["a.org"].prefixes.is_empty());
+        assert_eq!(generations.marks().prefixes, 0);
+    }
+
+    #[test]
+    fn beyond_the_bound_a_site_purges_everything() {
+        let generations = Generations::new();
+        for number in 0..SITES_MAX {
+            generations.purge(Scope::Site(&format!("{number}.org")), Purge::Hard, NOW).unwrap();
+        }
+        let before = generations.epoch();
+        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Valid);
+        generations.purge(Scope::Prefix("http://a.org/x"), Purge::Soft, NOW).unwrap();
+        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Gone);
+        assert_eq!(generations.marks().sites.len(), 0);
+    }
+}
