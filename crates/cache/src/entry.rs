@@ -30,6 +30,11 @@ pub struct Meta {
 }
 
 impl Meta {
+    /// The same response with another head.
+    pub fn with_head(&self, head: ResponseHead) -> Self {
+        Self { head, ..self.clone() }
+    }
+
     /// Whether it was stored under the rules that hold now.
     pub(crate) fn is_under(&self, policy: &Policy) -> bool {
         self.rules == policy.rules
@@ -66,7 +71,7 @@ pub struct Entry {
     /// The bytes; all of them, or the parts that came as 206.
     pub body: Arc<Body>,
     /// The head as it goes to whoever gets the whole.
-    prepared: OnceLock<Box<[u8]>>,
+    prepared: OnceLock<(u8, Box<[u8]>)>,
     /// The last epoch of purges in which it was found to hold.
     checked: AtomicU64,
     /// What it is charged for besides the body.
@@ -96,9 +101,10 @@ impl Entry {
     }
 
     /// The head as it goes to whoever gets the whole, as far as it is the same for all of them; made once, by whoever
-    /// delivers the response first.
-    pub fn prepared_head(&self, make: impl FnOnce() -> Box<[u8]>) -> &[u8] {
-        self.prepared.get_or_init(make)
+    /// delivers the response first. `None`: it was made under another mark, which stands for the deliverer's settings.
+    pub fn prepared_head(&self, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
+        let (made_under, head) = self.prepared.get_or_init(|| (mark, make()));
+        (*made_under == mark).then_some(head)
     }
 
     /// Whether no purge of many keys has come since it was last looked at: then it holds.

@@ -21,6 +21,7 @@ pub(crate) struct Raw {
     pub(crate) workers: Option<At<String>>,
     pub(crate) profile: Option<At<String>>,
     pub(crate) trusted_proxies: Option<Texts>,
+    pub(crate) purge_from: Option<Texts>,
     pub(crate) hit_headers: RawHitHeaders,
     pub(crate) memory: RawMemory,
     pub(crate) access_log: RawAccessLog,
@@ -76,6 +77,7 @@ pub(crate) struct RawLimits {
     pub(crate) requests_per_connection_max: Option<At<u64>>,
     pub(crate) connections_max: Option<At<u64>>,
     pub(crate) drain_timeout: Option<At<Duration>>,
+    pub(crate) drain_idle_timeout: Option<At<Duration>>,
     pub(crate) fill_wait_max: Option<At<Duration>>,
 }
 
@@ -158,6 +160,7 @@ impl Raw {
             workers: keys.number_or_text("workers"),
             profile: keys.text("profile"),
             trusted_proxies: keys.texts("trusted-proxies"),
+            purge_from: keys.texts("purge-from"),
             hit_headers: keys.group("hit-headers", RawHitHeaders::read),
             memory: keys.group("memory", RawMemory::read),
             access_log: keys.group("access-log", RawAccessLog::read),
@@ -218,6 +221,7 @@ impl RawLimits {
             requests_per_connection_max: keys.integer("requests-per-connection-max"),
             connections_max: keys.integer("connections-max"),
             drain_timeout: keys.duration("drain-timeout"),
+            drain_idle_timeout: keys.duration("drain-idle-timeout"),
             fill_wait_max: keys.duration("fill-wait-max"),
         }
     }

@@ -9,6 +9,7 @@ use crate::crew::Counted;
 use crate::serve::serve;
 use crate::worker::{Place, Worker};
 use kasoku_metrics::Counter;
+use kasoku_sys::listen::BACKLOG;
 use kasoku_sys::{Accepted, Acceptor, Stream};
 use std::io;
 use std::rc::Rc;
@@ -30,15 +31,17 @@ pub(crate) struct HandedOver {
     counted: Counted,
 }
 
-/// Accepts until the worker stops.
+/// Accepts until the worker stops, and then those who have connected before that.
 pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: bool) {
+    let mut stopped = std::pin::pin!(worker.stopped());
     loop {
         worker.has_room().await;
-        match acceptor.accept().await {
-            Ok(accepted) => {
-                worker.cells.count(Counter::Connections);
-                place(&worker, Fresh { accepted, proxy_protocol });
-            }
+        let accepted = tokio::select! {
+            accepted = acceptor.accept() => accepted,
+            () = &mut stopped => break,
+        };
+        match accepted {
+            Ok(accepted) => take(&worker, accepted, proxy_protocol),
             // A connection that was reset before we took it is its client's affair.
             Err(error) if is_about_one_connection(&error) => {}
             // A lack of descriptors or memory passes.
@@ -48,6 +51,17 @@ pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: 
             }
         }
     }
+    // The socket is closed after this: whoever waits in its queue then is refused.
+    for _ in 0..BACKLOG {
+        let Ok(Some(accepted)) = acceptor.try_accept() else { break };
+        take(&worker, accepted, proxy_protocol);
+    }
+}
+
+/// Gives a connection that was accepted to a worker.
+fn take(worker: &Rc<Worker>, accepted: Accepted, proxy_protocol: bool) {
+    worker.cells.count(Counter::Connections);
+    place(worker, Fresh { accepted, proxy_protocol });
 }
 
 /// Serves what other workers hand over; once the worker stops, only what is here already.
@@ -97,8 +111,8 @@ async fn connected(worker: Rc<Worker>, fresh: Fresh, place: Place) {
         Ok(stream) => stream,
         Err(error) => return tracing::warn!(%error, "a connection could not be served"),
     };
-    let limits = worker.limits.clone();
-    let opened = Connection::open(stream, address, proxy_protocol, limits, &worker.options.trusted_proxies);
+    let settings = worker.settings();
+    let opened = Connection::open(stream, address, proxy_protocol, &settings);
     match Box::pin(opened).await {
         Ok(connection) => serve(worker, Rc::new(connection)).await,
         Err(error) => tracing::debug!(%error, "no PROXY protocol header"),

@@ -43,6 +43,8 @@ pub(crate) enum Answer {
     Own(Fault, Option<CacheStatus>),
     /// OPTIONS that may not be forwarded any more.
     Options,
+    /// What came of a PURGE.
+    Purged(StatusCode, String),
     /// Nothing: the client has left.
     ClientGone(CacheStatus),
 }
@@ -73,6 +75,7 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
         Answer::Switched(response) => switched(exchange, *response).await,
         Answer::Own(fault, status) => own(exchange, &fault, status).await,
         Answer::Options => options(exchange).await,
+        Answer::Purged(code, text) => purged(exchange, code, &text).await,
         Answer::ClientGone(status) => {
             let code = StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST);
             Delivered { cache: Some(status), ..Delivered::cut(code) }
@@ -95,7 +98,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
     let buffer = exchange.worker.buffers.take();
     let mut head = if wanted.is_some() { Head::of(buffer, code) } else { Head::new(buffer, code, &meta.head.reason) };
-    head.fields_without(&meta.head.fields, &["content-length"], exchange.worker.options.hit_headers);
+    head.fields_without(&meta.head.fields, &["content-length"], exchange.settings.hit_headers);
     head.date_unless_in(&meta.head.fields, meta.freshness.response_time);
     head.via(meta.head.version);
     if let Some(wanted) = wanted {
@@ -146,7 +149,7 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let received = response.head.fields.clone();
     strip_hop_by_hop(&mut response.head.fields);
     let mut head = Head::new(exchange.worker.buffers.take(), code, &response.head.reason);
-    head.fields_without(&response.head.fields, &["content-length"], exchange.worker.options.hit_headers);
+    head.fields_without(&response.head.fields, &["content-length"], exchange.settings.hit_headers);
     head.date_unless_in(&response.head.fields, now);
     head.via(response.head.version);
     let framing = match (promised, response.body.is_none()) {
@@ -238,6 +241,17 @@ fn page(fault: &Fault, now: Now) -> (Head, String) {
     let reason = fault.reason().map(|reason| format!(" [{}]", reason.id())).unwrap_or_default();
     let title = code.canonical_reason().unwrap_or("Error");
     (head, format!("{} {title}\n\n{}{reason}\n", code.as_str(), fault.text()))
+}
+
+async fn purged(exchange: &Exchange, code: StatusCode, text: &str) -> Delivered {
+    let mut head = Head::of(Vec::new(), code);
+    head.date_unless_in(&Fields::new(), exchange.worker.now());
+    head.field("Content-Type", "text/plain; charset=utf-8");
+    head.field("Cache-Control", "no-store");
+    let lines = [text.as_bytes(), b"\n"];
+    let framing = Framing::Length(lines.iter().map(|line| line.len() as u64).sum());
+    let out = Outgoing::framed(exchange, head, code, framing, None, true);
+    out.all(lines.into_iter()).await
 }
 
 async fn options(exchange: &Exchange) -> Delivered {

@@ -18,7 +18,7 @@ use crate::serve::Exchange;
 use crate::worker::Worker;
 use http::{Method, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
-use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
+use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::Error;
 use kasoku_origin::http::{Interim, NoUpload, Piece, Response, Upload};
@@ -111,7 +111,7 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Re
         worker.cache.on_head(&ask, &response.head, request_time, now, own);
     }
     let Response { head, .. } = &response;
-    let canonical = |uri: String| canonical(worker, uri);
+    let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
     let own = writer.as_ref();
     let dropped = worker.cache.on_unsafe_response(&outgoing.method, key, head.status, &head.fields, canonical, own);
     worker.cells.add(Counter::Invalidated, dropped as u64);
@@ -142,7 +142,7 @@ fn store_beside(
     match verdict {
         Verdict::Write(body) => {
             status.stored = true;
-            let meta = Arc::new(Meta { head: own_head(&response.head), ..(**body.meta()).clone() });
+            let meta = Arc::new(body.meta().with_head(own_head(&response.head)));
             let reader = body.reader();
             tokio::task::spawn_local(pump(exchange.worker.clone(), response, body));
             Answer::Filling(meta, reader, status)
@@ -196,7 +196,7 @@ pub(crate) async fn fill(
         Ok(News::Shared(reader, head)) => match reader.head().await {
             Joined::Streaming(meta) => {
                 status.stored = true;
-                let meta = Arc::new(Meta { head: *head, ..(*meta).clone() });
+                let meta = Arc::new(meta.with_head(*head));
                 Answer::Filling(meta, reader, status)
             }
             // Parts that were combined: the whole is stored by now.

@@ -3,6 +3,9 @@
 //! | file | step |
 //! |---|---|
 //! | [`options`] | everything that can be set |
+//! | [`engine`], [`listening`] | starts and stops the workers, on which sockets; what a reload changes |
+//! | [`handle`] | what others may ask of a running engine |
+//! | `settings` | what a request is served by |
 //! | `worker` | one thread, one event loop, its own sockets, pool and counters |
 //! | `crew` | what the workers know of each other: how many connections each has |
 //! | `accept` | takes connections |
@@ -12,6 +15,7 @@
 //! | `body` | the request's body, read while it is sent on |
 //! | `route` | trusted proxies, effective URI, site, rule, key |
 //! | `path` | a path as applications read it, for finding the rule |
+//! | [`purge`] | what PURGE and the operator drop |
 //! | `forward` | the request as it goes to the origin |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
@@ -35,10 +39,13 @@ pub mod clock;
 mod connection;
 mod crew;
 mod deliver;
+pub mod engine;
 mod error;
 mod fetch;
 mod forward;
+pub mod handle;
 mod head;
+pub mod listening;
 mod log;
 mod lookup;
 mod multipart;
@@ -46,12 +53,15 @@ pub mod options;
 mod outgoing;
 mod parse;
 mod path;
+pub mod purge;
 mod recycle;
 mod respond;
 mod route;
 mod serve;
+mod settings;
 mod stored;
 mod tunnel;
 mod worker;
 
-pub use worker::{Engine, StartError};
+pub use engine::{Engine, StartError};
+pub use handle::Handle;

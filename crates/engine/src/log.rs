@@ -38,7 +38,7 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
 /// After something that is no request has been answered; `sent`: the bytes of the page, `None` when the client took it not.
 pub(crate) fn log_refused(worker: &Worker, connection: &Connection, status: StatusCode, sent: Option<u64>) {
     let (body_bytes, is_whole) = (sent.unwrap_or(0), sent.is_some());
-    if let Some(log) = &worker.access_log {
+    if let Some(log) = &*worker.access_log.borrow() {
         let client = client(&connection.peer, &Fields::new());
         let record = Record { client, asked: None, status, body_bytes, is_whole, cache: None, reason: None };
         log.line(worker.now(), &record);
@@ -53,7 +53,8 @@ pub(crate) fn log_refused(worker: &Worker, connection: &Connection, status: Stat
 
 /// The line of the access log.
 fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
-    let Some(log) = &worker.access_log else { return };
+    let log = worker.access_log.borrow();
+    let Some(log) = &*log else { return };
     let head = &exchange.request.head;
     let asked = Asked {
         method: head.method.as_str(),

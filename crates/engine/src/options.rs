@@ -8,7 +8,7 @@ pub use kasoku_origin::{Address as OriginAddress, Limits as OriginLimits};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::fmt;
-use std::net::{IpAddr, SocketAddr};
+use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -31,26 +31,14 @@ pub struct Options {
     pub limits: Limits,
     /// Proxies in front of us whose `Forwarded` and `X-Forwarded-*` count. Default: none.
     pub trusted_proxies: Vec<AddressRange>,
+    /// From where the method PURGE is obeyed. Default: this machine, and Unix sockets.
+    pub purge_from: Vec<AddressRange>,
     /// What responses tell about the cache, besides Cache-Status.
     pub hit_headers: HitHeaders,
     /// Where each request is told about. Default: nowhere.
     pub access_log: AccessLog,
     /// The first whose hosts match serves the request. Without any match: 421.
     pub sites: Vec<Site>,
-}
-
-impl Options {
-    /// A copy whose routes nobody else counts references of: workers that share a count wait for each other at each
-    /// request.
-    pub(crate) fn unshared(&self) -> Self {
-        let mut own = self.clone();
-        let unshare = |route: &mut Arc<Route>| *route = Arc::new(Route::clone(route));
-        for site in &mut own.sites {
-            unshare(&mut site.route);
-            site.rules.iter_mut().for_each(|rule| unshare(&mut rule.route));
-        }
-        own
-    }
 }
 
 /// One listening socket.
@@ -100,6 +88,9 @@ pub struct Limits {
     pub connections_max: usize,
     /// How long running requests may take to end after the program was told to stop. Default 10 s.
     pub drain_timeout: Duration,
+    /// How long a connection without a request may wait for one after the program was told to stop, so that a request that is
+    /// on its way is answered. Default 1 s.
+    pub drain_idle_timeout: Duration,
     /// How long a client waits for another client's fill before it asks the origin itself. Default 30 s.
     pub fill_wait_max: Duration,
 }
@@ -118,6 +109,7 @@ impl Default for Limits {
             requests_per_connection_max: 1_000_000,
             connections_max: 16_384,
             drain_timeout: Duration::from_secs(10),
+            drain_idle_timeout: Duration::from_secs(1),
             fill_wait_max: Duration::from_secs(30),
         }
     }
@@ -147,6 +139,29 @@ pub enum AddressRange {
     Unix,
 }
 
+impl AddressRange {
+    /// This machine, and whoever connects through a Unix socket.
+    pub fn loopback() -> Vec<Self> {
+        let v4 = Self::Ip { address: IpAddr::from([127, 0, 0, 0]), prefix_bits: 8 };
+        let v6 = Self::Ip { address: IpAddr::V6(Ipv6Addr::LOCALHOST), prefix_bits: 128 };
+        vec![v4, v6, Self::Unix]
+    }
+
+    /// Whether that address is within. An IPv4 address may come in an IPv6 one.
+    pub fn contains(&self, ip: IpAddr) -> bool {
+        let Self::Ip { address, prefix_bits } = *self else { return false };
+        let (left, right, bits) = match (address, ip.to_canonical()) {
+            (IpAddr::V4(range), IpAddr::V4(ip)) => {
+                (u128::from(range.to_bits()) << 96, u128::from(ip.to_bits()) << 96, 32)
+            }
+            (IpAddr::V6(range), IpAddr::V6(ip)) => (range.to_bits(), ip.to_bits(), 128),
+            _ => return false,
+        };
+        let prefix_bits = u32::from(prefix_bits.min(bits));
+        prefix_bits == 0 || (left ^ right) >> (128 - prefix_bits) == 0
+    }
+}
+
 /// Response fields for people who come from other caches. Cache-Status (RFC 9211) has a switch of its own.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct HitHeaders {
@@ -156,6 +171,13 @@ pub struct HitHeaders {
     pub x_cache_hit: bool,
     /// `X-Cache-Status: HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`, as nginx writes it. Default false.
     pub x_cache_status: bool,
+}
+
+impl HitHeaders {
+    /// A number for each combination.
+    pub(crate) fn mark(self) -> u8 {
+        u8::from(self.cache_status) | u8::from(self.x_cache_hit) << 1 | u8::from(self.x_cache_status) << 2
+    }
 }
 
 impl Default for HitHeaders {
@@ -260,7 +282,7 @@ impl Route {
 }
 
 /// How the query enters the key. What is dropped from the key is dropped from the origin's request as well.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct QueryKey {
     /// Sort the parameters by name (stable). Default false.
     pub sort: bool,
@@ -277,3 +299,22 @@ pub const fn object_bytes_limit(memory_bytes_max: u64) -> u64 {
 pub const MEMORY_BYTES_DEFAULT: u64 = 1 << 30;
 /// 64 MiB.
 pub const OBJECT_BYTES_DEFAULT: u64 = 64 << 20;
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn ranges_contain_what_shares_their_prefix() {
+        let range = |text: &str, prefix_bits| AddressRange::Ip { address: text.parse().unwrap(), prefix_bits };
+        let ip = |text: &str| text.parse::<IpAddr>().unwrap();
+        assert!(range("10.1.0.0", 16).contains(ip("10.1.200.3")));
+        assert!(!range("10.1.0.0", 16).contains(ip("10.2.0.1")));
+        assert!(range("127.0.0.1", 32).contains(ip("127.0.0.1")));
+        assert!(range("127.0.0.1", 32).contains(ip("::ffff:127.0.0.1")));
+        assert!(!range("127.0.0.1", 32).contains(ip("127.0.0.2")));
+        assert!(range("0.0.0.0", 0).contains(ip("8.8.8.8")));
+        assert!(!range("0.0.0.0", 0).contains(ip("::1")));
+        assert!(range("2001:db8::", 32).contains(ip("2001:db8:1::1")));
+    }
+}

@@ -78,7 +78,7 @@ pub(crate) enum Holds<'e> {
 /// only while a write waits, so a client that takes its answer at once costs no timer.
 async fn is_too_slow(exchange: &Exchange, holds: &Holds<'_>) {
     let Exchange { worker, connection, .. } = exchange;
-    let least = worker.limits.send_rate_min;
+    let least = exchange.settings.limits.send_rate_min;
     let mut before = connection.stream.taken_bytes();
     loop {
         Box::pin(tokio::time::sleep(SLOWNESS_WINDOW)).await;
@@ -128,7 +128,7 @@ impl<'e> Outgoing<'e> {
         may_go_on: bool,
     ) -> Self {
         if let Some(cache) = &cache {
-            head.cache_status(cache, exchange.worker.options.hit_headers);
+            head.cache_status(cache, exchange.settings.hit_headers);
         }
         // A request whose body was not read can't be followed by another: say so.
         let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();

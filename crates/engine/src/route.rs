@@ -1,11 +1,9 @@
 //! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
 
-use crate::connection::Connection;
 use crate::error::Fault;
 use crate::options::{HostPattern, QueryKey, Route, Site};
-use crate::parse::Request;
 use crate::path::PathReader;
-use crate::worker::Worker;
+use crate::serve::Exchange;
 use kasoku_cache::Key;
 use kasoku_wire::field::list;
 use kasoku_wire::target::{Target, parse_target, write_authority};
@@ -41,7 +39,8 @@ impl Routed {
 }
 
 /// Finds the site and the rule of a request, and its key.
-pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request) -> Result<Routed, Fault> {
+pub(crate) fn route(exchange: &Exchange) -> Result<Routed, Fault> {
+    let Exchange { worker, connection, request, settings, .. } = exchange;
     let proxied = Proxied::of(&request.head.fields, connection.peer.is_trusted);
     let scheme = if proxied.is_https { "https" } else { "http" };
     let default_port = if proxied.is_https { 443 } else { 80 };
@@ -69,7 +68,7 @@ pub(crate) fn route(worker: &Worker, connection: &Connection, request: &Request)
     let authority_end = uri.len();
     let authority = uri.get(authority_start..).unwrap_or_default();
     let (route, passes) =
-        find(&worker.options.sites, authority, &target, &mut worker.paths.borrow_mut()).ok_or(Fault::NoSite)?;
+        find(&settings.sites, authority, &target, &mut worker.paths.borrow_mut()).ok_or(Fault::NoSite)?;
     let route = route.clone();
     write_normalised(&target, &route.query, &mut uri);
     Ok(Routed { route, passes, key: worker.cache.key(uri), scheme, authority_end })
@@ -104,11 +103,11 @@ impl KnownAuthority {
 }
 
 /// A URI as its key spells it: with the query as its route wants it.
-pub(crate) fn canonical(worker: &Worker, uri: String) -> String {
+pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> String {
     let split =
         uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
     let Some((scheme, (authority, target))) = split else { return uri };
-    let Some((route, _)) = find(&worker.options.sites, authority, target, &mut worker.paths.borrow_mut()) else {
+    let Some((route, _)) = find(sites, authority, target, paths) else {
         return uri;
     };
     let mut canonical = format!("{scheme}://{authority}");

@@ -7,8 +7,9 @@ use crate::error::Fault;
 use crate::outgoing::Delivered;
 use crate::parse::{self, Received, Request};
 use crate::route::{self, Routed};
+use crate::settings::Settings;
 use crate::worker::Worker;
-use crate::{fetch, forward, log, lookup, tunnel};
+use crate::{fetch, forward, log, lookup, purge, tunnel};
 use http::{Method, StatusCode};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -23,6 +24,8 @@ use std::task::Poll;
 /// One request on its way, and what belongs to it.
 pub(crate) struct Exchange {
     pub(crate) worker: Rc<Worker>,
+    /// What it is served by to its end.
+    pub(crate) settings: Rc<Settings>,
     pub(crate) connection: Rc<Connection>,
     pub(crate) request: Request,
     pub(crate) body: BodyState,
@@ -44,14 +47,17 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         let mut receive = pin!(parse::receive(&worker, &connection, &mut idle));
         let received = poll_fn(|cx| {
             if let Poll::Ready(received) = receive.as_mut().poll(cx) {
-                return Poll::Ready(received);
+                return Poll::Ready(Some(received));
             }
             // Polled once, it wakes this task from then on; the flag tells why.
             let may_have_stopped = !is_registered || worker.is_stopping();
             is_registered = true;
-            if may_have_stopped { stopped.as_mut().poll(cx).map(|()| Received::Nothing) } else { Poll::Pending }
+            if may_have_stopped { stopped.as_mut().poll(cx).map(|()| None) } else { Poll::Pending }
         });
-        let received = received.await;
+        let received = match received.await {
+            Some(received) => received,
+            None => last_chance(&worker, receive).await,
+        };
         let mut exchange = match received {
             Received::Nothing => return,
             Received::Refused(fault) => return Box::pin(refuse(&worker, &connection, fault)).await,
@@ -82,9 +88,15 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
     }
 }
 
+/// A request that was on its way when the worker was told to stop is answered, and the client told to close.
+async fn last_chance(worker: &Worker, receive: impl Future<Output = Received>) -> Received {
+    let timeout = worker.settings().limits.drain_idle_timeout;
+    Box::pin(tokio::time::timeout(timeout, receive)).await.unwrap_or(Received::Nothing)
+}
+
 /// parse -> **route -> key -> lookup -> (fetch -> save)** -> deliver -> log
 async fn answer(exchange: &mut Exchange) -> Answer {
-    let routed = match route::route(&exchange.worker, &exchange.connection, &exchange.request) {
+    let routed = match route::route(exchange) {
         Ok(routed) => routed,
         Err(fault) => {
             exchange.request.head.target.clone_into(&mut exchange.uri);
@@ -104,6 +116,10 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     //# If the received value is zero, the intermediary MUST NOT forward the request; instead, the intermediary MUST respond as the final recipient.
     if forward::max_forwards(&exchange.request) == Some(0) {
         return Answer::Options;
+    }
+    if exchange.request.head.method.as_str() == "PURGE" {
+        let (code, text) = purge::purge(exchange, routed);
+        return Answer::Purged(code, text);
     }
     let upgrade = forward::upgrade(&exchange.request, routed);
     let reason = pass_reason(&exchange.request, routed, upgrade);
@@ -142,6 +158,7 @@ impl Exchange {
     fn new(worker: &Rc<Worker>, connection: &Rc<Connection>, request: Request) -> Self {
         Self {
             worker: worker.clone(),
+            settings: worker.settings(),
             connection: connection.clone(),
             body: BodyState::new(request.body),
             uri: String::new(),

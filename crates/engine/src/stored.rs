@@ -67,7 +67,7 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
         let buffer = exchange.worker.buffers.take();
         let is_its_own = code == meta.head.status;
         let mut head = if is_its_own { Head::new(buffer, code, &meta.head.reason) } else { Head::of(buffer, code) };
-        head.fields_without(&meta.head.fields, without, exchange.worker.options.hit_headers);
+        head.fields_without(&meta.head.fields, without, exchange.settings.hit_headers);
         head.via(meta.head.version);
         if let Some(age) = meta_age(exchange, meta, &status) {
             head.number("Age", age);
@@ -77,8 +77,13 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
     let partial = StatusCode::PARTIAL_CONTENT;
     match asked {
         RangeOutcome::Full => {
-            let prepared = entry.prepared_head(|| whole_head(entry, exchange.worker.options.hit_headers));
-            let mut head = Head::prepared(exchange.worker.buffers.take(), prepared);
+            let settings = exchange.settings.hit_headers;
+            let buffer = exchange.worker.buffers.take();
+            let mut head = match entry.prepared_head(settings.mark(), || whole_head(entry, settings)) {
+                Some(prepared) => Head::prepared(buffer, prepared),
+                // It was made before a reload.
+                None => Head::prepared(buffer, &whole_head(entry, settings)),
+            };
             if let Some(age) = meta_age(exchange, meta, &status) {
                 head.number("Age", age);
             }
@@ -148,7 +153,7 @@ pub(crate) fn not_modified<'e>(
 ) -> Outgoing<'e> {
     let mut head = Head::of(exchange.worker.buffers.take(), StatusCode::NOT_MODIFIED);
     let has_tag = of.fields.contains("etag");
-    let settings = exchange.worker.options.hit_headers;
+    let settings = exchange.settings.hit_headers;
     head.fields_where(&of.fields, settings, |name| goes_into_not_modified(name, has_tag));
     head.date_unless_in(&of.fields, exchange.now());
     head.via(of.version);

@@ -94,7 +94,8 @@ fn several_workers_share_addresses_and_cache() {
             options.listeners.push(options.listeners[0].clone());
         })
         .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
-    let [first, second] = scene.engine.addresses() else { panic!("two addresses") };
+    let addresses = scene.engine.addresses();
+    let [first, second] = addresses.as_slice() else { panic!("two addresses") };
     assert_ne!(first, second);
     assert_eq!(scene.client().get("/").text(), "a");
     for number in 0..24 {

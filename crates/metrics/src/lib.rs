@@ -41,6 +41,7 @@ counters! {
     Collapsed "collapsed" "Misses that waited for another client's fill.";
     Stored "stored" "Responses stored.";
     Invalidated "invalidated" "Stored responses dropped because an unsafe method succeeded.";
+    Purges "purges" "Purges that were carried out: by the method PURGE, and by the operator.";
     OriginRequests "origin_requests" "Requests sent to origins.";
     OriginConnections "origin_connections" "Connections opened to origins.";
     OriginRetries "origin_retries" "Requests sent again because a kept connection was found dead.";

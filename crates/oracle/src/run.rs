@@ -105,6 +105,7 @@ fn options(origin: SocketAddr) -> Options {
         object_bytes_max: OBJECT_BYTES_MAX,
         limits: Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() },
         trusted_proxies: Vec::new(),
+        purge_from: Vec::new(),
         hit_headers: HitHeaders::default(),
         access_log: kasoku_engine::options::AccessLog::default(),
         sites: HOSTS.map(site).into(),

@@ -4,7 +4,8 @@
 //! [`Stream`](crate::Stream) there.
 
 use crate::listen::ListeningSocket;
-use rustix::net::{SocketFlags, acceptfrom_with};
+use rustix::io::Errno;
+use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -36,12 +37,29 @@ impl Acceptor {
         Ok(Self(socket))
     }
 
+    /// The next connection, if one waits.
+    pub fn try_accept(&self) -> io::Result<Option<Accepted>> {
+        match acceptfrom_with(self.0.get_ref(), ACCEPTED) {
+            Ok((socket, peer)) => Ok(Some(Accepted::new(socket, peer))),
+            Err(Errno::AGAIN) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
     /// Waits for a connection. TCP connections send small writes at once: they inherit TCP_NODELAY from the listening
     /// socket.
     pub async fn accept(&self) -> io::Result<Accepted> {
-        let flags = SocketFlags::NONBLOCK | SocketFlags::CLOEXEC;
         let (socket, peer) =
-            self.0.async_io(Interest::READABLE, |listener| Ok(acceptfrom_with(listener, flags)?)).await?;
-        Ok(Accepted { socket, peer: peer.and_then(|address| address.try_into().ok()) })
+            self.0.async_io(Interest::READABLE, |listener| Ok(acceptfrom_with(listener, ACCEPTED)?)).await?;
+        Ok(Accepted::new(socket, peer))
+    }
+}
+
+/// How connections are accepted.
+const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
+
+impl Accepted {
+    fn new(socket: OwnedFd, peer: Option<SocketAddrAny>) -> Self {
+        Self { socket, peer: peer.and_then(|address| address.try_into().ok()) }
     }
 }

@@ -6,7 +6,7 @@ use crate::origin::Origin;
 use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::options::{
-    AccessLog, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Route, Rule, Site,
+    AccessLog, AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Route, Rule, Site,
 };
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
@@ -41,7 +41,11 @@ impl Setup {
     /// The defaults of a profile.
     pub fn new(profile: Profile) -> Self {
         let listener = Listener { address: ListenAddress::Tcp(([127, 0, 0, 1], 0).into()), proxy_protocol: false };
-        let limits = Limits { drain_timeout: Duration::from_millis(500), ..Limits::default() };
+        let limits = Limits {
+            drain_timeout: Duration::from_millis(500),
+            drain_idle_timeout: Duration::ZERO,
+            ..Limits::default()
+        };
         let options = Options {
             listeners: vec![listener],
             admin: None,
@@ -50,6 +54,7 @@ impl Setup {
             object_bytes_max: 16 << 20,
             limits,
             trusted_proxies: Vec::new(),
+            purge_from: AddressRange::loopback(),
             hit_headers: HitHeaders::default(),
             access_log: AccessLog::default(),
             sites: Vec::new(),

@@ -15,7 +15,7 @@ mod site;
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source};
-use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory};
+use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, Texts};
 use crate::table::{self, Scope};
 use crate::value::show_size;
 use kasoku_engine::options::{
@@ -33,6 +33,7 @@ pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
         object_bytes_max,
         limits: limits(&raw.limits, issues),
         trusted_proxies: trusted_proxies(raw, issues),
+        purge_from: purge_from(raw, issues),
         hit_headers: hit_headers(&raw.hit_headers),
         access_log: access_log::access_log(&raw.access_log, issues),
         sites: site::sites(raw, &listeners, issues),
@@ -90,6 +91,7 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
     set(&mut limits.requests_per_connection_max, &raw.requests_per_connection_max);
     set_usize(&mut limits.connections_max, &raw.connections_max);
     set(&mut limits.drain_timeout, &raw.drain_timeout);
+    set(&mut limits.drain_idle_timeout, &raw.drain_idle_timeout);
     set(&mut limits.fill_wait_max, &raw.fill_wait_max);
     if let Some(target) = &raw.target_bytes_max
         && target.value > limits.head.head_bytes_max as u64
@@ -106,15 +108,26 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
 }
 
 fn trusted_proxies(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
+    let everybody = Issue::warning("every client is trusted to name its own address, scheme and host")
+        .help("list only the proxies in front of Kasoku, like \"10.0.0.0/8\"");
+    ranges(raw.trusted_proxies.as_ref(), &everybody, issues)
+}
+
+fn purge_from(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
+    let everybody = Issue::warning("every client may purge what is stored")
+        .help("list only the machines of your applications, like \"10.0.0.0/8\"");
+    let written = raw.purge_from.as_ref();
+    if written.is_some() { ranges(written, &everybody, issues) } else { AddressRange::loopback() }
+}
+
+/// Ranges of addresses. `everybody` is the warning where one has all.
+fn ranges(written: Option<&Texts>, everybody: &Issue, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
     let mut ranges = Vec::new();
-    for text in raw.trusted_proxies.iter().flat_map(|list| &list.value) {
+    for text in written.iter().flat_map(|list| &list.value) {
         match crate::address::parse_range(&text.value) {
             Ok(range) => {
                 if matches!(range, AddressRange::Ip { prefix_bits: 0, .. }) {
-                    let issue = Issue::warning("every client is trusted to name its own address, scheme and host");
-                    issues.push(
-                        issue.at(&text.place).help("list only the proxies in front of Kasoku, like \"10.0.0.0/8\""),
-                    );
+                    issues.push(everybody.clone().at(&text.place));
                 }
                 ranges.push(range);
             }

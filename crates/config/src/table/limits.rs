@@ -1,6 +1,7 @@
 //! Rows: bounds and deadlines, of clients' connections and of origins'.
 
-use super::{Default, EVERYWHERE, Kind, MIB, ROW, Section, Setting, TIB, deadline};
+use super::{DAY, Default, EVERYWHERE, Kind, MIB, ROW, Section, Setting, TIB, deadline};
+use std::time::Duration;
 
 pub(super) static CLIENTS: Section = Section {
     title: "Limits of clients",
@@ -125,6 +126,15 @@ pub(super) static CLIENTS: Section = Section {
             default: Default::Value("\"10s\""),
             summary: "How long running requests may take to end after the program was told to stop.",
             example: "\"1m\"",
+            ..ROW
+        },
+        Setting {
+            path: "limits.drain-idle-timeout",
+            kind: Kind::Duration { min: Duration::ZERO, max: Duration::from_secs(DAY) },
+            default: Default::Value("\"1s\""),
+            summary: "How long a connection without a request may still send one after the program was told to stop.",
+            details: "So a request that is on its way at that moment is answered, and its connection then closed.",
+            example: "\"100ms\"",
             ..ROW
         },
         Setting {

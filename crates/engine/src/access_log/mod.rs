@@ -74,12 +74,19 @@ impl AccessLog {
     pub(crate) fn start(options: &Options, workers: usize, cells: Arc<Cells>) -> io::Result<Option<Self>> {
         let Some(target) = &options.target else { return Ok(None) };
         let pages = PAGES.max(PAGES_PER_WORKER_MIN * workers);
-        Self::writing_to(writer::open(target)?, options.format, pages, cells).map(Some)
+        let sink = writer::open(target)?;
+        Self::writing_to(sink, Some(target.clone()), options.format, pages, cells).map(Some)
     }
 
-    fn writing_to(sink: Sink, format: LogFormat, pages: usize, cells: Arc<Cells>) -> io::Result<Self> {
+    fn writing_to(
+        sink: Sink,
+        target: Option<LogTarget>,
+        format: LogFormat,
+        pages: usize,
+        cells: Arc<Cells>,
+    ) -> io::Result<Self> {
         let pages = Arc::new(Pages::new(pages));
-        let writer = Writer::new(pages.clone(), sink, cells);
+        let writer = Writer::new(pages.clone(), sink, target, cells);
         let thread = std::thread::Builder::new().name("access-log".to_owned()).spawn(move || writer.run())?;
         Ok(Self { format, pages, thread })
     }
@@ -88,6 +95,11 @@ impl AccessLog {
     pub(crate) fn of_worker(&self, cells: Arc<Cells>) -> WorkerLog {
         let open = Open { page: None, stamp: Stamp::default() };
         WorkerLog { format: self.format, pages: self.pages.clone(), cells, open: RefCell::new(open) }
+    }
+
+    /// Opens the file anew before the next page is written: somebody has moved it away.
+    pub(crate) fn reopen(&self) {
+        self.pages.reopen();
     }
 
     /// Writes what the workers have handed over, and ends; to be called when they have ended. What a pipe does not take

@@ -19,6 +19,16 @@ pub(super) struct Page {
     pub(super) lines: u64,
 }
 
+/// What the writer does next.
+pub(super) enum Next {
+    /// Writes this page: they come in the order in which they were handed over.
+    Write(Page),
+    /// Opens its file anew.
+    Reopen,
+    /// Ends: all pages are written, and no more will come.
+    End,
+}
+
 /// See the [module](self).
 pub(super) struct Pages {
     inner: Mutex<Inner>,
@@ -33,13 +43,20 @@ struct Inner {
     empty: Vec<Page>,
     is_closed: bool,
     has_ended: bool,
+    is_to_reopen: bool,
 }
 
 impl Pages {
     /// That many empty pages.
     pub(super) fn new(count: usize) -> Self {
         let empty = (0..count).map(|_| Page { bytes: Vec::with_capacity(PAGE_BYTES), lines: 0 }).collect();
-        let inner = Inner { full: VecDeque::with_capacity(count), empty, is_closed: false, has_ended: false };
+        let inner = Inner {
+            full: VecDeque::with_capacity(count),
+            empty,
+            is_closed: false,
+            has_ended: false,
+            is_to_reopen: false,
+        };
         Self { inner: Mutex::new(inner), changed: Condvar::new(), ended: Condvar::new() }
     }
 
@@ -54,12 +71,20 @@ impl Pages {
         self.changed.notify_one();
     }
 
-    /// Waits for the next full page, in the order in which they were handed over; `None`: all are written, and no more
-    /// will come.
-    pub(super) fn next_full(&self) -> Option<Page> {
-        let wait = |inner: &mut Inner| inner.full.is_empty() && !inner.is_closed;
-        let inner = self.changed.wait_while(self.lock(), wait);
-        inner.unwrap_or_else(PoisonError::into_inner).full.pop_front()
+    /// Waits for the next thing to do.
+    pub(super) fn next(&self) -> Next {
+        let wait = |inner: &mut Inner| inner.full.is_empty() && !inner.is_closed && !inner.is_to_reopen;
+        let mut inner = self.changed.wait_while(self.lock(), wait).unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut inner.is_to_reopen) {
+            return Next::Reopen;
+        }
+        inner.full.pop_front().map_or(Next::End, Next::Write)
+    }
+
+    /// What is written from now on goes to a file that is opened anew.
+    pub(super) fn reopen(&self) {
+        self.lock().is_to_reopen = true;
+        self.changed.notify_one();
     }
 
     /// From the writer: it can be filled again.

@@ -211,7 +211,7 @@ impl Fixture {
     fn new(disk: &Disk, pages: usize) -> Self {
         let metrics = Metrics::new(2);
         let sink = Box::new(disk.clone());
-        let log = AccessLog::writing_to(sink, LogFormat::Common, pages, metrics.cells(1)).unwrap();
+        let log = AccessLog::writing_to(sink, None, LogFormat::Common, pages, metrics.cells(1)).unwrap();
         let worker = log.of_worker(metrics.cells(0));
         Self { disk: disk.clone(), metrics, log, worker }
     }

@@ -4,7 +4,7 @@
 //! (logrotate) stays sound. What can't be written is lost and counted: the next page is tried all the same, so the log
 //! goes on by itself when there is room again. A failure is told once, and so is its end; not once for each page.
 
-use super::pages::{Page, Pages};
+use super::pages::{Next, Page, Pages};
 use crate::options::LogTarget;
 use kasoku_metrics::{Cells, Counter};
 use std::fs::{File, OpenOptions};
@@ -39,6 +39,8 @@ fn open_file(path: &Path) -> io::Result<File> {
 pub(super) struct Writer {
     pages: Arc<Pages>,
     sink: Sink,
+    /// What is opened anew when somebody says so.
+    target: Option<LogTarget>,
     cells: Arc<Cells>,
     /// Lines lost since writing failed; 0 while it works.
     lost: u64,
@@ -53,15 +55,33 @@ impl Drop for Writer {
 }
 
 impl Writer {
-    pub(super) fn new(pages: Arc<Pages>, sink: Sink, cells: Arc<Cells>) -> Self {
-        Self { pages, sink, cells, lost: 0, is_torn: false }
+    pub(super) fn new(pages: Arc<Pages>, sink: Sink, target: Option<LogTarget>, cells: Arc<Cells>) -> Self {
+        Self { pages, sink, target, cells, lost: 0, is_torn: false }
     }
 
     /// Writes what is handed over until no more will come.
     pub(super) fn run(mut self) {
-        while let Some(page) = self.pages.next_full() {
-            self.write(&page);
-            self.pages.give_back(page);
+        loop {
+            match self.pages.next() {
+                Next::Write(page) => {
+                    self.write(&page);
+                    self.pages.give_back(page);
+                }
+                Next::Reopen => self.reopen(),
+                Next::End => return,
+            }
+        }
+    }
+
+    /// Where the file can't be opened, the old one is written on: lines in the wrong file are better than none.
+    fn reopen(&mut self) {
+        match self.target.as_ref().map(open) {
+            Some(Ok(sink)) => {
+                self.sink = sink;
+                self.is_torn = false;
+            }
+            Some(Err(error)) => tracing::error!(%error, "the access log can't be opened anew"),
+            None => {}
         }
     }
 

@@ -1,0 +1,221 @@
+//! The engine: listening sockets, workers, and what changes while they run.
+//!
+//! A reload gives each worker new settings, a new access log and new listening sockets, as far as they have changed. It
+//! opens everything that may fail before it tells anybody, so a reload that fails changes nothing. Connections and what
+//! is stored stay.
+
+use crate::access_log::{self, AccessLog};
+use crate::clock::Clock;
+use crate::crew::Crew;
+use crate::handle::Handle;
+use crate::listening::{Inherited, Listening};
+use crate::options::{Listener, Options, object_bytes_limit};
+use crate::worker::{Command, Seed};
+use kasoku_cache::Cache;
+use kasoku_metrics::Metrics;
+use std::fmt;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+/// How long a worker may take until it has its new settings.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Orders that a worker has not carried out yet.
+const COMMANDS_MAX: usize = 4;
+
+/// A running engine. Dropping it stops the workers and waits for them.
+pub struct Engine {
+    handle: Handle,
+    options: watch::Sender<Arc<Options>>,
+    listening: Listening,
+    stop: watch::Sender<bool>,
+    workers: Vec<Running>,
+    access_log: Option<AccessLog>,
+    /// Which of the log writers' rows of counters is in use.
+    log_row: usize,
+}
+
+/// A worker's thread, and how it is told things.
+struct Running {
+    thread: JoinHandle<()>,
+    commands: mpsc::Sender<Command>,
+}
+
+/// Why an engine did not start, or did not take new options.
+#[derive(Debug)]
+pub struct StartError {
+    /// Where it was to listen, which file or which thread.
+    pub what: String,
+    /// Why not.
+    pub error: io::Error,
+}
+
+impl fmt::Display for StartError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.error.kind() {
+            io::ErrorKind::AddrInUse => write!(f, "{}: somebody listens there already", self.what),
+            _ => write!(f, "{}: {}", self.what, self.error),
+        }
+    }
+}
+
+impl std::error::Error for StartError {}
+
+impl Engine {
+    /// Opens all listeners and starts the workers. Nothing is served when it fails.
+    pub fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let listening = Listening::open(&options.listeners, options.workers.max(1), &mut Inherited::default())?;
+        Self::serve(options, listening, clock)
+    }
+
+    /// Starts the workers on sockets that are open already.
+    pub fn serve(options: Options, listening: Listening, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let workers = options.workers.max(1);
+        let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
+        let cache = Cache::new(kasoku_cache::Limits {
+            memory_bytes_max: options.memory_bytes_max,
+            object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
+        });
+        // Two rows of cells more than workers: those of the log's writer, and of the one that takes its place.
+        let metrics = Metrics::new(workers + 2);
+        let access_log = open_log(&options, workers, &metrics, 0)?;
+        let (stop, stopping) = watch::channel(false);
+        let (sender, receiver) = watch::channel(Arc::new(options));
+        let handle = Handle::new(cache, metrics, clock, receiver);
+        let mut engine = Self { handle, options: sender, listening, stop, workers: Vec::new(), access_log, log_row: 0 };
+        let (crew, inboxes) = Crew::new(workers);
+        for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
+            let (commands, received) = mpsc::channel(COMMANDS_MAX);
+            let seed = Seed {
+                number,
+                crew: crew.clone(),
+                inbox,
+                handle: engine.handle.clone(),
+                access_log: engine.log_of_worker(number),
+                commands: received,
+                stopping: stopping.clone(),
+                shares,
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || seed.run());
+            let thread = thread.map_err(|error| StartError { what: format!("worker {number}"), error })?;
+            engine.workers.push(Running { thread, commands });
+        }
+        Ok(engine)
+    }
+
+    /// Serves by these options from now on. The number of workers and the memory's size stay as they are until the next
+    /// start. Requests that run end by the old ones.
+    ///
+    /// # Errors
+    /// A listener or the log can't be opened: then everything stays as it was.
+    pub fn reload(&mut self, options: Options) -> Result<(), StartError> {
+        let workers = self.workers.len();
+        let options = Arc::new(options);
+        let before = self.options.borrow().clone();
+        let listening = self.listening.changed(&options.listeners, workers)?;
+        let closed: Vec<Listener> = before.listeners.iter().filter(|old| !listening.has(old)).cloned().collect();
+        let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
+        let has_other_log = before.access_log != options.access_log;
+        let log_row = if has_other_log { 1 - self.log_row } else { self.log_row };
+        let new_log =
+            if has_other_log { Some(open_log(&options, workers, self.handle.metrics(), log_row)?) } else { None };
+        let old_log = new_log.map(|new| std::mem::replace(&mut self.access_log, new));
+        let opened = |old: &Listener| !self.listening.has(old);
+        let (done, wait) = std::sync::mpsc::channel();
+        for (number, (worker, shares)) in self.workers.iter().zip(shares).enumerate() {
+            let command = Command {
+                options: options.clone(),
+                open: shares.into_iter().filter(|share| opened(&share.listener)).collect(),
+                close: closed.clone(),
+                access_log: has_other_log.then(|| self.log_of_worker(number)),
+                done: done.clone(),
+            };
+            // Who does not take it has ended, or is four reloads behind; both are told below.
+            let _ = worker.commands.try_send(command);
+        }
+        drop(done);
+        self.listening = listening;
+        self.log_row = log_row;
+        self.options.send_replace(options);
+        for number in 0..workers {
+            if wait.recv_timeout(RELOAD_TIMEOUT).is_err() {
+                tracing::warn!(workers = workers - number, "some workers have not taken the new settings yet");
+                break;
+            }
+        }
+        if let Some(Some(log)) = old_log {
+            log.finish();
+        }
+        Ok(())
+    }
+
+    /// Opens the access log's file anew: after somebody has moved it away.
+    pub fn reopen_log(&self) {
+        if let Some(log) = &self.access_log {
+            log.reopen();
+        }
+    }
+
+    /// The TCP addresses that are served, in the order of the listeners.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listening.addresses()
+    }
+
+    /// The sockets, for a process that takes this one's place.
+    pub fn listening(&self) -> &Listening {
+        &self.listening
+    }
+
+    /// The cache that the workers share.
+    pub fn cache(&self) -> &Cache {
+        self.handle.cache()
+    }
+
+    /// What the workers have counted.
+    pub fn metrics(&self) -> &Metrics {
+        self.handle.metrics()
+    }
+
+    /// What others may ask of the engine.
+    pub fn handle(&self) -> &Handle {
+        &self.handle
+    }
+
+    /// Stops accepting and ends the connections as their requests end, at most until the workers' deadline; waits for it.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn log_of_worker(&self, number: usize) -> Option<access_log::WorkerLog> {
+        self.access_log.as_ref().map(|log| log.of_worker(self.handle.metrics().cells(number)))
+    }
+
+    fn end(&mut self) {
+        // While a duplicate is open, clients could connect to a socket that nobody looks at.
+        self.listening = Listening::default();
+        // The receivers are gone only when all workers have ended already.
+        let _ = self.stop.send(true);
+        for worker in self.workers.drain(..) {
+            let _ = worker.thread.join();
+        }
+        // What the workers had to tell is with the writer now.
+        if let Some(log) = self.access_log.take() {
+            log.finish();
+        }
+    }
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+fn open_log(options: &Options, workers: usize, metrics: &Metrics, row: usize) -> Result<Option<AccessLog>, StartError> {
+    AccessLog::start(&options.access_log, workers, metrics.cells(workers + row))
+        .map_err(|error| StartError { what: access_log::name(&options.access_log), error })
+}

@@ -1,0 +1,53 @@
+//! What others may ask of a running engine: the operator's listener, and an embedding program. Cheap to clone.
+
+use crate::clock::Clock;
+use crate::options::Options;
+use kasoku_cache::Cache;
+use kasoku_metrics::Metrics;
+use kasoku_semantics::time::Now;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// See the [module](self).
+#[derive(Clone)]
+pub struct Handle {
+    cache: Cache,
+    metrics: Metrics,
+    clock: Arc<dyn Clock>,
+    options: watch::Receiver<Arc<Options>>,
+}
+
+impl Handle {
+    pub(crate) fn new(
+        cache: Cache,
+        metrics: Metrics,
+        clock: Arc<dyn Clock>,
+        options: watch::Receiver<Arc<Options>>,
+    ) -> Self {
+        Self { cache, metrics, clock, options }
+    }
+
+    /// The cache that the workers share.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// What the workers have counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What is served by at present.
+    pub fn options(&self) -> Arc<Options> {
+        self.options.borrow().clone()
+    }
+
+    /// The present, as the engine sees it.
+    pub fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+}

@@ -1,0 +1,201 @@
+//! Purges: what a visitor's address may ask for with the method PURGE, and what the operator's commands ask for.
+//!
+//! A URL is purged under both schemes: whoever purges a page often does not know whether a proxy in front of us speaks
+//! https. All variants of it go. A prefix and a site are marks in the cache, so they take no longer than a URL.
+//!
+//! PURGE is what plugins of applications send to Varnish and nginx, so it is obeyed on the site's own listeners, from
+//! listed addresses. A request that came through a proxy seems to come from the proxy's address, often this machine's:
+//! it is obeyed only where that proxy is trusted and names a client that is listed.
+
+use crate::access_log::client;
+use crate::handle::Handle;
+use crate::options::{AddressRange, Site};
+use crate::path::PathReader;
+use crate::route::{Routed, canonical};
+use crate::serve::Exchange;
+use http::{Method, StatusCode};
+use kasoku_cache::{Cache, Purge, Scope, ScopeError};
+use kasoku_metrics::Counter;
+use kasoku_semantics::time::Now;
+use kasoku_wire::target::{Target as RequestTarget, parse_target, write_authority};
+use std::fmt;
+
+/// What is purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Target {
+    /// One URL, in all variants: `http://example.org/page?id=1`.
+    Url(String),
+    /// All URLs that begin like this one: `http://example.org/blog/`.
+    Prefix(String),
+    /// All of one host: `example.org`.
+    Site(String),
+    /// Everything.
+    All,
+}
+
+/// What came of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Purged {
+    /// For a URL: whether something was stored for it. Nobody counts what a prefix or a site meets.
+    pub was_stored: Option<bool>,
+}
+
+/// Why nothing was purged.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum PurgeError {
+    /// It is no http or https URL.
+    Url(String),
+    /// It can't be what many URLs have in common.
+    Scope(ScopeError),
+}
+
+impl fmt::Display for PurgeError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Url(url) => write!(f, "not an http or https URL: {url}"),
+            Self::Scope(error) => write!(f, "{error}"),
+        }
+    }
+}
+
+impl std::error::Error for PurgeError {}
+
+impl Handle {
+    /// Purges, on the operator's behalf.
+    ///
+    /// # Errors
+    /// The target is none; nothing is purged.
+    pub fn purge(&self, target: &Target, purge: Purge) -> Result<Purged, PurgeError> {
+        let options = self.options();
+        purge_target(self.cache(), &options.sites, target, purge, self.now())
+    }
+}
+
+fn purge_target(cache: &Cache, sites: &[Site], target: &Target, purge: Purge, now: Now) -> Result<Purged, PurgeError> {
+    let all_of = |scope: Scope<'_>| cache.purge_all_of(scope, purge, now).map_err(PurgeError::Scope);
+    match target {
+        Target::Url(url) => {
+            let mut was_stored = false;
+            for uri in under_both_schemes(url)? {
+                let key = cache.key(canonical(sites, &mut PathReader::default(), uri));
+                was_stored |= cache.purge(&key, purge, now);
+            }
+            return Ok(Purged { was_stored: Some(was_stored) });
+        }
+        Target::Prefix(prefix) => {
+            for uri in under_both_schemes(prefix)? {
+                all_of(Scope::Prefix(&uri))?;
+            }
+        }
+        Target::Site(host) => all_of(Scope::Site(&host_as_in_keys(host)?))?,
+        Target::All => all_of(Scope::All)?,
+    }
+    Ok(Purged { was_stored: None })
+}
+
+/// A URL as keys spell it, but for the query, once for http and once for https. Without a scheme it is one for http.
+fn under_both_schemes(url: &str) -> Result<[String; 2], PurgeError> {
+    let error = || PurgeError::Url(url.to_owned());
+    let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
+    let Ok(RequestTarget::Absolute { scheme, authority, path_and_query }) = parse_target(&Method::GET, &with_scheme)
+    else {
+        return Err(error());
+    };
+    let default_port = if scheme == "https" { 443 } else { 80 };
+    let mut normalised = String::new();
+    write_authority(authority.as_bytes(), default_port, &mut normalised).map_err(|_| error())?;
+    Ok(["http", "https"].map(|scheme| format!("{scheme}://{normalised}{path_and_query}")))
+}
+
+/// A host's name as keys spell it. A port is no part of it.
+fn host_as_in_keys(host: &str) -> Result<String, PurgeError> {
+    let mut normalised = String::new();
+    write_authority(host.as_bytes(), 80, &mut normalised).map_err(|_| PurgeError::Scope(ScopeError::EmptySite))?;
+    Ok(normalised)
+}
+
+/// The answer to the method PURGE: status and text.
+pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String) {
+    let Exchange { worker, settings, .. } = exchange;
+    if let Some(why) = refusal(exchange) {
+        return (StatusCode::FORBIDDEN, why.to_owned());
+    }
+    let (target, purge) = match wanted(exchange, routed) {
+        Ok(wanted) => wanted,
+        Err(why) => return (StatusCode::BAD_REQUEST, why.to_owned()),
+    };
+    match purge_target(&worker.cache, &settings.sites, &target, purge, exchange.now()) {
+        Ok(purged) => {
+            worker.cells.count(Counter::Purges);
+            let what = match (&target, purged.was_stored) {
+                (Target::Url(url), Some(true)) => format!("Purged {url}"),
+                (Target::Url(url), _) => format!("Purged {url}: nothing was stored for it"),
+                (Target::Prefix(prefix), _) => format!("Purged all that begins with {prefix}"),
+                (Target::Site(host), _) => format!("Purged all of {host}"),
+                (Target::All, _) => "Purged everything".to_owned(),
+            };
+            (StatusCode::OK, what)
+        }
+        Err(error) => (StatusCode::BAD_REQUEST, error.to_string()),
+    }
+}
+
+/// Why a client may not purge.
+fn refusal(exchange: &Exchange) -> Option<&'static str> {
+    const FROM_PROXIES: [&str; 4] = ["x-forwarded-for", "forwarded", "via", "x-real-ip"];
+    let (peer, fields) = (&exchange.connection.peer, &exchange.request.head.fields);
+    if !peer.is_trusted && FROM_PROXIES.iter().any(|name| fields.contains(name)) {
+        return Some(
+            "This PURGE came through a proxy that is not one of `trusted-proxies`, so nobody knows from whom.",
+        );
+    }
+    let from = &exchange.settings.purge_from;
+    let may_purge = match client(peer, fields) {
+        Some(address) => from.iter().any(|range| range.contains(address)),
+        None => from.contains(&AddressRange::Unix),
+    };
+    (!may_purge).then_some("This address may not purge: `purge-from` lists those that may.")
+}
+
+/// What plugins mean: `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
+fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), &'static str> {
+    let fields = &exchange.request.head.fields;
+    let is_set = |name: &str| fields.only(name).is_some_and(|value| value != b"0");
+    let purge = if is_set("soft-purge") || is_set("fastly-soft-purge") { Purge::Soft } else { Purge::Hard };
+    let url = routed.key.uri();
+    let target = match fields.only("x-purge-method").unwrap_or(b"exact").to_ascii_lowercase().as_slice() {
+        b"exact" | b"default" => Target::Url(url.to_owned()),
+        b"prefix" => Target::Prefix(url.to_owned()),
+        b"regex" => match url.strip_suffix(".*").map(|prefix| prefix.trim_end_matches('(')) {
+            Some(prefix) if !prefix.contains(['*', '[', '(', '\\', '^', '$', '|', '+']) => {
+                Target::Prefix(prefix.to_owned())
+            }
+            _ => return Err("Of regular expressions only those are known that end in `.*` and are plain before it."),
+        },
+        _ => return Err("X-Purge-Method is one of exact, default, prefix and regex."),
+    };
+    Ok((target, purge))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_url_is_spelled_as_in_keys_under_both_schemes() {
+        let both = |url| under_both_schemes(url).unwrap();
+        for (url, rest) in [
+            ("http://A.org/x?b=1", "a.org/x?b=1"),
+            ("https://a.org:443/", "a.org/"),
+            ("http://a.org:80", "a.org/"),
+            ("a.org/x", "a.org/x"),
+            ("http://a.org:8080/", "a.org:8080/"),
+            ("http://[::1]:8080/x", "[::1]:8080/x"),
+        ] {
+            assert_eq!(both(url), [format!("http://{rest}"), format!("https://{rest}")], "{url}");
+        }
+        for url in ["", "/x", "ftp://a.org/", "http://", "http:///x", "http://a b/", "http://u@a.org/"] {
+            assert!(under_both_schemes(url).is_err(), "{url}");
+        }
+    }
+}

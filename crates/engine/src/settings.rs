@@ -1,0 +1,98 @@
+//! What a worker serves requests by, and what a reload replaces while requests run.
+//!
+//! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
+//! own, since a count of references that all workers change would make them wait for each other.
+
+use crate::options::{AddressRange, HitHeaders, Limits, Options, Route, Site};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// See the [module](self).
+pub(crate) struct Settings {
+    pub(crate) sites: Vec<Site>,
+    pub(crate) limits: Rc<Limits>,
+    pub(crate) trusted_proxies: Vec<AddressRange>,
+    pub(crate) purge_from: Vec<AddressRange>,
+    pub(crate) hit_headers: HitHeaders,
+}
+
+impl Settings {
+    /// Of these options.
+    pub(crate) fn new(options: &Options) -> Self {
+        Self {
+            sites: sites(options),
+            limits: Rc::new(options.limits.clone()),
+            trusted_proxies: options.trusted_proxies.clone(),
+            purge_from: options.purge_from.clone(),
+            hit_headers: options.hit_headers,
+        }
+    }
+}
+
+/// The sites as requests are routed by: with the fingerprints of their rules.
+pub(crate) fn sites(options: &Options) -> Vec<Site> {
+    let mut sites = options.sites.clone();
+    for site in &mut sites {
+        own(&mut site.route);
+        site.rules.iter_mut().for_each(|rule| own(&mut rule.route));
+    }
+    sites
+}
+
+/// Makes a copy of a route that nobody else has, with the fingerprint of its rules.
+fn own(route: &mut Arc<Route>) {
+    let mut own = Route::clone(route);
+    let mut policy = (*own.policy).clone();
+    policy.rules = 0;
+    policy.rules = fingerprint(&own, &policy);
+    own.policy = Arc::new(policy);
+    *route = Arc::new(own);
+}
+
+/// All that decides what may be stored under a key and who may have it. Where the origin is and how long it may take is no
+/// part of that: an application that moves keeps its cache.
+fn fingerprint(route: &Route, policy: &kasoku_semantics::policy::Policy) -> u64 {
+    // The same in each run: no seed.
+    let mut hasher = DefaultHasher::new();
+    (policy, &route.query, &route.origin_host, route.pass).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::options::OriginAddress;
+    use kasoku_semantics::policy::{Policy, Profile};
+    use std::time::Duration;
+
+    fn rules(change: impl FnOnce(&mut Route)) -> u64 {
+        let mut route = Route::new(Profile::Safe, Vec::new());
+        change(&mut route);
+        let mut route = Arc::new(route);
+        own(&mut route);
+        route.policy.rules
+    }
+
+    #[test]
+    fn the_fingerprint_follows_what_decides_about_sharing() {
+        let plain = rules(|_| {});
+        assert_eq!(plain, rules(|_| {}));
+        assert_ne!(plain, rules(|route| route.query.sort = true));
+        assert_ne!(plain, rules(|route| route.origin_host = Some("a".to_owned())));
+        let policy = Policy { negative_ttl_seconds: 1, ..Policy::new(Profile::Safe) };
+        assert_ne!(plain, rules(|route| route.policy = Arc::new(policy)));
+        assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
+        let origin = OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
+        assert_eq!(plain, rules(|route| route.origins.push(origin)));
+    }
+
+    #[test]
+    fn a_fingerprint_does_not_depend_on_an_earlier_one() {
+        let mut route = Arc::new(Route::new(Profile::Safe, Vec::new()));
+        own(&mut route);
+        let first = route.policy.rules;
+        own(&mut route);
+        assert_eq!(route.policy.rules, first);
+    }
+}

@@ -1,0 +1,234 @@
+//! What PURGE and the operator's purges drop, for whom, and what they leave.
+
+use kasoku_cache::Purge;
+use kasoku_engine::options::{AddressRange, HostPattern};
+use kasoku_engine::purge::{PurgeError, Target};
+use kasoku_metrics::Counter;
+use kasoku_testkit::{Gate, Scenario, Setup, get, ok};
+
+const FRESH: &str = "Cache-Control: max-age=60";
+
+fn url(url: &str) -> Target {
+    Target::Url(url.to_owned())
+}
+
+fn prefix(prefix: &str) -> Target {
+    Target::Prefix(prefix.to_owned())
+}
+
+#[test]
+fn purge_drops_all_variants_of_its_url_and_nothing_else() {
+    let vary = [FRESH, "Vary: Accept-Language"];
+    let scene = Scenario::safe([
+        get("/a").answers(ok(&vary, "de")),
+        get("/a").answers(ok(&vary, "fr")),
+        get("/a?q").answers(ok(&[FRESH], "query")),
+        get("/a").answers(ok(&vary, "de again")),
+        get("/a").answers(ok(&vary, "fr again")),
+    ]);
+    let mut client = scene.client();
+    client.get_with("/a", &["Accept-Language: de"]);
+    client.get_with("/a", &["Accept-Language: fr"]);
+    client.get("/a?q");
+    let purged = client.ask("PURGE", "/a", &[]).response();
+    assert_eq!((purged.status, purged.text().as_str()), (200, "Purged http://example.org/a\n"));
+    assert_eq!(client.get_with("/a", &["Accept-Language: de"]).text(), "de again");
+    assert_eq!(client.get_with("/a", &["Accept-Language: fr"]).text(), "fr again");
+    assert!(client.get("/a?q").is_hit());
+    assert_eq!(scene.engine.metrics().total(Counter::Purges), 1);
+}
+
+#[test]
+fn what_was_not_stored_is_purged_all_the_same() {
+    let scene = Scenario::safe([]);
+    let purged = scene.client().ask("PURGE", "/a", &[]).response();
+    assert_eq!(purged.status, 200);
+    assert_eq!(purged.text(), "Purged http://example.org/a: nothing was stored for it\n");
+}
+
+#[test]
+fn purge_is_obeyed_from_listed_addresses_only() {
+    let elsewhere = AddressRange::Ip { address: [192, 0, 2, 0].into(), prefix_bits: 24 };
+    let scene = Setup::safe()
+        .options(|options| options.purge_from = vec![elsewhere])
+        .run([get("/").answers(ok(&[FRESH], "stored"))]);
+    let mut client = scene.client();
+    client.get("/");
+    let refused = client.ask("PURGE", "/", &[]).response();
+    assert_eq!(refused.status, 403);
+    assert!(refused.text().contains("purge-from"), "{}", refused.text());
+    assert!(client.get("/").is_hit());
+    assert_eq!(scene.engine.metrics().total(Counter::Purges), 0);
+}
+
+#[test]
+fn a_visitor_behind_a_proxy_on_this_machine_does_not_purge() {
+    for field in ["X-Forwarded-For: 198.51.100.7", "Via: 1.1 nginx", "X-Real-IP: 127.0.0.1", "Forwarded: for=127.0.0.1"]
+    {
+        let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "stored"))]);
+        let mut client = scene.client();
+        client.get("/");
+        assert_eq!(client.ask("PURGE", "/", &[field]).response().status, 403, "{field}");
+        assert!(client.get("/").is_hit(), "{field}");
+    }
+}
+
+#[test]
+fn behind_a_trusted_proxy_the_address_that_it_names_counts() {
+    let scene = Setup::safe()
+        .options(|options| options.trusted_proxies = AddressRange::loopback())
+        .run([get("/").answers(ok(&[FRESH], "stored")), get("/").answers(ok(&[FRESH], "again"))]);
+    let mut client = scene.client();
+    client.get("/");
+    for visitor in ["198.51.100.7", "127.0.0.1, 198.51.100.7"] {
+        let field = format!("X-Forwarded-For: {visitor}");
+        assert_eq!(client.ask("PURGE", "/", &[&field]).response().status, 403, "{visitor}");
+    }
+    assert!(client.get("/").is_hit());
+    let allowed = client.ask("PURGE", "/", &["X-Forwarded-For: 198.51.100.7, 127.0.0.1"]).response();
+    assert_eq!(allowed.status, 200);
+    assert_eq!(client.get("/").text(), "again");
+}
+
+#[test]
+fn a_soft_purge_makes_stale_and_keeps_what_may_be_served_meanwhile() {
+    let gate = Gate::new();
+    let kept = ["Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"1\""];
+    let scene = Scenario::safe([get("/").answers(ok(&kept, "old")), get("/").waits(&gate).answers(ok(&kept, "new"))]);
+    let mut client = scene.client();
+    client.get("/");
+    assert_eq!(client.ask("PURGE", "/", &["Soft-Purge: 1"]).response().status, 200);
+    let stale = client.get("/");
+    assert_eq!((stale.text().as_str(), stale.detail().as_str()), ("old", "hit-stale-while-revalidate"));
+    gate.open();
+    scene.eventually(|| client.get("/").text() == "new");
+}
+
+#[test]
+fn a_soft_purge_is_validated_where_nothing_may_be_served_stale() {
+    let scene = Scenario::safe([
+        get("/").answers(ok(&[FRESH, "ETag: \"1\""], "page")),
+        get("/").answers("HTTP/1.1 304 Not Modified\r\nETag: \"1\"\r\nCache-Control: max-age=60\r\n\r\n"),
+    ]);
+    let mut client = scene.client();
+    client.get("/");
+    scene.engine.handle().purge(&Target::Site("example.org".to_owned()), Purge::Soft).unwrap();
+    assert_eq!(client.get("/").detail(), "revalidated");
+    assert!(client.get("/").is_hit());
+}
+
+#[test]
+fn a_prefix_drops_all_below_it_and_a_site_all_of_a_host() {
+    let page = |path| get(path).answers(ok(&[FRESH], path));
+    let scene = Scenario::safe([page("/blog/1"), page("/blog/2?x"), page("/about"), page("/blog/1"), page("/about")]);
+    let mut client = scene.client();
+    for path in ["/blog/1", "/blog/2?x", "/about"] {
+        client.get(path);
+    }
+    scene.engine.handle().purge(&prefix("http://example.org/blog/"), Purge::Hard).unwrap();
+    let again = client.get("/blog/1");
+    assert_eq!((again.is_hit(), again.detail().as_str()), (false, "purged"));
+    assert!(client.get("/about").is_hit());
+    assert!(client.get("/blog/1").is_hit());
+    scene.engine.handle().purge(&Target::Site("Example.Org".to_owned()), Purge::Hard).unwrap();
+    assert!(!client.get("/about").is_hit());
+}
+
+#[test]
+fn a_purge_of_one_site_leaves_the_other() {
+    let scene = Scenario::safe([
+        get("/").answers(ok(&[FRESH], "a")),
+        get("/").answers(ok(&[FRESH], "b")),
+        get("/").answers(ok(&[FRESH], "a again")),
+    ]);
+    let ask = |host: &str| {
+        let mut client = scene.client();
+        client.send(format!("GET / HTTP/1.1\r\nHost: {host}\r\n\r\n"));
+        client.response()
+    };
+    ask("a.example");
+    ask("b.example");
+    scene.engine.handle().purge(&Target::Site("a.example".to_owned()), Purge::Hard).unwrap();
+    assert_eq!(ask("b.example").text(), "b");
+    assert_eq!(ask("a.example").text(), "a again");
+}
+
+#[test]
+fn plugins_purge_a_prefix_with_a_regular_expression() {
+    let page = |path| get(path).answers(ok(&[FRESH], path));
+    let scene = Scenario::safe([page("/blog/1"), page("/blog/1")]);
+    let mut client = scene.client();
+    client.get("/blog/1");
+    let regex = |client: &mut kasoku_testkit::Client, path: &str| {
+        client.ask("PURGE", path, &["X-Purge-Method: regex"]).response().short()
+    };
+    assert_eq!(regex(&mut client, "/blog/(a|b).*").0, 400);
+    assert_eq!(regex(&mut client, "/blog/[0-9]").0, 400);
+    assert!(client.get("/blog/1").is_hit());
+    let purged = regex(&mut client, "/.*");
+    assert_eq!(purged, (200, "Purged all that begins with http://example.org/\n".to_owned()));
+    assert!(!client.get("/blog/1").is_hit());
+}
+
+#[test]
+fn a_page_of_https_is_purged_by_who_knows_it_as_http() {
+    let scene = Setup::safe()
+        .options(|options| options.trusted_proxies = AddressRange::loopback())
+        .run([get("/").answers(ok(&[FRESH], "one")), get("/").answers(ok(&[FRESH], "two"))]);
+    let mut client = scene.client();
+    let https = ["X-Forwarded-Proto: https"];
+    client.get_with("/", &https);
+    let purged = scene.engine.handle().purge(&url("example.org/"), Purge::Hard).unwrap();
+    assert_eq!(purged.was_stored, Some(true));
+    assert_eq!(client.get_with("/", &https).text(), "two");
+}
+
+#[test]
+fn a_url_is_purged_as_its_rule_spells_the_query() {
+    let scene = Setup::safe()
+        .route(|route| {
+            route.query.sort = true;
+            route.query.ignore = vec!["utm_*".to_owned()];
+        })
+        .site(&[HostPattern::Exact("example.org".to_owned())], |_| {})
+        .run([get("/?a=1&b=2").answers(ok(&[FRESH], "one"))]);
+    scene.client().get("/?b=2&a=1&utm_x=3");
+    let purged = scene.engine.handle().purge(&url("http://example.org/?b=2&a=1&utm_y=4"), Purge::Hard).unwrap();
+    assert_eq!(purged.was_stored, Some(true));
+}
+
+#[test]
+fn what_is_fetched_during_a_purge_is_answered_and_not_stored() {
+    for target in [url("http://example.org/"), prefix("http://example.org/"), Target::All] {
+        for purge in [Purge::Hard, Purge::Soft] {
+            let gate = Gate::new();
+            let scene = Scenario::safe([
+                get("/").waits(&gate).answers(ok(&[FRESH], "before")),
+                get("/").answers(ok(&[FRESH], "after")),
+            ]);
+            let mut early = scene.client();
+            early.ask("GET", "/", &[]);
+            scene.origin.arrived(1);
+            scene.engine.handle().purge(&target, purge).unwrap();
+            // Who asks now does not join what began before.
+            assert_eq!(scene.client().get("/").text(), "after", "{target:?}");
+            gate.open();
+            assert_eq!(early.response().text(), "before", "{target:?}");
+            let hit = scene.client().get("/");
+            assert_eq!((hit.is_hit(), hit.text().as_str()), (true, "after"), "{target:?}");
+        }
+    }
+}
+
+#[test]
+fn what_is_no_url_purges_nothing() {
+    let scene = Scenario::safe([]);
+    let handle = scene.engine.handle();
+    for target in ["", "/page", "ftp://a.org/", "http:///"] {
+        assert!(matches!(handle.purge(&url(target), Purge::Hard), Err(PurgeError::Url(_))), "{target}");
+        assert!(handle.purge(&prefix(target), Purge::Hard).is_err(), "{target}");
+    }
+    for host in ["", "a b", "a.org/x"] {
+        assert!(handle.purge(&Target::Site(host.to_owned()), Purge::Hard).is_err(), "{host}");
+    }
+}
