@@ -1,35 +1,89 @@
 //! A request to a response: who asks, how, for what.
 
 use crate::snapshot::Snapshot;
-use crate::{Handle, guard, json, prometheus};
+use crate::{Handle, guard, json, prometheus, purge};
 use bytes::Bytes;
-use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, X_CONTENT_TYPE_OPTIONS};
-use http::{Method, Request, Response, StatusCode};
+use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
+use http::{Request, Response, StatusCode};
 use http_body_util::Full;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
+/// What can be asked for.
+#[derive(Clone, Copy)]
+enum Page {
+    Health,
+    Metrics,
+    Stats,
+    Purge,
+}
+
+impl Page {
+    fn of(path: &str) -> Option<Self> {
+        Some(match path {
+            "/healthz" => Self::Health,
+            "/metrics" => Self::Metrics,
+            "/stats" => Self::Stats,
+            "/purge" => Self::Purge,
+            _ => return None,
+        })
+    }
+
+    /// For Allow.
+    fn methods(self) -> &'static str {
+        match self {
+            Self::Health | Self::Metrics | Self::Stats => "GET, HEAD",
+            Self::Purge => "POST",
+        }
+    }
+}
+
 /// Answers one request; its body is not looked at. hyper leaves the body out of the answer to HEAD.
 pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Response<Full<Bytes>> {
     if let Some(why) = guard::refusal(request.uri(), request.headers()) {
-        return response(StatusCode::FORBIDDEN, TEXT, format!("{why}\n"));
+        return text(StatusCode::FORBIDDEN, why);
     }
-    let snapshot = || Snapshot::of(handle);
-    let found = match request.uri().path() {
-        "/healthz" => response(StatusCode::OK, TEXT, "ok\n".to_owned()),
-        "/metrics" => response(StatusCode::OK, prometheus::CONTENT_TYPE, prometheus::text(&snapshot())),
-        "/stats" => response(StatusCode::OK, JSON, json::text(&snapshot())),
-        _ => return response(StatusCode::NOT_FOUND, TEXT, "There are /healthz, /metrics and /stats.\n".to_owned()),
+    let Some(page) = Page::of(request.uri().path()) else {
+        return text(StatusCode::NOT_FOUND, "There are /healthz, /metrics, /stats and /purge.");
     };
-    if matches!(*request.method(), Method::GET | Method::HEAD) { found } else { method_refused() }
+    if !page.methods().split(", ").any(|method| request.method() == method) {
+        return method_refused(page.methods());
+    }
+    let needs_token = matches!(page, Page::Purge);
+    if !matches!(page, Page::Health)
+        && let Some(why) = guard::refusal_without_token(handle, needs_token, request.headers())
+    {
+        return token_needed(why);
+    }
+    match page {
+        Page::Health => text(StatusCode::OK, "ok"),
+        Page::Metrics => response(StatusCode::OK, prometheus::CONTENT_TYPE, prometheus::text(&Snapshot::of(handle))),
+        Page::Stats => response(StatusCode::OK, JSON, json::text(&Snapshot::of(handle))),
+        Page::Purge => match purge::purge(&handle.engine, request.uri().query().unwrap_or_default()) {
+            Ok(done) => response(StatusCode::OK, JSON, done),
+            Err(why) => text(StatusCode::BAD_REQUEST, &why),
+        },
+    }
 }
 
-fn method_refused() -> Response<Full<Bytes>> {
-    let mut response = response(StatusCode::METHOD_NOT_ALLOWED, TEXT, "Only GET and HEAD.\n".to_owned());
+fn text(status: StatusCode, line: &str) -> Response<Full<Bytes>> {
+    response(status, TEXT, format!("{line}\n"))
+}
+
+fn token_needed(why: &str) -> Response<Full<Bytes>> {
+    let mut response = text(StatusCode::UNAUTHORIZED, why);
+    //= RFC 9110 section 15.5.2
+    //# The server generating a 401 response MUST send a WWW-Authenticate header field
+    response.headers_mut().insert(WWW_AUTHENTICATE, HeaderValue::from_static("Bearer"));
+    response
+}
+
+fn method_refused(allowed: &'static str) -> Response<Full<Bytes>> {
+    let mut response = text(StatusCode::METHOD_NOT_ALLOWED, &format!("Only {allowed}."));
     //= RFC 9110 section 15.5.6
     //# The origin server MUST generate an Allow header field in a 405 response containing a list of the target resource's currently supported methods.
-    response.headers_mut().insert(ALLOW, HeaderValue::from_static("GET, HEAD"));
+    response.headers_mut().insert(ALLOW, HeaderValue::from_static(allowed));
     response
 }
 

@@ -1,14 +1,15 @@
 //! Who may ask at all.
 //!
-//! The listener is on loopback and has no password: whoever runs programs on this machine may ask. A web page in the
+//! The listener is on loopback: whoever runs programs on this machine may ask for numbers. A web page in the
 //! operator's browser runs on this machine too, and must not. It can reach us in two ways. With a name of its own
 //! that it lets resolve to 127.0.0.1 (DNS rebinding) the browser takes our answers for the page's own; but then `Host`
 //! says that name. With our real address it is another origin, and what it may send without our consent either carries
 //! an `Origin` field or can only read. So: `Host` must be a loopback name or address, and `Origin` must be absent. No
 //! program that an operator uses here (curl, a scraper) sends `Origin`.
 
+use crate::Handle;
 use http::HeaderMap;
-use http::header::{HOST, ORIGIN};
+use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use std::net::IpAddr;
 
 /// Why a request is refused, in one sentence.
@@ -31,6 +32,24 @@ pub(crate) fn refusal(uri: &http::Uri, fields: &HeaderMap) -> Option<&'static st
         None => is_loopback,
     };
     (!is_loopback).then_some("Host must be localhost or a loopback address.")
+}
+
+/// Why a request that changes something, or shows what visitors ask for, is refused: on a loopback address it needs the
+/// token. Where there is one, numbers need it too; that the program runs is no secret.
+pub(crate) fn refusal_without_token(handle: &Handle, needs_token: bool, fields: &HeaderMap) -> Option<&'static str> {
+    if handle.is_guarded_by_permissions {
+        return None;
+    }
+    match &handle.token {
+        None => needs_token.then_some(
+            "On a loopback address this needs a token: set `admin-token-file`, or let `admin` be a Unix socket.",
+        ),
+        Some(token) => {
+            let mut shown = fields.get_all(AUTHORIZATION).iter();
+            let is_shown = shown.next().is_some_and(|value| token.is_shown_by(value.as_bytes()));
+            (!is_shown || shown.next().is_some()).then_some("This needs `Authorization: Bearer` with the admin token.")
+        }
+    }
 }
 
 /// Whether `host`, with or without a port, is `localhost` or an address like 127.0.0.1 or \[::1\].

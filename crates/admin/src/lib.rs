@@ -1,59 +1,67 @@
-//! The operator's listener: is it alive, what has it counted?
+//! The operator's listener: is it alive, what has it counted, and what is to be dropped.
 //!
 //! | path | answer |
 //! |---|---|
 //! | `/healthz` | `200 ok` for as long as the program runs |
 //! | `/metrics` | every counter and gauge in Prometheus' text format |
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
+//! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
 //!
 //! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
-//! worker is busy, and no worker ever waits for an operator. What it may ask the engine for is one [`Handle`].
+//! worker is busy, and no worker ever waits for an operator. What it may ask the engine for is one [`Handle`]; who may ask is a question of
+//! [`Token`] and of the socket's permissions.
 //!
 //! | file | job |
 //! |---|---|
 //! | `listener` | takes connections; every bound of this crate |
 //! | `guard` | who may ask at all: keeps out web pages in the operator's browser |
+//! | [`token`] | who may ask on a loopback address |
 //! | `answer` | request to response: method, path |
+//! | `purge` | what a purge's query says |
 //! | `snapshot` | the numbers at one moment, and the table of gauges |
 //! | `prometheus`, `json` | a snapshot as text |
 //!
-//! What it deliberately does not do: it has no password, so it is to listen on loopback or on a Unix socket only (the
-//! configuration refuses others); it speaks no TLS; it reads no request body; it changes nothing.
+//! What it deliberately does not do: it speaks no TLS, so it is to listen on loopback or on a Unix socket only (the
+//! configuration refuses others); it reads no request body.
 
 mod answer;
 mod guard;
 mod json;
 mod listener;
 mod prometheus;
+mod purge;
 mod snapshot;
 #[cfg(test)]
 mod tests;
+pub mod token;
 
-use kasoku_cache::Cache;
 use kasoku_engine::options::ListenAddress;
-use kasoku_metrics::Metrics;
 use kasoku_sys::listen::{self, ListeningSocket};
 use listener::{Acceptor, Limits};
 use std::fmt;
+use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
+use std::os::unix::fs::PermissionsExt;
 use std::thread::JoinHandle;
 use std::time::Instant;
+pub use token::Token;
 use tokio::sync::watch;
 
 /// What the operator's listener may ask the engine for. Cheap to clone.
 #[derive(Clone)]
 pub struct Handle {
-    cache: Cache,
-    metrics: Metrics,
-    workers: usize,
+    engine: kasoku_engine::Handle,
+    token: Option<Token>,
+    /// Whether the socket's permissions say who may ask.
+    is_guarded_by_permissions: bool,
     started: Instant,
 }
 
 impl Handle {
-    /// Of an engine that runs that many workers and has just started: uptime counts from here.
-    pub fn new(cache: Cache, metrics: Metrics, workers: usize) -> Self {
-        Self { cache, metrics, workers, started: Instant::now() }
+    /// Of an engine that has just started: uptime counts from here. Without a token, what needs one is refused on TCP.
+    pub fn new(engine: kasoku_engine::Handle, token: Option<Token>) -> Self {
+        Self { engine, token, is_guarded_by_permissions: false, started: Instant::now() }
     }
 }
 
@@ -71,12 +79,25 @@ impl Admin {
     /// # Errors
     /// The address can't be listened on (above all: somebody does already), is a descriptor, or there can be no thread.
     pub fn start(address: &ListenAddress, handle: Handle) -> Result<Self, StartError> {
-        Self::start_within(Limits::default(), address, handle)
+        Self::serve(open(address)?, address, handle)
     }
 
-    fn start_within(limits: Limits, address: &ListenAddress, handle: Handle) -> Result<Self, StartError> {
+    /// Answers on a socket that is open already; `address` is what it is called.
+    ///
+    /// # Errors
+    /// There can be no thread.
+    pub fn serve(socket: ListeningSocket, address: &ListenAddress, handle: Handle) -> Result<Self, StartError> {
+        Self::serve_within(Limits::default(), socket, address, handle)
+    }
+
+    fn serve_within(
+        limits: Limits,
+        socket: ListeningSocket,
+        address: &ListenAddress,
+        mut handle: Handle,
+    ) -> Result<Self, StartError> {
         let failed = |error| StartError { address: address.to_string(), error };
-        let socket = open(address).map_err(failed)?;
+        handle.is_guarded_by_permissions = matches!(socket, ListeningSocket::Unix(_));
         let local_address = socket.local_address();
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let acceptor = {
@@ -113,17 +134,27 @@ impl Drop for Admin {
     }
 }
 
-fn open(address: &ListenAddress) -> io::Result<ListeningSocket> {
-    match address {
-        ListenAddress::Tcp(address) => {
-            listen::tcp(*address, 1)?.into_iter().next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())
-        }
-        ListenAddress::Unix(path) => listen::unix(path),
+/// Opens the operator's socket. A Unix socket is for its owner and its group.
+///
+/// # Errors
+/// As [`Admin::start`].
+pub fn open(address: &ListenAddress) -> Result<ListeningSocket, StartError> {
+    let socket = match address {
+        ListenAddress::Tcp(address) => listen::tcp(*address, 1)
+            .and_then(|sockets| sockets.into_iter().next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())),
+        ListenAddress::Unix(path) => listen::unix(path).and_then(|socket| {
+            std::fs::set_permissions(path, Permissions::from_mode(UNIX_MODE))?;
+            Ok(socket)
+        }),
         ListenAddress::Descriptor(_) => {
             Err(io::Error::new(io::ErrorKind::Unsupported, "who can reach a socket that was handed over is unknown"))
         }
-    }
+    };
+    socket.map_err(|error| StartError { address: address.to_string(), error })
 }
+
+/// Who may connect to a Unix socket.
+const UNIX_MODE: u32 = 0o660;
 
 /// Why the operator's listener did not start.
 #[derive(Debug)]

@@ -26,24 +26,24 @@ pub(crate) const GAUGES: &[Gauge] = &[
     Gauge {
         name: "stored_objects",
         help: "Keys with at least one stored response.",
-        read: |handle| handle.cache.len() as u64,
+        read: |handle| handle.engine.cache().len() as u64,
     },
     Gauge {
         name: "memory_bytes",
         help: "Bytes of memory that stored responses use, overhead included.",
-        read: |handle| handle.cache.used_bytes(),
+        read: |handle| handle.engine.cache().used_bytes(),
     },
     Gauge {
         name: "held_bytes",
         help: "Bytes of memory that all responses hold: stored, on their way, or evicted while a client still reads them.",
-        read: |handle| handle.cache.held_bytes(),
+        read: |handle| handle.engine.cache().held_bytes(),
     },
     Gauge {
         name: "fills_running",
         help: "Responses that are being fetched for the cache.",
-        read: |handle| handle.cache.fills_running() as u64,
+        read: |handle| handle.engine.cache().fills_running() as u64,
     },
-    Gauge { name: "workers", help: "Threads that serve clients.", read: |handle| handle.workers as u64 },
+    Gauge { name: "workers", help: "Threads that serve clients.", read: |handle| handle.engine.workers() as u64 },
     Gauge {
         name: "uptime_seconds",
         help: "Seconds since the start.",
@@ -65,9 +65,9 @@ pub(crate) struct Snapshot {
 impl Snapshot {
     pub(crate) fn of(handle: &Handle) -> Self {
         Self {
-            counters: Counter::ALL.iter().map(|counter| (*counter, handle.metrics.total(*counter))).collect(),
+            counters: Counter::ALL.iter().map(|counter| (*counter, handle.engine.metrics().total(*counter))).collect(),
             gauges: GAUGES.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect(),
-            hit_ratio: hit_ratio(&handle.metrics),
+            hit_ratio: hit_ratio(handle.engine.metrics()),
         }
     }
 }

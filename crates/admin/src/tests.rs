@@ -1,7 +1,10 @@
 //! The listener over real sockets.
 
 use super::*;
+use kasoku_engine::Engine;
+use kasoku_engine::options::Options;
 use kasoku_metrics::Counter;
+use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -15,16 +18,30 @@ fn loopback() -> ListenAddress {
     ListenAddress::Tcp(SocketAddr::from(([127, 0, 0, 1], 0)))
 }
 
-/// An engine's handle, of two workers that have counted nothing; and its metrics.
-fn handle() -> (Handle, Metrics) {
-    let cache = Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
-    let metrics = Metrics::new(2);
-    (Handle::new(cache, metrics.clone(), 2), metrics)
+/// An engine of two workers that listens nowhere and has counted nothing.
+fn engine() -> Engine {
+    let nowhere = |options: &mut Options| {
+        options.listeners.clear();
+        options.workers = 2;
+    };
+    Setup::safe().options(nowhere).run_without_origin()
 }
 
-fn started() -> (Admin, Metrics) {
-    let (handle, metrics) = handle();
-    (Admin::start(&loopback(), handle).unwrap(), metrics)
+/// Its listener, and itself.
+fn started() -> (Admin, Engine) {
+    started_with(None)
+}
+
+fn started_with(token: Option<Token>) -> (Admin, Engine) {
+    let engine = engine();
+    let handle = Handle::new(engine.handle().clone(), token);
+    (Admin::start(&loopback(), handle).unwrap(), engine)
+}
+
+/// On sockets of its own, with the engine that must outlive it.
+fn handle() -> (Handle, Engine) {
+    let engine = engine();
+    (Handle::new(engine.handle().clone(), None), engine)
 }
 
 fn connect(admin: &Admin) -> TcpStream {
@@ -66,7 +83,8 @@ fn healthz_says_ok() {
 
 #[test]
 fn metrics_has_each_counter_and_gauge_with_help_and_type() {
-    let (admin, metrics) = started();
+    let (admin, engine) = started();
+    let metrics = engine.metrics().clone();
     metrics.cells(0).add(Counter::Hits, 3);
     metrics.cells(1).add(Counter::Hits, 4);
     let answer = get(&admin, "/metrics");
@@ -89,7 +107,8 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
 
 #[test]
 fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
-    let (admin, metrics) = started();
+    let (admin, engine) = started();
+    let metrics = engine.metrics().clone();
     for (counter, count) in
         [(Counter::Requests, 9), (Counter::Hits, 6), (Counter::Misses, 1), (Counter::Passes, 1), (Counter::Errors, 1)]
     {
@@ -179,14 +198,14 @@ fn a_head_over_its_limit_is_refused() {
 #[test]
 fn a_client_that_sends_too_slowly_is_cut() {
     let limits = Limits { connection_timeout: Duration::from_millis(20), ..Limits::default() };
-    let admin = Admin::start_within(limits, &loopback(), handle().0).unwrap();
+    let admin = Admin::serve_within(limits, open(&loopback()).unwrap(), &loopback(), handle().0).unwrap();
     assert_eq!(exchange(connect(&admin), "GET /stats HTT"), "");
 }
 
 #[test]
 fn a_connection_over_the_limit_waits_for_a_place() {
     let limits = Limits { connections_max: 1, ..Limits::default() };
-    let admin = Admin::start_within(limits, &loopback(), handle().0).unwrap();
+    let admin = Admin::serve_within(limits, open(&loopback()).unwrap(), &loopback(), handle().0).unwrap();
     let first = connect(&admin);
     let mut second = connect(&admin);
     second.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -238,4 +257,72 @@ fn socket_path() -> PathBuf {
 fn a_socket_that_was_handed_over_is_refused() {
     let error = Admin::start(&ListenAddress::Descriptor(3), handle().0).unwrap_err();
     assert_eq!(error.error.kind(), ErrorKind::Unsupported);
+}
+
+fn ask(admin: &Admin, request: &str, fields: &str) -> String {
+    exchange(connect(admin), &format!("{request} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
+}
+
+fn token(name: &str) -> Token {
+    let path = std::env::temp_dir().join(format!("kasoku-admin-token-{name}-{}", std::process::id()));
+    let token = Token::load(&path).unwrap();
+    std::fs::remove_file(path).unwrap();
+    token
+}
+
+#[test]
+fn on_a_loopback_address_what_changes_something_needs_a_token() {
+    let (admin, _engine) = started();
+    let refused = ask(&admin, "POST /purge?all", "");
+    assert_eq!(status(&refused), 401);
+    assert!(body(&refused).contains("admin-token-file"), "{refused}");
+    assert_eq!(status(&get(&admin, "/metrics")), 200);
+}
+
+#[test]
+fn with_a_token_all_but_the_health_needs_it() {
+    let token = token("all");
+    let shown = format!("Authorization: Bearer {}\r\n", token.secret());
+    let (admin, engine) = started_with(Some(token));
+    assert_eq!(status(&get(&admin, "/healthz")), 200);
+    for request in ["GET /metrics", "GET /stats", "POST /purge?all"] {
+        assert_eq!(status(&ask(&admin, request, "")), 401, "{request}");
+        assert_eq!(status(&ask(&admin, request, "Authorization: Bearer wrong\r\n")), 401, "{request}");
+        assert_eq!(status(&ask(&admin, request, &format!("{shown}{shown}"))), 401, "{request}");
+    }
+    assert_eq!(engine.metrics().total(Counter::Purges), 0);
+    for request in ["GET /metrics", "GET /stats", "POST /purge?all"] {
+        assert_eq!(status(&ask(&admin, request, &shown)), 200, "{request}");
+    }
+    // A web page that got hold of it is refused all the same.
+    assert_eq!(status(&ask(&admin, "POST /purge?all", &format!("{shown}Origin: http://evil.example\r\n"))), 403);
+}
+
+#[test]
+fn a_purge_says_what_it_was_about() {
+    let token = token("purge");
+    let shown = format!("Authorization: Bearer {}\r\n", token.secret());
+    let (admin, engine) = started_with(Some(token));
+    let purge = |query: &str| ask(&admin, &format!("POST /purge?{query}"), &shown);
+    let answer = purge("url=http://a.example/x%3Fy&soft");
+    assert_eq!(status(&answer), 200);
+    let said: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
+    let expected = serde_json::json!({
+        "purged": "url", "target": "http://a.example/x?y", "soft": true, "was_stored": false,
+    });
+    assert_eq!(said, expected);
+    for (query, words) in [
+        ("", "one of url, prefix, site and all is needed"),
+        ("url=http://a/&all", "at a time"),
+        ("ulr=x", "unknown parameter ulr"),
+        ("url=/x", "not an http or https URL"),
+        ("prefix=ftp://a/", "not an http or https URL"),
+        ("site=", "a site is the name of a host"),
+    ] {
+        let answer = purge(query);
+        assert_eq!(status(&answer), 400, "{query}");
+        assert!(body(&answer).contains(words), "{query}: {answer}");
+    }
+    assert_eq!(status(&ask(&admin, "GET /purge?all", &shown)), 405);
+    assert_eq!(engine.metrics().total(Counter::Purges), 1);
 }

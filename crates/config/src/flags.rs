@@ -32,6 +32,15 @@ pub struct ServeFlags {
     /// `admin`
     #[arg(long, value_name = "ADDRESS", help = flag_help("--admin"))]
     pub admin: Option<String>,
+    /// `admin-token-file`
+    #[arg(long, value_name = "FILE", help = flag_help("--admin-token-file"))]
+    pub admin_token_file: Option<String>,
+    /// `user`
+    #[arg(long, value_name = "USER[:GROUP]", help = flag_help("--user"))]
+    pub user: Option<String>,
+    /// `pid-file`
+    #[arg(long, value_name = "FILE", help = flag_help("--pid-file"))]
+    pub pid_file: Option<String>,
     /// `memory.size`
     #[arg(long, value_name = "SIZE", help = flag_help("--memory"))]
     pub memory: Option<String>,
@@ -121,6 +130,15 @@ impl CommandLine<'_> {
         }
         if let Some(address) = &flags.admin {
             raw.admin = Some(self.write("--admin", address));
+        }
+        if let Some(path) = &flags.admin_token_file {
+            raw.admin_token_file = Some(self.write("--admin-token-file", path));
+        }
+        if let Some(user) = &flags.user {
+            raw.user = Some(self.write("--user", user));
+        }
+        if let Some(path) = &flags.pid_file {
+            raw.pid_file = Some(self.write("--pid-file", path));
         }
         if let Some(size) = &flags.memory {
             let text = self.write("--memory", size);

@@ -11,10 +11,13 @@
 //! there is no error. A configuration is an operator's, but pasted and generated ones exist too: the file's size, the
 //! length of lists and reports are bounded, and reports show no credentials.
 //!
+//! `changes` compares two configurations, for a reload that says what it changes.
+//!
 //! What it does not do: it opens no sockets and resolves no names, so an address that is in use is found at start.
 
 mod address;
 mod bounds;
+mod changes;
 mod document;
 #[cfg(test)]
 mod drift;
@@ -32,12 +35,13 @@ mod suggest;
 mod table;
 mod value;
 
+pub use changes::{CHANGES_MAX, Change, changes};
 pub use flags::{Loaded, ServeFlags, load};
 pub use issue::{Issue, Place, Severity, Source};
 pub use reference::{SAMPLE, reference_markdown};
 pub use report::{Report, render};
 
-use kasoku_engine::options::Options;
+use kasoku_engine::options::{ListenAddress, Options};
 
 /// Checks a configuration's text: its options, unless there is an error, and all errors and warnings in the order of
 /// their places. Show them with [`render`] and the same text.
@@ -45,4 +49,12 @@ pub fn check_text(text: &str) -> (Option<Options>, Vec<Issue>) {
     let mut issues = Vec::new();
     let options = flags::check(text, &ServeFlags::default(), &mut String::new(), &mut issues);
     (options, issues)
+}
+
+/// Where a running program's admin listener is, as it is written in a configuration.
+///
+/// # Errors
+/// What is wrong with it, in one sentence.
+pub fn admin_address(text: &str) -> Result<ListenAddress, String> {
+    address::parse_listen(text).map_err(|fault| format!("{}: {}", fault.message, fault.help))
 }

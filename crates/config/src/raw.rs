@@ -18,6 +18,9 @@ pub(crate) type Texts = At<Vec<At<String>>>;
 pub(crate) struct Raw {
     pub(crate) listen: Option<At<Vec<RawListener>>>,
     pub(crate) admin: Option<At<String>>,
+    pub(crate) admin_token_file: Option<At<String>>,
+    pub(crate) user: Option<At<String>>,
+    pub(crate) pid_file: Option<At<String>>,
     pub(crate) workers: Option<At<String>>,
     pub(crate) profile: Option<At<String>>,
     pub(crate) trusted_proxies: Option<Texts>,
@@ -157,6 +160,9 @@ impl Raw {
         reader::read(document, issues, |keys| Self {
             listen: keys.texts_or_tables("listen", Scope::Listen, RawListener::of_address, RawListener::read),
             admin: keys.text("admin"),
+            admin_token_file: keys.text("admin-token-file"),
+            user: keys.text("user"),
+            pid_file: keys.text("pid-file"),
             workers: keys.number_or_text("workers"),
             profile: keys.text("profile"),
             trusted_proxies: keys.texts("trusted-proxies"),

@@ -90,6 +90,7 @@ fn facts(setting: &Setting) -> String {
         facts.push(format!("- May stand {}", places.join(", ")));
     }
     facts.extend(setting.flag.map(|flag| format!("- Flag: `{flag}`")));
+    facts.extend(setting.is_read_at_start.then(|| "- A reload leaves it as it is until the next start".to_owned()));
     facts.join("\n")
 }
 

@@ -80,12 +80,13 @@ impl Engine {
             memory_bytes_max: options.memory_bytes_max,
             object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
         });
-        // Two rows of cells more than workers: those of the log's writer, and of the one that takes its place.
-        let metrics = Metrics::new(workers + 2);
+        // Three rows of cells more than workers: those of the log's writer, of the one that takes its place, and of whoever
+        // asks through a handle.
+        let metrics = Metrics::new(workers + 3);
         let access_log = open_log(&options, workers, &metrics, 0)?;
         let (stop, stopping) = watch::channel(false);
         let (sender, receiver) = watch::channel(Arc::new(options));
-        let handle = Handle::new(cache, metrics, clock, receiver);
+        let handle = Handle::new(cache, metrics, clock, receiver, workers);
         let mut engine = Self { handle, options: sender, listening, stop, workers: Vec::new(), access_log, log_row: 0 };
         let (crew, inboxes) = Crew::new(workers);
         for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {

@@ -3,7 +3,7 @@
 use crate::clock::Clock;
 use crate::options::Options;
 use kasoku_cache::Cache;
-use kasoku_metrics::Metrics;
+use kasoku_metrics::{Cells, Metrics};
 use kasoku_semantics::time::Now;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -15,6 +15,7 @@ pub struct Handle {
     metrics: Metrics,
     clock: Arc<dyn Clock>,
     options: watch::Receiver<Arc<Options>>,
+    workers: usize,
 }
 
 impl Handle {
@@ -23,8 +24,9 @@ impl Handle {
         metrics: Metrics,
         clock: Arc<dyn Clock>,
         options: watch::Receiver<Arc<Options>>,
+        workers: usize,
     ) -> Self {
-        Self { cache, metrics, clock, options }
+        Self { cache, metrics, clock, options, workers }
     }
 
     /// The cache that the workers share.
@@ -40,6 +42,16 @@ impl Handle {
     /// What is served by at present.
     pub fn options(&self) -> Arc<Options> {
         self.options.borrow().clone()
+    }
+
+    /// How many workers run.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// Where it is counted what is done through a handle, by any thread.
+    pub(crate) fn cells(&self) -> Arc<Cells> {
+        self.metrics.cells(self.workers + 2)
     }
 
     /// The present, as the engine sees it.

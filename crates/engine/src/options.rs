@@ -20,6 +20,12 @@ pub struct Options {
     pub listeners: Vec<Listener>,
     /// Where the operator connects (`/healthz`, `/metrics`, `/stats`); none: no admin listener.
     pub admin: Option<ListenAddress>,
+    /// The file with the operator's token, for what needs one on TCP. None: that is refused there.
+    pub admin_token_file: Option<PathBuf>,
+    /// Whom the program becomes once it listens: `name`, or `name:group`. None: it stays who it is.
+    pub user: Option<String>,
+    /// Where the number of the process is written once it serves.
+    pub pid_file: Option<PathBuf>,
     /// Threads, one event loop each. At least 1; default: the number of cores.
     pub workers: usize,
     /// What responses may hold in memory, in bytes, counted with all overhead: stored (up to seven eighths of it), on their

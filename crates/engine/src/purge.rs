@@ -67,7 +67,9 @@ impl Handle {
     /// The target is none; nothing is purged.
     pub fn purge(&self, target: &Target, purge: Purge) -> Result<Purged, PurgeError> {
         let options = self.options();
-        purge_target(self.cache(), &options.sites, target, purge, self.now())
+        let purged = purge_target(self.cache(), &options.sites, target, purge, self.now())?;
+        self.cells().count_shared(Counter::Purges);
+        Ok(purged)
     }
 }
 

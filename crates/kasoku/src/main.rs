@@ -1,10 +1,17 @@
 //! The program: arguments, workers, signals.
 
 mod check;
+mod identity;
+mod operator;
+mod purge;
 mod serve;
+mod signals;
+mod systemd;
+mod upgrade;
 
 use clap::{Parser, Subcommand};
 use kasoku_config::ServeFlags;
+use purge::PurgeFlags;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -22,19 +29,26 @@ enum Command {
     /// Stand in front of a site and serve it
     #[command(after_help = "Everything else is set in the configuration file: docs/configuration.md.\n\
         RUST_LOG=debug shows each request on standard error.")]
-    Serve(ServeFlags),
+    Serve(Box<ServeFlags>),
     /// Say what is wrong with a configuration file: line, column and the fix; exit status 1 if something is
     Check {
         /// The configuration file (TOML)
         #[arg(value_name = "FILE")]
         config: PathBuf,
     },
+    /// Drop what the running program has stored, or make it stale
+    #[command(
+        after_help = "Nothing is scanned: a prefix or a site takes as long as one URL. What is being fetched meanwhile is \
+        not stored."
+    )]
+    Purge(PurgeFlags),
 }
 
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(flags) => serve::serve(&flags),
         Command::Check { config } => check::check(config),
+        Command::Purge(flags) => purge::purge(&flags),
     }
 }
 

@@ -1,25 +1,37 @@
-//! `kasoku serve`: starts the engine and the admin listener, and waits for a signal.
+//! `kasoku serve`: starts the engine and the admin listener, and does what signals say.
 //!
-//! Signals are caught before anything is served, so a stop that comes right after the start still lets requests end.
-//! The admin listener answers until the last request has ended.
+//! In this order: take over what a predecessor has left, listen, become another user, open everything else, serve. So
+//! ports below 1024 need root's rights only for a moment. Signals are caught before anything is served, so a stop that
+//! comes right after the start still lets requests end. The admin listener answers until the last request has ended.
 
-use crate::wants_colour;
-use kasoku_admin::{Admin, Handle};
-use kasoku_config::{Loaded, ServeFlags};
+use crate::identity::{self, PidFile};
+use crate::signals::{Asked, Signals};
+use crate::upgrade::{self, Predecessor, Successor};
+use crate::{systemd, wants_colour};
+use kasoku_admin::{Admin, Handle, Token};
+use kasoku_config::{CHANGES_MAX, Loaded, ServeFlags};
 use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
+use kasoku_engine::listening::Listening;
 use kasoku_engine::options::ListenAddress;
+use kasoku_sys::listen::ListeningSocket;
 use std::error::Error;
 use std::io;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use tokio::signal::unix::{Signal, SignalKind, signal};
 use tracing_subscriber::EnvFilter;
 
 pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(wants_colour()).init();
+    let predecessor = match Predecessor::adopt() {
+        Ok(predecessor) => predecessor,
+        Err(error) => {
+            eprintln!("kasoku: what the process before this one has left can't be taken over: {error}");
+            return ExitCode::FAILURE;
+        }
+    };
     let loaded = match kasoku_config::load(flags) {
         Ok(loaded) => loaded,
         Err(report) => {
@@ -28,8 +40,11 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
         }
     };
     eprint!("{}", loaded.warnings.render(wants_colour()));
-    match run(loaded) {
-        Ok(()) => ExitCode::SUCCESS,
+    match Program::start(flags, loaded, predecessor) {
+        Ok(program) => {
+            program.run();
+            ExitCode::SUCCESS
+        }
         Err(error) => {
             eprintln!("kasoku: {error}");
             ExitCode::FAILURE
@@ -37,57 +52,167 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     }
 }
 
-/// Serves until a signal says stop.
-fn run(loaded: Loaded) -> Result<(), Box<dyn Error>> {
-    let mut signals = Signals::catch()?;
-    let (workers, admin_address) = (loaded.options.workers.max(1), loaded.options.admin.clone());
-    let listeners: Vec<_> = loaded.options.listeners.iter().map(|listener| listener.address.clone()).collect();
-    let engine = Engine::start(loaded.options, Arc::new(SystemClock::new()))?;
-    let handle = Handle::new(engine.cache().clone(), engine.metrics().clone(), workers);
-    let admin = admin_address.as_ref().map(|address| Admin::start(address, handle)).transpose()?;
-    for address in engine.addresses() {
-        tracing::info!("listening on http://{address}");
-    }
-    for address in listeners.iter().filter(|address| !matches!(address, ListenAddress::Tcp(_))) {
-        tracing::info!("listening on {address}");
-    }
-    if let Some(written) = &admin_address {
-        let address = admin.as_ref().and_then(Admin::address).map(|address| format!("http://{address}"));
-        tracing::info!("admin listener on {}", address.unwrap_or_else(|| written.to_string()));
-    }
-    tracing::info!("{}: finishing what runs", signals.wait());
-    engine.stop();
-    drop(admin);
-    Ok(())
-}
-
-/// SIGTERM, SIGINT and SIGQUIT, caught from the moment that this exists.
-struct Signals {
+/// What runs.
+struct Program<'f> {
+    flags: &'f ServeFlags,
+    loaded: Loaded,
     runtime: Runtime,
-    terminate: Signal,
-    interrupt: Signal,
-    quit: Signal,
+    signals: Signals,
+    engine: Engine,
+    admin: Option<Admin>,
+    /// The operator's socket, for a process that takes this one's place.
+    admin_socket: Option<ListeningSocket>,
+    _pid_file: Option<PidFile>,
 }
 
-impl Signals {
-    fn catch() -> io::Result<Self> {
+impl<'f> Program<'f> {
+    fn start(flags: &'f ServeFlags, loaded: Loaded, mut predecessor: Predecessor) -> Result<Self, Box<dyn Error>> {
+        let options = loaded.options.clone();
+        let workers = options.workers.max(1);
+        let admin_socket =
+            match (&options.admin, predecessor.sockets.0.remove(upgrade::ADMIN).and_then(|mut s| s.pop())) {
+                (Some(_), Some(socket)) => Some(socket),
+                (Some(address), None) => Some(kasoku_admin::open(address)?),
+                (None, _) => None,
+            };
+        let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
+        // Sockets that nothing listens on any more.
+        predecessor.sockets.0.clear();
+        let token = options
+            .admin_token_file
+            .as_deref()
+            .map(|path| Token::load(path).map_err(|error| format!("the admin token {}: {error}", path.display())));
+        let token = token.transpose()?;
+        if let Some(user) = &options.user {
+            identity::become_user(user)?;
+        }
+        // From here on there are threads.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-        let (terminate, interrupt, quit) = {
+        let signals = {
             let _registers_with = runtime.enter();
-            (signal(SignalKind::terminate())?, signal(SignalKind::interrupt())?, signal(SignalKind::quit())?)
+            Signals::catch()?
         };
-        Ok(Self { runtime, terminate, interrupt, quit })
+        let engine = Engine::serve(options.clone(), listening, Arc::new(SystemClock::new()))?;
+        let admin = match (&options.admin, &admin_socket) {
+            (Some(address), Some(socket)) => {
+                let handle = Handle::new(engine.handle().clone(), token);
+                Some(Admin::serve(socket.duplicate()?, address, handle)?)
+            }
+            _ => None,
+        };
+        let pid_file = options
+            .pid_file
+            .as_deref()
+            .map(|path| PidFile::write(path).map_err(|error| format!("the pid file {}: {error}", path.display())));
+        let _pid_file = pid_file.transpose()?;
+        let program = Self { flags, loaded, runtime, signals, engine, admin, admin_socket, _pid_file };
+        program.say_where();
+        predecessor.relieve();
+        systemd::tell(systemd::READY);
+        Ok(program)
     }
 
-    /// Waits for the first; its name.
-    fn wait(&mut self) -> &'static str {
-        let Self { runtime, terminate, interrupt, quit } = self;
-        runtime.block_on(async {
-            tokio::select! {
-                _ = terminate.recv() => "SIGTERM",
-                _ = interrupt.recv() => "SIGINT",
-                _ = quit.recv() => "SIGQUIT",
+    fn say_where(&self) {
+        let options = &self.loaded.options;
+        for address in self.engine.addresses() {
+            tracing::info!("listening on http://{address}");
+        }
+        let others = options.listeners.iter().map(|listener| &listener.address);
+        for address in others.filter(|address| !matches!(address, ListenAddress::Tcp(_))) {
+            tracing::info!("listening on {address}");
+        }
+        if let Some(written) = &options.admin {
+            let address = self.admin.as_ref().and_then(Admin::address).map(|address| format!("http://{address}"));
+            tracing::info!("admin listener on {}", address.unwrap_or_else(|| written.to_string()));
+        }
+    }
+
+    /// Serves until a signal says stop, or another process has taken over.
+    fn run(mut self) {
+        loop {
+            match self.runtime.block_on(self.signals.next()) {
+                Asked::Stop(name) => {
+                    tracing::info!("{name}: finishing what runs");
+                    break;
+                }
+                Asked::Reload => self.reload(),
+                Asked::ReopenLog => {
+                    tracing::info!("SIGUSR1: opening the access log anew");
+                    self.engine.reopen_log();
+                }
+                Asked::Upgrade => match self.hand_over() {
+                    Ok(process) => {
+                        tracing::info!(process, "SIGUSR2: a new process serves; finishing what runs");
+                        systemd::tell(&format!("MAINPID={process}"));
+                        return self.finish();
+                    }
+                    Err(error) => tracing::error!("SIGUSR2: this process goes on: {error}"),
+                },
             }
-        })
+        }
+        systemd::tell(systemd::STOPPING);
+        self.finish();
+    }
+
+    /// Ends the requests that run. Whoever says stop once more does not wait for them.
+    fn finish(self) {
+        let Self { engine, admin, admin_socket, runtime, mut signals, _pid_file, .. } = self;
+        drop(admin_socket);
+        std::thread::scope(|scope| {
+            let (ended, end) = tokio::sync::oneshot::channel();
+            scope.spawn(move || {
+                engine.stop();
+                // Who waits for it does not go away before.
+                let _ = ended.send(());
+            });
+            let hurried = runtime.block_on(async {
+                tokio::select! {
+                    _ = end => None,
+                    name = signals.next_stop() => Some(name),
+                }
+            });
+            if let Some(name) = hurried {
+                tracing::warn!("{name} once more: ending at once");
+                drop(_pid_file);
+                std::process::exit(1);
+            }
+        });
+        drop(admin);
+    }
+
+    /// Serves by the configuration as it is now; as before, where it is wrong.
+    fn reload(&mut self) {
+        let loaded = match kasoku_config::load(self.flags) {
+            Ok(loaded) => loaded,
+            Err(report) => {
+                eprint!("{}", report.render(wants_colour()));
+                return tracing::error!("SIGHUP: the configuration is wrong; the old one stays");
+            }
+        };
+        eprint!("{}", loaded.warnings.render(wants_colour()));
+        if let Err(error) = self.engine.reload(loaded.options.clone()) {
+            return tracing::error!("SIGHUP: the old configuration stays: {error}");
+        }
+        let changes = kasoku_config::changes(&self.loaded, &loaded);
+        for change in changes.iter().take(CHANGES_MAX) {
+            tracing::info!("SIGHUP: {change}");
+        }
+        if let Some(more @ 1..) = changes.len().checked_sub(CHANGES_MAX) {
+            tracing::info!("SIGHUP: and {more} more");
+        }
+        tracing::info!(changes = changes.len(), "SIGHUP: the configuration was read again");
+        self.loaded = loaded;
+    }
+
+    /// Starts a new process on the same sockets, and waits until it serves.
+    fn hand_over(&mut self) -> Result<u32, String> {
+        let admin = self.admin_socket.iter().map(|socket| (upgrade::ADMIN.to_owned(), socket));
+        let sockets = self.engine.listening().sockets().chain(admin);
+        let successor = {
+            let _registers_with = self.runtime.enter();
+            Successor::start(sockets).map_err(|error| format!("no new process could be started: {error}"))?
+        };
+        tracing::info!(process = successor.id(), "SIGUSR2: a new process starts");
+        self.runtime.block_on(successor.serves())
     }
 }

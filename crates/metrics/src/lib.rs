@@ -74,6 +74,13 @@ impl Cells {
         }
     }
 
+    /// Counts one in cells that no worker owns: any thread may.
+    pub fn count_shared(&self, counter: Counter) {
+        if let Some(cell) = self.0.get(counter as usize) {
+            cell.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
     fn read(&self, counter: Counter) -> u64 {
         self.0.get(counter as usize).map_or(0, |cell| cell.load(Ordering::Relaxed))
     }

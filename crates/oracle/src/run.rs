@@ -100,6 +100,9 @@ fn options(origin: SocketAddr) -> Options {
     Options {
         listeners: vec![listener],
         admin: None,
+        admin_token_file: None,
+        user: None,
+        pid_file: None,
         workers: WORKERS,
         memory_bytes_max: MEMORY_BYTES_MAX,
         object_bytes_max: OBJECT_BYTES_MAX,

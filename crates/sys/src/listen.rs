@@ -8,7 +8,7 @@
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::{BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::fs::FileTypeExt;
 use std::path::Path;
 
@@ -33,11 +33,25 @@ impl ListeningSocket {
         }
     }
 
+    /// Its number, for a process that it is handed over to.
+    pub fn number(&self) -> RawFd {
+        self.as_fd().as_raw_fd()
+    }
+
     /// The TCP address; `None` for a Unix socket.
     pub fn local_address(&self) -> Option<SocketAddr> {
         match self {
             Self::Tcp(socket) => socket.local_addr().ok(),
             Self::Unix(_) => None,
+        }
+    }
+}
+
+impl AsFd for ListeningSocket {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        match self {
+            Self::Tcp(socket) => socket.as_fd(),
+            Self::Unix(socket) => socket.as_fd(),
         }
     }
 }
@@ -118,6 +132,46 @@ pub fn inherited(number: i32) -> io::Result<ListeningSocket> {
             Ok(ListeningSocket::Tcp(socket.into()))
         }
     }
+}
+
+/// The listening socket that a process which this one replaces has left open as descriptor `number`. The descriptor itself
+/// is closed: while any is open, the kernel lets clients connect. To be called once for each number, before this program
+/// opens anything of its own.
+///
+/// # Errors
+/// As [`inherited`].
+pub fn adopt(number: i32) -> io::Result<ListeningSocket> {
+    let socket = inherited(number)?;
+    close(number);
+    Ok(socket)
+}
+
+/// The connected socket that such a process has left open, to be told something.
+///
+/// # Errors
+/// The descriptor is not open.
+pub fn adopt_stream(number: i32) -> io::Result<std::os::unix::net::UnixStream> {
+    if number < 3 {
+        return Err(io::ErrorKind::InvalidInput.into());
+    }
+    let stream = duplicate(number)?;
+    close(number);
+    Ok(stream.into())
+}
+
+/// Lets a program that this one starts have a descriptor, under the same number.
+///
+/// # Errors
+/// The kernel's.
+pub fn leave_open(descriptor: &impl AsFd) -> io::Result<()> {
+    Ok(rustix::io::fcntl_setfd(descriptor, rustix::io::FdFlags::empty())?)
+}
+
+#[allow(unsafe_code)]
+fn close(number: i32) {
+    // SAFETY: the number was left open for us by the process that started us, and nothing of ours owns it: we have opened
+    // nothing under a number that was taken.
+    drop(unsafe { OwnedFd::from_raw_fd(number) });
 }
 
 #[allow(unsafe_code)]

@@ -49,6 +49,9 @@ impl Setup {
         let options = Options {
             listeners: vec![listener],
             admin: None,
+            admin_token_file: None,
+            user: None,
+            pid_file: None,
             workers: 1,
             memory_bytes_max: 64 << 20,
             object_bytes_max: 16 << 20,

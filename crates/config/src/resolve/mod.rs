@@ -14,13 +14,14 @@ mod shadow;
 mod site;
 
 use crate::bounds;
-use crate::issue::{At, Issue, Place, Source};
+use crate::issue::{At, Issue, Place, Source, quoted};
 use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, Texts};
 use crate::table::{self, Scope};
 use crate::value::show_size;
 use kasoku_engine::options::{
     AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, object_bytes_limit,
 };
+use std::path::PathBuf;
 
 /// The options that this means. They are fit for use only when no error was added to `issues`.
 pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
@@ -28,6 +29,9 @@ pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
     let listeners = listen::listeners(raw, issues);
     Options {
         admin: listen::admin(raw, &listeners, issues),
+        admin_token_file: path(raw.admin_token_file.as_ref(), issues),
+        user: user(raw.user.as_ref(), issues),
+        pid_file: path(raw.pid_file.as_ref(), issues),
         workers: workers(raw, issues),
         memory_bytes_max,
         object_bytes_max,
@@ -105,6 +109,33 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
         issues.push(with_related(issue, raw.head_bytes_max.as_ref().map(|head| &head.place), "the head's size"));
     }
     limits
+}
+
+fn path(written: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<PathBuf> {
+    let text = written?;
+    if text.value.is_empty() || text.value.contains('\0') {
+        issues.push(Issue::error("a path can't be empty, nor have a NUL").at(&text.place));
+        return None;
+    }
+    Some(PathBuf::from(&text.value))
+}
+
+/// Whether there is such a user is a question of the machine that it will run on.
+fn user(written: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<String> {
+    let text = written?;
+    let is_name = |name: &str| !name.is_empty() && !name.contains([':', '\0', '/']);
+    let is_user = match text.value.split_once(':') {
+        Some((user, group)) => is_name(user) && is_name(group),
+        None => is_name(&text.value),
+    };
+    if !is_user {
+        issues.push(
+            Issue::error(format!("{} names no user", quoted(&text.value)))
+                .at(&text.place)
+                .help("write a name, or a name and a group, like \"www-data\" or \"kasoku:www-data\""),
+        );
+    }
+    Some(text.value.clone())
 }
 
 fn trusted_proxies(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<AddressRange> {

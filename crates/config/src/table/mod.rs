@@ -33,6 +33,8 @@ pub(crate) struct Setting {
     pub(crate) details: &'static str,
     /// A value that differs from the default, as TOML.
     pub(crate) example: &'static str,
+    /// Whether a reload leaves it as it is.
+    pub(crate) is_read_at_start: bool,
 }
 
 /// Where a key may stand.
@@ -178,6 +180,7 @@ const ROW: Setting = Setting {
     summary: "",
     details: "",
     example: "true",
+    is_read_at_start: false,
 };
 /// A row that may stand at the top, in a site and in a rule.
 const EVERYWHERE: Setting = Setting { scopes: &[Scope::Top, Scope::Site, Scope::Rule], ..ROW };

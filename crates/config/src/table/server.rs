@@ -38,9 +38,42 @@ pub(super) static SERVER: Section = Section {
             kind: Kind::Text("listening address"),
             default: Default::Unset("no admin listener"),
             flag: Some("--admin"),
-            summary: "Where the operator connects for `/healthz`, `/metrics` and `/stats`: a loopback address or a Unix socket.",
-            details: "There is no password, so other addresses are refused.",
+            summary: "Where the operator connects, and the commands `kasoku purge`, `explain` and `top`: a loopback address or a Unix socket.",
+            details: "A Unix socket is for its owner and group. On a loopback address all users of the machine can connect: there, what changes something or shows what visitors ask for needs `admin-token-file`. Other addresses are refused.",
             example: "\"127.0.0.1:8081\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "admin-token-file",
+            kind: Kind::Text("path"),
+            default: Default::Unset("on a loopback address, only `/healthz`, `/metrics` and `/stats` are answered"),
+            flag: Some("--admin-token-file"),
+            summary: "The file with the operator's token; one that is not there is made, with a random token that only its owner can read.",
+            details: "With it, all but `/healthz` needs `Authorization: Bearer` and the token on a loopback address. A Unix socket needs none.",
+            example: "\"/etc/kasoku/admin.token\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "user",
+            kind: Kind::Text("user, or user:group"),
+            default: Default::Unset("it stays who started it"),
+            flag: Some("--user"),
+            summary: "Whom the program becomes once it listens, `\"www-data\"` or `\"www-data:www-data\"`: so that ports below 1024 can be served without the rights of root.",
+            details: "Only root can become somebody else. The access log is opened after that, so its directory must be that user's.",
+            example: "\"www-data\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "pid-file",
+            kind: Kind::Text("path"),
+            default: Default::Unset("no file"),
+            flag: Some("--pid-file"),
+            summary: "Where the number of the process is written once it serves; the file is removed at the end.",
+            example: "\"/run/kasoku/kasoku.pid\"",
+            is_read_at_start: true,
             ..ROW
         },
         Setting {
@@ -50,6 +83,7 @@ pub(super) static SERVER: Section = Section {
             flag: Some("--workers"),
             summary: "Threads that serve requests, one event loop each; `\"auto\"`: one for each core that the process may use.",
             example: "3",
+            is_read_at_start: true,
             ..ROW
         },
         Setting {
@@ -61,6 +95,7 @@ pub(super) static SERVER: Section = Section {
             summary: "How the rules of caching are read: `\"safe\"` or `\"rfc\"`.",
             details: "`safe` is stricter than the RFCs where they let one visitor see what was made for another: a response to a request with `Cookie` is shared only when it says so itself, stored responses never carry `Set-Cookie`, and clients cannot force a refresh. `rfc` does what RFC 9111 alone says.",
             example: "\"rfc\"",
+            ..ROW
         },
         Setting {
             path: "trusted-proxies",
@@ -120,6 +155,7 @@ pub(super) static MEMORY: Section = Section {
             summary: "How much memory responses may hold, all overhead counted.",
             details: "Stored responses have up to seven eighths of it. The rest is for those on their way, and for those that were evicted while slow clients still read them. When all together hold as much as they may, nothing more is stored until some of it is free, and clients slower than `limits.send-rate-min` are cut.",
             example: "\"4GiB\"",
+            is_read_at_start: true,
             ..ROW
         },
         Setting {
@@ -129,6 +165,7 @@ pub(super) static MEMORY: Section = Section {
             summary: "The largest response that is stored, head and body together.",
             details: "At most an eighth of `memory.size`; in a memory too small for the default, the default is that eighth.",
             example: "\"8MiB\"",
+            is_read_at_start: true,
             ..ROW
         },
     ],

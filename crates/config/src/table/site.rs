@@ -26,6 +26,7 @@ none is answered 421. Put a site without `hosts` last.",
             summary: "Where responses come from: `\"http://host\"`, `\"http://host:port\"`, `\"http://[v6]:port\"` or `\"http://unix:/path.sock\"`. A list is tried in order.",
             details: "Names are resolved at each new connection. The flag makes a site for any host, so it takes the place of a file's sites and can't be added to them.",
             example: "\"http://127.0.0.1:8000\"",
+            ..ROW
         },
         Setting {
             path: "origin-host",

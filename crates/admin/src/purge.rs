@@ -1,0 +1,58 @@
+//! `POST /purge`: what is purged stands in the query, so that it can be said with curl as well.
+//!
+//! | parameter | what |
+//! |---|---|
+//! | `url` | one URL, in all variants |
+//! | `prefix` | all URLs that begin like this one |
+//! | `site` | all of a host |
+//! | `all` | everything |
+//! | `soft` | it is not dropped, but stale |
+
+use kasoku_cache::Purge;
+use kasoku_engine::Handle;
+use kasoku_engine::purge::{Purged, Target};
+use url::form_urlencoded;
+
+/// Carries out what a query asks for; the answer as JSON, or what is wrong with it.
+pub(crate) fn purge(engine: &Handle, query: &str) -> Result<String, String> {
+    let (target, purge) = wanted(query)?;
+    let purged = engine.purge(&target, purge).map_err(|error| error.to_string())?;
+    Ok(json(&target, purge, purged))
+}
+
+fn wanted(query: &str) -> Result<(Target, Purge), String> {
+    let (mut target, mut purge) = (None, Purge::Hard);
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        let named = match &*name {
+            "url" => Target::Url(value.into_owned()),
+            "prefix" => Target::Prefix(value.into_owned()),
+            "site" => Target::Site(value.into_owned()),
+            "all" => Target::All,
+            "soft" => {
+                purge = Purge::Soft;
+                continue;
+            }
+            other => return Err(format!("unknown parameter {other}")),
+        };
+        if target.replace(named).is_some() {
+            return Err("one of url, prefix, site and all at a time".to_owned());
+        }
+    }
+    target.map(|target| (target, purge)).ok_or_else(|| "one of url, prefix, site and all is needed".to_owned())
+}
+
+fn json(target: &Target, purge: Purge, purged: Purged) -> String {
+    let (kind, value) = match target {
+        Target::Url(url) => ("url", url.as_str()),
+        Target::Prefix(prefix) => ("prefix", prefix.as_str()),
+        Target::Site(host) => ("site", host.as_str()),
+        Target::All => ("all", ""),
+    };
+    let answer = serde_json::json!({
+        "purged": kind,
+        "target": value,
+        "soft": purge == Purge::Soft,
+        "was_stored": purged.was_stored,
+    });
+    format!("{answer}\n")
+}

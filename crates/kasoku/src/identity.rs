@@ -1,0 +1,67 @@
+//! Whom the program becomes once it listens, and the file that says which process it is.
+
+use nix::unistd::{self, Gid, Group, Uid, User};
+use std::ffi::CString;
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// Becomes `name`, or `name:group`, with that user's groups, for good. To be called while there is one thread.
+///
+/// # Errors
+/// There is no such user or group, or this process may not become it.
+pub(crate) fn become_user(written: &str) -> Result<(), String> {
+    let (name, group) = written.split_once(':').map_or((written, None), |(name, group)| (name, Some(group)));
+    let failed = |what: &str, error: nix::Error| format!("can't become {written}: {what}: {error}");
+    let user = User::from_name(name)
+        .map_err(|error| failed("looking up the user", error))?
+        .ok_or_else(|| format!("there is no user {name}"))?;
+    let gid = match group {
+        None => user.gid,
+        Some(group) => {
+            Group::from_name(group)
+                .map_err(|error| failed("looking up the group", error))?
+                .ok_or_else(|| format!("there is no group {group}"))?
+                .gid
+        }
+    };
+    if is_already(user.uid, gid) {
+        return Ok(());
+    }
+    let name = CString::new(name).map_err(|_| format!("there is no user {name}"))?;
+    unistd::initgroups(&name, gid).map_err(|error| failed("its groups", error))?;
+    unistd::setgid(gid).map_err(|error| failed("its group", error))?;
+    unistd::setuid(user.uid).map_err(|error| failed("its user", error))
+}
+
+/// So is a process whose predecessor has become it.
+fn is_already(uid: Uid, gid: Gid) -> bool {
+    unistd::geteuid() == uid && unistd::getuid() == uid && unistd::getegid() == gid && !uid.is_root()
+}
+
+/// The file with this process's number; removed with it, unless another process has written its own by then.
+pub(crate) struct PidFile {
+    path: PathBuf,
+    text: String,
+}
+
+impl PidFile {
+    /// Writes it, under another name first, so that nobody reads half a number.
+    pub(crate) fn write(path: &Path) -> io::Result<Self> {
+        let text = format!("{}\n", std::process::id());
+        let mut beside = path.as_os_str().to_owned();
+        beside.push(".new");
+        fs::write(&beside, &text)?;
+        fs::rename(&beside, path)?;
+        Ok(Self { path: path.to_owned(), text })
+    }
+}
+
+impl Drop for PidFile {
+    fn drop(&mut self) {
+        if fs::read_to_string(&self.path).is_ok_and(|text| text == self.text) {
+            // Its directory may be root's, and this process nobody's: then the file stays.
+            let _ = fs::remove_file(&self.path);
+        }
+    }
+}

@@ -1,0 +1,151 @@
+//! How the commands ask the program that runs: over its admin listener.
+//!
+//! Where that is stands in the flags, or in the configuration that the program was started with. One request for each
+//! connection, one deadline, and answers of a bounded size.
+
+use clap::Args;
+use kasoku_config::ServeFlags;
+use kasoku_engine::options::ListenAddress;
+use kasoku_wire::http1::{BodyDecoder, BodyLimits, Decoded, HeadLimits, parse_response, response_body_length};
+use std::fmt;
+use std::io::{self, Read, Write};
+use std::net::TcpStream;
+use std::os::unix::net::UnixStream;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// Where a configuration is looked for when none is named.
+const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
+
+/// How long the program may be silent.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+/// The largest answer, in bytes.
+const ANSWER_BYTES_MAX: u64 = 64 << 20;
+
+/// How to reach the program that runs.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct OperatorFlags {
+    /// The admin listener of the running program, like 127.0.0.1:8081 or unix:/run/kasoku/admin.sock; else the configuration's
+    #[arg(long, value_name = "ADDRESS")]
+    admin: Option<String>,
+    /// The file with its token; else the configuration's
+    #[arg(long, value_name = "FILE")]
+    admin_token_file: Option<PathBuf>,
+    /// The configuration of the running program; without it and without --admin: /etc/kasoku/kasoku.toml
+    #[arg(long, value_name = "FILE")]
+    config: Option<PathBuf>,
+}
+
+/// The program that runs.
+pub(crate) struct Operator {
+    address: ListenAddress,
+    token: Option<String>,
+}
+
+/// Why there is no answer, in one sentence or a report.
+#[derive(Debug)]
+pub(crate) struct NoAnswer(String);
+
+impl fmt::Display for NoAnswer {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl std::error::Error for NoAnswer {}
+
+/// What it said.
+#[derive(Debug)]
+pub(crate) struct Answer {
+    pub(crate) status: u16,
+    pub(crate) body: String,
+}
+
+impl Operator {
+    /// Finds it, and its token.
+    pub(crate) fn new(flags: &OperatorFlags) -> Result<Self, NoAnswer> {
+        let (mut address, mut token_file) = (None, flags.admin_token_file.clone());
+        if let Some(written) = &flags.admin {
+            address = Some(kasoku_config::admin_address(written).map_err(NoAnswer)?);
+        }
+        let default = Path::new(CONFIG_DEFAULT);
+        let config = flags.config.clone().or_else(|| (address.is_none() && default.exists()).then(|| default.into()));
+        if let Some(config) = config {
+            let loaded = kasoku_config::load(&ServeFlags { config: Some(config), ..ServeFlags::default() })
+                .map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
+            address = address.or(loaded.options.admin);
+            token_file = token_file.or(loaded.options.admin_token_file);
+        }
+        let Some(address) = address else {
+            return Err(NoAnswer(
+                "where is the program's admin listener? Give --config FILE of a configuration with `admin`, or --admin ADDRESS"
+                    .to_owned(),
+            ));
+        };
+        let token = token_file.map(|path| {
+            let text = std::fs::read_to_string(&path);
+            let text = text.map_err(|error| NoAnswer(format!("the token file {}: {error}", path.display())))?;
+            Ok(text.lines().next().unwrap_or_default().trim().to_owned())
+        });
+        Ok(Self { address, token: token.transpose()? })
+    }
+
+    /// Asks.
+    ///
+    /// # Errors
+    /// It can't be reached, or what it says is no response.
+    pub(crate) fn ask(&self, method: &str, target: &str) -> Result<Answer, NoAnswer> {
+        let failed = |error: io::Error| NoAnswer(format!("the admin listener {}: {error}", self.address));
+        let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
+        let request = format!(
+            "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: 0\r\n\r\n"
+        );
+        let bytes = match &self.address {
+            ListenAddress::Tcp(address) => {
+                let stream = TcpStream::connect_timeout(address, PATIENCE).map_err(failed)?;
+                stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+                exchange(stream, &request).map_err(failed)?
+            }
+            ListenAddress::Unix(path) => {
+                let stream = UnixStream::connect(path).map_err(failed)?;
+                stream.set_read_timeout(Some(PATIENCE)).map_err(failed)?;
+                exchange(stream, &request).map_err(failed)?
+            }
+            ListenAddress::Descriptor(_) => return Err(NoAnswer("a descriptor can't be connected to".to_owned())),
+        };
+        parse(&bytes).ok_or_else(|| NoAnswer(format!("{} does not speak HTTP: is it Kasoku's?", self.address)))
+    }
+
+    /// The same, where anything but success is no answer.
+    pub(crate) fn ask_for(&self, method: &str, target: &str) -> Result<String, NoAnswer> {
+        match self.ask(method, target)? {
+            Answer { status: 200, body } => Ok(body),
+            Answer { body, .. } => Err(NoAnswer(body.trim_end().to_owned())),
+        }
+    }
+}
+
+fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
+    stream.write_all(request.as_bytes())?;
+    let mut bytes = Vec::new();
+    stream.take(ANSWER_BYTES_MAX).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn parse(bytes: &[u8]) -> Option<Answer> {
+    let (head, length) = parse_response(bytes, &HeadLimits::default()).ok()??;
+    let framing = response_body_length(&head, &http::Method::GET).ok()?;
+    let mut decoder = BodyDecoder::new(framing, &BodyLimits::default());
+    let mut rest = bytes::BytesMut::from(bytes.get(length..)?);
+    let mut body = Vec::new();
+    while let Ok(Decoded::Data(data)) = decoder.decode(&mut rest) {
+        body.extend_from_slice(&data);
+    }
+    Some(Answer { status: head.status.as_u16(), body: String::from_utf8(body).ok()? })
+}
+
+/// A text as a value in a query.
+pub(crate) fn in_query(text: &str) -> String {
+    url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}

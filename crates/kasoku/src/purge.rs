@@ -1,0 +1,67 @@
+//! `kasoku purge`: drops what is stored, or makes it stale.
+
+use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
+use clap::Args;
+use std::process::ExitCode;
+
+/// What is purged.
+#[derive(Clone, Debug, Args)]
+#[command(group = clap::ArgGroup::new("target").required(true).multiple(true))]
+pub(crate) struct PurgeFlags {
+    /// URLs, in all variants and under http and https
+    #[arg(value_name = "URL", group = "target")]
+    urls: Vec<String>,
+    /// All URLs that begin like this one, such as http://example.org/blog/
+    #[arg(long, value_name = "URL", group = "target")]
+    prefix: Vec<String>,
+    /// All of a host, such as example.org
+    #[arg(long, value_name = "HOST", group = "target")]
+    site: Vec<String>,
+    /// Everything
+    #[arg(long, group = "target")]
+    all: bool,
+    /// Make it stale instead of dropping it: it is validated before it is used, and may be served stale meanwhile
+    #[arg(long)]
+    soft: bool,
+    #[command(flatten)]
+    operator: OperatorFlags,
+}
+
+pub(crate) fn purge(flags: &PurgeFlags) -> ExitCode {
+    match purge_each(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("kasoku purge: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn purge_each(flags: &PurgeFlags) -> Result<(), NoAnswer> {
+    let operator = Operator::new(&flags.operator)?;
+    let soft = if flags.soft { "&soft" } else { "" };
+    let done = if flags.soft { "made stale" } else { "purged" };
+    for url in &flags.urls {
+        let said = operator.ask_for("POST", &format!("/purge?url={}{soft}", in_query(url)))?;
+        let was_stored = serde_json::from_str::<serde_json::Value>(&said)
+            .is_ok_and(|said| said.get("was_stored") == Some(&serde_json::Value::Bool(true)));
+        if was_stored {
+            println!("{done}: {url}");
+        } else {
+            println!("nothing was stored for {url}");
+        }
+    }
+    for prefix in &flags.prefix {
+        operator.ask_for("POST", &format!("/purge?prefix={}{soft}", in_query(prefix)))?;
+        println!("{done}: all that begins with {prefix}");
+    }
+    for host in &flags.site {
+        operator.ask_for("POST", &format!("/purge?site={}{soft}", in_query(host)))?;
+        println!("{done}: all of {host}");
+    }
+    if flags.all {
+        operator.ask_for("POST", &format!("/purge?all{soft}"))?;
+        println!("{done}: everything");
+    }
+    Ok(())
+}

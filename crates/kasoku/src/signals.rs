@@ -1,0 +1,66 @@
+//! What the operator says with signals.
+//!
+//! | signal | what |
+//! |---|---|
+//! | SIGTERM, SIGINT, SIGQUIT | finish what runs, and end; a second one: end at once |
+//! | SIGHUP | read the configuration again |
+//! | SIGUSR1 | open the access log's file anew |
+//! | SIGUSR2 | start a new process in this one's place |
+
+use std::io;
+use tokio::signal::unix::{Signal, SignalKind, signal};
+
+/// What is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Asked {
+    /// By the signal of that name.
+    Stop(&'static str),
+    Reload,
+    ReopenLog,
+    Upgrade,
+}
+
+/// Caught from the moment that this exists.
+pub(crate) struct Signals {
+    terminate: Signal,
+    interrupt: Signal,
+    quit: Signal,
+    hangup: Signal,
+    user_1: Signal,
+    user_2: Signal,
+}
+
+impl Signals {
+    /// To be called inside the runtime's context.
+    pub(crate) fn catch() -> io::Result<Self> {
+        Ok(Self {
+            terminate: signal(SignalKind::terminate())?,
+            interrupt: signal(SignalKind::interrupt())?,
+            quit: signal(SignalKind::quit())?,
+            hangup: signal(SignalKind::hangup())?,
+            user_1: signal(SignalKind::user_defined1())?,
+            user_2: signal(SignalKind::user_defined2())?,
+        })
+    }
+
+    /// Waits for the next.
+    pub(crate) async fn next(&mut self) -> Asked {
+        tokio::select! {
+            _ = self.terminate.recv() => Asked::Stop("SIGTERM"),
+            _ = self.interrupt.recv() => Asked::Stop("SIGINT"),
+            _ = self.quit.recv() => Asked::Stop("SIGQUIT"),
+            _ = self.hangup.recv() => Asked::Reload,
+            _ = self.user_1.recv() => Asked::ReopenLog,
+            _ = self.user_2.recv() => Asked::Upgrade,
+        }
+    }
+
+    /// Waits for the next that says stop.
+    pub(crate) async fn next_stop(&mut self) -> &'static str {
+        loop {
+            if let Asked::Stop(name) = self.next().await {
+                return name;
+            }
+        }
+    }
+}
