@@ -2,8 +2,8 @@
 
 use nix::unistd::{self, Gid, Group, Uid, User};
 use std::ffi::CString;
-use std::fs;
-use std::io;
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 
 /// Becomes `name`, or `name:group`, with that user's groups, for good. To be called while there is one thread.
@@ -46,15 +46,29 @@ pub(crate) struct PidFile {
 }
 
 impl PidFile {
-    /// Writes it, under another name first, so that nobody reads half a number.
+    /// Makes the file and gives it to the user that this process becomes: its directory may be root's, and a process that
+    /// takes this one's place is not root.
+    pub(crate) fn make_for(path: &Path, user: &str) -> io::Result<()> {
+        let name = user.split_once(':').map_or(user, |(name, _)| name);
+        open(path)?;
+        // Who there is not is told when the process becomes it.
+        let Some(user) = User::from_name(name)? else { return Ok(()) };
+        Ok(unistd::chown(path, Some(user.uid), None)?)
+    }
+
+    /// Writes the number.
     pub(crate) fn write(path: &Path) -> io::Result<Self> {
         let text = format!("{}\n", std::process::id());
-        let mut beside = path.as_os_str().to_owned();
-        beside.push(".new");
-        fs::write(&beside, &text)?;
-        fs::rename(&beside, path)?;
+        let mut file = open(path)?;
+        // In this order, so that nobody finds it empty.
+        file.write_all(text.as_bytes())?;
+        file.set_len(text.len() as u64)?;
         Ok(Self { path: path.to_owned(), text })
     }
+}
+
+fn open(path: &Path) -> io::Result<File> {
+    OpenOptions::new().write(true).create(true).truncate(false).open(path)
 }
 
 impl Drop for PidFile {

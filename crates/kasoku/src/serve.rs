@@ -16,7 +16,8 @@ use kasoku_engine::listening::Listening;
 use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::ListeningSocket;
 use std::error::Error;
-use std::io;
+use std::io::{self, Write};
+use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
@@ -24,7 +25,13 @@ use tracing_subscriber::EnvFilter;
 
 pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt().with_env_filter(filter).with_writer(io::stderr).with_ansi(wants_colour()).init();
+    tracing_subscriber::fmt()
+        .with_env_filter(filter)
+        .with_writer(io::stderr)
+        .with_ansi(wants_colour())
+        // Where nobody reads standard error any more, nothing is said; else saying that would end the thread.
+        .log_internal_errors(false)
+        .init();
     let predecessor = match Predecessor::adopt() {
         Ok(predecessor) => predecessor,
         Err(error) => {
@@ -35,11 +42,11 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     let loaded = match kasoku_config::load(flags) {
         Ok(loaded) => loaded,
         Err(report) => {
-            eprint!("{}", report.render(wants_colour()));
+            say(&report.render(wants_colour()));
             return ExitCode::FAILURE;
         }
     };
-    eprint!("{}", loaded.warnings.render(wants_colour()));
+    say(&loaded.warnings.render(wants_colour()));
     match Program::start(flags, loaded, predecessor) {
         Ok(program) => {
             program.run();
@@ -50,6 +57,11 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Says it on standard error, if anybody reads that still: a program that serves does not end for want of a reader.
+fn say(text: &str) {
+    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// What runs.
@@ -83,7 +95,14 @@ impl<'f> Program<'f> {
             .as_deref()
             .map(|path| Token::load(path).map_err(|error| format!("the admin token {}: {error}", path.display())));
         let token = token.transpose()?;
+        let wrong_pid_file = |path: &Path| {
+            let path = path.display().to_string();
+            move |error: io::Error| format!("the pid file {path}: {error}")
+        };
         if let Some(user) = &options.user {
+            if let Some(path) = &options.pid_file {
+                PidFile::make_for(path, user).map_err(wrong_pid_file(path))?;
+            }
             identity::become_user(user)?;
         }
         // From here on there are threads.
@@ -100,11 +119,8 @@ impl<'f> Program<'f> {
             }
             _ => None,
         };
-        let pid_file = options
-            .pid_file
-            .as_deref()
-            .map(|path| PidFile::write(path).map_err(|error| format!("the pid file {}: {error}", path.display())));
-        let _pid_file = pid_file.transpose()?;
+        let pid_file = options.pid_file.as_deref();
+        let _pid_file = pid_file.map(|path| PidFile::write(path).map_err(wrong_pid_file(path))).transpose()?;
         let program = Self { flags, loaded, runtime, signals, engine, admin, admin_socket, _pid_file };
         program.say_where();
         predecessor.relieve();
@@ -185,11 +201,11 @@ impl<'f> Program<'f> {
         let loaded = match kasoku_config::load(self.flags) {
             Ok(loaded) => loaded,
             Err(report) => {
-                eprint!("{}", report.render(wants_colour()));
+                say(&report.render(wants_colour()));
                 return tracing::error!("SIGHUP: the configuration is wrong; the old one stays");
             }
         };
-        eprint!("{}", loaded.warnings.render(wants_colour()));
+        say(&loaded.warnings.render(wants_colour()));
         if let Err(error) = self.engine.reload(loaded.options.clone()) {
             return tracing::error!("SIGHUP: the old configuration stays: {error}");
         }

@@ -1,0 +1,438 @@
+//! What an operator does with the program while visitors are there: reload, hand over, stop, purge, and whom it runs as.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+mod support;
+
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
+use std::io::{Read, Write};
+use std::net::{SocketAddr, TcpStream};
+use std::os::unix::net::UnixDatagram;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+use support::{Origin, PATIENCE, Program, connect, exchange, file, get, kasoku, read_until};
+
+/// Clients that ask without a pause.
+const CLIENTS: usize = 16;
+
+/// A configuration with two listeners on free ports, and `more` at the top.
+fn configuration(name: &str, origin: &Origin, more: &str) -> PathBuf {
+    let text = format!(
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 2\n{more}\n\n[[site]]\norigin = \"{}\"\n",
+        origin.url()
+    );
+    file(name, &text)
+}
+
+fn serve(config: &Path) -> Program {
+    Program::serve(&["--config", config.to_str().unwrap()])
+}
+
+fn temporary(name: &str) -> PathBuf {
+    let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()));
+    let _ = std::fs::remove_file(&path);
+    path
+}
+
+fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
+    let begun = Instant::now();
+    while !attempt() {
+        assert!(begun.elapsed() < PATIENCE, "{what}: it never happens");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
+
+/// Ends a process that is not this one's child, and waits until it is gone.
+struct Foreign(Pid);
+
+impl Foreign {
+    fn written_in(pid_file: &Path) -> Self {
+        let number = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
+        Self(Pid::from_raw(number).unwrap())
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::TERM);
+        let begun = Instant::now();
+        while test_kill_process(self.0).is_ok() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = kill_process(self.0, Signal::KILL);
+    }
+}
+
+/// Visitors on kept connections. Each notes what goes wrong; a connection that is closed after an answer that said so, or
+/// that can't be made any more, is nothing wrong.
+struct Visitors {
+    is_over: Arc<AtomicBool>,
+    answered: Arc<AtomicUsize>,
+    threads: Vec<JoinHandle<Vec<String>>>,
+}
+
+impl Visitors {
+    fn of(address: SocketAddr) -> Self {
+        let (is_over, answered) = (Arc::new(AtomicBool::new(false)), Arc::new(AtomicUsize::new(0)));
+        let visit = |number: usize| {
+            let (is_over, answered) = (is_over.clone(), answered.clone());
+            std::thread::spawn(move || visit(address, number, &is_over, &answered))
+        };
+        let threads = (0..CLIENTS).map(visit).collect();
+        Self { is_over, answered, threads }
+    }
+
+    /// Waits until so many more have been answered.
+    fn go_on(&self, count: usize) {
+        let goal = self.answered.load(Ordering::Relaxed) + count;
+        eventually("answers", || self.answered.load(Ordering::Relaxed) >= goal);
+    }
+
+    /// All that has gone wrong.
+    fn leave(self) -> Vec<String> {
+        self.is_over.store(true, Ordering::Relaxed);
+        self.threads.into_iter().flat_map(|thread| thread.join().unwrap()).collect()
+    }
+}
+
+fn visit(address: SocketAddr, number: usize, is_over: &AtomicBool, answered: &AtomicUsize) -> Vec<String> {
+    let mut wrong = Vec::new();
+    while !is_over.load(Ordering::Relaxed) && wrong.len() < 10 {
+        let Ok(mut stream) = TcpStream::connect(address) else {
+            // Nobody listens any more.
+            return wrong;
+        };
+        stream.set_read_timeout(Some(PATIENCE)).unwrap();
+        for round in 0.. {
+            // Some are hits, some are asked for at the origin each time.
+            let path = if round % 8 == 0 { format!("/private-{number}") } else { format!("/page-{}", round % 4) };
+            match ask(&mut stream, &path) {
+                Ok(is_last) => {
+                    answered.fetch_add(1, Ordering::Relaxed);
+                    if is_last || is_over.load(Ordering::Relaxed) {
+                        break;
+                    }
+                }
+                Err(why) => {
+                    wrong.push(format!("client {number}, request {round} of its connection: {why}"));
+                    break;
+                }
+            }
+        }
+    }
+    wrong
+}
+
+/// One request; whether the answer says that the connection ends.
+fn ask(stream: &mut TcpStream, path: &str) -> Result<bool, String> {
+    let request = format!("GET {path} HTTP/1.1\r\nHost: localhost\r\n\r\n");
+    stream.write_all(request.as_bytes()).map_err(|error| format!("not sent: {error}"))?;
+    let mut text = String::new();
+    loop {
+        let mut piece = [0; 4096];
+        match stream.read(&mut piece) {
+            Ok(0) => return Err(format!("closed after {text:?}")),
+            Ok(read) => text.push_str(&String::from_utf8_lossy(&piece[..read])),
+            Err(error) => return Err(format!("{error} after {text:?}")),
+        }
+        if let Some((head, body)) = text.split_once("\r\n\r\n")
+            && body.len() >= 6
+        {
+            return match (head.starts_with("HTTP/1.1 200 "), body) {
+                (true, "abcdef") => Ok(head.to_ascii_lowercase().contains("\r\nconnection: close")),
+                _ => Err(format!("an answer that is none: {text:?}")),
+            };
+        }
+    }
+}
+
+#[test]
+fn a_reload_says_what_it_changes_and_keeps_what_is_stored() {
+    let origin = Origin::start();
+    let config = configuration("reload.toml", &origin, "");
+    let program = serve(&config);
+    get(program.clients, "/page");
+    configuration("reload.toml", &origin, "hit-headers.x-cache-hit = true\npid-file = \"/nowhere/at/all\"");
+    program.signal(Signal::HUP);
+    assert_eq!(program.says("SIGHUP: hit-headers.x-cache-hit: "), "(default) -> true");
+    assert_eq!(program.says("SIGHUP: pid-file: "), "(default) -> \"/nowhere/at/all\" (at the next start)");
+    program.says("the configuration was read again");
+    let hit = get(program.clients, "/page");
+    assert_eq!((hit.is_hit(), hit.field("x-cache-hit")), (true, Some("1")));
+}
+
+#[test]
+fn a_reload_of_a_wrong_configuration_leaves_the_old_one() {
+    let origin = Origin::start();
+    let config = configuration("wrong.toml", &origin, "");
+    let program = serve(&config);
+    get(program.clients, "/page");
+    std::fs::write(&config, "workers = \"many\"\n").unwrap();
+    program.signal(Signal::HUP);
+    program.says("the configuration is wrong; the old one stays");
+    assert!(get(program.clients, "/page").is_hit());
+    std::fs::remove_file(&config).unwrap();
+    program.signal(Signal::HUP);
+    program.says("the configuration is wrong; the old one stays");
+    assert!(get(program.clients, "/page").is_hit());
+}
+
+#[test]
+fn no_request_fails_while_settings_change() {
+    let origin = Origin::start();
+    let config = configuration("reload-load.toml", &origin, "");
+    let program = serve(&config);
+    let visitors = Visitors::of(program.clients);
+    for round in 0..8 {
+        visitors.go_on(200);
+        configuration("reload-load.toml", &origin, &format!("hit-headers.x-cache-hit = {}", round % 2 == 0));
+        program.signal(Signal::HUP);
+        program.says("the configuration was read again");
+    }
+    visitors.go_on(200);
+    assert_eq!(visitors.leave(), [""; 0]);
+}
+
+#[test]
+fn no_request_fails_while_a_new_process_takes_over() {
+    let origin = Origin::start();
+    let pid_file = temporary("upgrade.pid");
+    let more = format!("pid-file = \"{}\"\nlimits.drain-idle-timeout = \"5s\"", pid_file.display());
+    let program = serve(&configuration("upgrade.toml", &origin, &more));
+    let first = program.id();
+    let clients = program.clients;
+    let visitors = Visitors::of(clients);
+    visitors.go_on(500);
+    program.signal(Signal::USR2);
+    let second: u32 = program.says("a new process serves; finishing what runs process=").parse().unwrap();
+    assert_ne!(first, second);
+    let _second = Foreign::written_in(&pid_file);
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+    visitors.go_on(500);
+    assert_eq!(visitors.leave(), [""; 0]);
+    assert_eq!(get(clients, "/page-1").status, 200);
+    // The new one is as good as the first: it hands over as well.
+    let visitors = Visitors::of(clients);
+    kill_process(Pid::from_raw(second.try_into().unwrap()).unwrap(), Signal::USR2).unwrap();
+    eventually("a third process", || {
+        std::fs::read_to_string(&pid_file).is_ok_and(|text| !text.is_empty() && text.trim() != second.to_string())
+    });
+    let _third = Foreign::written_in(&pid_file);
+    visitors.go_on(500);
+    assert_eq!(visitors.leave(), [""; 0]);
+}
+
+#[test]
+fn a_new_process_that_cannot_serve_changes_nothing() {
+    let origin = Origin::start();
+    let config = configuration("upgrade-wrong.toml", &origin, "");
+    let program = serve(&config);
+    get(program.clients, "/page");
+    let visitors = Visitors::of(program.clients);
+    std::fs::write(&config, "workers = \"many\"\n").unwrap();
+    program.signal(Signal::USR2);
+    assert!(program.says("this process goes on: ").contains("ended before it served"));
+    visitors.go_on(200);
+    assert_eq!(visitors.leave(), [""; 0]);
+    assert!(get(program.clients, "/page").is_hit());
+}
+
+#[test]
+fn no_request_fails_while_the_program_ends() {
+    let origin = Origin::start();
+    let program = serve(&configuration("drain.toml", &origin, "limits.drain-idle-timeout = \"5s\""));
+    let visitors = Visitors::of(program.clients);
+    visitors.go_on(500);
+    program.signal(Signal::TERM);
+    assert_eq!(program.exit_code(), Some(0));
+    assert_eq!(visitors.leave(), [""; 0]);
+}
+
+#[test]
+fn a_second_signal_ends_at_once() {
+    let origin = Origin::start();
+    let program = serve(&configuration("twice.toml", &origin, "limits.drain-timeout = \"1h\""));
+    let mut slow = connect(program.clients);
+    slow.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    read_until(&mut slow, "abc");
+    program.signal(Signal::TERM);
+    program.says("SIGTERM: finishing what runs");
+    program.signal(Signal::INT);
+    program.says("SIGINT once more: ending at once");
+    assert_eq!(program.exit_code(), Some(1));
+    origin.release();
+}
+
+#[test]
+fn the_access_log_is_opened_anew_where_logrotate_says_so() {
+    let origin = Origin::start();
+    let log = temporary("rotated.log");
+    let more = format!("access-log = {{ path = \"{}\", format = \"common\" }}", log.display());
+    let program = serve(&configuration("rotate.toml", &origin, &more));
+    get(program.clients, "/before");
+    let moved = log.with_extension("1");
+    eventually("the first line", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("/before")));
+    std::fs::rename(&log, &moved).unwrap();
+    program.signal(Signal::USR1);
+    eventually("a new file", || log.exists());
+    get(program.clients, "/after");
+    eventually("the second line", || std::fs::read_to_string(&log).is_ok_and(|text| text.contains("/after")));
+    assert!(!std::fs::read_to_string(&moved).unwrap().contains("/after"));
+}
+
+#[test]
+fn once_it_listens_it_is_nobody() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("not shown: only root can become somebody else");
+        return;
+    }
+    let origin = Origin::start();
+    let pid_file = temporary("nobody.pid");
+    let more = format!("user = \"nobody:nogroup\"\npid-file = \"{}\"", pid_file.display());
+    let program = serve(&configuration("nobody.toml", &origin, &more));
+    assert_eq!(get(program.clients, "/page").status, 200);
+    for task in std::fs::read_dir(format!("/proc/{}/task", program.id())).unwrap() {
+        let status = std::fs::read_to_string(task.unwrap().path().join("status")).unwrap();
+        let line = |name: &str| status.lines().find(|line| line.starts_with(name)).unwrap().to_owned();
+        assert_eq!(line("Uid:").split_whitespace().collect::<Vec<_>>(), ["Uid:", "65534", "65534", "65534", "65534"]);
+        assert_eq!(line("Gid:").split_whitespace().collect::<Vec<_>>(), ["Gid:", "65534", "65534", "65534", "65534"]);
+        assert_eq!(line("Groups:").split_whitespace().collect::<Vec<_>>(), ["Groups:", "65534"]);
+        assert_eq!(line("CapEff:").split_whitespace().last(), Some("0000000000000000"));
+    }
+}
+
+#[test]
+fn a_user_that_does_not_exist_is_exit_status_1() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("not shown: only root can become somebody else");
+        return;
+    }
+    let flags = ["--origin", "http://127.0.0.1:9", "--listen", "127.0.0.1:0"];
+    for (user, words) in
+        [("no-such-user", "there is no user no-such-user"), ("nobody:no-such", "there is no group no-such")]
+    {
+        let output = kasoku(&[&["serve"], &flags[..], &["--user", user]].concat());
+        assert_eq!(output.status.code(), Some(1), "{user}");
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert!(said.contains(words), "{said}");
+    }
+}
+
+#[test]
+fn the_pid_file_is_there_as_long_as_the_program_is() {
+    let origin = Origin::start();
+    let pid_file = temporary("served.pid");
+    let program = serve(&configuration("pid.toml", &origin, &format!("pid-file = \"{}\"", pid_file.display())));
+    assert_eq!(std::fs::read_to_string(&pid_file).unwrap(), format!("{}\n", program.id()));
+    program.signal(Signal::TERM);
+    assert_eq!(program.exit_code(), Some(0));
+    assert!(!pid_file.exists());
+}
+
+#[test]
+fn systemd_is_told_that_it_serves_and_that_it_ends() {
+    let origin = Origin::start();
+    let path = temporary("notify");
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    let told = || {
+        let mut text = [0; 64];
+        let length = socket.recv(&mut text).unwrap();
+        String::from_utf8_lossy(&text[..length]).into_owned()
+    };
+    let mut around = Command::new("env");
+    around.arg(format!("NOTIFY_SOCKET={}", path.display()));
+    let config = configuration("systemd.toml", &origin, "");
+    let program = Program::serve_under(around, &["--config", config.to_str().unwrap()]);
+    assert_eq!(told(), "READY=1");
+    program.signal(Signal::TERM);
+    assert_eq!(told(), "STOPPING=1");
+    assert_eq!(program.exit_code(), Some(0));
+}
+
+fn purge(arguments: &[&str]) -> (Option<i32>, String, String) {
+    let output = kasoku(&[&["purge"], arguments].concat());
+    let text = |bytes| String::from_utf8(bytes).unwrap();
+    (output.status.code(), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn kasoku_purge_drops_what_is_stored() {
+    let origin = Origin::start();
+    let socket = temporary("admin.sock");
+    let token = temporary("admin.token");
+    let more = format!("admin-token-file = \"{}\"", token.display());
+    let program = serve(&configuration("purge.toml", &origin, &more));
+    let admin = program.admin.to_string();
+    let url = format!("http://localhost:{}/page", program.clients.port());
+    // The origin's pages are kept under the name that the client asked for, which has no port here.
+    let url = url.replace(&format!(":{}", program.clients.port()), "");
+    get(program.clients, "/page");
+    let refused = purge(&["--admin", &admin, &url]);
+    assert_eq!((refused.0, refused.1.as_str()), (Some(1), ""));
+    assert!(refused.2.contains("Authorization: Bearer"), "{}", refused.2);
+    assert!(get(program.clients, "/page").is_hit());
+    let flags = ["--admin", &admin, "--admin-token-file", token.to_str().unwrap()];
+    let with = |more: &[&str]| purge(&[&flags[..], more].concat());
+    assert_eq!(with(&[&url]), (Some(0), format!("purged: {url}\n"), String::new()));
+    assert_eq!(with(&[&url]), (Some(0), format!("nothing was stored for {url}\n"), String::new()));
+    assert!(!get(program.clients, "/page").is_hit());
+    for (arguments, said) in [
+        (&["--prefix", "http://localhost/pa"][..], "purged: all that begins with http://localhost/pa\n"),
+        (&["--site", "localhost"], "purged: all of localhost\n"),
+        (&["--all"], "purged: everything\n"),
+        (&["--site", "localhost", "--soft"], "made stale: all of localhost\n"),
+    ] {
+        assert!(get(program.clients, "/page").is_hit(), "{arguments:?}");
+        assert_eq!(with(arguments), (Some(0), said.to_owned(), String::new()));
+        assert!(!get(program.clients, "/page").is_hit(), "{arguments:?}");
+    }
+    assert_eq!(purge(&["--admin", &admin]).0, Some(2), "nothing to purge");
+    let wrong = with(&["--prefix", "/page"]);
+    assert_eq!((wrong.0, wrong.2.as_str()), (Some(1), "kasoku purge: not an http or https URL: /page\n"));
+    let nobody = purge(&["--admin", &format!("unix:{}", socket.display()), "--all"]);
+    assert_eq!(nobody.0, Some(1));
+    assert!(nobody.2.contains("No such file"), "{}", nobody.2);
+}
+
+#[test]
+fn who_may_connect_to_a_unix_socket_may_purge() {
+    let origin = Origin::start();
+    let socket = temporary("operator.sock");
+    let config = file(
+        "unix-admin.toml",
+        &format!(
+            "listen = [\"127.0.0.1:0\"]\nadmin = \"unix:{}\"\n\n[[site]]\norigin = \"{}\"\n",
+            socket.display(),
+            origin.url()
+        ),
+    );
+    let config = config.to_str().unwrap();
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kasoku"));
+    let mut child = command.args(["serve", "--config", config]).spawn().unwrap();
+    eventually("the operator's socket", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
+    let purged = purge(&["--config", config, "--all"]);
+    let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&socket).unwrap());
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(purged, (Some(0), "purged: everything\n".to_owned(), String::new()));
+    assert_eq!(mode & 0o777, 0o660);
+}
+
+#[test]
+fn plugins_purge_through_the_sites_own_listener() {
+    let origin = Origin::start();
+    let program = serve(&configuration("plugin.toml", &origin, ""));
+    get(program.clients, "/page");
+    let purged = exchange(
+        program.clients,
+        "PURGE /.* HTTP/1.1\r\nHost: localhost\r\nX-Purge-Method: regex\r\nConnection: close\r\n\r\n",
+    );
+    assert_eq!((purged.status, purged.body.as_str()), (200, "Purged all that begins with http://localhost/\n"));
+    assert!(!get(program.clients, "/page").is_hit());
+    assert_eq!(program.metrics_after(3)["purges_total"], 1);
+}
