@@ -15,6 +15,7 @@ use kasoku_engine::clock::SystemClock;
 use kasoku_engine::listening::Listening;
 use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::ListeningSocket;
+use rustix::process::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::io::{self, Write};
 use std::path::Path;
@@ -59,6 +60,15 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     }
 }
 
+/// Each connection is a descriptor: 1,024 of them, which shells give, are few. The administrator's own bound is the hard one.
+fn raise_descriptor_limit() {
+    let mut limit = getrlimit(Resource::Nofile);
+    limit.current = limit.maximum;
+    if let Err(error) = setrlimit(Resource::Nofile, limit) {
+        tracing::warn!(%error, "the limit of open descriptors can't be raised");
+    }
+}
+
 /// Says it on standard error, if anybody reads that still: a program that serves does not end for want of a reader.
 fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
@@ -79,6 +89,7 @@ struct Program<'f> {
 
 impl<'f> Program<'f> {
     fn start(flags: &'f ServeFlags, loaded: Loaded, mut predecessor: Predecessor) -> Result<Self, Box<dyn Error>> {
+        raise_descriptor_limit();
         let options = loaded.options.clone();
         let workers = options.workers.max(1);
         let admin_socket =

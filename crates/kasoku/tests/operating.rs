@@ -436,3 +436,17 @@ fn plugins_purge_through_the_sites_own_listener() {
     assert!(!get(program.clients, "/page").is_hit());
     assert_eq!(program.metrics_after(3)["purges_total"], 1);
 }
+
+#[test]
+fn it_may_have_as_many_connections_as_the_administrator_lets_it() {
+    let origin = Origin::start();
+    let mut around = Command::new("sh");
+    around.args(["-c", "ulimit -S -n 100; exec \"$@\"", "sh"]);
+    let config = configuration("descriptors.toml", &origin, "");
+    let program = Program::serve_under(around, &["--config", config.to_str().unwrap()]);
+    let limits = std::fs::read_to_string(format!("/proc/{}/limits", program.id())).unwrap();
+    let line = limits.lines().find(|line| line.starts_with("Max open files")).unwrap();
+    let [soft, hard] = line.split_whitespace().skip(3).take(2).collect::<Vec<_>>()[..] else { panic!("{line}") };
+    assert_eq!(soft, hard);
+    assert_ne!(soft, "100");
+}
