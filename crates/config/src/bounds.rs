@@ -67,7 +67,7 @@ pub(crate) fn words(kind: Kind) -> String {
     match kind {
         Kind::Text(what) => format!("a text ({what})"),
         Kind::Texts(what) => format!("a list of texts ({what})"),
-        Kind::Listeners => "a list of texts (listening addresses) or tables".to_owned(),
+        Kind::TextsOrTables(what) => format!("a list of texts ({what}) or tables"),
         Kind::OneOf(_) => "a text".to_owned(),
         Kind::Flag => "true or false".to_owned(),
         Kind::Integer { .. } => "a whole number".to_owned(),
@@ -87,7 +87,7 @@ pub(crate) fn range(kind: Kind) -> Option<String> {
         Kind::Size { min, max } => Some(format!("{} to {}", show_size(min), show_size(max))),
         Kind::Duration { min, max } => Some(format!("{} to {}", show_duration(min), show_duration(max))),
         Kind::Seconds { max } => Some(format!("0s to {}, in whole seconds", show_duration(max))),
-        Kind::Text(_) | Kind::Texts(_) | Kind::Listeners | Kind::OneOf(_) | Kind::Flag => None,
+        Kind::Text(_) | Kind::Texts(_) | Kind::TextsOrTables(_) | Kind::OneOf(_) | Kind::Flag => None,
     }
 }
 

@@ -3,7 +3,7 @@
 
 use crate::table::{self, Default, Kind, Scope, Setting};
 use crate::{SAMPLE, ServeFlags, check_text, reference_markdown};
-use kasoku_engine::options::{Limits, Options, OriginLimits};
+use kasoku_engine::options::{Limits, Options, OriginHealth, OriginLimits};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::collections::HashSet;
 use std::time::Duration;
@@ -15,6 +15,8 @@ fn file_with(setting: &Setting, scope: Scope, value: &str) -> String {
     let line = format!("{name} = {value}\n");
     let site = match (scope, setting.path) {
         (Scope::Site, "origin") => "[[site]]\n".to_owned(),
+        // One origin is spread over in the same way, whatever is said, and that is warned of.
+        (_, "balance") => "[[site]]\norigin = [\"http://app\", \"http://b\"]\n".to_owned(),
         _ => "[[site]]\norigin = \"http://app\"\n".to_owned(),
     };
     let rule = if setting.path == "path" { "[[site.rule]]\n" } else { "[[site.rule]]\npath = \"/x\"\n" };
@@ -22,6 +24,11 @@ fn file_with(setting: &Setting, scope: Scope, value: &str) -> String {
         Scope::Top => format!("{}{line}{site}{rule}", header("")),
         Scope::Site => format!("{site}{}{line}{rule}", header("site.")),
         Scope::Rule => format!("{site}{rule}{}{line}", header("site.rule.")),
+        Scope::Origin if name == "url" => format!("[[site]]\norigin = [{{ {} }}]\n{rule}", line.trim()),
+        Scope::Origin => {
+            let origins = format!("[{{ url = \"http://app\", {} }}, \"http://b\"]", line.trim());
+            format!("[[site]]\nbalance = \"hash\"\norigin = {origins}\n{rule}")
+        }
         Scope::Listen if name == "address" => format!("listen = [{{ {} }}]\n{site}{rule}", line.trim()),
         Scope::Listen => format!("listen = [{{ address = \"127.0.0.1:8080\", {} }}]\n{site}{rule}", line.trim()),
     }
@@ -41,6 +48,17 @@ fn shown(text: &str) -> String {
 
 const NOTHING_SAID: &str = "[[site]]\norigin = \"http://app\"\n[[site.rule]]\npath = \"/x\"\n";
 
+/// What [`file_with`] is compared with: the same file without the setting.
+fn nothing_said(setting: &Setting, scope: Scope) -> &'static str {
+    match (scope, setting.path) {
+        (_, "balance") => "[[site]]\norigin = [\"http://app\", \"http://b\"]\n[[site.rule]]\npath = \"/x\"\n",
+        (Scope::Origin, "weight" | "backup" | "connections-max") => {
+            "[[site]]\nbalance = \"hash\"\norigin = [\"http://app\", \"http://b\"]\n[[site.rule]]\npath = \"/x\"\n"
+        }
+        _ => NOTHING_SAID,
+    }
+}
+
 fn rows() -> impl Iterator<Item = (&'static Setting, Scope)> {
     table::settings().flat_map(|setting| setting.scopes.iter().map(move |scope| (setting, *scope)))
 }
@@ -50,7 +68,7 @@ fn each_default_of_the_table_is_what_the_code_resolves_to() {
     for (setting, scope) in rows() {
         if let Default::Value(value) = setting.default {
             let text = file_with(setting, scope, value);
-            assert_eq!(shown(&text), shown(NOTHING_SAID), "{text}");
+            assert_eq!(shown(&text), shown(nothing_said(setting, scope)), "{text}");
         }
     }
 }
@@ -59,7 +77,7 @@ fn each_default_of_the_table_is_what_the_code_resolves_to() {
 fn each_example_is_taken_and_changes_the_options() {
     for (setting, scope) in rows() {
         let text = file_with(setting, scope, setting.example);
-        assert_ne!(shown(&text), shown(NOTHING_SAID), "{text}");
+        assert_ne!(shown(&text), shown(nothing_said(setting, scope)), "{text}");
     }
 }
 
@@ -88,6 +106,9 @@ fn each_limit_of_the_engine_can_be_set() {
     }
     for name in fields_of(&OriginLimits::default()).iter().filter(|name| *name != "target-bytes-max") {
         assert!(keys.contains(&format!("origin-limits.{name}")), "no row for the origins' limit {name}");
+    }
+    for name in fields_of(&OriginHealth::default()) {
+        assert!(keys.contains(&format!("origin-health.{name}")), "no row for the rule of health {name}");
     }
     // The fingerprint of the rules is made of them.
     let is_set = |name: &&String| !["profile", "rules"].contains(&name.as_str());

@@ -5,7 +5,7 @@
 //! texts are the table's.
 
 use crate::issue::{At, Issue, Place, Source};
-use crate::raw::{Raw, RawListener, RawSite, Texts};
+use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite};
 use crate::report::Report;
 use crate::table::{self, Scope, flag_help};
 use crate::{bounds, document, resolve};
@@ -121,7 +121,8 @@ impl CommandLine<'_> {
         let origins: Vec<_> = flags.origin.iter().map(|url| self.write("--origin", url)).collect();
         if let Some(first) = origins.first() {
             let place = first.place.clone();
-            self.make_site(raw, At { value: origins, place });
+            let value = origins.into_iter().map(RawOrigin::of_url).collect();
+            self.make_site(raw, At { value, place });
         }
         let listen: Vec<_> = flags.listen.iter().map(|address| self.write("--listen", address)).collect();
         if let Some(first) = listen.first() {
@@ -160,7 +161,7 @@ impl CommandLine<'_> {
     }
 
     /// The one site that `--origin` makes; a file with sites of its own leaves no place for it.
-    fn make_site(&mut self, raw: &mut Raw, origins: Texts) {
+    fn make_site(&mut self, raw: &mut Raw, origins: RawOrigins) {
         if let Some(site) = raw.sites.iter().find_map(|site| site.place.as_ref()) {
             let issue = Issue::error("`--origin` can't be added to a configuration that has sites").at(&origins.place);
             let issue = issue.related(site, "the first site of the file");

@@ -13,6 +13,9 @@ use toml::de::DeTable;
 /// A list of texts: where it stands and where each of them does.
 pub(crate) type Texts = At<Vec<At<String>>>;
 
+/// A list of origins.
+pub(crate) type RawOrigins = At<Vec<RawOrigin>>;
+
 /// The whole file.
 #[derive(Debug, Default)]
 pub(crate) struct Raw {
@@ -87,6 +90,8 @@ pub(crate) struct RawLimits {
 /// The keys that may stand at the top, in a site and in a rule.
 #[derive(Debug, Default)]
 pub(crate) struct RawRoute {
+    pub(crate) balance: Option<At<String>>,
+    pub(crate) health: RawHealth,
     pub(crate) upgrades: Option<Texts>,
     pub(crate) cache: RawCache,
     pub(crate) query: RawQuery,
@@ -120,6 +125,7 @@ pub(crate) struct RawOriginLimits {
     pub(crate) first_byte_timeout: Option<At<Duration>>,
     pub(crate) between_bytes_timeout: Option<At<Duration>>,
     pub(crate) connections_max: Option<At<u64>>,
+    pub(crate) queue_requests_max: Option<At<u64>>,
     pub(crate) queue_timeout: Option<At<Duration>>,
     pub(crate) idle_timeout: Option<At<Duration>>,
     pub(crate) idle_connections_max: Option<At<u64>>,
@@ -131,6 +137,30 @@ pub(crate) struct RawOriginLimits {
     pub(crate) trailer_fields_max: Option<At<u64>>,
 }
 
+/// `[origin-health]`
+#[derive(Debug, Default)]
+pub(crate) struct RawHealth {
+    pub(crate) failures: Option<At<u64>>,
+    pub(crate) back_off: Option<At<Duration>>,
+    pub(crate) back_off_max: Option<At<Duration>>,
+    pub(crate) path: Option<At<String>>,
+    pub(crate) interval: Option<At<Duration>>,
+    pub(crate) timeout: Option<At<Duration>>,
+    pub(crate) expect: Option<At<String>>,
+    pub(crate) rise: Option<At<u64>>,
+    pub(crate) fall: Option<At<u64>>,
+}
+
+/// One of `origin`.
+#[derive(Debug)]
+pub(crate) struct RawOrigin {
+    pub(crate) place: Place,
+    pub(crate) url: Option<At<String>>,
+    pub(crate) weight: Option<At<u64>>,
+    pub(crate) backup: Option<At<bool>>,
+    pub(crate) connections_max: Option<At<u64>>,
+}
+
 /// `[[site]]`
 #[derive(Debug, Default)]
 pub(crate) struct RawSite {
@@ -138,7 +168,7 @@ pub(crate) struct RawSite {
     pub(crate) place: Option<Place>,
     pub(crate) hosts: Option<Texts>,
     pub(crate) profile: Option<At<String>>,
-    pub(crate) origins: Option<Texts>,
+    pub(crate) origins: Option<RawOrigins>,
     pub(crate) origin_host: Option<At<String>>,
     pub(crate) route: RawRoute,
     pub(crate) rules: Vec<RawRule>,
@@ -149,7 +179,7 @@ pub(crate) struct RawSite {
 pub(crate) struct RawRule {
     pub(crate) path: Option<At<String>>,
     pub(crate) pass: Option<At<bool>>,
-    pub(crate) origins: Option<Texts>,
+    pub(crate) origins: Option<RawOrigins>,
     pub(crate) origin_host: Option<At<String>>,
     pub(crate) route: RawRoute,
 }
@@ -236,6 +266,8 @@ impl RawLimits {
 impl RawRoute {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self {
+            balance: keys.text("balance"),
+            health: keys.group("origin-health", RawHealth::read),
             upgrades: keys.texts("upgrades"),
             cache: keys.group("cache", RawCache::read),
             query: keys.group("query", RawQuery::read),
@@ -273,6 +305,7 @@ impl RawOriginLimits {
             between_bytes_timeout: keys.duration("between-bytes-timeout"),
             idle_timeout: keys.duration("idle-timeout"),
             connections_max: keys.integer("connections-max"),
+            queue_requests_max: keys.integer("queue-requests-max"),
             queue_timeout: keys.duration("queue-timeout"),
             idle_connections_max: keys.integer("idle-connections-max"),
             continue_timeout: keys.duration("continue-timeout"),
@@ -285,13 +318,49 @@ impl RawOriginLimits {
     }
 }
 
+impl RawHealth {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            failures: keys.integer("failures"),
+            back_off: keys.duration("back-off"),
+            back_off_max: keys.duration("back-off-max"),
+            path: keys.text("path"),
+            interval: keys.duration("interval"),
+            timeout: keys.duration("timeout"),
+            expect: keys.number_or_text("expect"),
+            rise: keys.integer("rise"),
+            fall: keys.integer("fall"),
+        }
+    }
+}
+
+impl RawOrigin {
+    pub(crate) fn of_url(url: At<String>) -> Self {
+        Self { place: url.place.clone(), url: Some(url), weight: None, backup: None, connections_max: None }
+    }
+
+    fn read_list(keys: &mut Keys<'_, '_>) -> Option<RawOrigins> {
+        keys.texts_or_tables("origin", Scope::Origin, Self::of_url, Self::read)
+    }
+
+    fn read(keys: &mut Keys<'_, '_>, place: Place) -> Self {
+        Self {
+            place,
+            url: keys.text("url"),
+            weight: keys.integer("weight"),
+            backup: keys.flag("backup"),
+            connections_max: keys.integer("connections-max"),
+        }
+    }
+}
+
 impl RawSite {
     fn read(keys: &mut Keys<'_, '_>, place: Place) -> Self {
         Self {
             place: Some(place),
             hosts: keys.texts("hosts"),
             profile: keys.text("profile"),
-            origins: keys.texts("origin"),
+            origins: RawOrigin::read_list(keys),
             origin_host: keys.text("origin-host"),
             route: RawRoute::read(keys),
             rules: keys.tables("rule", Scope::Rule, RawRule::read),
@@ -304,7 +373,7 @@ impl RawRule {
         Self {
             path: keys.text("path"),
             pass: keys.flag("pass"),
-            origins: keys.texts("origin"),
+            origins: RawOrigin::read_list(keys),
             origin_host: keys.text("origin-host"),
             route: RawRoute::read(keys),
         }

@@ -108,6 +108,7 @@ const fn words(scope: Scope) -> &'static str {
         Scope::Site => "in a `[[site]]`",
         Scope::Rule => "in a `[[site.rule]]`",
         Scope::Listen => "in a listener",
+        Scope::Origin => "in an origin",
     }
 }
 
@@ -119,6 +120,10 @@ fn example(setting: &Setting) -> String {
         (Some(Scope::Listen), _) => match setting.name() {
             "address" => format!("listen = [{{ {line} }}]"),
             _ => format!("listen = [{{ address = \"127.0.0.1:8080\", {line} }}]"),
+        },
+        (Some(Scope::Origin), _) => match setting.name() {
+            "url" => format!("[[site]]\norigin = [{{ {line} }}]"),
+            _ => format!("[[site]]\norigin = [{{ url = \"http://127.0.0.1:8001\", {line} }}]"),
         },
         (Some(Scope::Site), None) => format!("[[site]]\n{line}"),
         (Some(Scope::Rule), None) => format!("[[site.rule]]\n{line}"),

@@ -4,7 +4,8 @@
 
 use kasoku_config::check_text;
 use kasoku_engine::options::{
-    AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits,
+    AddressRange, Balance, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Origin, OriginAddress,
+    OriginHealth, OriginLimits,
 };
 use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
@@ -21,8 +22,8 @@ fn tcp(text: &str) -> ListenAddress {
     ListenAddress::Tcp(text.parse().unwrap())
 }
 
-fn origin(port: u16) -> OriginAddress {
-    OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port }
+fn origin(port: u16) -> Origin {
+    OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port }.into()
 }
 
 #[test]
@@ -100,7 +101,7 @@ site = [{ origin = "http://unix:/run/app.sock" }]
     assert_eq!(options.listeners, expected);
     let range = AddressRange::Ip { address: "10.0.0.0".parse().unwrap(), prefix_bits: 8 };
     assert_eq!(options.trusted_proxies, [range, AddressRange::Unix]);
-    assert_eq!(options.sites[0].route.origins, [OriginAddress::Unix("/run/app.sock".into())]);
+    assert_eq!(options.sites[0].route.origins, [OriginAddress::Unix("/run/app.sock".into()).into()]);
 }
 
 #[test]
@@ -159,4 +160,57 @@ fn defaults_give_way_to_what_they_depend_on() {
     );
     assert_eq!(options.object_bytes_max, (100 << 20) / 8);
     assert_eq!(options.limits.head.target_bytes_max, 8 << 10);
+}
+
+#[test]
+fn several_origins_with_weights_backups_limits_and_health() {
+    let options = options(
+        r#"
+        [origin-health]
+        failures = 5
+        back-off = "2s"
+
+        [[site]]
+        balance = "round-robin"
+        origin = ["http://127.0.0.1:8000", { url = "http://127.0.0.1:8001", weight = 3, connections-max = 16 }]
+        [site.origin-health]
+        path = "/up?full=1"
+        expect = 204
+        "#,
+    );
+    let route = &options.sites[0].route;
+    let second = Origin { weight: 3, connections_max: Some(16), ..origin(8001) };
+    assert_eq!(route.origins, [origin(8000), second]);
+    assert_eq!(route.balance, Balance::RoundRobin);
+    let health = OriginHealth {
+        failures: 5,
+        back_off: Duration::from_secs(2),
+        path: Some("/up?full=1".to_owned()),
+        expect: (204, 204),
+        ..OriginHealth::default()
+    };
+    assert_eq!(route.health, health);
+}
+
+#[test]
+fn a_rule_has_origins_and_a_balance_of_its_own() {
+    let options = options(
+        r#"
+        [[site]]
+        origin = "http://127.0.0.1:8000"
+        [[site.rule]]
+        path = "/api/*"
+        balance = "hash"
+        [[site.rule.origin]]
+        url = "http://127.0.0.1:8001"
+        [[site.rule.origin]]
+        url = "http://127.0.0.1:8002"
+        backup = true
+        "#,
+    );
+    let [site] = options.sites.as_slice() else { panic!("one site") };
+    assert_eq!((site.route.origins.as_slice(), site.route.balance), ([origin(8000)].as_slice(), Balance::First));
+    let rule = &site.rules[0].route;
+    assert_eq!(rule.origins, [origin(8001), Origin { is_backup: true, ..origin(8002) }]);
+    assert_eq!(rule.balance, Balance::Hash);
 }

@@ -5,6 +5,7 @@
 //! is stored stay.
 
 use crate::access_log::{self, AccessLog};
+use crate::checks::Checks;
 use crate::clock::Clock;
 use crate::crew::Crew;
 use crate::handle::Handle;
@@ -13,6 +14,7 @@ use crate::options::{Listener, Options, object_bytes_limit};
 use crate::worker::{Command, Seed};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
+use kasoku_origin::Directory;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
@@ -35,6 +37,7 @@ pub struct Engine {
     stop: watch::Sender<bool>,
     workers: Vec<Running>,
     access_log: Option<AccessLog>,
+    checks: Option<Checks>,
     /// Which of the log writers' rows of counters is in use.
     log_row: usize,
 }
@@ -87,7 +90,11 @@ impl Engine {
         let (stop, stopping) = watch::channel(false);
         let (sender, receiver) = watch::channel(Arc::new(options));
         let handle = Handle::new(cache, metrics, clock, receiver, workers);
-        let mut engine = Self { handle, options: sender, listening, stop, workers: Vec::new(), access_log, log_row: 0 };
+        let options = handle.options();
+        let checks = Checks::start(&options, handle.origins())
+            .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
+        let mut engine =
+            Self { handle, options: sender, listening, stop, workers: Vec::new(), access_log, checks, log_row: 0 };
         let (crew, inboxes) = Crew::new(workers);
         for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
             let (commands, received) = mpsc::channel(COMMANDS_MAX);
@@ -151,6 +158,7 @@ impl Engine {
         if let Some(Some(log)) = old_log {
             log.finish();
         }
+        self.follow_origins();
         Ok(())
     }
 
@@ -181,6 +189,11 @@ impl Engine {
         self.handle.metrics()
     }
 
+    /// What is known of the origins.
+    pub fn origins(&self) -> &Directory {
+        self.handle.origins()
+    }
+
     /// What others may ask of the engine.
     pub fn handle(&self) -> &Handle {
         &self.handle
@@ -189,6 +202,19 @@ impl Engine {
     /// Stops accepting and ends the connections as their requests end, at most until the workers' deadline; waits for it.
     pub fn stop(mut self) {
         self.end();
+    }
+
+    /// Forgets the origins that nobody names any more, and checks those that are to be checked now.
+    fn follow_origins(&mut self) {
+        let (options, origins) = (self.handle.options(), self.handle.origins());
+        let named: Vec<_> = options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address).collect();
+        origins.keep_only(&named);
+        // One after the other, or an origin would be checked twice at a time.
+        self.checks = None;
+        match Checks::start(&options, origins) {
+            Ok(checks) => self.checks = checks,
+            Err(error) => tracing::error!(%error, "origins are not checked"),
+        }
     }
 
     fn log_of_worker(&self, number: usize) -> Option<access_log::WorkerLog> {
@@ -200,6 +226,7 @@ impl Engine {
         self.listening = Listening::default();
         // The receivers are gone only when all workers have ended already.
         let _ = self.stop.send(true);
+        self.checks = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }

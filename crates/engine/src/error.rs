@@ -65,7 +65,9 @@ impl Fault {
             Self::Origin(
                 Reason::OriginTimeoutConnect | Reason::OriginTimeoutFirstByte | Reason::OriginTimeoutBetweenBytes,
             ) => StatusCode::GATEWAY_TIMEOUT,
-            Self::Origin(Reason::OriginBusy | Reason::MemoryFull) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::Origin(Reason::OriginDown | Reason::OriginQueueFull | Reason::OriginBusy | Reason::MemoryFull) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Origin(_) => StatusCode::BAD_GATEWAY,
         }
     }
@@ -122,6 +124,8 @@ impl Fault {
 /// The reason for what an origin did, or did not do.
 pub(crate) fn reason(error: &OriginError) -> Reason {
     match error {
+        OriginError::Down => Reason::OriginDown,
+        OriginError::QueueFull => Reason::OriginQueueFull,
         OriginError::Busy => Reason::OriginBusy,
         OriginError::Unreachable(_) => Reason::OriginUnreachable,
         OriginError::ConnectTimeout => Reason::OriginTimeoutConnect,

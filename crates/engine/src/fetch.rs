@@ -11,6 +11,7 @@ use crate::error::{Fault, reason};
 use crate::forward::{Audience, forward};
 use crate::lookup::hit;
 use crate::options::Route;
+use crate::origins;
 use crate::parse::Request;
 use crate::respond::forwarded;
 use crate::route::{Routed, canonical};
@@ -21,7 +22,7 @@ use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::Error;
-use kasoku_origin::http::{Interim, NoUpload, Piece, Response, Upload};
+use kasoku_origin::http::{Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
@@ -48,19 +49,20 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let writer = begin_beside(worker, routed, &outgoing, audience);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
+    let key_hash = origins::key_hash(routed);
     let status = forwarded(reason);
     let sent = if matches!(request.body, BodyLength::None) {
         // Nobody else waits for the answer: a client that leaves takes its request back.
         let mut no_upload = Some(NoUpload);
         tokio::select! {
             biased;
-            sent = send(worker, &routed.route, &outgoing, &mut no_upload, &mut interim) => sent,
+            sent = origins::send(worker, &routed.route, key_hash, &outgoing, &mut no_upload, &mut interim) => sent,
             () = connection.gone() => return Answer::ClientGone(status),
         }
     } else {
         let mut upload =
             Some(ClientBody::new(connection.clone(), request.body, exchange.body.clone(), request.head.fields.clone()));
-        send(worker, &routed.route, &outgoing, &mut upload, &mut interim).await
+        origins::send(worker, &routed.route, key_hash, &outgoing, &mut upload, &mut interim).await
     };
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
@@ -179,8 +181,7 @@ pub(crate) async fn fill(
 ) -> Answer {
     let (news_sender, mut news) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
-    let task =
-        FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim: interim_sender };
+    let task = FillTask::new(exchange, routed, outgoing, interim_sender);
     tokio::task::spawn_local(task.run(writer, news_sender));
     let mut to_client = ToClient::new(exchange);
     let news = loop {
@@ -242,7 +243,7 @@ pub(crate) fn refresh(
     }
     let (news, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
-    let task = FillTask { worker: exchange.worker.clone(), route: routed.route.clone(), outgoing, interim };
+    let task = FillTask::new(exchange, routed, outgoing, interim);
     tokio::task::spawn_local(task.run(writer, news));
 }
 
@@ -250,18 +251,25 @@ pub(crate) fn refresh(
 struct FillTask {
     worker: Rc<Worker>,
     route: Arc<Route>,
+    key_hash: u64,
     outgoing: RequestHead,
     interim: mpsc::Sender<ResponseHead>,
 }
 
 impl FillTask {
+    fn new(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, interim: mpsc::Sender<ResponseHead>) -> Self {
+        let (worker, route) = (exchange.worker.clone(), routed.route.clone());
+        Self { worker, route, key_hash: origins::key_hash(routed), outgoing, interim }
+    }
+
     async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
         for _ in 0..ASKS_MAX {
             let mut request = self.outgoing.clone();
             writer.prepare(&mut request);
             let request_time = self.worker.now();
             let mut interim = Relay(&self.interim);
-            let sent = send(&self.worker, &self.route, &request, &mut Some(NoUpload), &mut interim).await;
+            let (worker, route) = (&self.worker, &self.route);
+            let sent = origins::send(worker, route, self.key_hash, &request, &mut Some(NoUpload), &mut interim).await;
             let response = match sent {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),
@@ -353,28 +361,6 @@ async fn finish_empty(mut response: Response) {
     if response.body.is_none() {
         let _ = response.body.next().await;
     }
-}
-
-/// Asks the origins of a route in turn, until one can be reached.
-async fn send<U: Upload + 'static>(
-    worker: &Worker,
-    route: &Route,
-    request: &RequestHead,
-    upload: &mut Option<U>,
-    interim: &mut impl Interim,
-) -> Result<Response, Error> {
-    let mut sent = Err(Error::ClosedBeforeResponse);
-    for origin in &route.origins {
-        sent = worker.client.send(origin, request, upload, &route.origin, interim).await;
-        if !sent.as_ref().is_err_and(Error::is_before_sending) {
-            break;
-        }
-    }
-    worker.count_origin();
-    if sent.as_ref().is_err_and(|error| !matches!(error, Error::Upload(_))) {
-        worker.cells.count(Counter::OriginErrors);
-    }
-    sent
 }
 
 /// Writes interim responses to the client itself.

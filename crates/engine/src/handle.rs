@@ -4,6 +4,7 @@ use crate::clock::Clock;
 use crate::options::Options;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Metrics};
+use kasoku_origin::Directory;
 use kasoku_semantics::time::Now;
 use std::sync::Arc;
 use tokio::sync::watch;
@@ -13,6 +14,7 @@ use tokio::sync::watch;
 pub struct Handle {
     cache: Cache,
     metrics: Metrics,
+    origins: Directory,
     clock: Arc<dyn Clock>,
     options: watch::Receiver<Arc<Options>>,
     workers: usize,
@@ -26,7 +28,7 @@ impl Handle {
         options: watch::Receiver<Arc<Options>>,
         workers: usize,
     ) -> Self {
-        Self { cache, metrics, clock, options, workers }
+        Self { cache, metrics, origins: Directory::default(), clock, options, workers }
     }
 
     /// The cache that the workers share.
@@ -37,6 +39,11 @@ impl Handle {
     /// What the workers have counted.
     pub fn metrics(&self) -> &Metrics {
         &self.metrics
+    }
+
+    /// What is known of the origins.
+    pub fn origins(&self) -> &Directory {
+        &self.origins
     }
 
     /// What is served by at present.

@@ -19,6 +19,8 @@
 //! | `forward` | the request as it goes to the origin |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
+//! | `origins` | which origin of several, and which next when it fails |
+//! | `checks` | asks origins whether they work, apart from all requests |
 //! | `deliver` | an answer to bytes: fills, origins' answers, our own |
 //! | `stored` | a stored response to bytes: conditions, ranges, age |
 //! | `outgoing` | a response on its way out |
@@ -35,6 +37,7 @@
 mod accept;
 mod access_log;
 mod body;
+mod checks;
 pub mod clock;
 mod connection;
 mod crew;
@@ -50,6 +53,7 @@ mod log;
 mod lookup;
 mod multipart;
 pub mod options;
+mod origins;
 mod outgoing;
 mod parse;
 mod path;

@@ -139,6 +139,8 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
             why @ (Reason::OriginUnreachable
             | Reason::OriginTimeoutConnect
             | Reason::OriginTimeoutFirstByte
+            | Reason::OriginDown
+            | Reason::OriginQueueFull
             | Reason::OriginBusy),
         )) => failed(why, reason),
         Ok(Joined::Failed(why)) => return Taken::Failure(why),

@@ -4,7 +4,11 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
-pub use kasoku_origin::{Address as OriginAddress, Limits as OriginLimits};
+use kasoku_origin::Group;
+pub use kasoku_origin::group::ORIGINS_MAX;
+pub use kasoku_origin::{
+    Address as OriginAddress, Balance, HealthRules as OriginHealth, Limits as OriginLimits, Origin,
+};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::fmt;
@@ -45,6 +49,15 @@ pub struct Options {
     pub access_log: AccessLog,
     /// The first whose hosts match serves the request. Without any match: 421.
     pub sites: Vec<Site>,
+}
+
+impl Options {
+    /// All routes: those of sites, and those of their rules.
+    pub fn routes(&self) -> impl Iterator<Item = &Route> {
+        self.sites
+            .iter()
+            .flat_map(|site| std::iter::once(&*site.route).chain(site.rules.iter().map(|rule| &*rule.route)))
+    }
 }
 
 /// One listening socket.
@@ -258,8 +271,14 @@ pub struct Rule {
 pub struct Route {
     /// Never look up, never store. The name of the rule stands in the log.
     pub pass: bool,
-    /// Where responses come from: tried in order, at least one.
-    pub origins: Vec<OriginAddress>,
+    /// Where responses come from: at least one, at most [`ORIGINS_MAX`].
+    pub origins: Vec<Origin>,
+    /// How requests are spread over them. Default: the first that can be asked.
+    pub balance: Balance,
+    /// When one of them counts as down, and how it is checked.
+    pub health: OriginHealth,
+    /// What a worker makes of them; nothing in a configuration.
+    pub group: Group,
     /// `Host` for the origin; none: the client's own.
     pub origin_host: Option<String>,
     /// Deadlines and bounds towards the origin.
@@ -274,10 +293,13 @@ pub struct Route {
 
 impl Route {
     /// Everything at its default, for this profile and these origins.
-    pub fn new(profile: Profile, origins: Vec<OriginAddress>) -> Self {
+    pub fn new(profile: Profile, origins: Vec<Origin>) -> Self {
         Self {
             pass: false,
             origins,
+            balance: Balance::default(),
+            health: OriginHealth::default(),
+            group: Group::default(),
             origin_host: None,
             origin: OriginLimits::default(),
             policy: Arc::new(Policy::new(profile)),

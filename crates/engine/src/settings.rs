@@ -4,6 +4,7 @@
 //! own, since a count of references that all workers change would make them wait for each other.
 
 use crate::options::{AddressRange, HitHeaders, Limits, Options, Route, Site};
+use kasoku_origin::{Directory, Group};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -18,10 +19,19 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Of these options.
-    pub(crate) fn new(options: &Options) -> Self {
+    /// Of these options, for the worker of that number, with what `directory` knows of the origins.
+    pub(crate) fn new(options: &Options, directory: &Directory, worker: usize) -> Self {
+        let mut sites = sites(options);
+        let routes = sites
+            .iter_mut()
+            .flat_map(|site| std::iter::once(&mut site.route).chain(site.rules.iter_mut().map(|rule| &mut rule.route)));
+        // Nobody else has these copies yet.
+        for route in routes.filter_map(Arc::get_mut) {
+            let connections_max = route.origin.connections_max;
+            route.group = Group::new(route.balance, &route.origins, connections_max, directory, worker);
+        }
         Self {
-            sites: sites(options),
+            sites,
             limits: Rc::new(options.limits.clone()),
             trusted_proxies: options.trusted_proxies.clone(),
             purge_from: options.purge_from.clone(),
@@ -84,7 +94,7 @@ mod tests {
         assert_ne!(plain, rules(|route| route.policy = Arc::new(policy)));
         assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
         let origin = OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
-        assert_eq!(plain, rules(|route| route.origins.push(origin)));
+        assert_eq!(plain, rules(|route| route.origins.push(origin.into())));
     }
 
     #[test]

@@ -1,8 +1,8 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
 //! What crosses the workers: the cache (sharded), the metrics (one writer each), how many connections each has and fresh
-//! ones on their way to another, full pages of the access log and the clock. Everything else, origin connections
-//! included, belongs to one worker and is neither locked nor counted atomically.
+//! ones on their way to another, what is known of the origins, full pages of the access log and the clock. Everything
+//! else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
 
 use crate::accept::{self, HandedOver};
 use crate::access_log::{self, WorkerLog};
@@ -19,6 +19,7 @@ use crate::settings::Settings;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter};
+use kasoku_origin::Directory;
 use kasoku_origin::http::Client;
 use kasoku_semantics::time::Now;
 use kasoku_sys::Acceptor;
@@ -57,6 +58,7 @@ pub(crate) struct Worker {
     pub(crate) paths: RefCell<PathReader>,
     pub(crate) known_authority: RefCell<KnownAuthority>,
     clock: Arc<dyn Clock>,
+    origins: Directory,
     number: usize,
     crew: Arc<Crew>,
     alone: Cell<usize>,
@@ -203,7 +205,11 @@ impl Seed {
             };
         runtime.block_on(async move {
             let worker = Rc::new(Worker {
-                settings: RefCell::new(Rc::new(Settings::new(&self.handle.options()))),
+                settings: RefCell::new(Rc::new(Settings::new(
+                    &self.handle.options(),
+                    self.handle.origins(),
+                    self.number,
+                ))),
                 cache: self.handle.cache().clone(),
                 client: Rc::new(Client::new()),
                 cells: self.handle.metrics().cells(self.number),
@@ -215,6 +221,7 @@ impl Seed {
                 paths: RefCell::default(),
                 known_authority: RefCell::default(),
                 clock: self.handle.clock().clone(),
+                origins: self.handle.origins().clone(),
                 number: self.number,
                 crew: self.crew,
                 alone: Cell::new(0),
@@ -251,7 +258,8 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
             () = &mut stopped => return,
             Some(command) = commands.recv() => command,
         };
-        worker.settings.replace(Rc::new(Settings::new(&command.options)));
+        let settings = Settings::new(&command.options, &worker.origins, worker.number);
+        worker.settings.replace(Rc::new(settings));
         if let Some(log) = command.access_log {
             worker.access_log.replace(log);
         }

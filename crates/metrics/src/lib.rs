@@ -45,6 +45,7 @@ counters! {
     OriginRequests "origin_requests" "Requests sent to origins.";
     OriginConnections "origin_connections" "Connections opened to origins.";
     OriginRetries "origin_retries" "Requests sent again because a kept connection was found dead.";
+    OriginFailovers "origin_failovers" "Requests sent to another origin because the one before could not be reached or lost the connection.";
     OriginErrors "origin_errors" "Requests to origins that failed: unreachable, too slow, cut short or malformed.";
     BodyBytesSent "body_bytes_sent" "Bytes of response bodies sent to clients.";
     SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than limits.send-rate-min.";

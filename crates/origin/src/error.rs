@@ -1,5 +1,6 @@
 //! Why there is no response, or no end of one. What a client sees of it: `engine/src/error.rs`.
 
+use crate::health::Blame;
 use kasoku_wire::http1::{BodyError, ResponseError};
 use std::fmt;
 use std::io;
@@ -7,6 +8,10 @@ use std::io;
 /// Why an origin gave no response, or only a part of one.
 #[derive(Debug)]
 pub enum Error {
+    /// No origin was asked: all are down.
+    Down,
+    /// All connections that the limits allow were in use, and as many requests waited for one as may.
+    QueueFull,
     /// All connections that the limits allow were in use, and none became free in time.
     Busy,
     /// No connection: refused, no route, no such name, no such socket.
@@ -49,7 +54,24 @@ pub enum UploadError {
 impl Error {
     /// Whether the origin got nothing of the request, so that another origin may be asked without harm.
     pub fn is_before_sending(&self) -> bool {
-        matches!(self, Self::Busy | Self::Unreachable(_) | Self::ConnectTimeout)
+        matches!(self, Self::Down | Self::QueueFull | Self::Busy | Self::Unreachable(_) | Self::ConnectTimeout)
+    }
+
+    /// What it says about the origin.
+    pub fn blame(&self) -> Blame {
+        match self {
+            Self::Down | Self::QueueFull | Self::Busy | Self::Upload(_) => Blame::Nobody,
+            Self::Unreachable(error) if is_own_shortage(error) => Blame::Nobody,
+            Self::Unreachable(_) | Self::ConnectTimeout => Blame::Connection,
+            _ => Blame::Answer,
+        }
+    }
+
+    /// Whether another origin may be asked after this one, where the request can be sent once more: the connection
+    /// failed before there was a head. Not after a timeout, since what was too slow for one origin is hardly faster at the
+    /// next and would load them all, nor after an answer that is malformed.
+    pub fn is_connection_lost(&self) -> bool {
+        matches!(self, Self::ClosedBeforeResponse | Self::ClosedEarly | Self::Io(_))
     }
 }
 
@@ -63,9 +85,20 @@ impl Error {
     }
 }
 
+/// EMFILE, ENFILE and ENOMEM, on every architecture of Linux.
+const OWN_SHORTAGES: [i32; 3] = [24, 23, 12];
+
+/// Whether we could not connect for want of something of our own: descriptors, memory, local ports.
+fn is_own_shortage(error: &io::Error) -> bool {
+    error.kind() == io::ErrorKind::AddrNotAvailable
+        || error.raw_os_error().is_some_and(|code| OWN_SHORTAGES.contains(&code))
+}
+
 impl fmt::Display for Error {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
+            Self::Down => f.write_str("all origins are down"),
+            Self::QueueFull => f.write_str("too many requests wait for a connection to the origin"),
             Self::Busy => f.write_str("all connections to the origin are in use"),
             Self::Unreachable(error) => write!(f, "the origin can't be reached: {error}"),
             Self::ConnectTimeout => f.write_str("the origin did not accept a connection in time"),
@@ -83,3 +116,16 @@ impl fmt::Display for Error {
 }
 
 impl std::error::Error for Error {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn that_we_run_out_of_descriptors_is_no_fault_of_the_origin() {
+        let unreachable = |code| Error::Unreachable(io::Error::from_raw_os_error(code)).blame();
+        let (emfile, refused) = (24, 111);
+        assert_eq!((unreachable(emfile), unreachable(refused)), (Blame::Nobody, Blame::Connection));
+        assert_eq!(Error::FirstByteTimeout.blame(), Blame::Answer);
+    }
+}

@@ -12,8 +12,10 @@ pub struct Limits {
     pub first_byte_timeout: Duration,
     /// The longest pause within the response's body, or while the origin takes nothing of the request's. Default 60 s.
     pub between_bytes_timeout: Duration,
-    /// Connections that one worker has in use to one origin at a time. Default 1024. More requests wait for a place.
+    /// Connections in use to one origin at a time, over all workers. Default 1024. More requests wait for a place.
     pub connections_max: usize,
+    /// Requests that wait for a place at one origin. Default 1024. Over: 503.
+    pub queue_requests_max: usize,
     /// How long a request waits for a place. Default 10 s. Over: 503.
     pub queue_timeout: Duration,
     /// How long a kept connection is reused. Default 30 s.
@@ -35,6 +37,7 @@ impl Default for Limits {
             first_byte_timeout: Duration::from_secs(60),
             between_bytes_timeout: Duration::from_secs(60),
             connections_max: 1024,
+            queue_requests_max: 1024,
             queue_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             idle_connections_max: 32,

@@ -102,6 +102,8 @@ reasons! {
     OriginClosedEarly, "origin-closed-early", "RFC 9112 section 8", "The origin closed the connection before its response was complete.";
     OriginMalformed, "origin-malformed", "RFC 9112 section 6.3", "The origin's response is not valid HTTP.";
     OriginBusy, "origin-busy", "configuration", "All connections to the origin are taken, and none became free in time.";
+    OriginQueueFull, "origin-queue-full", "configuration", "All connections to the origin are taken, and too many requests wait for one.";
+    OriginDown, "origin-down", "configuration", "The origin failed several times in a row, so it is not asked for a while.";
     ClientClosed, "client-closed", "RFC 9112 section 8", "The client went away before its response was complete.";
 }
 

@@ -4,7 +4,7 @@ use crate::message::{Framing, Head};
 use crate::script::{Act, Exchange};
 use crate::socket::{Content, Socket, Stopped, Stream};
 use crate::{Gate, WAIT_MAX};
-use kasoku_engine::options::OriginAddress;
+use kasoku_engine::options::{self, OriginAddress};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -96,9 +96,9 @@ impl Origin {
         Self { address, shared }
     }
 
-    /// Where it listens.
-    pub fn address(&self) -> OriginAddress {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }
+    /// Where it listens, as one of a route's origins.
+    pub fn address(&self) -> options::Origin {
+        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }.into()
     }
 
     /// Its port.

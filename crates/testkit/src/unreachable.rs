@@ -1,6 +1,6 @@
 //! Addresses of origins that cannot be reached.
 
-use kasoku_engine::options::OriginAddress;
+use kasoku_engine::options::{Origin, OriginAddress};
 use socket2::{Domain, Socket, Type};
 use std::net::{SocketAddr, TcpListener};
 
@@ -8,7 +8,7 @@ use std::net::{SocketAddr, TcpListener};
 const KNOCKERS: usize = 4;
 
 /// An address where nobody listens: connecting is refused.
-pub fn dead_address() -> OriginAddress {
+pub fn dead_address() -> Origin {
     address(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap())
 }
 
@@ -37,11 +37,11 @@ impl Deaf {
     }
 
     /// Where it listens.
-    pub fn address(&self) -> OriginAddress {
+    pub fn address(&self) -> Origin {
         address(self.listener.local_addr().unwrap().as_socket().unwrap())
     }
 }
 
-fn address(address: SocketAddr) -> OriginAddress {
-    OriginAddress::Tcp { host: address.ip().to_string(), port: address.port() }
+fn address(address: SocketAddr) -> Origin {
+    OriginAddress::Tcp { host: address.ip().to_string(), port: address.port() }.into()
 }

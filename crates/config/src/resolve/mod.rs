@@ -9,6 +9,7 @@
 
 mod access_log;
 mod listen;
+mod origins;
 mod policy;
 mod shadow;
 mod site;

@@ -42,6 +42,7 @@ pub(super) fn set_origin_limits(limits: &mut OriginLimits, raw: &RawOriginLimits
     set(&mut limits.between_bytes_timeout, &raw.between_bytes_timeout);
     set(&mut limits.idle_timeout, &raw.idle_timeout);
     set_usize(&mut limits.connections_max, &raw.connections_max);
+    set_usize(&mut limits.queue_requests_max, &raw.queue_requests_max);
     set(&mut limits.queue_timeout, &raw.queue_timeout);
     set_usize(&mut limits.idle_connections_max, &raw.idle_connections_max);
     set(&mut limits.continue_timeout, &raw.continue_timeout);

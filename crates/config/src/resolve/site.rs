@@ -4,14 +4,13 @@
 //! of the top and its own on top. Routes that add nothing to the caching rules share them.
 
 use super::listen::WrittenListener;
-use super::{is_flag, policy, shadow};
-use crate::issue::{At, Issue, Place, quoted};
-use crate::raw::{Raw, RawRoute, RawRule, RawSite, Texts};
+use super::{origins, policy, shadow};
+use crate::issue::{At, Issue};
+use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
 use crate::{address, bounds, glob, host};
-use kasoku_engine::options::{HostPattern, ListenAddress, OriginAddress, Route, Rule, Site};
+use kasoku_engine::options::{HostPattern, Route, Rule, Site};
 use kasoku_semantics::policy::{Policy, Profile};
-use std::net::IpAddr;
 use std::sync::Arc;
 
 /// All sites, each with its faults; and what can never get its turn.
@@ -21,11 +20,12 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
             "write a `[[site]]` with `origin = \"http://127.0.0.1:8000\"`, or give `--origin http://127.0.0.1:8000`",
         ));
     }
-    policy::check(&raw.route, issues);
+    check(&raw.route, issues);
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(Profile::Safe);
     let context = Context { raw, listeners, profile };
-    let sites = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
+    let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
     shadow::warn(&raw.sites, issues);
+    origins::warn_of_two_checks(&sites, issues);
     sites
 }
 
@@ -37,7 +37,7 @@ struct Context<'r> {
 }
 
 fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
-    policy::check(&raw.route, issues);
+    check(&raw.route, issues);
     let hosts = hosts(raw, issues);
     let name = raw
         .hosts
@@ -46,23 +46,26 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
         .next()
         .map_or_else(|| "default".to_owned(), |first| first.value.to_ascii_lowercase());
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(context.profile);
-    let mut route = Route::new(profile, origins(raw.origins.as_ref(), context, issues));
+    let origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
+    let mut route = Route::new(profile, origins);
     lay_over(&mut route, &context.raw.route);
     lay_over(&mut route, &raw.route);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
+    origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     let rules = raw.rules.iter().filter_map(|raw| rule(raw, &route, context, issues)).collect();
     Site { name, hosts, rules, route: Arc::new(route) }
 }
 
 fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Issue>) -> Option<Rule> {
-    policy::check(&raw.route, issues);
+    check(&raw.route, issues);
     let mut route = site.clone();
     lay_over(&mut route, &raw.route);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     super::set(&mut route.pass, &raw.pass);
     if raw.origins.is_some() {
-        route.origins = origins(raw.origins.as_ref(), context, issues);
+        route.origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
     }
+    origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     let path = raw.path.as_ref()?;
     match glob::parse_path_pattern(&path.value) {
         Ok(path) => Some(Rule { path, route: Arc::new(route) }),
@@ -82,9 +85,17 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     }
     policy::set_query(&mut route.query, &raw.query);
     policy::set_origin_limits(&mut route.origin, &raw.origin_limits);
+    origins::set_balance(&mut route.balance, raw.balance.as_ref());
+    origins::set_health(&mut route.health, &raw.health);
     if let Some(upgrades) = &raw.upgrades {
         route.upgrades = upgrades.value.iter().map(|protocol| protocol.value.to_ascii_lowercase()).collect();
     }
+}
+
+/// The faults of such keys, once for each place where they are written.
+fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
+    policy::check(raw, issues);
+    origins::check(raw, issues);
 }
 
 fn hosts(raw: &RawSite, issues: &mut Vec<Issue>) -> Vec<HostPattern> {
@@ -108,57 +119,6 @@ fn profile(text: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<Profile
             None
         }
     }
-}
-
-fn origins(written: Option<&Texts>, context: &Context<'_>, issues: &mut Vec<Issue>) -> Vec<OriginAddress> {
-    let mut origins = Vec::new();
-    let Some(written) = written else { return origins };
-    if written.value.is_empty() {
-        issues.push(
-            Issue::error("there is no origin in the list")
-                .at(&written.place)
-                .help("like `origin = \"http://127.0.0.1:8000\"`"),
-        );
-    }
-    for text in &written.value {
-        match address::parse_origin(&text.value) {
-            Ok(origin) => {
-                if let Some(listener) =
-                    context.listeners.iter().find(|listener| is_same(&origin, &listener.value.address))
-                {
-                    issues.push(loops(text, listener.written.as_ref().map(|written| &written.place)));
-                }
-                origins.push(origin);
-            }
-            Err(fault) => issues.push(fault.at(&text.place)),
-        }
-    }
-    origins
-}
-
-/// Whether requests to that origin would come back to us.
-fn is_same(origin: &OriginAddress, listener: &ListenAddress) -> bool {
-    match (origin, listener) {
-        (OriginAddress::Tcp { host, port }, ListenAddress::Tcp(address)) if *port == address.port() => {
-            let ip = if host == "localhost" { Some(IpAddr::from([127, 0, 0, 1])) } else { host.parse().ok() };
-            ip.is_some_and(|ip: IpAddr| ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback())
-        }
-        (OriginAddress::Unix(origin), ListenAddress::Unix(listener)) => origin == listener,
-        _ => false,
-    }
-}
-
-fn loops(text: &At<String>, listener: Option<&Place>) -> Issue {
-    let issue = Issue::error(format!(
-        "{} is where Kasoku itself listens: requests would go round for ever",
-        quoted(&text.value)
-    ));
-    let words = if is_flag(&text.place) {
-        "give the application's own address, or another `--listen`"
-    } else {
-        "write the application's own address, or another `listen`"
-    };
-    super::with_related(issue.at(&text.place).help(words), listener, "the listener")
 }
 
 fn set_origin_host(route: &mut Route, written: Option<&At<String>>, issues: &mut Vec<Issue>) {

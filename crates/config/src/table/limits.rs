@@ -188,8 +188,17 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.connections-max",
             kind: Kind::Integer { min: 1, max: 65_536 },
             default: Default::Value("1024"),
-            summary: "Connections that one worker has in use to one origin at a time. More requests wait for a place.",
+            summary: "Connections in use to one origin at a time, over all workers and rules. More requests wait for a place, in order.",
+            details: "Idle connections are not counted, nor is a connection that has become a tunnel (WebSocket). A rule with a smaller number leaves the rest to the others.",
             example: "64",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.queue-requests-max",
+            kind: Kind::Integer { min: 0, max: 1_000_000 },
+            default: Default::Value("1024"),
+            summary: "Requests that wait for a place among the connections in use to one origin. Over: 503.",
+            example: "100",
             ..EVERYWHERE
         },
         Setting {

@@ -9,6 +9,7 @@
 
 mod cache;
 mod limits;
+mod origins;
 mod server;
 mod site;
 
@@ -48,6 +49,8 @@ pub(crate) enum Scope {
     Rule,
     /// One of `listen`, written as a table.
     Listen,
+    /// One of `origin`, written as a table.
+    Origin,
 }
 
 /// What a setting takes.
@@ -57,8 +60,8 @@ pub(crate) enum Kind {
     Text(&'static str),
     /// A list of texts, or one text alone.
     Texts(&'static str),
-    /// `listen`: texts and tables.
-    Listeners,
+    /// `listen` and `origin`: texts and tables; the words name what a text is.
+    TextsOrTables(&'static str),
     /// One of these words.
     OneOf(&'static [&'static str]),
     /// `true` or `false`.
@@ -94,12 +97,14 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 9] = [
+pub(crate) static SECTIONS: [&Section; 11] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
     &site::SITE,
     &site::RULE,
+    &origins::SEVERAL,
+    &origins::HEALTH,
     &cache::CACHE,
     &cache::QUERY,
     &limits::CLIENTS,
@@ -151,6 +156,7 @@ impl Scope {
             Self::Site => "site.",
             Self::Rule => "site.rule.",
             Self::Listen => "listen.",
+            Self::Origin => "site.origin.",
         }
     }
 
@@ -161,6 +167,7 @@ impl Scope {
             Self::Site => "the site",
             Self::Rule => "the rule",
             Self::Listen => "the listener",
+            Self::Origin => "the origin",
         }
     }
 }

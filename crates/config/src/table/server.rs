@@ -8,7 +8,7 @@ pub(super) static SERVER: Section = Section {
     settings: &[
         Setting {
             path: "listen",
-            kind: Kind::Listeners,
+            kind: Kind::TextsOrTables("listening addresses"),
             default: Default::Value("[\"127.0.0.1:8080\"]"),
             flag: Some("--listen"),
             summary: "Where clients connect: `\"127.0.0.1:8080\"`, `\"[::1]:8080\"`, `\"unix:/run/kasoku.sock\"`, or `\"fd:3\"` for a socket that was handed over (LISTEN_FDS).",

@@ -4,7 +4,7 @@
 //! number in the order of arrival. Events are [`Latch`]es that the test opens, and [`Source::arrived`].
 
 use crate::PATIENCE;
-use kasoku_engine::options::OriginAddress;
+use kasoku_engine::options::{Origin, OriginAddress};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -108,8 +108,8 @@ impl Source {
         Self { address, asked }
     }
 
-    pub(crate) fn address(&self) -> OriginAddress {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }
+    pub(crate) fn address(&self) -> Origin {
+        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }.into()
     }
 
     /// What it has been asked so far: method and target of each request.

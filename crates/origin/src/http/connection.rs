@@ -2,6 +2,7 @@
 
 use crate::error::Error;
 use crate::limits::READ_BYTES;
+use crate::places::Place;
 use crate::{Address, Limits};
 use bytes::BytesMut;
 use kasoku_sys::Stream;
@@ -11,13 +12,12 @@ use std::io;
 use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
-use tokio::sync::OwnedSemaphorePermit;
 
 pub(super) struct Connection {
     pub(super) stream: Rc<Stream>,
     pub(super) read_ahead: BytesMut,
     /// Its place among the connections in use; none while it is idle.
-    pub(super) place: Option<OwnedSemaphorePermit>,
+    pub(super) place: Option<Place>,
 }
 
 impl Connection {

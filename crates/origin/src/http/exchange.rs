@@ -7,16 +7,17 @@
 use super::connection::{Connection, with_deadline};
 use super::pool::Client;
 use super::response::{Response, UploadTask};
-use super::upload::{self, Upload};
+use super::upload::{self, NoUpload, Upload};
 use crate::error::Error;
+use crate::group::Choice;
 use crate::limits::{INTERIM_RESPONSES_MAX, UNREPEATABLE_IDLE_MAX};
+use crate::places::Place;
 use crate::{Address, Limits};
 use http::StatusCode;
 use kasoku_wire::http1::{BodyLength, encode_request_head};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::io::IoSlice;
 use std::rc::Rc;
-use tokio::sync::OwnedSemaphorePermit;
 
 /// Who gets interim (1xx) responses.
 pub trait Interim {
@@ -38,18 +39,18 @@ impl Client {
     /// `head` must carry the fields that frame `upload`.
     pub async fn send<U: Upload + 'static>(
         self: &Rc<Self>,
-        address: &Address,
+        choice: &Choice,
         head: &RequestHead,
         upload: &mut Option<U>,
         limits: &Limits,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
-        let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
-        let is_repeatable = head.method.is_idempotent() && !has_upload;
+        let is_repeatable = is_repeatable(head, upload);
         // A kept connection may be closed by the origin at the moment in which we use it. A request that can't be repeated
         // is only entrusted to one that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let place = self.place(address, limits).await?;
+        let address = &choice.origin.address;
+        let place = place(choice, limits).await?;
         if let Some(mut connection) = self.take_idle(address, idle_max) {
             connection.place = Some(place);
             match self.exchange(connection, address, head, upload, limits, interim).await {
@@ -60,22 +61,37 @@ impl Client {
                 }
                 done => return done,
             }
-            let place = self.place(address, limits).await?;
-            return self.exchange_anew(place, address, head, upload, limits, interim).await;
+            let place = self::place(choice, limits).await?;
+            return self.exchange_anew(place, choice, head, upload, limits, interim).await;
         }
-        self.exchange_anew(place, address, head, upload, limits, interim).await
+        self.exchange_anew(place, choice, head, upload, limits, interim).await
+    }
+
+    /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works
+    /// must be known as well. The body is not read.
+    pub async fn probe(
+        self: &Rc<Self>,
+        address: &Address,
+        head: &RequestHead,
+        limits: &Limits,
+    ) -> Result<ResponseHead, Error> {
+        let connection = Connection::open(address, limits).await?;
+        let asked = self.exchange(connection, address, head, &mut Some(NoUpload), limits, &mut NoInterim).await;
+        asked.map(|response| response.head)
     }
 
     async fn exchange_anew<U: Upload + 'static>(
         self: &Rc<Self>,
-        place: OwnedSemaphorePermit,
-        address: &Address,
+        place: Place,
+        choice: &Choice,
         head: &RequestHead,
         upload: &mut Option<U>,
         limits: &Limits,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
+        let address = &choice.origin.address;
         let mut connection = Connection::open(address, limits).await?;
+        choice.origin.health.connected();
         connection.place = Some(place);
         self.counters().connections.set(self.counters().connections.get() + 1);
         self.exchange(connection, address, head, upload, limits, interim).await
@@ -126,6 +142,21 @@ impl Client {
     ) -> Result<Response, Error> {
         Response::new(self.clone(), connection, address.clone(), request, head, upload, limits.clone())
     }
+}
+
+/// Whether a request may be sent once more: it does nothing twice, and has no body that would be gone.
+//= RFC 9110 section 9.2.2
+//# A client SHOULD NOT automatically retry a request with a non-idempotent method unless it has some means to know that
+//# the request semantics are actually idempotent, regardless of the method, or some means to detect that the original
+//# request was never applied.
+pub fn is_repeatable<U: Upload>(head: &RequestHead, upload: &Option<U>) -> bool {
+    let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
+    head.method.is_idempotent() && !has_upload
+}
+
+/// A place among the connections in use to that origin.
+async fn place(choice: &Choice, limits: &Limits) -> Result<Place, Error> {
+    choice.origin.places.take(choice.connections_max, limits.queue_requests_max, limits.queue_timeout).await
 }
 
 /// With `Expect: 100-continue`, holds the body until the origin says 100 or a final status. A final head is returned:

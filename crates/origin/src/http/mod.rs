@@ -10,7 +10,7 @@ mod pool;
 mod response;
 mod upload;
 
-pub use exchange::{Interim, NoInterim};
+pub use exchange::{Interim, NoInterim, is_repeatable};
 pub use pool::{Client, Counters};
 pub use response::{Piece, Response, ResponseBody, Tunnel};
 pub use upload::{NoUpload, Upload, UploadPiece};

@@ -1,20 +1,15 @@
 //! The connections of one worker.
 
-use super::connection::{Connection, with_deadline};
-use crate::error::Error;
+use super::connection::Connection;
 use crate::{Address, Limits};
 use std::cell::{Cell, RefCell};
 use std::collections::HashMap;
-use std::sync::Arc;
 use std::time::{Duration, Instant};
-use tokio::sync::{OwnedSemaphorePermit, Semaphore};
 
 /// The origins' side of one worker: sends requests and keeps connections.
 #[derive(Default)]
 pub struct Client {
     idle: RefCell<HashMap<Address, Vec<Idle>>>,
-    /// The places for connections in use, for each origin.
-    places: RefCell<HashMap<Address, Arc<Semaphore>>>,
     counters: Counters,
 }
 
@@ -50,17 +45,6 @@ impl Client {
     /// What has happened so far.
     pub fn counters(&self) -> &Counters {
         &self.counters
-    }
-
-    /// Waits for a place among the connections in use to this origin; it is free again when the result is dropped.
-    pub(super) async fn place(&self, address: &Address, limits: &Limits) -> Result<OwnedSemaphorePermit, Error> {
-        let places = {
-            let mut all = self.places.borrow_mut();
-            let new = || Arc::new(Semaphore::new(limits.connections_max.clamp(1, Semaphore::MAX_PERMITS)));
-            all.entry(address.clone()).or_insert_with(new).clone()
-        };
-        let place = async { places.acquire_owned().await.map_err(|_| Error::Busy) };
-        with_deadline(limits.queue_timeout, Error::Busy, place).await
     }
 
     /// The most recently used connection that is still good, and was idle for `idle_max` at most.

@@ -1,0 +1,132 @@
+//! Rows: several origins of a site or rule, and when one of them counts as down.
+
+use super::{Default, EVERYWHERE, Kind, ROW, Scope, Section, Setting, deadline};
+use std::time::Duration;
+
+/// A row of one of `origin`, written as a table.
+const OF_ONE: Setting = Setting { scopes: &[Scope::Origin], ..ROW };
+
+pub(super) static SEVERAL: Section = Section {
+    title: "Several origins",
+    intro: "`origin` of a site or rule may be a list. Each of it is a text, or a table with the keys below; \
+`[[site.origin]]` is the same as a table in the list. Sites, rules and workers that name the same address share what is \
+known of it. See [operations](operations.md#several-origins).",
+    settings: &[
+        Setting {
+            path: "balance",
+            kind: Kind::OneOf(&["first", "round-robin", "hash"]),
+            default: Default::Value("\"first\""),
+            summary: "Which of several origins is asked: the first that can be, each in turn by weight, or one by what is asked for.",
+            details: "With `\"first\"`, the others stand in for the first. With `\"hash\"`, an origin that goes hands over its own share of the URLs alone, and gets it back when it returns.",
+            example: "\"round-robin\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "url",
+            kind: Kind::Text("origin"),
+            default: Default::Required,
+            summary: "The address of an origin that is written as a table.",
+            example: "\"http://127.0.0.1:8001\"",
+            ..OF_ONE
+        },
+        Setting {
+            path: "weight",
+            kind: Kind::Integer { min: 1, max: 1000 },
+            default: Default::Value("1"),
+            summary: "Its part of the requests, in proportion to the weights of the others.",
+            example: "3",
+            ..OF_ONE
+        },
+        Setting { path: "backup", summary: "Whether it is asked only when none of the others can be.", ..OF_ONE },
+        Setting {
+            path: "connections-max",
+            kind: Kind::Integer { min: 1, max: 65_536 },
+            default: Default::Unset("`origin-limits.connections-max`"),
+            summary: "Connections in use to this origin, over all workers and rules.",
+            example: "16",
+            ..OF_ONE
+        },
+    ],
+};
+
+pub(super) static HEALTH: Section = Section {
+    title: "Health of origins",
+    intro: "An origin to which no connection can be made several times in a row is not asked for a while. One that loses \
+connections or answers too late several times in a row is asked after all others. With `origin-health.path`, Kasoku also asks by itself.",
+    settings: &[
+        Setting {
+            path: "origin-health.failures",
+            kind: Kind::Integer { min: 0, max: 1000 },
+            default: Default::Value("3"),
+            summary: "Failures in a row until an origin is not asked for a while. 0: it is always asked.",
+            details: "Connections that fail, are closed or reset before an answer, answers that are not HTTP, and timeouts. Statuses of 5xx do not count: they tell about one page.",
+            example: "1",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.back-off",
+            kind: deadline(1),
+            default: Default::Value("\"1s\""),
+            summary: "How long it is not asked. Then one request tries it; when that fails, the time doubles.",
+            example: "\"5s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.back-off-max",
+            kind: deadline(1),
+            default: Default::Value("\"10s\""),
+            summary: "The longest such time; at least `origin-health.back-off`.",
+            example: "\"1m\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.path",
+            kind: Kind::Text("path"),
+            default: Default::Unset("no active checks"),
+            summary: "Path and query of a GET by which Kasoku itself finds out whether each origin works.",
+            details: "One check at a time for each origin, from one thread, on connections of their own. `Host` is `origin-host`, or the origin's address. Where two rules check the same origin, the first holds.",
+            example: "\"/healthz\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.interval",
+            kind: deadline(100),
+            default: Default::Value("\"5s\""),
+            summary: "From the end of a check to the next.",
+            example: "\"1s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.timeout",
+            kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
+            default: Default::Value("\"2s\""),
+            summary: "For a whole check, the connection included. Over: it has failed.",
+            example: "\"500ms\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.expect",
+            kind: Kind::Text("statuses"),
+            default: Default::Value("\"200-399\""),
+            summary: "The statuses with which a check passes: one, or the first and the last.",
+            example: "\"200\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.rise",
+            kind: Kind::Integer { min: 1, max: 1000 },
+            default: Default::Value("2"),
+            summary: "Checks in a row that must pass until an origin that is down is asked again.",
+            example: "1",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-health.fall",
+            kind: Kind::Integer { min: 1, max: 1000 },
+            default: Default::Value("3"),
+            summary: "Checks in a row that must fail until an origin is down.",
+            example: "1",
+            ..EVERYWHERE
+        },
+    ],
+};

@@ -1,0 +1,142 @@
+//! Asks origins whether they work, apart from all requests: one thread for the process, while there is something to ask.
+//!
+//! An origin is checked once for the whole process, as the first route says that names it and has a check. Each check is
+//! a GET on a connection of its own, which takes none of the places for connections: that an origin has no place free
+//! does not make it ill. The next begins `interval` after the end of the last. What the checks say goes into the origin's
+//! health ([`kasoku_origin::health`]), where the workers find it.
+//!
+//! Until the first checks have failed, an origin counts as up.
+
+use crate::options::{Options, OriginHealth, OriginLimits};
+use http::Method;
+use kasoku_origin::http::Client;
+use kasoku_origin::{Address, Directory, OriginState};
+use kasoku_wire::RequestHead;
+use std::collections::HashMap;
+use std::io;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use tokio::runtime::{Builder, LocalOptions};
+use tokio::sync::watch;
+
+/// The running checks. Dropping this ends them, and waits for it.
+pub(crate) struct Checks {
+    stop: watch::Sender<bool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// One origin and how it is checked.
+struct Check {
+    origin: Arc<OriginState>,
+    rules: OriginHealth,
+    limits: OriginLimits,
+    request: RequestHead,
+}
+
+impl Checks {
+    /// Starts what the options ask for; `None` when that is nothing. Origins that are not checked (any more) are up,
+    /// as far as checks can say.
+    pub(crate) fn start(options: &Options, directory: &Directory) -> io::Result<Option<Self>> {
+        let checks = checks(options, directory);
+        directory.for_each(|origin| {
+            if !checks.contains_key(&origin.address) {
+                origin.health.is_unchecked();
+            }
+        });
+        if checks.is_empty() {
+            return Ok(None);
+        }
+        let (stop, mut stopping) = watch::channel(false);
+        let run = move || {
+            let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+            let runtime = match runtime {
+                Ok(runtime) => runtime,
+                Err(error) => return tracing::error!(%error, "origins are not checked"),
+            };
+            // A look-up of a name that is still under way when this ends must hold up nobody.
+            runtime.block_on(async {
+                let client = Rc::new(Client::new());
+                for check in checks.into_values() {
+                    tokio::task::spawn_local(check.run(client.clone()));
+                }
+                // An error means that nobody is left who could stop us, which is the same.
+                let _ = stopping.wait_for(|stop| *stop).await;
+            });
+            runtime.shutdown_background();
+        };
+        let thread = thread::Builder::new().name("checks".to_owned()).spawn(run)?;
+        Ok(Some(Self { stop, thread: Some(thread) }))
+    }
+}
+
+impl Drop for Checks {
+    fn drop(&mut self) {
+        // The receiver is gone only when the thread has ended already.
+        let _ = self.stop.send(true);
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn checks(options: &Options, directory: &Directory) -> HashMap<Address, Check> {
+    let mut checks = HashMap::new();
+    for route in options.routes() {
+        let Some(path) = &route.health.path else { continue };
+        for origin in &route.origins {
+            checks.entry(origin.address.clone()).or_insert_with(|| Check {
+                origin: directory.of(&origin.address),
+                rules: route.health.clone(),
+                limits: route.origin.clone(),
+                request: request(path, route.origin_host.as_deref(), &origin.address),
+            });
+        }
+    }
+    checks
+}
+
+fn request(path: &str, host: Option<&str>, address: &Address) -> RequestHead {
+    let own = || match address {
+        Address::Tcp { .. } => address.to_string().trim_start_matches("http://").to_owned(),
+        Address::Unix(_) => "localhost".to_owned(),
+    };
+    let agent = concat!("kasoku/", env!("CARGO_PKG_VERSION"), " (check)");
+    RequestHead::new(Method::GET, path)
+        .with("Host", host.map_or_else(own, str::to_owned))
+        .with("User-Agent", agent)
+        .with("Accept", "*/*")
+        .with("Connection", "close")
+}
+
+impl Check {
+    /// Checks for as long as the thread runs.
+    async fn run(self, client: Rc<Client>) {
+        loop {
+            let passes = self.passes(&client).await;
+            if self.origin.health.checked(passes, &self.rules) {
+                let address = &self.origin.address;
+                match passes {
+                    true => tracing::info!("{address} passes its checks again"),
+                    false => tracing::warn!("{address} is down: {} checks in a row failed", self.rules.fall),
+                }
+            }
+            tokio::time::sleep(self.rules.interval).await;
+        }
+    }
+
+    async fn passes(&self, client: &Rc<Client>) -> bool {
+        let probe = client.probe(&self.origin.address, &self.request, &self.limits);
+        match tokio::time::timeout(self.rules.timeout, probe).await {
+            Ok(Ok(head)) => {
+                let (first, last) = self.rules.expect;
+                (first..=last).contains(&head.status.as_u16())
+            }
+            Ok(Err(error)) => {
+                tracing::debug!(%error, "check of {}", self.origin.address);
+                false
+            }
+            Err(_) => false,
+        }
+    }
+}

@@ -1,0 +1,117 @@
+//! Which origin is asked, and which next when it fails.
+//!
+//! The group of the route says who ([`kasoku_origin::group`]); here is what a failure means. Another origin is asked in
+//! the same request, each once at most, and only while nothing of an answer has gone to the client:
+//!
+//! | failure | another origin is asked |
+//! |---|---|
+//! | no connection | for every method: nothing was sent, and the body has not been begun |
+//! | the connection was lost before a head | for what may be sent once more: an idempotent method (RFC 9110 section 9.2.2) without a body |
+//! | no answer in time | never: each further origin would be loaded with what may be slow everywhere, and the client has waited long enough |
+//! | a malformed answer, or a status of 5xx | never: it is an answer, and the next would hardly be another |
+//! | no place for a connection | never: the others had none either, or they would have been chosen |
+//!
+//! Nor is another one asked when the first ones have taken as long as an answer may take (`first_byte_timeout`).
+//!
+//! Each answer and each failure is told to the origin's health, which the whole process shares. When all are down, no
+//! request is made, and [`Error::Down`] comes back at once: a stale response, where there is one, is served without a
+//! wait.
+
+use crate::options::Route;
+use crate::route::Routed;
+use crate::worker::Worker;
+use kasoku_metrics::Counter;
+use kasoku_origin::group::{self, Asking, Choice};
+use kasoku_origin::health::Blame;
+use kasoku_origin::http::{Interim, Response, Upload, is_repeatable};
+use kasoku_origin::{Balance, Error};
+use kasoku_wire::{RequestHead, ResponseHead};
+
+/// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
+pub(crate) fn key_hash(routed: &Routed) -> u64 {
+    match routed.route.balance {
+        Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
+        Balance::First | Balance::RoundRobin => 0,
+    }
+}
+
+/// Asks the origins of a route, until one has answered or there is no other to ask.
+pub(crate) async fn send<U: Upload + 'static>(
+    worker: &Worker,
+    route: &Route,
+    key_hash: u64,
+    request: &RequestHead,
+    upload: &mut Option<U>,
+    interim: &mut impl Interim,
+) -> Result<Response, Error> {
+    let mut asking = Asking::new(key_hash, is_repeatable(request, upload));
+    let mut interim = Watched { interim, has_come: false };
+    let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
+    let mut failure = Error::Down;
+    while let Some(choice) = route.group.choose(&mut asking, &route.health, worker.now().mono_ms) {
+        if !matches!(failure, Error::Down) {
+            worker.cells.count(Counter::OriginFailovers);
+        }
+        match ask(worker, route, &choice, request, upload, &mut interim).await {
+            Ok(response) => return Ok(response),
+            Err(error) => failure = error,
+        }
+        let may_go_on = match failure.blame() {
+            Blame::Connection => upload.is_some(),
+            Blame::Answer => asking.is_repeatable && failure.is_connection_lost(),
+            Blame::Nobody => false,
+        };
+        if !may_go_on || interim.has_come || worker.now().mono_ms >= give_up {
+            break;
+        }
+    }
+    Err(failure)
+}
+
+/// Asks one origin, and tells what becomes of it.
+async fn ask<U: Upload + 'static>(
+    worker: &Worker,
+    route: &Route,
+    choice: &Choice,
+    request: &RequestHead,
+    upload: &mut Option<U>,
+    interim: &mut impl Interim,
+) -> Result<Response, Error> {
+    let origin = &choice.origin;
+    origin.count_request();
+    let sent = origin.health.mark();
+    let asked = worker.client.send(choice, request, upload, &route.origin, interim).await;
+    worker.count_origin();
+    match &asked {
+        Ok(_) => {
+            if origin.health.answered() {
+                tracing::info!("{} answers again", origin.address);
+            }
+        }
+        Err(Error::Upload(_)) => {}
+        Err(error) => {
+            worker.cells.count(Counter::OriginErrors);
+            let blame = error.blame();
+            if blame != Blame::Nobody {
+                origin.count_failure();
+            }
+            if origin.health.failed(blame, sent, &route.health, worker.now().mono_ms) {
+                tracing::warn!("{} failed {} times in a row: {error}", origin.address, route.health.failures);
+            }
+        }
+    }
+    asked
+}
+
+/// Notices interim responses on their way to the client: from then on its answer has begun.
+struct Watched<'a, I> {
+    interim: &'a mut I,
+    has_come: bool,
+}
+
+impl<I: Interim> Interim for Watched<'_, I> {
+    async fn interim(&mut self, head: ResponseHead) {
+        self.has_come = true;
+        self.interim.interim(head).await;
+    }
+}

@@ -1,0 +1,250 @@
+//! The origins of one rule, and which of them is asked.
+//!
+//! [`Origin`] is what the configuration says of one, [`Balance`] how requests are spread over them, and a [`Group`] what
+//! a worker makes of both. It is asked once for each attempt ([`Group::choose`]):
+//!
+//! 1. Of the main origins, those that are up or whose trial is due ([`crate::health`]); if there is none, of the backups.
+//! 2. Of these, those that have a free place for a connection; if none has, one is chosen whose queue is waited in. An
+//!    origin at its limit is no reason to ask a backup: it works.
+//! 3. Of these, the one that the balance says.
+//!
+//! When nobody is left, suspects are asked, main ones first. When all are down, nobody is: that is the answer at once.
+//! Nobody is chosen twice for one request.
+//!
+//! **Round robin** is nginx's smooth one: over a cycle (the sum of the weights) each gets exactly its weight, and they
+//! take turns as evenly as that allows. Each worker counts for itself and starts elsewhere in the cycle, so the
+//! spread over all workers is right as well. **Hash** is weighted rendezvous hashing: every origin has a score for the
+//! key, the highest wins, so that one that goes hands over its keys alone and all others stay where they are. Scores depend on
+//! the key, the address and the weight and on nothing else: the spread is the same in all workers, after a
+//! restart and on other machines.
+
+use crate::Address;
+use crate::directory::{Directory, OriginState};
+use crate::health::{HealthRules, Standing};
+use std::sync::Arc;
+use std::sync::atomic::{AtomicI64, Ordering};
+
+/// The most origins of one group; more are not looked at.
+pub const ORIGINS_MAX: usize = 64;
+
+/// One origin of a rule, as it is configured.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Origin {
+    /// Where it listens.
+    pub address: Address,
+    /// Its part of the requests, in proportion to the others' weights. Default 1.
+    pub weight: u32,
+    /// Whether it is asked only when no other one can be. Default false.
+    pub is_backup: bool,
+    /// Connections in use, over all workers and rules. Default: as [`crate::Limits::connections_max`].
+    pub connections_max: Option<usize>,
+}
+
+impl From<Address> for Origin {
+    fn from(address: Address) -> Self {
+        Self { address, weight: 1, is_backup: false, connections_max: None }
+    }
+}
+
+/// How requests are spread over the origins of a rule.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Balance {
+    /// The first that can be asked; the others stand in for it.
+    #[default]
+    First,
+    /// In turn, by weight.
+    RoundRobin,
+    /// By the key: what is asked for decides who is asked.
+    Hash,
+}
+
+/// See the [module](self). Made for one worker from a rule; empty in a configuration.
+#[derive(Clone, Debug, Default)]
+pub struct Group {
+    balance: Balance,
+    members: Arc<[Member]>,
+}
+
+#[derive(Debug)]
+struct Member {
+    state: Arc<OriginState>,
+    weight: u32,
+    is_backup: bool,
+    connections_max: usize,
+    /// Of its address.
+    hash: u64,
+    /// Where the smooth round robin stands. Only its worker writes.
+    current: AtomicI64,
+}
+
+/// An origin that was chosen.
+#[derive(Clone, Debug)]
+pub struct Choice {
+    /// Who.
+    pub origin: Arc<OriginState>,
+    /// How many connections to it may be in use.
+    pub connections_max: usize,
+}
+
+/// A request on its way to its origins.
+#[derive(Clone, Copy, Debug)]
+pub struct Asking {
+    /// [`key_hash`] of what is asked for.
+    pub key_hash: u64,
+    /// Whether it may be sent once more when an origin does not answer.
+    pub is_repeatable: bool,
+    asked: u64,
+}
+
+impl Asking {
+    /// Nobody has been asked yet.
+    pub fn new(key_hash: u64, is_repeatable: bool) -> Self {
+        Self { key_hash, is_repeatable, asked: 0 }
+    }
+}
+
+impl Group {
+    /// Of these origins, for the worker of that number. `connections_max` is for those that have no limit of their own.
+    pub fn new(
+        balance: Balance,
+        origins: &[Origin],
+        connections_max: usize,
+        directory: &Directory,
+        worker: usize,
+    ) -> Self {
+        let member = |origin: &Origin| Member {
+            state: directory.of(&origin.address),
+            weight: origin.weight.max(1),
+            is_backup: origin.is_backup,
+            connections_max: origin.connections_max.unwrap_or(connections_max).max(1),
+            hash: key_hash(origin.address.to_string().as_bytes()),
+            current: AtomicI64::new(0),
+        };
+        let group = Self { balance, members: origins.iter().take(ORIGINS_MAX).map(member).collect() };
+        for is_backup in [false, true] {
+            for _ in 0..worker {
+                group.next_in_turn(|member| member.is_backup == is_backup);
+            }
+        }
+        group
+    }
+
+    /// Whom to ask now; nobody, when all that are left are down or have been asked.
+    pub fn choose(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Option<Choice> {
+        let mut open = !asking.asked;
+        for is_backup in [false, true] {
+            while let Some(at) = self.best(asking, |at, member| {
+                let may_be = match member.state.health.standing(now_ms) {
+                    Standing::Up | Standing::Due => true,
+                    // A trial at one that may not answer is only for what can be sent once more.
+                    Standing::Suspect { is_due } => is_due && asking.is_repeatable,
+                    Standing::Down => false,
+                };
+                may_be && member.is_backup == is_backup && has(open, at)
+            }) {
+                let member = self.members.get(at)?;
+                if member.state.health.claim(rules, now_ms) {
+                    return self.chosen(asking, at);
+                }
+                // Another worker was faster.
+                open &= !bit(at);
+            }
+        }
+        for is_backup in [false, true] {
+            if let Some(at) = self.best(asking, |at, member| {
+                let is_suspect = matches!(member.state.health.standing(now_ms), Standing::Suspect { .. });
+                is_suspect && member.is_backup == is_backup && !has(asking.asked, at)
+            }) {
+                self.members.get(at)?.state.health.claim(rules, now_ms);
+                return self.chosen(asking, at);
+            }
+        }
+        None
+    }
+
+    fn chosen(&self, asking: &mut Asking, at: usize) -> Option<Choice> {
+        asking.asked |= bit(at);
+        let member = self.members.get(at)?;
+        Some(Choice { origin: member.state.clone(), connections_max: member.connections_max })
+    }
+
+    /// The one that the balance says, of those that have room; of all, when none has.
+    fn best(&self, asking: &Asking, may_be: impl Fn(usize, &Member) -> bool) -> Option<usize> {
+        let mut fit = 0;
+        let mut with_room = 0;
+        for (at, member) in self.members.iter().enumerate().filter(|(at, member)| may_be(*at, member)) {
+            fit |= bit(at);
+            if member.state.places.has_room(member.connections_max) {
+                with_room |= bit(at);
+            }
+        }
+        let of = if with_room == 0 { fit } else { with_room };
+        match (of.count_ones(), self.balance) {
+            (0, _) => None,
+            (1, _) | (_, Balance::First) => Some(of.trailing_zeros() as usize),
+            (_, Balance::RoundRobin) => self.next_in_turn_of(of),
+            (_, Balance::Hash) => self.highest_of(of, asking.key_hash),
+        }
+    }
+
+    fn next_in_turn(&self, may_be: impl Fn(&Member) -> bool) -> Option<usize> {
+        let of = self.members.iter().enumerate().filter(|(_, member)| may_be(member));
+        self.next_in_turn_of(of.fold(0, |of, (at, _)| of | bit(at)))
+    }
+
+    /// nginx's smooth weighted round robin: each gains its weight, the richest is chosen and pays what all have gained.
+    fn next_in_turn_of(&self, of: u64) -> Option<usize> {
+        let mut sum = 0;
+        let mut richest: Option<(usize, i64)> = None;
+        for (at, member) in self.members.iter().enumerate().filter(|(at, _)| has(of, *at)) {
+            let weight = i64::from(member.weight);
+            sum += weight;
+            let current = member.current.load(Ordering::Relaxed) + weight;
+            member.current.store(current, Ordering::Relaxed);
+            if richest.is_none_or(|(_, most)| current > most) {
+                richest = Some((at, current));
+            }
+        }
+        let (at, current) = richest?;
+        self.members.get(at)?.current.store(current - sum, Ordering::Relaxed);
+        Some(at)
+    }
+
+    /// Weighted rendezvous hashing: -weight / ln(u), with u of key and address even over (0, 1).
+    ///
+    /// Source: Schindelhauer and Schomaker, "Weighted distributed hash tables", SPAA 2005 (the logarithmic method).
+    fn highest_of(&self, of: u64, key_hash: u64) -> Option<usize> {
+        let score = |member: &Member| {
+            let bits = mix(key_hash ^ member.hash) >> 11;
+            let even = (bits as f64 + 0.5) / (1_u64 << 53) as f64;
+            -f64::from(member.weight) / even.ln()
+        };
+        let scores = self.members.iter().enumerate().filter(|(at, _)| has(of, *at));
+        scores.map(|(at, member)| (at, score(member))).max_by(|a, b| a.1.total_cmp(&b.1)).map(|(at, _)| at)
+    }
+}
+
+const fn bit(at: usize) -> u64 {
+    1_u64 << (at & 63)
+}
+
+const fn has(set: u64, at: usize) -> bool {
+    set & bit(at) != 0
+}
+
+/// A hash that is the same everywhere and for ever: FNV-1a, mixed. It keeps nobody from choosing keys of one origin; that
+/// would need a secret, and then the spread would differ from machine to machine.
+pub fn key_hash(bytes: &[u8]) -> u64 {
+    let fnv = |hash: u64, byte: &u8| (hash ^ u64::from(*byte)).wrapping_mul(0x0000_0100_0000_01b3);
+    mix(bytes.iter().fold(0xcbf2_9ce4_8422_2325, fnv))
+}
+
+/// The finaliser of SplitMix64: every bit of the result depends on every bit of `x`.
+const fn mix(x: u64) -> u64 {
+    let x = (x ^ (x >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let x = (x ^ (x >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    x ^ (x >> 31)
+}
+
+#[cfg(test)]
+mod tests;

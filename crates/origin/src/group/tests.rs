@@ -1,0 +1,214 @@
+//! Who is chosen.
+
+use super::*;
+use crate::health::Blame;
+use std::collections::HashMap;
+
+fn address(name: &str) -> Address {
+    Address::Tcp { host: name.to_owned(), port: 80 }
+}
+
+/// Origins as `"a"`, `"b*3"` for a weight, `"c!"` for a backup.
+struct Scene {
+    directory: Directory,
+    origins: Vec<Origin>,
+}
+
+impl Scene {
+    fn new(origins: &[&str]) -> Self {
+        let origin = |text: &&str| {
+            let (name, is_backup) = text.strip_suffix('!').map_or((*text, false), |name| (name, true));
+            let (name, weight) = name.split_once('*').unwrap_or((name, "1"));
+            Origin { weight: weight.parse().unwrap(), is_backup, ..Origin::from(address(name)) }
+        };
+        Self { directory: Directory::default(), origins: origins.iter().map(origin).collect() }
+    }
+
+    fn group(&self, balance: Balance, worker: usize) -> Group {
+        Group::new(balance, &self.origins, 8, &self.directory, worker)
+    }
+
+    fn fails(&self, name: &str, blame: Blame) {
+        let health = &self.directory.of(&address(name)).health;
+        for _ in 0..3 {
+            health.failed(blame, health.mark(), &HealthRules::default(), 0);
+        }
+    }
+}
+
+fn name(choice: Choice) -> String {
+    match &choice.origin.address {
+        Address::Tcp { host, .. } => host.clone(),
+        Address::Unix(_) => String::new(),
+    }
+}
+
+/// Who is chosen for a request of its own, at that time.
+fn chosen_at(group: &Group, key: &str, now_ms: u64) -> Option<String> {
+    let mut asking = Asking::new(key_hash(key.as_bytes()), true);
+    group.choose(&mut asking, &HealthRules::default(), now_ms).map(name)
+}
+
+fn chosen(group: &Group, key: &str) -> String {
+    chosen_at(group, key, 0).unwrap()
+}
+
+/// All that are asked for one request, one after the other.
+fn asked_in_turn(group: &Group, is_repeatable: bool, now_ms: u64) -> String {
+    let mut asking = Asking::new(0, is_repeatable);
+    let next = || group.choose(&mut asking, &HealthRules::default(), now_ms).map(name);
+    std::iter::from_fn(next).collect()
+}
+
+#[test]
+fn over_a_cycle_each_gets_exactly_its_weight_and_they_take_turns() {
+    let scene = Scene::new(&["a*5", "b", "c"]);
+    let group = scene.group(Balance::RoundRobin, 0);
+    let cycle = |group: &Group| (0..7).map(|_| chosen(group, "")).collect::<String>();
+    // The example of nginx's own commit message.
+    assert_eq!((cycle(&group), cycle(&group)), ("aabacaa".to_owned(), "aabacaa".to_owned()));
+}
+
+#[test]
+fn workers_start_elsewhere_in_the_cycle() {
+    let scene = Scene::new(&["a*2", "b", "c"]);
+    let firsts: Vec<_> = (0..4).map(|worker| chosen(&scene.group(Balance::RoundRobin, worker), "")).collect();
+    let count = |name: &str| firsts.iter().filter(|first| *first == name).count();
+    assert_eq!((count("a"), count("b"), count("c")), (2, 1, 1), "{firsts:?}");
+}
+
+#[test]
+fn the_part_of_one_that_is_down_is_spread_by_weight() {
+    let scene = Scene::new(&["a", "b*2", "c"]);
+    let group = scene.group(Balance::RoundRobin, 0);
+    scene.fails("a", Blame::Connection);
+    let six: String = (0..6).map(|_| chosen(&group, "")).collect();
+    assert_eq!(six.matches('b').count(), 4, "{six}");
+    assert_eq!(six.matches('c').count(), 2, "{six}");
+}
+
+#[test]
+fn a_hash_spreads_by_weight_and_is_the_same_in_all_workers() {
+    let scene = Scene::new(&["a", "b*2", "c*3"]);
+    let (one, other) = (scene.group(Balance::Hash, 0), scene.group(Balance::Hash, 1));
+    let mut counts: HashMap<String, usize> = HashMap::new();
+    for number in 0..60_000 {
+        let key = format!("http://example.org/page/{number}");
+        let origin = chosen(&one, &key);
+        assert_eq!(origin, chosen(&other, &key));
+        *counts.entry(origin).or_default() += 1;
+    }
+    for (name, expected) in [("a", 10_000), ("b", 20_000), ("c", 30_000)] {
+        assert!(counts[name].abs_diff(expected) < 500, "{counts:?}");
+    }
+}
+
+#[test]
+fn a_hash_is_the_same_after_a_restart() {
+    let scene = Scene::new(&["a", "b", "c"]);
+    let group = scene.group(Balance::Hash, 0);
+    let chosen: String = (0..16).map(|number| chosen(&group, &format!("http://example.org/{number}"))).collect();
+    // By a computation in another language.
+    assert_eq!(chosen, "abbabbabccaccccc");
+}
+
+#[test]
+fn one_that_goes_moves_its_own_keys_and_no_others() {
+    let scene = Scene::new(&["a", "b*2", "c*3"]);
+    let group = scene.group(Balance::Hash, 0);
+    let keys: Vec<_> = (0..10_000).map(|number| format!("http://example.org/{number}")).collect();
+    let before: Vec<_> = keys.iter().map(|key| chosen(&group, key)).collect();
+    scene.fails("b", Blame::Connection);
+    for (key, was) in keys.iter().zip(before) {
+        let is = chosen(&group, key);
+        assert!(if was == "b" { is != "b" } else { is == was }, "{key}: {was}, then {is}");
+    }
+}
+
+#[test]
+fn the_first_that_can_be_asked_is() {
+    let scene = Scene::new(&["a", "b", "c"]);
+    let group = scene.group(Balance::First, 0);
+    assert_eq!(chosen(&group, ""), "a");
+    scene.fails("a", Blame::Connection);
+    assert_eq!(chosen(&group, ""), "b");
+    scene.directory.of(&address("a")).health.answered();
+    assert_eq!(chosen(&group, ""), "a");
+}
+
+#[test]
+fn nobody_is_asked_twice_and_backups_come_last() {
+    for balance in [Balance::First, Balance::RoundRobin, Balance::Hash] {
+        let scene = Scene::new(&["x!", "a", "b", "y!"]);
+        let asked = asked_in_turn(&scene.group(balance, 0), true, 0);
+        let sorted = |part: &str| {
+            let mut part: Vec<_> = part.chars().collect();
+            part.sort_unstable();
+            String::from_iter(part)
+        };
+        assert_eq!((sorted(&asked[..2]), sorted(&asked[2..])), ("ab".to_owned(), "xy".to_owned()), "{balance:?}");
+    }
+}
+
+#[test]
+fn suspects_are_asked_after_all_others_backups_included_but_they_are_asked() {
+    let scene = Scene::new(&["a", "b", "x!"]);
+    let group = scene.group(Balance::First, 0);
+    scene.fails("a", Blame::Answer);
+    assert_eq!(asked_in_turn(&group, true, 0), "bxa");
+    scene.fails("b", Blame::Connection);
+    scene.fails("x", Blame::Answer);
+    assert_eq!(asked_in_turn(&group, true, 0), "ax");
+}
+
+#[test]
+fn when_all_are_down_nobody_is_asked_until_the_first_back_off_is_over() {
+    let scene = Scene::new(&["a", "b"]);
+    let group = scene.group(Balance::First, 0);
+    scene.fails("a", Blame::Connection);
+    scene.fails("b", Blame::Connection);
+    assert_eq!(chosen_at(&group, "", 999), None);
+    assert_eq!(chosen_at(&group, "", 1000).as_deref(), Some("a"));
+    assert_eq!(chosen_at(&group, "", 1000).as_deref(), Some("b"));
+    assert_eq!(chosen_at(&group, "", 1000), None);
+}
+
+#[test]
+fn the_trial_of_a_suspect_is_for_what_can_be_sent_once_more() {
+    let scene = Scene::new(&["a", "b"]);
+    let group = scene.group(Balance::First, 0);
+    scene.fails("a", Blame::Answer);
+    assert_eq!(asked_in_turn(&group, false, 1000), "ba");
+    scene.fails("a", Blame::Answer);
+    assert_eq!(asked_in_turn(&group, true, 10_000), "ab");
+    assert_eq!(asked_in_turn(&group, true, 10_000), "ba", "one trial in a period");
+}
+
+#[test]
+fn one_at_its_limit_is_passed_over_while_another_main_one_has_room() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let mut scene = Scene::new(&["a", "b", "x!"]);
+        scene.origins[0].connections_max = Some(1);
+        scene.origins[1].connections_max = Some(1);
+        let group = scene.group(Balance::First, 0);
+        let take = async |name: &str| {
+            let origin = scene.directory.of(&address(name));
+            origin.places.take(1, 0, std::time::Duration::ZERO).await.unwrap()
+        };
+        let _held = take("a").await;
+        assert_eq!(chosen(&group, ""), "b");
+        let _held = take("b").await;
+        assert_eq!(chosen(&group, ""), "a", "not the backup: the main ones work");
+    });
+}
+
+#[test]
+fn more_than_can_be_counted_are_not_looked_at() {
+    let names: Vec<_> = (0..70).map(|number| format!("o{number}")).collect();
+    let scene = Scene::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
+    let mut asking = Asking::new(0, true);
+    let group = scene.group(Balance::First, 0);
+    let asked = std::iter::from_fn(|| group.choose(&mut asking, &HealthRules::default(), 0)).count();
+    assert_eq!(asked, ORIGINS_MAX);
+}
