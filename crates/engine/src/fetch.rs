@@ -155,7 +155,9 @@ fn store_beside(
 
 fn failed(error: &Error, status: CacheStatus) -> Answer {
     tracing::debug!(%error, "origin");
-    Answer::Own(Fault::from_origin(error), Some(CacheStatus { detail: Some(reason(error)), ..status }))
+    // What was asked of nobody was not forwarded (RFC 9211 section 2.2).
+    let fwd = status.fwd.filter(|_| !error.is_unasked());
+    Answer::Own(Fault::from_origin(error), Some(CacheStatus { fwd, detail: Some(reason(error)), ..status }))
 }
 
 /// What the client that began a fill learns from it.

@@ -52,9 +52,9 @@ pub enum UploadError {
 }
 
 impl Error {
-    /// Whether the origin got nothing of the request, so that another origin may be asked without harm.
-    pub fn is_before_sending(&self) -> bool {
-        matches!(self, Self::Down | Self::QueueFull | Self::Busy | Self::Unreachable(_) | Self::ConnectTimeout)
+    /// Whether no origin was asked at all.
+    pub fn is_unasked(&self) -> bool {
+        matches!(self, Self::Down | Self::QueueFull | Self::Busy)
     }
 
     /// What it says about the origin.

@@ -77,7 +77,16 @@ impl Shared {
 impl Origin {
     /// Listens on a free port of the loopback address, and plays that script.
     pub fn start(script: impl IntoIterator<Item = Exchange>) -> Self {
-        let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+        Self::listen(TcpListener::bind("127.0.0.1:0").unwrap(), script)
+    }
+
+    /// Listens where nobody did so far: an origin that comes back.
+    pub fn start_at(origin: &options::Origin, script: impl IntoIterator<Item = Exchange>) -> Self {
+        let OriginAddress::Tcp { host, port } = &origin.address else { panic!("not an address of TCP") };
+        Self::listen(TcpListener::bind((host.as_str(), *port)).unwrap(), script)
+    }
+
+    fn listen(listener: TcpListener, script: impl IntoIterator<Item = Exchange>) -> Self {
         let address = listener.local_addr().unwrap();
         let shared = Arc::new(Shared::default());
         shared.state().script = script.into_iter().map(Some).collect();

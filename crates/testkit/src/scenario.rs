@@ -126,6 +126,12 @@ impl Setup {
         self.start_engine().unwrap()
     }
 
+    /// The same as a scenario: nobody asks its origin.
+    pub fn run_with_own_origins(self) -> Scenario {
+        let clock = self.clock.clone();
+        Scenario { engine: self.run_without_origin(), origin: Origin::start([]), clock }
+    }
+
     /// The same where the start may fail.
     pub fn start_engine(self) -> Result<Engine, StartError> {
         Engine::start(self.options, self.clock)
