@@ -9,18 +9,45 @@
 //! }
 //! ```
 //!
-//! Flat, so that a script finds each number under the name that it has in `/metrics` (without prefix and suffix).
-//! `hit_ratio` is null before the first request. All names are constants of lower case letters and `_`, all other
-//! values are numbers, so nothing needs escaping.
+//! Flat, so that a script finds each number under the name that it has in `/metrics` (without prefix and suffix);
+//! `origins` is a list of such objects, each with its address under `origin`. `hit_ratio` is null before the first request.
+//! All names are constants of lower case letters and `_`, and all values are numbers but the version and the addresses:
+//! only these need escaping.
 
-use crate::snapshot::{Snapshot, VERSION};
+use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
+use kasoku_engine::OriginNumbers;
+use std::fmt::Write;
 
 pub(crate) fn text(snapshot: &Snapshot) -> String {
     let ratio = snapshot.hit_ratio.map_or_else(|| "null".to_owned(), |ratio| format!("{ratio:.4}"));
     let first = [("version", format!("\"{VERSION}\"")), ("hit_ratio", ratio)];
     let gauges = snapshot.gauges.iter().map(|(gauge, value)| (gauge.name, value.to_string()));
     let counters = snapshot.counters.iter().map(|(counter, value)| (counter.name(), value.to_string()));
-    let lines: Vec<_> =
-        first.into_iter().chain(gauges).chain(counters).map(|(name, value)| format!("  \"{name}\": {value}")).collect();
+    let origins: Vec<_> = snapshot.origins.iter().map(origin).collect();
+    let last = ("origins", format!("[{}]", origins.join(", ")));
+    let all = first.into_iter().chain(gauges).chain(counters).chain([last]);
+    let lines: Vec<_> = all.map(|(name, value)| format!("  \"{name}\": {value}")).collect();
     format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
+fn origin(numbers: &OriginNumbers) -> String {
+    let name = format!("\"origin\": \"{}\"", escaped(&numbers.address));
+    let numbers = OF_ORIGIN.iter().map(|number| format!("\"{}\": {}", number.name, (number.read)(numbers)));
+    format!("{{{}}}", [name].into_iter().chain(numbers).collect::<Vec<_>>().join(", "))
+}
+
+/// As it stands within the quotes of a text (RFC 8259 section 7).
+fn escaped(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    for c in text.chars() {
+        match c {
+            '"' | '\\' => out.extend(['\\', c]),
+            '\0'..='\x1f' => {
+                // Writing to a String can't fail.
+                let _ = write!(out, "\\u{:04x}", u32::from(c));
+            }
+            c => out.push(c),
+        }
+    }
+    out
 }

@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/healthz` | `200 ok` for as long as the program runs |
-//! | `/metrics` | every counter and gauge in Prometheus' text format |
+//! | `/metrics` | every counter and gauge in Prometheus' text format, those of origins with the label `origin` |
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
 //!
@@ -18,7 +18,7 @@
 //! | [`token`] | who may ask on a loopback address |
 //! | `answer` | request to response: method, path |
 //! | `purge` | what a purge's query says |
-//! | `snapshot` | the numbers at one moment, and the table of gauges |
+//! | `snapshot` | the numbers at one moment, and the tables of gauges and of an origin's numbers |
 //! | `prometheus`, `json` | a snapshot as text |
 //!
 //! What it deliberately does not do: it speaks no TLS, so it is to listen on loopback or on a Unix socket only (the

@@ -4,7 +4,7 @@
 //! a registry that would hold a second copy of the table. Help texts are our own constants: they contain neither a
 //! backslash nor a line break, the only bytes that the format would want escaped (a test sees to it).
 
-use crate::snapshot::{Snapshot, VERSION};
+use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
 use http::HeaderValue;
 use std::fmt::Write;
 
@@ -20,6 +20,15 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     for (gauge, value) in &snapshot.gauges {
         number(&mut out, &format!("kasoku_{}", gauge.name), "gauge", gauge.help, *value);
     }
+    for number in OF_ORIGIN.iter().filter(|_| !snapshot.origins.is_empty()) {
+        let (suffix, kind) = if number.is_counter { ("_total", "counter") } else { ("", "gauge") };
+        let name = format!("kasoku_{}{suffix}", number.name);
+        describe(&mut out, &name, kind, number.help);
+        for origin in &snapshot.origins {
+            let label = escaped(&origin.address);
+            line(&mut out, &format!("{name}{{origin=\"{label}\"}}"), (number.read)(origin));
+        }
+    }
     let build = format!("kasoku_build_info{{version=\"{VERSION}\"}}");
     describe(&mut out, "kasoku_build_info", "gauge", "Always 1; the version is the label.");
     line(&mut out, &build, 1);
@@ -29,6 +38,11 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
 fn number(out: &mut String, name: &str, kind: &str, help: &str, value: u64) {
     describe(out, name, kind, help);
     line(out, name, value);
+}
+
+/// As the format wants the value of a label.
+fn escaped(text: &str) -> String {
+    text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
 }
 
 // Writing to a String can't fail.
@@ -42,16 +56,24 @@ fn line(out: &mut String, name: &str, value: u64) {
 
 #[cfg(test)]
 mod tests {
-    use crate::snapshot::GAUGES;
+    use super::escaped;
+    use crate::snapshot::{GAUGES, OF_ORIGIN};
     use kasoku_metrics::Counter;
 
     #[test]
     fn nothing_in_the_tables_needs_escaping() {
         let counters = Counter::ALL.iter().map(|counter| (counter.name(), counter.help()));
-        for (name, help) in counters.chain(GAUGES.iter().map(|gauge| (gauge.name, gauge.help))) {
+        let gauges = GAUGES.iter().map(|gauge| (gauge.name, gauge.help));
+        let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));
+        for (name, help) in counters.chain(gauges).chain(of_origins) {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert!(!name.ends_with("_total"), "{name}");
             assert!(!help.contains(['\\', '\n', '\r']), "{help}");
         }
+    }
+
+    #[test]
+    fn the_value_of_a_label_is_escaped() {
+        assert_eq!(escaped("http://unix:/a\"b\\c\nd"), "http://unix:/a\\\"b\\\\c\\nd");
     }
 }

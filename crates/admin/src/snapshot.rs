@@ -1,12 +1,14 @@
 //! The numbers at one moment.
 //!
 //! Counters come from the one table in `kasoku-metrics`; the gauges, which are read where they are instead of
-//! counted, are the table below. Both formats walk these two tables, so a new row shows up in both.
+//! counted, are the first table below, the numbers of each origin the second. Both formats walk these tables, so a new
+//! row shows up in both.
 //!
 //! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
 //! together may differ by the requests of that moment. Counters never go backwards.
 
 use crate::Handle;
+use kasoku_engine::OriginNumbers;
 use kasoku_metrics::{Counter, Metrics};
 
 /// The version that is running.
@@ -51,12 +53,60 @@ pub(crate) const GAUGES: &[Gauge] = &[
     },
 ];
 
+/// A number that each origin has.
+pub(crate) struct OfOrigin {
+    /// The name in both formats, without prefix and suffix.
+    pub(crate) name: &'static str,
+    /// Whether it only grows.
+    pub(crate) is_counter: bool,
+    /// One sentence for people.
+    pub(crate) help: &'static str,
+    /// Its value.
+    pub(crate) read: fn(&OriginNumbers) -> u64,
+}
+
+/// All numbers of an origin. How many origins there are is the configuration's business.
+pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
+    OfOrigin {
+        name: "origin_up",
+        is_counter: false,
+        help: "1 when nothing speaks against the origin; 0 when it is not asked, or asked after the others.",
+        read: |origin| u64::from(origin.is_up),
+    },
+    OfOrigin {
+        name: "origin_chosen",
+        is_counter: true,
+        help: "Requests for which this origin was chosen.",
+        read: |origin| origin.requests,
+    },
+    OfOrigin {
+        name: "origin_failures",
+        is_counter: true,
+        help: "Requests that got no answer from this origin.",
+        read: |origin| origin.failures,
+    },
+    OfOrigin {
+        name: "origin_connections_in_use",
+        is_counter: false,
+        help: "Connections to this origin that carry a request.",
+        read: |origin| origin.connections as u64,
+    },
+    OfOrigin {
+        name: "origin_queue",
+        is_counter: false,
+        help: "Requests that wait for a connection to this origin.",
+        read: |origin| origin.queue as u64,
+    },
+];
+
 /// What is shown.
 pub(crate) struct Snapshot {
     /// In the order of the counters' table.
     pub(crate) counters: Vec<(Counter, u64)>,
     /// In the order of [`GAUGES`].
     pub(crate) gauges: Vec<(&'static Gauge, u64)>,
+    /// In the order of their addresses.
+    pub(crate) origins: Vec<OriginNumbers>,
     /// Hits per request that the cache or the origin answered, 0 to 1; `None` before the first. Errors of our own
     /// don't count.
     pub(crate) hit_ratio: Option<f64>,
@@ -67,6 +117,7 @@ impl Snapshot {
         Self {
             counters: Counter::ALL.iter().map(|counter| (*counter, handle.engine.metrics().total(*counter))).collect(),
             gauges: GAUGES.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect(),
+            origins: handle.engine.origins().numbers(),
             hit_ratio: hit_ratio(handle.engine.metrics()),
         }
     }

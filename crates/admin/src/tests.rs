@@ -2,7 +2,7 @@
 
 use super::*;
 use kasoku_engine::Engine;
-use kasoku_engine::options::Options;
+use kasoku_engine::options::{Options, OriginAddress, OriginHealth};
 use kasoku_metrics::Counter;
 use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
@@ -122,7 +122,39 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert_eq!((&stats["workers"], &stats["requests"]), (&2.into(), &9.into()));
     assert!(stats["uptime_seconds"].is_u64());
     // As many members as rows: no name stands for two numbers.
-    assert_eq!(stats.as_object().unwrap().len(), 2 + Counter::ALL.len() + snapshot::GAUGES.len());
+    assert_eq!(stats.as_object().unwrap().len(), 3 + Counter::ALL.len() + snapshot::GAUGES.len());
+}
+
+#[test]
+fn each_origin_has_its_numbers_in_both_formats() {
+    let (admin, engine) = started();
+    let origins = engine.origins();
+    let tcp = origins.of(&OriginAddress::Tcp { host: "10.0.0.1".to_owned(), port: 80 });
+    tcp.count_request();
+    tcp.count_request();
+    tcp.count_failure();
+    for _ in 0..3 {
+        tcp.health.checked(false, &OriginHealth::default());
+    }
+    origins.of(&OriginAddress::Unix("/run/\"a\\b".into()));
+    let answer = get(&admin, "/metrics");
+    for line in [
+        "# TYPE kasoku_origin_up gauge",
+        "# TYPE kasoku_origin_chosen_total counter",
+        "kasoku_origin_up{origin=\"http://10.0.0.1:80\"} 0",
+        "kasoku_origin_up{origin=\"http://unix:/run/\\\"a\\\\b\"} 1",
+        "kasoku_origin_chosen_total{origin=\"http://10.0.0.1:80\"} 2",
+        "kasoku_origin_failures_total{origin=\"http://10.0.0.1:80\"} 1",
+        "kasoku_origin_connections_in_use{origin=\"http://10.0.0.1:80\"} 0",
+        "kasoku_origin_queue{origin=\"http://10.0.0.1:80\"} 0",
+    ] {
+        assert!(body(&answer).lines().any(|written| written == line), "{line}");
+    }
+    let stats: serde_json::Value = serde_json::from_str(body(&get(&admin, "/stats"))).unwrap();
+    let [tcp, unix] = stats["origins"].as_array().unwrap().as_slice() else { panic!("two origins") };
+    assert_eq!((&tcp["origin"], &tcp["origin_up"]), (&"http://10.0.0.1:80".into(), &0.into()));
+    assert_eq!((&tcp["origin_chosen"], &tcp["origin_failures"]), (&2.into(), &1.into()));
+    assert_eq!(unix["origin"], "http://unix:/run/\"a\\b");
 }
 
 #[test]

@@ -69,3 +69,4 @@ mod worker;
 
 pub use engine::{Engine, StartError};
 pub use handle::Handle;
+pub use kasoku_origin::{Directory, OriginNumbers};
