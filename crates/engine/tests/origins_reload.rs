@@ -1,5 +1,7 @@
 //! What is known of origins when new settings come while the program runs.
 
+#![allow(clippy::unwrap_used)]
+
 use kasoku_engine::options::{Balance, Options, Origin as Configured, Route};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Gate, Origin, Scenario, Setup, get, ok, reply};
