@@ -121,7 +121,8 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
         return Some(Reason::SetCookie);
     }
     match vary(&update.fields) {
-        Vary::None => None,
+        // Not sent, it says nothing; sent and empty, it says that nothing selects the response any more.
+        Vary::None if !update.fields.contains("vary") => None,
         Vary::Star => Some(Reason::VaryStar),
         // The entry is keyed by the fields of the stored Vary; under another Vary it would answer the wrong requests.
         fields => (fields != vary(&stored.fields)).then_some(Reason::VaryChanged),

@@ -127,6 +127,14 @@ fn a_304_that_forbids_storing_ends_the_entry() {
 }
 
 #[test]
+fn an_empty_vary_of_a_304_does_not_make_one_variant_fit_all() {
+    let empty = not_modified().with("Vary", "");
+    let outcome = freshen(&etagged("\"a\"").with("Vary", "A"), &empty, NOW, &safe());
+    assert_eq!(outcome, Freshened::Drop(Reason::VaryChanged));
+    assert!(after(&etagged("\"a\""), &empty, &safe()).fields.contains("vary"));
+}
+
+#[test]
 fn a_304_never_brings_a_cookie_into_a_shared_entry() {
     let update = not_modified().with("Set-Cookie", "session=1");
     assert_eq!(freshen(&etagged("\"a\""), &update, NOW, &safe()), Freshened::Drop(Reason::SetCookie));
