@@ -24,7 +24,7 @@ pub fn parse(value: &[u8], now: i64) -> Option<i64> {
 fn parse_text(text: &str, now: i64) -> Option<i64> {
     let time = httpdate::parse_http_date(text).ok()?;
     let seconds = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
-    Some(if is_rfc850(text) { century(text, seconds, now) } else { seconds })
+    if is_rfc850(text) { century(text, seconds, now) } else { Some(seconds) }
 }
 
 /// `text` with its words capitalised, and `GMT` in capitals; `None` when it is too long to be a date.
@@ -68,15 +68,17 @@ fn is_rfc850(text: &str) -> bool {
 //# Recipients of a timestamp value in rfc850-date format, which uses a two-digit year, MUST interpret a timestamp that
 //# appears to be more than 50 years in the future as representing the most recent year in the past that had the same
 //# last two digits.
-fn century(text: &str, seconds: i64, now: i64) -> i64 {
+fn century(text: &str, seconds: i64, now: i64) -> Option<i64> {
     const YEAR: i64 = 31_556_952;
+    let (_, rest) = text.split_once(',')?;
+    let mut parts = rest.trim().splitn(3, '-');
+    let (day, month, rest) = (parts.next()?, parts.next()?, parts.next()?);
+    // httpdate takes any byte for the space before the hour; here it has to be one.
+    let (year, rest) = rest.split_once(' ')?;
+    let year = year.parse::<i64>().ok()?;
     let in_century = |century: i64| {
         // Rewritten as the preferred format, so that leap years come out right.
-        let (_, rest) = text.split_once(',')?;
-        let mut parts = rest.trim().splitn(3, '-');
-        let (day, month, rest) = (parts.next()?, parts.next()?, parts.next()?);
-        let (year, rest) = rest.split_once(' ')?;
-        let year = century * 100 + year.parse::<i64>().ok()?;
+        let year = century * 100 + year;
         let time = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().find_map(|name| {
             // httpdate refuses a day of the week that does not fit; the original one need not fit in another century.
             httpdate::parse_http_date(&format!("{name}, {day} {month} {year} {rest}")).ok()
@@ -84,7 +86,7 @@ fn century(text: &str, seconds: i64, now: i64) -> i64 {
         i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
     };
     let centuries = [21, 20, 19];
-    centuries.into_iter().filter_map(in_century).find(|time| *time <= now + 50 * YEAR).unwrap_or(seconds)
+    Some(centuries.into_iter().filter_map(in_century).find(|time| *time <= now + 50 * YEAR).unwrap_or(seconds))
 }
 
 #[cfg(test)]
@@ -127,6 +129,15 @@ mod tests {
         //# A cache recipient MUST NOT allow local time zones to influence the calculation or comparison of an age or expiration
         //# time.
         for text in ["", "0", "-1", "Thu, 18 Aug 2050 02:01:18 UTC", "Thu, 18 Aug 2050 02:01:18 AEST", "1 January"] {
+            assert_eq!(parse(text.as_bytes(), NOW), None, "{text}");
+        }
+    }
+
+    #[test]
+    fn what_stands_for_the_space_before_the_hour_makes_no_date() {
+        for text in
+            ["Sunday, 06-Nov-94`08:49:37 GMT", "Sunday, 06-Nov-94T08:49:37 GMT", "Sunday, 06-Nov-94-08:49:37 GMT"]
+        {
             assert_eq!(parse(text.as_bytes(), NOW), None, "{text}");
         }
     }
