@@ -1,0 +1,164 @@
+//! Whole exchanges through the rules of the cache. Input: a request, an empty line, the response to it, an empty line, a later
+//! response (of a validation, or of a HEAD). The first line of a request is `METHOD target`, of a response its status;
+//! fields follow as `Name: value`.
+//!
+//! Each rule has its tests; here they meet fields that no one thought of together. What is checked is what must never
+//! happen whatever an origin or a client says: something kept that was forbidden, shared that was private, or changed
+//! that belongs to the stored bytes.
+
+use crate::input::{blocks, fields};
+use http::{Method, StatusCode};
+use kasoku_semantics::credentials::{has_credentials, may_share, sets_cookie};
+use kasoku_semantics::directives::directives;
+use kasoku_semantics::{
+    Failure, Freshened, Freshness, HeadOutcome, Now, Policy, Profile, Reuse, Vary, current_age, fields_to_store,
+    freshen, freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates, may_look_up, part,
+    precondition, range, request_directives, reuse, stale_on_failure, storable, vary,
+};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use url::Url;
+
+const ASKED: Now = Now { unix_ms: 1_795_000_000_000, mono_ms: 5_000_000 };
+
+pub(crate) fn run(data: &[u8]) {
+    let [request, response, update] = &blocks(data, 3)[..] else { return };
+    let (request, response, update) = (request_of(request), response_of(response), response_of(update));
+    for profile in [Profile::Safe, Profile::Rfc] {
+        let policy = Policy::new(profile);
+        let answered = ASKED.after(2_000);
+        let freshness = freshness(&request, &response, ASKED, answered, &policy);
+        if storable(&request, &response, &freshness, &policy).is_ok() {
+            kept(&request, &response, &freshness, &policy);
+        }
+        let stored = ResponseHead { fields: fields_to_store(&response, answered, &policy), ..response.clone() };
+        stored_fields(&stored, answered, &policy);
+        for seconds in [0, 1, 60, 86_400, 4_000_000_000] {
+            used(&request, &freshness, &policy, answered.after(seconds * 1000));
+        }
+        updated(&stored, &update, answered, &policy);
+        delivered(&request, &stored, answered);
+    }
+    invalidated(&request, &response);
+}
+
+fn request_of(lines: &[Vec<u8>]) -> RequestHead {
+    let Some((first, rest)) = lines.split_first() else { return RequestHead::new(Method::GET, "/") };
+    let first = String::from_utf8_lossy(first).into_owned();
+    let (method, target) = first.split_once(' ').unwrap_or(("GET", &first));
+    let target: String = target.chars().filter(|c| c.is_ascii_graphic() && *c != '#').collect();
+    let method = Method::from_bytes(method.as_bytes()).unwrap_or(Method::GET);
+    RequestHead { fields: fields(rest), ..RequestHead::new(method, format!("/{}", target.trim_start_matches('/'))) }
+}
+
+fn response_of(lines: &[Vec<u8>]) -> ResponseHead {
+    let Some((first, rest)) = lines.split_first() else { return ResponseHead::new(StatusCode::OK) };
+    let status = StatusCode::from_bytes(first).unwrap_or(StatusCode::OK);
+    ResponseHead { fields: fields(rest), ..ResponseHead::new(status) }
+}
+
+/// Nothing is kept that anybody forbade.
+fn kept(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, policy: &Policy) {
+    let control = directives(response, policy).control;
+    assert!(!request_directives(&request.fields).no_store && !control.private.is_all());
+    assert!(!control.no_store || control.must_understand);
+    assert!(matches!(request.method, Method::GET | Method::POST) && !response.status.is_informational());
+    assert!(request.method == Method::GET || freshness.lifetime > 0 || freshness.is_explicit());
+    assert_ne!(vary(&response.fields), Vary::Star);
+    assert!(response.status != StatusCode::NOT_MODIFIED);
+    assert!(response.status != StatusCode::PARTIAL_CONTENT || part(response, None).is_ok());
+    assert_eq!(may_share(request, response, policy), Ok(()));
+    let says_so = control.public || control.s_maxage.is_some() || control.must_revalidate;
+    assert!(says_so || !request.fields.contains("authorization"), "shared although it answers Authorization");
+    if policy.profile == Profile::Safe {
+        assert!(!sets_cookie(&response.fields), "somebody's cookie is shared");
+        let says_so = control.public || control.s_maxage.is_some();
+        assert!(says_so || !has_credentials(&request.fields) || !request.fields.contains("cookie"));
+    }
+}
+
+/// What is stored holds nothing of a connection or a visitor, and storing it again changes nothing.
+fn stored_fields(stored: &ResponseHead, answered: Now, policy: &Policy) {
+    for name in ["connection", "transfer-encoding", "age", "proxy-authenticate", "upgrade"] {
+        assert!(!stored.fields.contains(name), "{name} is stored");
+    }
+    assert!(policy.profile == Profile::Rfc || !sets_cookie(&stored.fields));
+    assert_eq!(fields_to_store(stored, answered, policy), stored.fields);
+    assert_eq!(stored.fields.count("date"), 1);
+}
+
+/// What is served as fresh is fresh, and what must be validated is never served stale.
+fn used(request: &RequestHead, freshness: &Freshness, policy: &Policy, now: Now) {
+    let asked = request_directives(&request.fields);
+    let age = current_age(freshness, now);
+    assert!(age >= freshness.initial_age);
+    assert_eq!(freshness.is_fresh(now), age < freshness.lifetime);
+    let may_be_stale = !freshness.no_cache && !freshness.must_revalidate;
+    match reuse(freshness, &asked, policy, now) {
+        Reuse::Fresh => assert!(freshness.is_fresh(now) && !freshness.no_cache),
+        Reuse::Stale(_) | Reuse::StaleWhileRevalidate => assert!(may_be_stale && !freshness.is_fresh(now)),
+        Reuse::Validate(reason) => assert!(!reason.id().is_empty()),
+    }
+    for failure in [Failure::Disconnected, Failure::ServerError(StatusCode::BAD_GATEWAY)] {
+        let allowed = stale_on_failure(freshness, &asked, failure, policy, now);
+        assert!(allowed.is_err() || may_be_stale, "served stale although it must be validated");
+    }
+    let _ = may_look_up(request);
+}
+
+/// An update changes fields, never what describes the stored bytes, and brings in nothing that may not be stored.
+fn updated(stored: &ResponseHead, update: &ResponseHead, answered: Now, policy: &Policy) {
+    let new = match freshen(stored, update, answered, policy) {
+        Freshened::Updated(new) => Some(new),
+        Freshened::Drop(reason) => {
+            assert!(!reason.id().is_empty());
+            None
+        }
+    };
+    let by_head = match head_response(stored, update, answered, policy) {
+        HeadOutcome::Update(new) => Some(new),
+        HeadOutcome::Invalidate(_) | HeadOutcome::Ignore => None,
+    };
+    for new in [new, by_head].into_iter().flatten() {
+        assert_eq!(new.status, stored.status);
+        let describing = ["etag", "content-length", "content-encoding", "content-range", "content-md5"];
+        let withheld = withheld(update, policy);
+        for name in describing.into_iter().filter(|name| !withheld.iter().any(|one| one == name)) {
+            assert_eq!(new.fields.combined(name), stored.fields.combined(name), "{name} changed without the bytes");
+        }
+        assert!(!new.fields.contains("connection") && !new.fields.contains("age"));
+        assert!(policy.profile == Profile::Rfc || !sets_cookie(&new.fields));
+        assert!(update.fields.count("vary") == 0 || vary(&new.fields) == vary(&stored.fields));
+    }
+}
+
+/// The fields that `private` or `no-cache` of an update name: they go, whatever they describe.
+fn withheld(update: &ResponseHead, policy: &Policy) -> Vec<String> {
+    let control = directives(update, policy).control;
+    [control.private.fields(), control.no_cache.fields()].concat()
+}
+
+/// A 304 carries nothing that describes content, and a part lies in its whole.
+fn delivered(request: &RequestHead, stored: &ResponseHead, now: Now) {
+    let _ = precondition(request, stored, now, now.after(1_000));
+    let sent: Fields = stored.fields.iter().filter(|(name, _)| goes_into_not_modified(name, true)).collect();
+    assert!(!["content-length", "content-type", "content-range"].iter().any(|name| sent.contains(name)));
+    if let kasoku_semantics::RangeOutcome::Ranges(ranges) = range(request, stored, 1000) {
+        assert!(request.method == Method::GET && ranges.iter().all(|one| one.last < 1000));
+    }
+}
+
+/// Only an unsafe method invalidates, and never what belongs to another origin.
+fn invalidated(request: &RequestHead, response: &ResponseHead) {
+    if request.method.is_safe() {
+        assert!(!invalidates(&request.method, response.status));
+    }
+    let uri = format!("http://example.org{}", request.target);
+    let Ok(target) = Url::parse(&uri) else { return };
+    let named = invalidated_uris(&uri, &response.fields);
+    assert!(named.len() <= kasoku_semantics::invalidation::URIS_MAX);
+    for one in named {
+        let url = Url::parse(&one).expect("an absolute URI");
+        assert_eq!(url.origin(), target.origin(), "{one} is of another origin");
+        assert!(url.fragment().is_none());
+    }
+}
