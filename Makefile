@@ -46,6 +46,14 @@ conformance-peers: ## run the same suite against nginx, Varnish and Squid from D
 compliance: ## check that each MUST of RFC 9111 and 9112 is quoted over code and test (ARGS=--list: what is missing)
 	@scripts/compliance $(ARGS)
 
+# How long each fuzz target runs, in seconds.
+FUZZ_SECONDS ?= 60
+
+.PHONY: fuzz
+fuzz: ## fuzz each parser for a minute (FUZZ_SECONDS=3600; ARGS="date range": these alone); docs/fuzzing.md
+	@scripts/install-test-deps --only fuzz
+	@FUZZ_SECONDS=$(FUZZ_SECONDS) scripts/run-fuzz $(ARGS)
+
 .PHONY: models
 models: ## what threads do to fills and the index, in 2,000 schedules each (MODEL_SCHEDULES=100000: more)
 	@scripts/run-models $(ARGS)
