@@ -2,13 +2,14 @@
 //!
 //! Two kinds: one whose answer may be shared, and one that passes. What is not in the key does not reach the origin on
 //! the first kind, since it could change an answer that others get (DESIGN, "Keys"): fields by which clients address
-//! proxies and frameworks are removed, and the client's address is not told. A request that passes keeps what
-//! applications need.
+//! proxies and frameworks are removed (`unkeyed`), the client's address is not told, and `Via` names nobody but us. A request
+//! that passes keeps what applications need.
 
 use crate::connection::Peer;
 use crate::parse::Request;
 use crate::respond::NAME;
 use crate::route::Routed;
+use crate::unkeyed::{is_same, is_unkeyed};
 use http::{Method, Version};
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
@@ -16,28 +17,6 @@ use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::net::IpAddr;
-
-/// Fields by which a client could change an answer without changing the key: web frameworks take path, host, scheme,
-/// method or address from them.
-const NOT_IN_THE_KEY: [&str; 17] = [
-    "client-ip",
-    "front-end-https",
-    "true-client-ip",
-    "x-client-ip",
-    "x-forwarded",
-    "x-host",
-    "x-http-host-override",
-    "x-http-method",
-    "x-http-method-override",
-    "x-method-override",
-    "x-original-host",
-    "x-original-url",
-    "x-real-ip",
-    "x-rewrite-url",
-    "x-scheme",
-    "x-url-scheme",
-    "x-wap-profile",
-];
 
 /// A request that has been through that many of us goes in a circle.
 const VISITS_MAX: usize = 8;
@@ -76,7 +55,7 @@ pub(crate) fn forward(
     //# A proxy, whether or not it implements a cache, MUST pass cache directives through in forwarded messages, regardless
     //# of their significance to that application
     for (name, value) in received.iter() {
-        let is_kept_back = is_guarded && is_any(name, &NOT_IN_THE_KEY);
+        let is_kept_back = is_guarded && (is_unkeyed(name, peer.is_trusted) || is_same(name, b"via"));
         if !is_ours(name) && !is_kept_back {
             fields.push(name, value);
         }
@@ -85,8 +64,13 @@ pub(crate) fn forward(
     told.write(&mut fields);
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
-    let version = if request.head.version == Version::HTTP_10 { "1.0" } else { "1.1" };
-    fields.push("Via", format!("{version} {NAME}"));
+    if is_guarded {
+        // How often it has been here shows a loop; who else sent it on, and in which version, is not in the key.
+        fields.push("Via", vec![format!("1.1 {NAME}"); visits(request).saturating_add(1)].join(", "));
+    } else {
+        let version = if request.head.version == Version::HTTP_10 { "1.0" } else { "1.1" };
+        fields.push("Via", format!("{version} {NAME}"));
+    }
     frame(request, &mut fields);
     if let Some(protocol) = upgrade {
         fields.push("Connection", "upgrade");
@@ -119,14 +103,19 @@ pub(crate) fn leaves_fields_alone(request: &Request) -> bool {
 pub(crate) fn is_sent_as_received(name: &str) -> bool {
     let name = name.as_bytes();
     let is_changed =
-        is_ours(name) || is_any(name, &NOT_IN_THE_KEY) || is_any(name, &["close", "via", "expect", "max-forwards"]);
+        is_ours(name) || is_unkeyed(name, false) || is_any(name, &["close", "via", "expect", "max-forwards"]);
     !is_changed && !is_never_forwarded(name)
 }
 
 /// Whether the request has been here so often that it must be going in a circle.
 pub(crate) fn is_loop(request: &Request) -> bool {
+    visits(request) >= VISITS_MAX
+}
+
+/// How often the request has been here, as Via says.
+fn visits(request: &Request) -> usize {
     let is_visit = |member: &[u8]| member.split(u8::is_ascii_whitespace).nth(1) == Some(NAME.as_bytes());
-    list::members(&request.head.fields, "via").filter(|member| is_visit(member)).count() >= VISITS_MAX
+    list::members(&request.head.fields, "via").filter(|member| is_visit(member)).count()
 }
 
 /// How often an OPTIONS request may still be forwarded (RFC 9110 section 7.6.2); `None`: as often as it takes.
@@ -163,12 +152,6 @@ fn is_ours(name: &[u8]) -> bool {
 
 fn is_any(name: &[u8], names: &[&str]) -> bool {
     names.iter().any(|one| is_same(name, one.as_bytes()))
-}
-
-/// Whether both names are one to an application: CGI, WSGI and PHP fold case, and `-` and `_`, into one spelling.
-fn is_same(one: &[u8], other: &[u8]) -> bool {
-    let folded = |byte: &u8| if *byte == b'_' { b'-' } else { byte.to_ascii_lowercase() };
-    one.len() == other.len() && one.iter().map(folded).eq(other.iter().map(folded))
 }
 
 /// What we tell the origin about the client.
@@ -260,7 +243,6 @@ mod tests {
         for name in ["X-Forwarded", "X-For", "Hostess"] {
             assert!(!is_ours(name.as_bytes()), "{name}");
         }
-        assert!(is_any(b"X_Original_URL", &NOT_IN_THE_KEY));
     }
 
     #[test]

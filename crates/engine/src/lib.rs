@@ -17,6 +17,7 @@
 //! | `path` | a path as applications read it, for finding the rule |
 //! | [`purge`] | what PURGE and the operator drop |
 //! | `forward` | the request as it goes to the origin |
+//! | `unkeyed` | what is kept back from it where the answer may be shared |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `origins` | which origin of several, and which next when it fails |
@@ -65,6 +66,7 @@ mod serve;
 mod settings;
 mod stored;
 mod tunnel;
+mod unkeyed;
 mod worker;
 
 pub use engine::{Engine, StartError};

@@ -1,5 +1,6 @@
 //! What of a request reaches the origin, and what of a response the client: hop-by-hop fields, Via, trailers, directives.
 
+use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Gate, Scenario, Setup, get, ok, post};
 
 #[test]
@@ -79,12 +80,23 @@ fn via_is_added_in_both_directions() {
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
     for cache_control in ["Cache-Control: no-store", "Cache-Control: max-age=60"] {
-        let scene = Scenario::safe([get("/").answers(ok(&[cache_control, "Via: 1.0 inner"], "a"))]);
-        let mut client = scene.client();
-        client.send("GET / HTTP/1.0\r\nHost: example.org\r\nVia: 1.1 outer\r\n\r\n");
-        assert_eq!(client.response().field("via"), "1.0 inner, 1.1 kasoku");
-        assert_eq!(scene.origin.only_request().field("via").as_deref(), Some("1.1 outer, 1.0 kasoku"));
+        for profile in BOTH {
+            let scene = Setup::new(profile).run([get("/").answers(ok(&[cache_control, "Via: 1.0 inner"], "a"))]);
+            let mut client = scene.client();
+            client.send("GET / HTTP/1.0\r\nHost: example.org\r\nVia: 1.1 outer\r\n\r\n");
+            assert_eq!(client.response().field("via"), "1.0 inner, 1.1 kasoku");
+            // What is not in the key does not reach the origin, in profile safe, where the answer may be shared.
+            let told = if profile == Profile::Safe { "1.1 kasoku" } else { "1.1 outer, 1.0 kasoku" };
+            assert_eq!(scene.origin.only_request().field("via").as_deref(), Some(told));
+        }
     }
+}
+
+#[test]
+fn via_tells_how_often_a_request_has_been_here_also_where_its_answer_may_be_shared() {
+    let scene = Scenario::safe([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    scene.client().get_with("/", &["Via: 1.1 kasoku, 1.1 outer", "Via: 1.0 kasoku"]);
+    assert_eq!(scene.origin.only_request().field("via").as_deref(), Some("1.1 kasoku, 1.1 kasoku, 1.1 kasoku"));
 }
 
 #[test]

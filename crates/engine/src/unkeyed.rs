@@ -1,0 +1,238 @@
+//! Fields by which a request could change an answer without changing the key ("unkeyed inputs").
+//!
+//! Proxies, CDNs, application servers and frameworks take host, scheme, path, method, query or the client's address from
+//! them, whoever sent them. On a request whose answer may be shared they are removed (profile safe), since one visitor would
+//! choose by them what others get: J. Kettle, "Practical Web Cache Poisoning" (2018) and "Web Cache Entanglement" (2020); the
+//! list of Param Miner; Nguyen, Lo Iacono and Federrath, "Your Cache Has Fallen: Cache-Poisoned Denial-of-Service Attack"
+//! (2019). Which fields are ours to write whatever was sent (`Host`, `X-Forwarded-*`) is in `forward`.
+//!
+//! What this deliberately is not: a list of all that an application may look at. Fields that describe the visitor or what the
+//! visitor's program wants (`User-Agent`, `Accept*`, `Referer`, `X-Requested-With`, `Prefer` ...), and fields that only one
+//! application knows, go to the origin; it has to name them in `Vary`. `engine/tests/poisoning.rs` lists them. Nor does it know
+//! the fields in which a proxy in front of us says who the visitor is (`X-Remote-User`): an application that believes them must
+//! answer `private`.
+
+/// The longest name that is read, in bytes; of longer ones only the beginning counts.
+const NAME_BYTES_MAX: usize = 48;
+
+/// Beginnings of names, folded as [`fold`] does it.
+const FAMILIES: [&str; 19] = [
+    // They describe a body, and a request whose answer may be shared has none.
+    "content-",
+    "forwarded-",
+    // CGI variables under their own names.
+    "http-",
+    "server-",
+    "wl-proxy-",
+    // IIS behind ARR, Envoy.
+    "x-arr-",
+    "x-envoy-",
+    "x-forward-",
+    "x-forwarder-",
+    "x-http-",
+    // Next.js talks to itself by these.
+    "x-invoke-",
+    "x-middleware-",
+    "x-original-",
+    "x-originally-",
+    "x-originating-",
+    "x-proxy",
+    "x-real-",
+    "x-rewrite-",
+    "x-wap-",
+];
+
+/// Whole names, folded and in order.
+const NAMES: [&str; 76] = [
+    "base-url",
+    "client-ip",
+    "clientip",
+    "front-end-https",
+    "host-override",
+    "https",
+    "max-forwards",
+    "method-override",
+    "orig-path-info",
+    "path-info",
+    "path-translated",
+    "proxy-authorization",
+    "proxy-client-ip",
+    "proxy-host",
+    "proxy-port",
+    "proxy-url",
+    "query-string",
+    "querystring",
+    "real-ip",
+    "real-method",
+    "redirect-url",
+    "remote-addr",
+    "remote-host",
+    "remote-ip",
+    "request-method",
+    "request-uri",
+    "script-name",
+    "ssl-offloaded",
+    // Who says that it can put pages together gets them in parts, and we say nothing of the kind.
+    "surrogate-capability",
+    "trailer",
+    // WebDAV's `Translate: f` asks IIS for the source of a page.
+    "translate",
+    "true-client-ip",
+    "unencoded-url",
+    // Rack::Sendfile takes from these two how to hand over a file.
+    "x-accel-mapping",
+    "x-ajax-real-method",
+    "x-backend-host",
+    "x-base-url",
+    "x-cf-url",
+    "x-client-host",
+    "x-client-ip",
+    "x-client-scheme",
+    "x-clientip",
+    "x-cluster-client-ip",
+    "x-coming-from",
+    "x-custom-ip-authorization",
+    "x-forwarded",
+    "x-host",
+    "x-host-override",
+    "x-https",
+    "x-ip",
+    "x-matched-path",
+    "x-method",
+    "x-method-override",
+    "x-nfsn-https",
+    "x-ning-request-uri",
+    "x-now-route-matches",
+    "x-orchestra-scheme",
+    "x-orig-client",
+    "x-path-info",
+    "x-remote-addr",
+    "x-remote-host",
+    "x-remote-ip",
+    "x-remote-port",
+    "x-remote-protocol",
+    "x-replaced-path",
+    "x-request-uri",
+    "x-sakura-forwarded-for",
+    "x-scheme",
+    "x-script-name",
+    "x-sendfile-type",
+    "x-server-name",
+    "x-server-port",
+    "x-ssl",
+    "x-subdomain",
+    "x-url-scheme",
+    "x-waws-unencoded-url",
+];
+
+/// Beginnings of names under which a content delivery network in front of us tells about the client. From a trusted proxy they
+/// go to the origin, which may name them in `Vary`; from anybody else they are lies.
+const FRONTS: [&str; 11] = [
+    "akamai-",
+    "cf-",
+    "cloudfront-",
+    "fastly-",
+    "incap-",
+    "x-akamai-",
+    "x-amzn-",
+    "x-appengine-",
+    "x-azure-",
+    "x-bluecoat-",
+    "x-vercel-",
+];
+
+/// Whether a field of that name is kept back from a request whose answer may be shared.
+pub(crate) fn is_unkeyed(name: &[u8], is_peer_trusted: bool) -> bool {
+    let mut memory = [0; NAME_BYTES_MAX];
+    let folded = fold(name, &mut memory);
+    let begins_with = |start: &&str| folded.starts_with(start.as_bytes());
+    let is_whole = name.len() == folded.len();
+    (is_whole && NAMES.binary_search_by(|one| one.as_bytes().cmp(folded)).is_ok())
+        || FAMILIES.iter().any(begins_with)
+        || (!is_peer_trusted && FRONTS.iter().any(begins_with))
+}
+
+/// Whether both names are one to an application.
+pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+    one.len() == other.len() && one.iter().map(folded).eq(other.iter().map(folded))
+}
+
+/// A name as applications read it, as far as there is room.
+fn fold<'m>(name: &[u8], memory: &'m mut [u8; NAME_BYTES_MAX]) -> &'m [u8] {
+    let length = name.len().min(NAME_BYTES_MAX);
+    for (to, byte) in memory.iter_mut().zip(name) {
+        *to = folded(byte);
+    }
+    memory.get(..length).unwrap_or_default()
+}
+
+/// CGI, WSGI and PHP fold case and `-` and `_` into one spelling, some servers whatever else is no letter and no digit.
+fn folded(byte: &u8) -> u8 {
+    if byte.is_ascii_alphanumeric() { byte.to_ascii_lowercase() } else { b'-' }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn is_kept_back(name: &str) -> bool {
+        is_unkeyed(name.as_bytes(), false)
+    }
+
+    #[test]
+    fn the_tables_are_folded_and_in_order() {
+        assert!(NAMES.is_sorted() && FAMILIES.is_sorted() && FRONTS.is_sorted());
+        for name in NAMES.iter().chain(&FAMILIES).chain(&FRONTS) {
+            assert_eq!(fold(name.as_bytes(), &mut [0; NAME_BYTES_MAX]), name.as_bytes());
+        }
+        for name in NAMES {
+            assert!(!FAMILIES.iter().any(|family| name.starts_with(family)), "{name} is there twice");
+        }
+    }
+
+    #[test]
+    fn spellings_that_applications_take_for_one_are_one() {
+        for name in ["X-Original-URL", "x_original_url", "X.ORIGINAL.URL", "X-Host", "x_host", "X!Host", "Client-IP"] {
+            assert!(is_kept_back(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_visitors_programs_say_of_themselves_goes_to_the_origin() {
+        for name in [
+            "Accept",
+            "Accept-Encoding",
+            "Accept-Language",
+            "Authorization",
+            "Cache-Control",
+            "Cookie",
+            "DNT",
+            "HX-Request",
+            "If-None-Match",
+            "Origin",
+            "Prefer",
+            "Range",
+            "Referer",
+            "Sec-CH-UA",
+            "Sec-Fetch-Mode",
+            "User-Agent",
+            "X-Hosting",
+            "X-Requested-With",
+        ] {
+            assert!(!is_kept_back(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_a_network_in_front_of_us_says_counts_when_it_is_trusted() {
+        assert!(is_unkeyed(b"CF-IPCountry", false) && !is_unkeyed(b"CF-IPCountry", true));
+        assert!(is_unkeyed(b"X-Original-URL", true));
+    }
+
+    #[test]
+    fn a_name_that_is_longer_than_any_that_is_known_is_read_as_far_as_it_goes() {
+        let long = |start: &str| format!("{start}{}", "a".repeat(2 * NAME_BYTES_MAX));
+        assert!(is_kept_back(&long("X-Original-")));
+        assert!(!is_kept_back(&long("X-")));
+    }
+}

@@ -1,0 +1,75 @@
+//! What a reflecting application can still be poisoned by, as a list that is true: fields that describe the visitor, or what the
+//! visitor's program wants, go to the origin although they are not in the key. An application that looks at one has to name it in
+//! `Vary`; then it is in the key.
+
+use crate::{before, reflecting};
+use kasoku_testkit::Setup;
+
+/// Fields that change a stored answer today, for an application that looks at them without `Vary`.
+const OPEN: [&str; 31] = [
+    "Accept",
+    "Accept-Charset",
+    "Accept-Encoding",
+    "Accept-Language",
+    "Access-Control-Request-Headers",
+    "Any-Name-That-Is-Not-Known",
+    "Cache-Control",
+    "DNT",
+    "Destination",
+    "From",
+    "HX-Request",
+    "Last-Event-ID",
+    "Origin",
+    "Pragma",
+    "Prefer",
+    "Purpose",
+    "RSC",
+    "Range",
+    "Referer",
+    "Save-Data",
+    "Sec-CH-UA",
+    "Sec-Fetch-Site",
+    "Upgrade-Insecure-Requests",
+    "User-Agent",
+    "X-Api-Key",
+    "X-Device-User-Agent",
+    "X-Nextjs-Data",
+    "X-PJAX",
+    "X-Remote-User",
+    "X-Requested-With",
+    "X-User-Agent",
+];
+
+/// They count as credentials: only an answer that says that it may be shared nevertheless is.
+const OPEN_WHERE_SHARED: [&str; 2] = ["Authorization", "Cookie"];
+
+fn changes_the_answer(name: &str, mark: &'static str) -> bool {
+    let application = reflecting(mark);
+    let scene = before(Setup::safe(), &application);
+    scene.client().get_with("/", &[&format!("{name}: evil")]);
+    scene.client().get("/").text().contains("evil")
+}
+
+#[test]
+fn what_visitors_say_of_themselves_still_changes_what_others_get() {
+    for name in OPEN {
+        assert!(changes_the_answer(name, "max-age=60"), "{name} is closed: take it out of the list");
+    }
+    for name in OPEN_WHERE_SHARED {
+        assert!(!changes_the_answer(name, "max-age=60"), "{name}");
+        assert!(changes_the_answer(name, "public, max-age=60"), "{name} is closed: take it out of the list");
+    }
+}
+
+#[test]
+fn where_the_application_names_it_in_vary_it_is_in_the_key() {
+    for name in OPEN.iter().chain(&OPEN_WHERE_SHARED) {
+        let application = crate::Application::start(move |asked| {
+            let fields = ["Cache-Control: public, max-age=60".to_owned(), format!("Vary: {name}")];
+            crate::Does::Answer(kasoku_testkit::ok(&fields.each_ref().map(String::as_str), asked.all()))
+        });
+        let scene = before(Setup::safe(), &application);
+        scene.client().get_with("/", &[&format!("{name}: evil")]);
+        assert!(!scene.client().get("/").text().contains("evil"), "{name}");
+    }
+}
