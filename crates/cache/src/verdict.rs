@@ -357,6 +357,7 @@ const OF_THE_STORED_BYTES: [&str; 6] =
 fn is_about_the_key(reason: Reason) -> bool {
     let of_this_request = [
         Reason::StatusOfThisRequest,
+        Reason::ErrorOfThisRequest,
         Reason::StatusNotModified,
         Reason::RangeUnsatisfiable,
         Reason::MultipartRange,

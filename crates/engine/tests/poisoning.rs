@@ -12,6 +12,10 @@
 mod application;
 #[path = "poisoning/attack.rs"]
 mod attack;
+#[path = "poisoning/deception.rs"]
+mod deception;
+#[path = "poisoning/errors.rs"]
+mod errors;
 #[path = "poisoning/open.rs"]
 mod open;
 #[path = "poisoning/vectors.rs"]

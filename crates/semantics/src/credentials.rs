@@ -8,8 +8,11 @@
 //! - a response with Set-Cookie is never stored, and no stored head ever holds one, whether from a 200 or a 304
 //!   (`stored_fields` removes it).
 //!
+//! And what was made for somebody must not hide under the name of a file (see `deception`).
+//!
 //! In profile rfc cookies mean nothing, as the RFCs say.
 
+use crate::deception::is_deceptive;
 use crate::directives::{Directives, directives};
 use crate::{Policy, Reason};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -23,11 +26,11 @@ pub fn has_credentials(request: &Fields) -> bool {
 /// be kept although it sets cookies. A 304 or a response to HEAD that is to update a stored response must pass
 /// this too, as part of [`freshen`](crate::freshen)'s caller: pass the updated head.
 pub fn may_share(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
-    check(&request.fields, response, &directives(response, policy), policy)
+    check(request, response, &directives(response, policy), policy)
 }
 
 pub(crate) fn check(
-    request: &Fields,
+    request: &RequestHead,
     response: &ResponseHead,
     directives: &Directives,
     policy: &Policy,
@@ -39,18 +42,21 @@ pub(crate) fn check(
     //# directive (Section 5.2.2) that allows it to be stored by a shared cache, and the cache conforms to the
     //# requirements of that directive for that response.
     let shares_authorized = control.must_revalidate || control.public || control.s_maxage.is_some();
-    if request.contains("authorization") && !shares_authorized {
+    if request.fields.contains("authorization") && !shares_authorized {
         return Err(Reason::Authorization);
     }
     if !policy.is_safe() {
         return Ok(());
     }
     let shares_cookie = control.s_maxage.is_some() || (control.public && directives.has_explicit_lifetime(response));
-    if request.contains("cookie") && !shares_cookie {
+    if request.fields.contains("cookie") && !shares_cookie {
         return Err(Reason::Cookie);
     }
     if sets_cookie(&response.fields) {
         return Err(Reason::SetCookie);
+    }
+    if has_credentials(&request.fields) && is_deceptive(&request.target, response) {
+        return Err(Reason::ContentTypeMismatch);
     }
     Ok(())
 }

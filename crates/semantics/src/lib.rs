@@ -21,6 +21,7 @@
 pub mod age;
 pub mod cache_status;
 pub mod credentials;
+mod deception;
 pub mod directives;
 pub mod freshness;
 pub mod hop_by_hop;

@@ -76,6 +76,7 @@ reasons! {
     Private, "private", "RFC 9111 section 5.2.2.7", "The response is private to one visitor.";
     Authorization, "authorization", "RFC 9111 section 3.5", "The request carried Authorization, and the response does not say that it may be shared.";
     Cookie, "cookie", "DESIGN: cookies and credentials", "The request carried Cookie, and the response has neither s-maxage nor public with a lifetime.";
+    ContentTypeMismatch, "content-type-mismatch", "DESIGN: cookies and credentials", "The path names a kind of file that this is not, and the request said who sent it.";
     SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";
@@ -83,6 +84,7 @@ reasons! {
     InterimStatus, "interim-status", "RFC 9111 section 3", "An interim (1xx) response is never stored.";
     StatusNotModified, "status-not-modified", "RFC 9111 section 3", "A 304 updates what is stored and is not stored itself.";
     StatusOfThisRequest, "status-of-this-request", "RFC 9110 section 15.5", "The status answers this one request's condition, range or credentials.";
+    ErrorOfThisRequest, "error-of-this-request", "DESIGN: what is not in the key", "An error that one odd request may have provoked is not kept for others.";
     NotCacheable, "not-cacheable", "RFC 9111 section 3", "No expiry, no public, and a status that is not heuristically cacheable.";
     NoExpiryNoValidator, "no-expiry-no-validator", "RFC 9111 section 3", "Neither fresh nor possible to validate: storing it would be of no use.";
     MultipartRange, "multipart-range", "RFC 9110 section 15.3.7.2", "A response with several ranges in one is not stored.";

@@ -26,11 +26,12 @@ pub fn storable(
     method_allows(request, response, freshness)?;
     status_allows(response, &directives)?;
     directives_allow(request, response, &directives, policy)?;
-    credentials::check(&request.fields, response, &directives, policy)?;
+    credentials::check(request, response, &directives, policy)?;
     if vary(&response.fields) == Vary::Star {
         return Err(Reason::VaryStar);
     }
     is_cacheable(response, &directives, freshness, policy)?;
+    is_everybodys(response.status, freshness, policy)?;
     is_useful(response, freshness)
 }
 
@@ -114,6 +115,18 @@ fn is_cacheable(
         || directives.has_explicit_lifetime(response)
         || is_heuristically_cacheable(response.status, policy);
     if is_cacheable { Ok(()) } else { Err(Reason::NotCacheable) }
+}
+
+/// An error may say more about the request than about its target: the fields of one odd request (too long, malformed,
+/// forbidden by a filter) provoke it, and everybody would get it (cache-poisoned denial of service). So profile safe keeps only
+/// those that speak of the target, whatever their Cache-Control says, and those for which the operator has granted a lifetime.
+fn is_everybodys(status: StatusCode, freshness: &Freshness, policy: &Policy) -> Result<(), Reason> {
+    let is_error = status.is_client_error() || status.as_u16() >= 500;
+    let speaks_of_the_target = matches!(status.as_u16(), 401 | 404 | 405 | 410 | 451);
+    if policy.is_safe() && is_error && !speaks_of_the_target && freshness.source != LifetimeSource::Negative {
+        return Err(Reason::ErrorOfThisRequest);
+    }
+    Ok(())
 }
 
 /// Section 3 again: "some caches will not store a response that has neither a cache validator nor an explicit

@@ -50,7 +50,7 @@ fn the_status_must_be_final_and_not_about_this_request_alone() {
     ] {
         assert_eq!(in_both(&status(code).with("Cache-Control", "max-age=10")), Err(reason), "{code}");
     }
-    for code in [200, 299, 302, 400, 499, 500, 503, 599] {
+    for code in [200, 299, 302, 404] {
         assert_eq!(in_both(&status(code).with("Cache-Control", "max-age=10")), Ok(()), "{code}");
     }
 }
@@ -145,6 +145,33 @@ fn a_granted_lifetime_makes_an_error_cacheable() {
     let policy = Policy { negative_ttl_seconds: 5, ..safe() };
     assert_eq!(stored(&get(), &status(404), &policy), Ok(()));
     assert_eq!(stored(&get().with("Cookie", "a=b"), &status(404), &policy), Err(Reason::Cookie));
+}
+
+#[test]
+fn an_error_that_one_request_may_have_provoked_is_not_everybodys() {
+    for code in [400, 403, 406, 413, 414, 417, 421, 422, 429, 431, 499, 500, 501, 502, 503, 504, 599] {
+        let response = status(code).with("Cache-Control", "public, max-age=10");
+        assert_eq!(stored(&get(), &response, &safe()), Err(Reason::ErrorOfThisRequest), "{code}");
+        assert_eq!(stored(&get(), &response, &rfc()), Ok(()), "{code}");
+    }
+    for code in [200, 301, 404, 405, 410, 451] {
+        assert_eq!(in_both(&status(code).with("Cache-Control", "max-age=10")), Ok(()), "{code}");
+    }
+    let granted = Policy { negative_ttl_seconds: 5, ..safe() };
+    assert_eq!(stored(&get(), &status(414), &granted), Ok(()));
+}
+
+#[test]
+fn a_visitors_page_under_the_name_of_a_file_is_not_stored() {
+    let page = |request: RequestHead| RequestHead { target: "/account.php/x.css".to_owned(), ..request };
+    let html = cached("public, max-age=10").with("Content-Type", "text/html");
+    for visitor in [get().with("Cookie", "a=b"), get().with("Authorization", "x")] {
+        assert_eq!(stored(&page(visitor.clone()), &html, &safe()), Err(Reason::ContentTypeMismatch));
+        assert_eq!(stored(&page(visitor.clone()), &html, &rfc()), Ok(()));
+        let css = cached("public, max-age=10").with("Content-Type", "text/css");
+        assert_eq!(stored(&page(visitor), &css, &safe()), Ok(()));
+    }
+    assert_eq!(stored(&page(get()), &html, &safe()), Ok(()));
 }
 
 #[test]
