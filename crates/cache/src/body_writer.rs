@@ -7,6 +7,8 @@ use crate::{Cache, FillReader, Key, Meta};
 use bytes::Bytes;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::reuse::Failure;
+use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use std::sync::Arc;
 
@@ -116,6 +118,7 @@ impl BodyWriter {
     //# Caches MUST NOT combine trailer fields with header fields.
     pub fn finish(mut self, trailers: Option<Fields>) -> bool {
         self.is_ended = true;
+        self.cache.on_answered_fill(&self.fill);
         let (pieces, is_storable, charge) = {
             let mut state = self.fill.state();
             state.body.release_reserved();
@@ -143,6 +146,11 @@ impl BodyWriter {
             };
         });
         saved.is_stored
+    }
+
+    /// The origin has failed within the body: nothing is stored, readers are cut, and the back-off begins.
+    pub fn fail(self, reason: Reason, now: Now) {
+        self.cache.on_failed_fill(&self.fill, Failure::Disconnected, reason, &self.policy, now);
     }
 
     /// The head that readers get.

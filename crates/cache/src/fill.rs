@@ -38,9 +38,9 @@ pub(crate) struct Fill {
     pub(crate) hash: KeyHash,
     pub(crate) key: Box<[u8]>,
     /// Which variant and which range of the key: fills are joined only by requests with the same.
-    detail: Box<[u8]>,
+    pub(crate) detail: Box<[u8]>,
     /// False for fills that nobody may join: the request asked for an answer of its own.
-    is_joinable: bool,
+    pub(crate) is_joinable: bool,
     /// The epoch of purges in which it began.
     pub(crate) epoch: Epoch,
     generations: Arc<Generations>,
@@ -58,6 +58,8 @@ pub(crate) struct State {
     pub(crate) readers: Vec<Option<u64>>,
     pub(crate) is_storable: bool,
     pub(crate) is_poisoned: bool,
+    /// Somebody has waited for its head for too long: nobody else joins.
+    pub(crate) is_late: bool,
 }
 
 pub(crate) enum Phase {
@@ -92,6 +94,7 @@ impl Fill {
                 readers: Vec::new(),
                 is_storable: true,
                 is_poisoned: false,
+                is_late: false,
             }),
             changed: Notify::new(),
             taken: Notify::new(),
@@ -161,7 +164,7 @@ impl Fill {
         let is_this = self.is_joinable && *self.key == *key && *self.detail == *detail;
         is_this && !self.is_purged() && {
             let state = self.state();
-            state.is_storable && !state.is_poisoned
+            state.is_storable && !state.is_poisoned && !state.is_late
         }
     }
 
@@ -243,6 +246,15 @@ impl FillReader {
             }
         };
         Self { fill, place, offset: 0 }
+    }
+
+    pub(crate) fn fill(&self) -> &Fill {
+        &self.fill
+    }
+
+    /// Whether it is asked for in nobody's name: a failure is not due to what a client sent.
+    pub fn is_probe(&self) -> bool {
+        self.fill.is_probe()
     }
 
     /// Waits for the head, or for the fill to come to nothing.

@@ -12,6 +12,7 @@
 //! | [`key`] | what is looked up |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
 //! | [`fill`], `fills`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
+//! | `failing` | what failed a moment ago, and what that means for who asks now |
 //! | [`verdict`] | what the origin's answer means for the fill |
 //! | [`body_writer`] | appends to a fill, within bounds |
 //! | [`budget`] | what all responses together may hold |
@@ -24,6 +25,7 @@ pub mod body;
 pub mod body_writer;
 pub mod budget;
 pub mod entry;
+mod failing;
 pub mod fill;
 mod fills;
 pub mod generations;
@@ -48,6 +50,7 @@ pub use lookup::{Ask, Lookup};
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
+use failing::Failing;
 use fills::Fills;
 use generations::Generations;
 use kasoku_store::Memory;
@@ -74,6 +77,7 @@ struct Inner {
     fills: Fills,
     budget: Arc<Budget>,
     known_private: KnownPrivate,
+    failing: Failing,
     generations: Arc<Generations>,
 }
 
@@ -89,6 +93,7 @@ impl Cache {
             fills: Fills::new(budget.clone(), generations.clone()),
             budget,
             known_private: KnownPrivate::new(),
+            failing: Failing::new(),
             generations,
         }))
     }

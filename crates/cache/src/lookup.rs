@@ -6,6 +6,7 @@
 //! brought, and nobody asks for what somebody has just got. (Order of locks: the registry's before the index's. Nobody
 //! takes the registry's while holding the index's or that of a change.)
 
+use crate::failing::{Advice, OF_A_VISITOR, mark_as_probe};
 use crate::fill::{Fill, FillReader};
 use crate::fills::Begun;
 use crate::generations::Standing;
@@ -47,6 +48,11 @@ pub enum Lookup {
     Join(FillReader, Reason),
     /// Ask the origin, for this reason, and write what it says.
     Fill(FillWriter, Reason),
+    /// Ask the origin, for this reason, in nobody's name, and wait for it like everybody else: the last who asked got no
+    /// answer, which may have been due to what that client sent.
+    Probe(FillWriter, FillReader, Reason),
+    /// Nobody asks: the origin has just failed for the first reason, and there is nothing stored for the second.
+    Failed(Reason, Reason),
     /// Ask the origin for this client alone.
     Pass(Reason),
     /// The client wants a stored response only, and there is none that may be used (RFC 9111 section 5.2.1.7).
@@ -178,24 +184,22 @@ impl Cache {
         if !matches!(needed(ask.request, entry), Needed::Stored) {
             return self.begin_validation(asked, entry, Reason::Stale);
         }
+        let detail = detail(&entry.meta.variant, None);
         let may_refresh = ask.request.method == Method::GET && !asked.directives.no_store;
-        let refresh = may_refresh.then(|| {
-            let wanted = Wanted {
-                detail: detail(&entry.meta.variant, None),
-                is_joinable: true,
-                seen: Some(entry),
-                purpose: Purpose::Validate,
-                reason: Reason::HitStaleWhileRevalidate,
-            };
-            self.begin(asked, &wanted)
+        let refresh = (may_refresh && !self.is_backing_off(ask, &detail)).then(|| {
+            let (purpose, reason) = (Purpose::Validate, Reason::HitStaleWhileRevalidate);
+            let wanted = Wanted { detail, is_joinable: true, is_probe: false, seen: Some(entry), purpose, reason };
+            self.advise(asked, wanted).unwrap_or_else(|wanted| self.begin(asked, &wanted))
         });
         match refresh {
-            Some(Lookup::Fill(writer, reason @ Reason::HitStaleWhileRevalidate)) => {
-                Lookup::Hit(entry.clone(), reason, Some(writer))
-            }
-            None | Some(Lookup::Join(_, Reason::HitStaleWhileRevalidate)) => {
-                Lookup::Hit(entry.clone(), Reason::HitStaleWhileRevalidate, None)
-            }
+            Some(
+                Lookup::Fill(writer, reason @ Reason::HitStaleWhileRevalidate)
+                | Lookup::Probe(writer, _, reason @ Reason::HitStaleWhileRevalidate),
+            ) => Lookup::Hit(entry.clone(), reason, Some(writer)),
+            None
+            | Some(
+                Lookup::Join(_, Reason::HitStaleWhileRevalidate) | Lookup::Failed(_, Reason::HitStaleWhileRevalidate),
+            ) => Lookup::Hit(entry.clone(), Reason::HitStaleWhileRevalidate, None),
             Some(decided_anew) => decided_anew,
         }
     }
@@ -218,10 +222,15 @@ impl Cache {
         }
         let is_joinable = !(directives.no_cache && ask.policy.client_may_revalidate);
         let detail = detail(variant, range.as_deref());
-        self.begin_among_equals(asked, Wanted { detail, is_joinable, seen, purpose: Purpose::Miss, reason })
+        let purpose = Purpose::Miss;
+        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, purpose, reason })
     }
 
     fn begin_validation(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
+        let detail = detail(&entry.meta.variant, None);
+        if let Some(reason) = self.stale_meanwhile(asked.ask, asked.directives, entry, &detail) {
+            return Lookup::Hit(entry.clone(), reason, None);
+        }
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
@@ -231,9 +240,8 @@ impl Cache {
         // A client that wants a validation of its own must not get the result of one that began before it asked, and a
         // response that must be validated each time can't be shared.
         let is_joinable = matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime);
-        let detail = detail(&entry.meta.variant, None);
-        let purpose = Purpose::Validate;
-        self.begin_among_equals(asked, Wanted { detail, is_joinable, seen: Some(entry), purpose, reason })
+        let (purpose, seen) = (Purpose::Validate, Some(entry));
+        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, purpose, reason })
     }
 
     fn begin_completion(&self, asked: Asked<'_>, entry: &Arc<Entry>, missing: ByteRange) -> Lookup {
@@ -245,7 +253,8 @@ impl Cache {
         let range = format!("{}-{} of {:p}", missing.first, missing.last, Arc::as_ptr(entry));
         let detail = detail(&entry.meta.variant, Some(range.as_bytes()));
         let purpose = Purpose::Complete(missing);
-        self.begin_among_equals(asked, Wanted { detail, is_joinable: true, seen: Some(entry), purpose, reason })
+        let seen = Some(entry);
+        self.begin_among_equals(asked, Wanted { detail, is_joinable: true, is_probe: false, seen, purpose, reason })
     }
 
     /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
@@ -254,15 +263,34 @@ impl Cache {
         let ask = asked.ask;
         let is_visitor = ask.policy.profile == Profile::Safe && has_credentials(&ask.request.fields);
         wanted.is_joinable &= !self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now);
+        if wanted.is_joinable {
+            match self.advise(asked, wanted) {
+                Ok(advised) => return advised,
+                Err(as_ever) => wanted = as_ever,
+            }
+        }
         if is_visitor {
             if wanted.is_joinable
                 && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &wanted.detail)
             {
                 return Lookup::Join(reader, wanted.reason);
             }
-            wanted.detail.extend_from_slice(b"\0visitor");
+            wanted.detail.extend_from_slice(OF_A_VISITOR);
         }
         self.begin(asked, &wanted)
+    }
+
+    /// What follows from the last failure; or, when nothing does, the fill as it was wanted.
+    fn advise<'w>(&self, asked: Asked<'_>, mut wanted: Wanted<'w>) -> Result<Lookup, Wanted<'w>> {
+        let stored = wanted.seen.map(Arc::as_ref);
+        match self.advice(asked.ask, asked.directives, &wanted.detail, stored) {
+            Advice::Refuse(reason) => Ok(Lookup::Failed(reason, wanted.reason)),
+            Advice::Probe if wanted.kept().is_some() => {
+                mark_as_probe(&mut wanted.detail);
+                Ok(self.begin(asked, &Wanted { is_probe: true, ..wanted }))
+            }
+            Advice::Probe | Advice::Ask => Err(wanted),
+        }
     }
 
     fn begin(&self, asked: Asked<'_>, wanted: &Wanted<'_>) -> Lookup {
@@ -275,7 +303,12 @@ impl Cache {
             Begun::Needless(stored) => self.decide(Asked { is_second: true, ..asked }, Some(&*stored)),
             Begun::New(fill) => {
                 let base = wanted.seen.filter(|_| wanted.purpose != Purpose::Miss).cloned();
-                Lookup::Fill(self.writer(ask, fill, base, wanted.purpose), wanted.reason)
+                let probe = wanted.kept().filter(|_| wanted.is_probe).map(|kept| (kept, fill.reader()));
+                let writer = self.writer(ask, fill, base, wanted.purpose);
+                match probe {
+                    Some((kept, reader)) => Lookup::Probe(writer.probe(kept), reader, wanted.reason),
+                    None => Lookup::Fill(writer, wanted.reason),
+                }
             }
         }
     }
@@ -306,10 +339,22 @@ struct Wanted<'a> {
     /// See [`detail`].
     detail: Vec<u8>,
     is_joinable: bool,
+    /// Whether it is asked for in nobody's name.
+    is_probe: bool,
     /// The stored response that the decision was made with.
     seen: Option<&'a Arc<Entry>>,
     purpose: Purpose,
     reason: Reason,
+}
+
+impl Wanted<'_> {
+    /// The fields of the request that its variant is made of, where that is known.
+    fn kept(&self) -> Option<&[String]> {
+        match self.seen {
+            Some(entry) => Some(&entry.meta.nominated),
+            None => (self.detail.is_empty() || self.detail.starts_with(b"\0")).then_some(&[]),
+        }
+    }
 }
 
 /// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or

@@ -4,6 +4,7 @@
 //! where a stale response is refreshed by a 304, where stale-if-error takes effect, where a response turns out to be
 //! private, and where parts are combined.
 
+use crate::failing::unname;
 use crate::fill::Fill;
 use crate::generations::Epoch;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
@@ -33,6 +34,8 @@ pub struct FillWriter {
     policy: Arc<Policy>,
     base: Option<Arc<Entry>>,
     purpose: Purpose,
+    /// Of a probe: the fields that its variant is made of.
+    kept: Vec<String>,
 }
 
 /// Why the origin is asked.
@@ -90,12 +93,21 @@ impl FillWriter {
         base: Option<Arc<Entry>>,
         purpose: Purpose,
     ) -> Self {
-        Self { cache, fill: Some(fill), key, policy, base, purpose }
+        Self { cache, fill: Some(fill), key, policy, base, purpose, kept: Vec::new() }
+    }
+
+    /// A probe, which keeps these fields of a request and no others of its client.
+    pub(crate) fn probe(mut self, kept: &[String]) -> Self {
+        self.kept = kept.to_vec();
+        self
     }
 
     /// Makes the client's request the one that this fill needs: the client's conditions are about what the client
     /// has, ours about what we have.
     pub fn prepare(&self, request: &mut RequestHead) {
+        if self.fill.as_ref().is_some_and(|fill| fill.is_probe()) {
+            unname(&mut request.fields, &self.kept);
+        }
         let stored = self.base.as_ref().map(|base| &base.meta.head);
         if let (Purpose::Validate, Some(stored)) = (self.purpose, stored) {
             request.fields.remove("range");
@@ -122,7 +134,9 @@ impl FillWriter {
         if status == StatusCode::NOT_MODIFIED {
             return self.on_not_modified(exchange);
         }
-        if let Some(settled) = self.settle_stale(exchange.request, Failure::ServerError(status), exchange.response_time)
+        let failure = Failure::ServerError(status);
+        if let Some(settled) =
+            self.settle_stale(exchange.request, failure, Reason::HitStaleError, exchange.response_time)
         {
             return settled;
         }
@@ -142,9 +156,10 @@ impl FillWriter {
         reason: Reason,
         now: Now,
     ) -> Result<(Arc<Entry>, Reason), Reason> {
-        if let Some(Verdict::Settled(entry, served)) = self.settle_stale(request, Failure::Disconnected, now) {
+        if let Some(Verdict::Settled(entry, served)) = self.settle_stale(request, Failure::Disconnected, reason, now) {
             return Ok((entry, served));
         }
+        self.remember(Failure::Disconnected, reason, now);
         self.end(|fill| fill.fail(reason));
         Err(reason)
     }
@@ -164,6 +179,7 @@ impl FillWriter {
     }
 
     fn on_not_modified(mut self, exchange: &Exchange<'_>) -> Verdict {
+        self.forget();
         let Some(base) = self.base.clone().filter(|_| self.purpose == Purpose::Validate) else {
             return self.private(exchange, Reason::StatusNotModified);
         };
@@ -214,13 +230,28 @@ impl FillWriter {
         Meta { head, freshness, epoch, rules, ..(*base.meta).clone() }
     }
 
-    fn settle_stale(&mut self, request: &RequestHead, failure: Failure, now: Now) -> Option<Verdict> {
+    fn settle_stale(&mut self, request: &RequestHead, failure: Failure, failed: Reason, now: Now) -> Option<Verdict> {
         let base = self.base.clone().filter(|base| base.body.is_complete())?;
         let directives = request_directives(&request.fields);
         let reason = stale_on_failure(&base.meta.freshness, &directives, failure, &self.policy, now).ok()?;
+        // Remembered before the others are told: their next requests find it.
+        self.remember(failure, failed, now);
         let settled = base.clone();
         self.end(|fill| fill.settle(settled, reason));
         Some(Verdict::Settled(base, reason))
+    }
+
+    fn remember(&self, failure: Failure, reason: Reason, now: Now) {
+        if let Some(fill) = &self.fill {
+            self.cache.on_failed_fill(fill, failure, reason, &self.policy, now);
+        }
+    }
+
+    /// The origin has answered, and not with an error that something stored stands in for.
+    fn forget(&self) {
+        if let Some(fill) = &self.fill {
+            self.cache.on_answered_fill(fill);
+        }
     }
 
     fn on_part(self, exchange: &Exchange<'_>) -> Verdict {
@@ -317,6 +348,7 @@ impl FillWriter {
     }
 
     fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+        self.forget();
         let has_credentials = has_credentials(&exchange.request.fields);
         let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
         if is_about_the_key {

@@ -243,6 +243,15 @@ pub(crate) fn refresh(
             outgoing.fields.remove(credentials);
         }
     }
+    in_the_background(exchange, routed, writer, outgoing);
+}
+
+/// Asks in nobody's name, for all who wait: what is the client's own is taken from the request as it is prepared.
+pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
+    in_the_background(exchange, routed, writer, outgoing);
+}
+
+fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
     let (news, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
     let task = FillTask::new(exchange, routed, outgoing, interim);
@@ -352,7 +361,7 @@ async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache
             Err(error) => {
                 worker.cells.count(Counter::OriginErrors);
                 tracing::debug!(%error, "origin");
-                return;
+                return body.fail(reason(&error), worker.now());
             }
         }
     }

@@ -13,8 +13,8 @@ use kasoku_semantics::reason::Reason;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
-/// Fills that one request waits for: the first, and after it that of its own variant, or the second try after a failure.
-const JOINS_MAX: usize = 2;
+/// Fills that one request waits for: the first, after a failure the second try, after either that of its own variant.
+const JOINS_MAX: usize = 3;
 
 /// The answer of a hit: found by the request as it was received, without making the one that would go to the origin.
 pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
@@ -37,12 +37,19 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     for _ in 0..JOINS_MAX {
         let (reader, reason) = match found {
             Lookup::Join(reader, reason) => (reader, reason),
+            Lookup::Probe(writer, reader, reason) => {
+                fetch::probe(exchange, routed, writer, outgoing.clone());
+                (reader, reason)
+            }
             found => return carry_out(exchange, routed, outgoing, found).await,
         };
+        let is_probe = reader.is_probe();
         found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
             Taken::Answer(answer) => return *answer,
             Taken::Nothing => return alone(exchange, routed, outgoing).await,
             Taken::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
+            // Nobody's request is to blame.
+            Taken::Failure(why) if is_probe => return failed(why, reason),
             Taken::Failure(why) if has_failed => {
                 return match exchange.worker.enter_alone() {
                     Some(_place) => alone(exchange, routed, outgoing).await,
@@ -86,6 +93,14 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
             hit(exchange, &entry, reason)
         }
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
+        Lookup::Probe(writer, ..) => {
+            fetch::probe(exchange, routed, writer, outgoing.clone());
+            alone(exchange, routed, outgoing).await
+        }
+        Lookup::Failed(why, reason) => {
+            let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
+            Answer::Own(Fault::Origin(why), Some(status))
+        }
         Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
         Lookup::Unavailable(reason) => {
             Answer::Own(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
@@ -144,6 +159,8 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
             | Reason::OriginBusy),
         )) => failed(why, reason),
         Ok(Joined::Failed(why)) => return Taken::Failure(why),
+        // Who began it may have asked for something that takes for ever.
+        Err(_) if cache.on_slow(ask, &reader) => return Taken::Failure(Reason::OriginTimeoutFirstByte),
         Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return Taken::Nothing,
     };
     Taken::Answer(Box::new(answer))

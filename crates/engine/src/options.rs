@@ -110,7 +110,8 @@ pub struct Limits {
     /// How long a connection without a request may wait for one after the program was told to stop, so that a request that is
     /// on its way is answered. Default 1 s.
     pub drain_idle_timeout: Duration,
-    /// How long a client waits for another client's fill before it asks the origin itself. Default 30 s.
+    /// How long a client waits for another client's fill. Then a stale response answers, where it may; else the origin is
+    /// asked once more, for all who wait. Default 30 s.
     pub fill_wait_max: Duration,
 }
 

@@ -58,7 +58,7 @@ fn beyond_its_window_a_stale_response_is_validated_first() {
 
 #[test]
 fn a_refresh_that_fails_leaves_the_stale_response() {
-    let fields = ["Cache-Control: max-age=10, stale-while-revalidate=20"];
+    let fields = ["Cache-Control: max-age=10, stale-while-revalidate=20", "Connection: close"];
     let scene = Scenario::safe([
         get("/").answers(ok(&fields, "old")),
         get("/").answers("").closes(),
@@ -68,6 +68,10 @@ fn a_refresh_that_fails_leaves_the_stale_response() {
     client.get("/");
     scene.advance(15);
     assert_eq!(client.get("/").text(), "old");
+    scene.origin.done(2);
+    scene.eventually(|| scene.engine.cache().fills_running() == 0);
+    assert_eq!(client.get("/").text(), "old", "nobody asks while the back-off runs");
+    scene.advance(1);
     scene.eventually(|| client.get("/").text() == "new");
 }
 

@@ -34,6 +34,9 @@ pub struct Policy {
     /// How long past its lifetime, in seconds, a response may be served while the origin cannot be reached
     /// (RFC 9111 section 4.2.4).
     pub stale_disconnected_seconds: u64,
+    /// How long, in seconds at most, nobody asks for what has just failed while a stale response may answer: it is one second
+    /// first, and doubles while failures go on. 0: each request asks.
+    pub back_off_max_seconds: u64,
     /// The fingerprint of all rules under which responses are stored, those that are not the policy's included; set by
     /// whoever applies a configuration. What was stored under others is not used.
     pub rules: u64,
@@ -52,6 +55,7 @@ impl Policy {
             stale_if_error_seconds: 0,
             stale_while_revalidate_seconds: 0,
             stale_disconnected_seconds: 86_400,
+            back_off_max_seconds: 30,
             rules: 0,
         }
     }

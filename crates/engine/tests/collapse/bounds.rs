@@ -129,6 +129,8 @@ fn a_fill_gives_its_memory_back_however_it_ends() {
         // Where nothing has been sent yet when the origin's end is seen, there is still time to say 502.
         let cut = scene.client().ask("GET", "/cut", &[]).cut_response();
         assert!(cut.status == 502 || cut.ending == Ending::Cut, "{}", cut.status);
+        scene.eventually(|| scene.engine.cache().fills_running() == 0);
+        scene.advance(1);
         scene.origin.then(get("/large").answers(&too_large).closes());
         assert_eq!(scene.client().get("/large").body.len(), 1_200_000);
         scene.origin.then(get("/poisoned").answers(ok(&["Cache-Control: max-age=60"], &body)));

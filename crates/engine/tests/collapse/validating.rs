@@ -101,6 +101,9 @@ fn a_request_in_the_background_that_fails_leaves_what_is_stored_and_is_tried_aga
     gate.open();
     scene.eventually(|| scene.engine.cache().fills_running() == 0);
     assert_eq!(client.get("/").text(), "old");
+    assert_eq!(scene.origin.count(), 2, "the back-off runs");
+    scene.advance(1);
+    assert_eq!(client.get("/").text(), "old");
     scene.counted(Counter::Stored, 2);
     assert_eq!(client.get("/").text(), "new");
 }

@@ -108,6 +108,24 @@ fn a_head_that_is_too_long_for_the_origin_alone_is_the_senders_own_misfortune() 
 }
 
 #[test]
+fn a_request_that_crashes_the_origin_denies_nothing_to_others() {
+    for is_stored in [false, true] {
+        let application = vexed(has_odd_field, || Does::Reset);
+        let scene = before(Setup::safe(), &application);
+        if is_stored {
+            scene.client().get("/");
+            scene.advance(70);
+        }
+        // Again and again, each time another request, each time ahead of the others.
+        for odd in ["X-Odd: 1", "X-Odd: 2", "X-Odd: 3"] {
+            let [_, waiting, later] = attacked(&scene, &application, odd);
+            assert_eq!([waiting.short(), later.short()], [(200, PAGE.to_owned()), (200, PAGE.to_owned())], "{odd}");
+            scene.advance(70);
+        }
+    }
+}
+
+#[test]
 fn a_method_that_a_field_asks_for_never_reaches_the_application() {
     // CPDoS by method override (HMO).
     for field in ["X-HTTP-Method-Override: POST", "X-HTTP-Method: DELETE", "X-Method-Override: EVIL"] {

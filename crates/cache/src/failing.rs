@@ -1,0 +1,317 @@
+//! What failed a moment ago is not asked for again by everybody: back-off, for each thing that is fetched.
+//!
+//! A thing is what one fill can bring: a key, a variant of it, a range (see `detail` in `lookup`). After its fetch has failed, with
+//! no response, one that was cut, or an error that stale-if-error covers:
+//!
+//! - Who may have a stale response gets it at once, and nobody asks until the back-off is over: one second first, twice as long
+//!   after each failure that follows, at most `back_off_max_seconds`. Any other answer ends it.
+//! - Who asks next, then, or at once where nothing may be served stale, asks in nobody's name (a *probe*): with the fields that
+//!   we write and those that the variant is made of, and nothing else that a client sent. One visitor's odd request may have
+//!   crashed the process that served it; a second one of that kind must not decide what the others get.
+//! - Only a failure that can't be due to one client's request, since the origin could not be reached or the request was a probe,
+//!   is told to others who have nothing stale: for a second, without asking (docs/decisions/0013).
+//!
+//! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for.
+//! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know.
+
+use crate::fill::Fill;
+use crate::sync::{AtomicUsize, Ordering};
+use crate::{Ask, Cache, Entry, FillReader};
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::request::RequestDirectives;
+use kasoku_semantics::reuse::{Failure, stale_on_failure};
+use kasoku_semantics::time::Now;
+use kasoku_store::KeyHash;
+use kasoku_wire::Fields;
+
+/// Things that are remembered; the least useful go first.
+const THINGS_MAX: usize = 64 << 10;
+
+/// The first back-off, and how long a failure is told to others without asking, in milliseconds.
+const FIRST_MS: u64 = 1_000;
+
+/// How long after its back-off a failure is still known, in milliseconds: the next one then counts as its successor.
+const KNOWN_MS: u64 = 60_000;
+
+/// By what the fill of a visitor with credentials, and that of a probe, are told apart from others of the same thing. No field's
+/// value, and so no variant, holds a NUL.
+pub(crate) const OF_A_VISITOR: &[u8] = b"\0visitor";
+const OF_A_PROBE: &[u8] = b"\0probe";
+
+/// What a probe says of itself: applications and filters refuse who says nothing.
+const PROBES_OWN: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
+
+/// Things whose last fetch failed.
+pub(crate) struct Failing {
+    things: quick_cache::sync::Cache<KeyHash, Failed>,
+    /// Failures so far: before the first, nobody has to look.
+    failures: AtomicUsize,
+}
+
+/// The last failure of a thing.
+#[derive(Clone, Copy)]
+struct Failed {
+    failure: Failure,
+    reason: Reason,
+    /// Whether it can't be due to what one client sent.
+    is_everybodys: bool,
+    at_ms: u64,
+    /// How long the back-off is, in milliseconds.
+    period_ms: u64,
+}
+
+/// What the last failure means for a fill that a request needs.
+pub(crate) enum Advice {
+    /// Nothing.
+    Ask,
+    /// Ask in nobody's name.
+    Probe,
+    /// Do not ask: it would fail for this reason.
+    Refuse(Reason),
+}
+
+impl Failing {
+    pub(crate) fn new() -> Self {
+        Self { things: quick_cache::sync::Cache::new(THINGS_MAX), failures: AtomicUsize::new(0) }
+    }
+
+    fn last(&self, thing: KeyHash, now: Now) -> Option<Failed> {
+        self.things.get(&thing).filter(|failed| now.mono_ms < failed.over_ms().saturating_add(KNOWN_MS))
+    }
+
+    fn remember(&self, thing: KeyHash, new: Failed, max_ms: u64) {
+        let last = self.last(thing, Now { unix_ms: 0, mono_ms: new.at_ms });
+        let (period_ms, was_everybodys) = match last {
+            // A second one of the same back-off: the probe, or one that was on its way.
+            Some(last) if new.at_ms < last.over_ms() => (last.period_ms, last.is_everybodys),
+            Some(last) => (last.period_ms.saturating_mul(2), false),
+            None => (FIRST_MS, false),
+        };
+        let is_everybodys = new.is_everybodys || was_everybodys;
+        self.things.insert(thing, Failed { period_ms: period_ms.min(max_ms), is_everybodys, ..new });
+        self.failures.fetch_add(1, Ordering::Release);
+    }
+
+    fn is_used(&self) -> bool {
+        self.failures.load(Ordering::Acquire) > 0
+    }
+}
+
+impl Failed {
+    fn over_ms(&self) -> u64 {
+        self.at_ms.saturating_add(self.period_ms)
+    }
+
+    fn is_backing_off(&self, now: Now) -> bool {
+        now.mono_ms < self.over_ms()
+    }
+
+    /// Why a request gets nothing, if it can't get anything.
+    fn refusal(&self, now: Now) -> Option<Reason> {
+        let is_recent = now.mono_ms < self.at_ms.saturating_add(FIRST_MS.min(self.period_ms));
+        (is_recent && self.is_everybodys && self.failure == Failure::Disconnected).then_some(self.reason)
+    }
+}
+
+impl Cache {
+    /// Why a stale response answers at once, if it does: the origin failed a moment ago, and would not be asked on behalf of
+    /// anybody.
+    pub(crate) fn stale_meanwhile(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        entry: &Entry,
+        detail: &[u8],
+    ) -> Option<Reason> {
+        let failed = self.last_failure(ask, detail).filter(|failed| failed.is_backing_off(ask.now))?;
+        let may_answer = entry.body.is_complete();
+        may_answer
+            .then(|| stale_on_failure(&entry.meta.freshness, directives, failed.failure, ask.policy, ask.now).ok())?
+    }
+
+    /// Whether the back-off of a thing runs: a refresh that nobody waits for can wait for its end.
+    pub(crate) fn is_backing_off(&self, ask: &Ask<'_>, detail: &[u8]) -> bool {
+        self.last_failure(ask, detail).is_some_and(|failed| failed.is_backing_off(ask.now))
+    }
+
+    /// What to do about a fill of that detail, which is to validate or replace what is `stored`.
+    pub(crate) fn advice(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        detail: &[u8],
+        stored: Option<&Entry>,
+    ) -> Advice {
+        let Some(failed) = self.last_failure(ask, detail) else { return Advice::Ask };
+        if let Some(reason) = failed.refusal(ask.now) {
+            return Advice::Refuse(reason);
+        }
+        // An error is an answer: where nothing stands in for it, each client gets its own.
+        let stands_in = |entry: &Entry| {
+            stale_on_failure(&entry.meta.freshness, directives, failed.failure, ask.policy, ask.now).is_ok()
+        };
+        if failed.failure == Failure::Disconnected || stored.is_some_and(stands_in) {
+            Advice::Probe
+        } else {
+            Advice::Ask
+        }
+    }
+
+    /// A client has waited for that fill for as long as it may. Nobody joins it any more, and others are served as if it had
+    /// failed; what it brings in the end is stored all the same. `false`: there is no back-off.
+    pub fn on_slow(&self, ask: &Ask<'_>, reader: &FillReader) -> bool {
+        let fill = reader.fill();
+        fill.change(|state| state.is_late = true);
+        self.on_failed_fill(fill, Failure::Disconnected, Reason::OriginTimeoutFirstByte, ask.policy, ask.now);
+        ask.policy.back_off_max_seconds > 0
+    }
+
+    /// The fetch that this fill waited for has failed.
+    pub(crate) fn on_failed_fill(&self, fill: &Fill, failure: Failure, reason: Reason, policy: &Policy, now: Now) {
+        let max_ms = policy.back_off_max_seconds.saturating_mul(1_000);
+        if max_ms == 0 || !fill.is_joinable {
+            return;
+        }
+        let is_unreachable = matches!(reason, Reason::OriginUnreachable | Reason::OriginTimeoutConnect);
+        let is_everybodys = is_unreachable || fill.is_probe();
+        let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
+        self.0.failing.remember(self.thing(&fill.key, fill.thing()), failed, max_ms);
+    }
+
+    /// The origin has answered what this fill asked for.
+    pub(crate) fn on_answered_fill(&self, fill: &Fill) {
+        if self.0.failing.is_used() {
+            self.0.failing.things.remove(&self.thing(&fill.key, fill.thing()));
+        }
+    }
+
+    fn last_failure(&self, ask: &Ask<'_>, detail: &[u8]) -> Option<Failed> {
+        let failing = &self.0.failing;
+        if !failing.is_used() || ask.policy.back_off_max_seconds == 0 {
+            return None;
+        }
+        failing.last(self.thing(ask.key.bytes(), detail), ask.now)
+    }
+
+    fn thing(&self, key: &[u8], detail: &[u8]) -> KeyHash {
+        // A URI holds no NUL.
+        self.0.memory.hash(&[key, b"\0", detail].concat())
+    }
+}
+
+impl Fill {
+    /// Whether it is asked for in nobody's name.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.detail.ends_with(OF_A_PROBE)
+    }
+
+    /// Its detail, whoever asks.
+    fn thing(&self) -> &[u8] {
+        let detail = &*self.detail;
+        detail.strip_suffix(OF_A_PROBE).or_else(|| detail.strip_suffix(OF_A_VISITOR)).unwrap_or(detail)
+    }
+}
+
+/// Makes the detail of a fill that of its probe.
+pub(crate) fn mark_as_probe(detail: &mut Vec<u8>) {
+    detail.extend_from_slice(OF_A_PROBE);
+}
+
+/// Takes all from a request that is its client's own, but for the fields of that names.
+pub(crate) fn unname(fields: &mut Fields, kept: &[String]) {
+    let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    fields.retain(|name, _| is_ours(name) || is_kept(name));
+    for (name, value) in PROBES_OWN {
+        if !is_kept(name.as_bytes()) {
+            fields.push(name, value);
+        }
+    }
+}
+
+/// Fields that whoever forwards writes, whatever the client sent, and the range, by which fills are told apart.
+fn is_ours(name: &[u8]) -> bool {
+    let x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
+    x_forwarded || ["host", "forwarded", "via", "range"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const AT: u64 = 5_000_000;
+
+    fn thing() -> KeyHash {
+        kasoku_store::Memory::<std::sync::Arc<crate::Resource>>::new(1 << 20, 1 << 16).hash(b"a")
+    }
+
+    fn at(ms: u64) -> Now {
+        Now { unix_ms: 0, mono_ms: AT + ms }
+    }
+
+    fn failed(ms: u64, is_everybodys: bool) -> Failed {
+        let reason = Reason::OriginClosedEarly;
+        Failed { failure: Failure::Disconnected, reason, is_everybodys, at_ms: AT + ms, period_ms: 0 }
+    }
+
+    #[test]
+    fn a_back_off_doubles_up_to_its_bound() {
+        let (failing, thing) = (Failing::new(), thing());
+        let mut now = 0;
+        for period in [1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000] {
+            failing.remember(thing, failed(now, false), 30_000);
+            let last = failing.last(thing, at(now)).unwrap();
+            assert!(last.is_backing_off(at(now + period - 1)) && !last.is_backing_off(at(now + period)), "{period}");
+            now += period;
+        }
+    }
+
+    #[test]
+    fn failures_of_one_back_off_count_once() {
+        let (failing, thing) = (Failing::new(), thing());
+        for ms in [0, 10, 20] {
+            failing.remember(thing, failed(ms, ms == 10), 30_000);
+        }
+        let last = failing.last(thing, at(20)).unwrap();
+        assert!(last.is_everybodys && last.is_backing_off(at(1_019)) && !last.is_backing_off(at(1_020)));
+    }
+
+    #[test]
+    fn only_what_is_nobodys_fault_is_refused_and_only_for_a_second() {
+        assert!(failed(0, false).refusal(at(0)).is_none());
+        let known = Failed { period_ms: 30_000, ..failed(0, true) };
+        assert_eq!(known.refusal(at(999)), Some(Reason::OriginClosedEarly));
+        assert_eq!(known.refusal(at(1_000)), None);
+        let error = Failure::ServerError(http::StatusCode::SERVICE_UNAVAILABLE);
+        assert_eq!(Failed { failure: error, ..known }.refusal(at(0)), None, "an error is an answer");
+    }
+
+    #[test]
+    fn what_is_long_past_begins_anew() {
+        let (failing, thing) = (Failing::new(), thing());
+        failing.remember(thing, failed(0, false), 30_000);
+        failing.remember(thing, failed(FIRST_MS, false), 30_000);
+        let later = 3 * FIRST_MS + KNOWN_MS;
+        assert!(failing.last(thing, at(later - 1)).is_some() && failing.last(thing, at(later)).is_none());
+        failing.remember(thing, failed(later, false), 30_000);
+        assert_eq!(failing.last(thing, at(later)).unwrap().period_ms, FIRST_MS);
+    }
+
+    #[test]
+    fn a_probe_says_nothing_of_a_client() {
+        let mut fields: Fields = [
+            ("Host", "a"),
+            ("X-Odd", "1"),
+            ("Cookie", "a=b"),
+            ("Accept-Language", "ja"),
+            ("User-Agent", "odd"),
+            ("X-Forwarded-Proto", "http"),
+        ]
+        .into_iter()
+        .collect();
+        unname(&mut fields, &["accept-language".to_owned()]);
+        let text = String::from_utf8(fields.block().to_vec()).unwrap();
+        let own = "User-Agent: Mozilla/5.0 (compatible; Kasoku)\r\nAccept: */*\r\n";
+        assert_eq!(text, format!("Host: a\r\nAccept-Language: ja\r\nX-Forwarded-Proto: http\r\n{own}"));
+    }
+}
