@@ -109,6 +109,7 @@ pub(crate) struct RawCache {
     pub(crate) stale_if_error: Option<At<Duration>>,
     pub(crate) stale_while_revalidate: Option<At<Duration>>,
     pub(crate) stale_disconnected: Option<At<Duration>>,
+    pub(crate) back_off_max: Option<At<Duration>>,
 }
 
 /// `[query]`
@@ -287,6 +288,7 @@ impl RawCache {
             stale_if_error: keys.duration("stale-if-error"),
             stale_while_revalidate: keys.duration("stale-while-revalidate"),
             stale_disconnected: keys.duration("stale-disconnected"),
+            back_off_max: keys.duration("back-off-max"),
         }
     }
 }

@@ -22,6 +22,7 @@ pub(super) fn set_cache(policy: &mut Policy, raw: &RawCache) {
     set_seconds(&mut policy.stale_if_error_seconds, &raw.stale_if_error);
     set_seconds(&mut policy.stale_while_revalidate_seconds, &raw.stale_while_revalidate);
     set_seconds(&mut policy.stale_disconnected_seconds, &raw.stale_disconnected);
+    set_seconds(&mut policy.back_off_max_seconds, &raw.back_off_max);
     if let Some(fields) = &raw.targeted_fields {
         policy.targeted_fields = fields.value.iter().map(|field| field.value.clone()).collect();
     }

@@ -67,6 +67,15 @@ pub(super) static CACHE: Section = Section {
             example: "\"7d\"",
             ..GRANT
         },
+        Setting {
+            path: "cache.back-off-max",
+            default: Default::Value("\"30s\""),
+            summary: "How long at most nobody asks for what has just failed, while a stale response may be served: one second first, twice as long after each failure that follows.",
+            details: "Any other answer ends it. Who asks next asks with nothing that a client sent, since one odd request may have made the \
+                      origin fail. `0s`: each request asks.",
+            example: "\"10s\"",
+            ..GRANT
+        },
     ],
 };
 

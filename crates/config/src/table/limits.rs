@@ -141,7 +141,8 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.fill-wait-max",
             kind: deadline(0),
             default: Default::Value("\"30s\""),
-            summary: "How long a client waits for the same response that another client has already asked the origin for, before it asks itself.",
+            summary: "How long a client waits for the same response that another client has already asked the origin for.",
+            details: "Then a stale response answers, where it may; else the origin is asked once more, on behalf of all who wait.",
             example: "\"5s\"",
             ..ROW
         },
