@@ -179,14 +179,28 @@ pub(crate) fn get(address: SocketAddr, path: &str) -> Answer {
     exchange(address, &format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n"))
 }
 
+/// The same; `None` when the connection is reset before a head has come, or while the body comes.
+#[allow(dead_code, reason = "only those whose origin fails need it")]
+pub(crate) fn try_get(address: SocketAddr, path: &str) -> Option<Answer> {
+    let mut stream = connect(address);
+    stream.write_all(format!("GET {path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n").as_bytes()).ok()?;
+    let mut text = String::new();
+    stream.read_to_string(&mut text).ok()?;
+    answer_of(&text)
+}
+
 /// Sends these bytes and reads the response until the connection ends.
 pub(crate) fn exchange(address: SocketAddr, request: &str) -> Answer {
     let mut stream = connect(address);
     stream.write_all(request.as_bytes()).unwrap();
     let mut text = String::new();
     stream.read_to_string(&mut text).unwrap();
-    let (head, body) = text.split_once("\r\n\r\n").unwrap_or_else(|| panic!("no response: {text:?}"));
-    Answer { status: head[9..12].parse().unwrap(), head: head.to_owned(), body: body.to_owned() }
+    answer_of(&text).unwrap_or_else(|| panic!("no response: {text:?}"))
+}
+
+fn answer_of(text: &str) -> Option<Answer> {
+    let (head, body) = text.split_once("\r\n\r\n")?;
+    Some(Answer { status: head[9..12].parse().unwrap(), head: head.to_owned(), body: body.to_owned() })
 }
 
 /// Reads until `words` have come.

@@ -1,0 +1,175 @@
+//! The program before an application that is killed, stopped, started again and that answers one byte a second: processes and
+//! signals, where `crates/engine/tests/origin_faults.rs` has scripts. The application writes down what it was asked.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "faults/application.rs"]
+mod application;
+#[allow(dead_code, reason = "not each test needs all of it")]
+mod support;
+
+use application::Application;
+use rustix::process::Signal;
+use std::net::SocketAddr;
+use std::time::Instant;
+use support::{Answer, PATIENCE, Program, file, get, try_get};
+
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// Requests that come while something is wrong.
+const MANY: usize = 300;
+
+/// A program before that application, with short deadlines: what is tested is what happens then.
+fn before(application: &Application, name: &str) -> Program {
+    let config = file(
+        name,
+        &format!(
+            "listen = [\"{ANY_PORT}\"]\nadmin = \"{ANY_PORT}\"\nworkers = 2\n\n[limits]\nfill-wait-max = \"1s\"\n\n\
+             [origin-limits]\nfirst-byte-timeout = \"2s\"\n\n[[site]]\norigin = \"{}\"\n",
+            application.url()
+        ),
+    );
+    Program::serve(&["--config", config.to_str().unwrap()])
+}
+
+/// Asks until an answer is of that kind.
+#[track_caller]
+fn until(address: SocketAddr, path: &str, is_met: impl Fn(&Answer) -> bool) -> Answer {
+    let begun = Instant::now();
+    loop {
+        match try_get(address, path) {
+            Some(answer) if is_met(&answer) => return answer,
+            Some(answer) => assert!(begun.elapsed() < PATIENCE, "{} {}", answer.head, answer.body),
+            // What was cut.
+            None => assert!(begun.elapsed() < PATIENCE, "nothing but resets"),
+        }
+    }
+}
+
+fn detail(answer: &Answer) -> &str {
+    answer.field("cache-status").and_then(|status| status.split_once("detail=")).map_or("", |(_, detail)| detail)
+}
+
+/// Many requests, each of which must be answered with the page, whatever the application does; and how long they took, in seconds.
+fn all_get_the_page(program: &Program, path: &str) -> u64 {
+    let begun = Instant::now();
+    let clients: Vec<_> = (0..4)
+        .map(|_| {
+            let (address, path) = (program.clients, path.to_owned());
+            std::thread::spawn(move || {
+                for _ in 0..MANY / 4 {
+                    let answer = get(address, &path);
+                    assert_eq!((answer.status, answer.body.as_str()), (200, "page"), "{}", answer.head);
+                }
+            })
+        })
+        .collect();
+    for client in clients {
+        client.join().unwrap();
+    }
+    begun.elapsed().as_secs()
+}
+
+/// Fetches that so many seconds of back-off allow: one at the beginning, then one when each is over; and one that is on its way
+/// when another begins.
+fn fetches_max(seconds: u64) -> usize {
+    2 + usize::try_from((seconds + 1).ilog2()).unwrap() + 1
+}
+
+#[test]
+fn a_killed_application_is_stood_in_for_until_it_is_back() {
+    let mut application = Application::start();
+    let program = before(&application, "killed.toml");
+    assert_eq!(get(program.clients, "/page").body, "page");
+    application.signal(Signal::KILL);
+    application.wait();
+    until(program.clients, "/page", |answer| detail(answer) == "hit-stale-error");
+    all_get_the_page(&program, "/page");
+    assert_eq!(get(program.clients, "/never-asked").status, 502);
+    application.start_again();
+    until(program.clients, "/page", |answer| detail(answer) == "hit");
+}
+
+#[test]
+fn a_stopped_application_is_stood_in_for_and_asked_no_more_than_its_back_off_allows() {
+    let application = Application::start();
+    let program = before(&application, "stopped.toml");
+    assert_eq!(get(program.clients, "/page").body, "page");
+    application.signal(Signal::STOP);
+    until(program.clients, "/page", |answer| detail(answer) == "hit-stale-error");
+    let seconds = all_get_the_page(&program, "/page");
+    application.signal(Signal::CONT);
+    until(program.clients, "/page", |answer| detail(answer) == "hit");
+    let asked = application.asked("/page");
+    assert!(asked <= 2 + fetches_max(seconds + 4), "{asked} in {seconds} s");
+}
+
+#[test]
+fn an_application_that_answers_errors_is_asked_once_in_a_back_off() {
+    let application = Application::start();
+    let program = before(&application, "errors.toml");
+    assert_eq!(get(program.clients, "/page").body, "page");
+    application.does("error");
+    until(program.clients, "/page", |answer| detail(answer) == "hit-stale-error");
+    let before = application.asked("/page");
+    let seconds = all_get_the_page(&program, "/page");
+    let asked = application.asked("/page") - before;
+    assert!(asked <= fetches_max(seconds), "{asked} in {seconds} s");
+    application.does("page");
+    until(program.clients, "/page", |answer| detail(answer) == "hit");
+}
+
+#[test]
+fn a_body_that_is_cut_is_never_stored() {
+    for fault in ["cut", "cut-chunked", "reset"] {
+        let application = Application::start();
+        let program = before(&application, &format!("{fault}.toml"));
+        assert_eq!(get(program.clients, "/page").body, "page");
+        application.does(fault);
+        until(program.clients, "/page", |answer| detail(answer) == "hit-stale-error");
+        let before = application.asked("/page");
+        let seconds = all_but_a_few_get_the_page(&program);
+        let asked = application.asked("/page") - before;
+        assert!(asked <= fetches_max(seconds), "{fault}: {asked} in {seconds} s");
+        application.does("page");
+        until(program.clients, "/page", |answer| detail(answer) == "hit" && answer.body == "page");
+    }
+}
+
+/// Those who ask when a back-off is over read what is cut then, and see that it is.
+fn all_but_a_few_get_the_page(program: &Program) -> u64 {
+    let begun = Instant::now();
+    let mut cut = 0;
+    for _ in 0..MANY {
+        match try_get(program.clients, "/page") {
+            Some(answer) if answer.status == 200 && answer.body == "page" => {}
+            Some(answer) => {
+                let is_told = answer.status == 502 || answer.body.len() < "page".len();
+                assert!(is_told, "{} {}", answer.head, answer.body);
+                cut += 1;
+            }
+            None => cut += 1,
+        }
+    }
+    let seconds = begun.elapsed().as_secs();
+    assert!(cut <= fetches_max(seconds), "{cut} of {MANY} in {seconds} s");
+    seconds
+}
+
+#[test]
+fn one_byte_a_second_is_slow_and_whole_and_holds_nobody_else_up() {
+    let application = Application::start();
+    let program = before(&application, "slow.toml");
+    let address = program.clients;
+    let slow = std::thread::spawn(move || get(address, "/slow"));
+    application.has_been_asked("/slow");
+    let joined = std::thread::spawn(move || get(address, "/slow"));
+    for _ in 0..MANY {
+        assert_eq!(get(address, "/quick").body, "page");
+    }
+    for answer in [slow.join().unwrap(), joined.join().unwrap()] {
+        assert_eq!(answer.body, "page");
+    }
+    assert!(get(address, "/slow").is_hit());
+    assert_eq!(application.asked("/slow"), 1);
+}
