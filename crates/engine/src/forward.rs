@@ -143,11 +143,11 @@ pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r s
     })
 }
 
-/// Fields that we write ourselves, whatever the client sent. `Proxy` is none, but CGI programs take it for a setting
-/// (httpoxy).
+/// Fields that we write ourselves, whatever the client sent; of Transfer-Encoding only what others take for it is left here.
+/// `Proxy` is none, but CGI programs take it for a setting (httpoxy).
 fn is_ours(name: &[u8]) -> bool {
     let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
-    x_forwarded || is_any(name, &["host", "forwarded", "content-length", "proxy"])
+    x_forwarded || is_any(name, &["host", "forwarded", "content-length", "transfer-encoding", "proxy"])
 }
 
 fn is_any(name: &[u8], names: &[&str]) -> bool {
@@ -225,9 +225,7 @@ fn frame(request: &Request, fields: &mut Fields) {
         BodyLength::None if matches!(request.head.method, Method::POST | Method::PUT | Method::PATCH) => {
             fields.push("Content-Length", "0");
         }
-        BodyLength::None => {
-            fields.remove("expect");
-        }
+        BodyLength::None => {}
     }
 }
 
@@ -237,7 +235,15 @@ mod tests {
 
     #[test]
     fn names_that_applications_take_for_ours_are_ours() {
-        for name in ["X-Forwarded-For", "x_forwarded_for", "X-Forwarded_Port", "Forwarded", "HOST", "Proxy"] {
+        for name in [
+            "X-Forwarded-For",
+            "x_forwarded_for",
+            "X-Forwarded_Port",
+            "Forwarded",
+            "HOST",
+            "Proxy",
+            "Transfer_Encoding",
+        ] {
             assert!(is_ours(name.as_bytes()), "{name}");
         }
         for name in ["X-Forwarded", "X-For", "Hostess"] {

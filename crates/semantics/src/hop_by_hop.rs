@@ -75,7 +75,11 @@ pub fn forwardable_trailers(mut trailers: Fields, head: &Fields) -> Option<Field
         let names_a_client = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
         names_a_client || NOT_IN_TRAILERS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
     };
-    trailers.retain(|name, _| !is_hop_by_hop(name, &listed) && !is_header_only(name));
+    trailers.retain(|name, _| {
+        // CGI, WSGI and PHP take an underscore for a hyphen.
+        let name: Vec<u8> = name.iter().map(|byte| if *byte == b'_' { b'-' } else { *byte }).collect();
+        !is_hop_by_hop(&name, &listed) && !is_header_only(&name)
+    });
     (!trailers.is_empty()).then_some(trailers)
 }
 
@@ -102,7 +106,7 @@ mod tests {
         let head = Fields::new();
         let left = forwardable_trailers(trailers, &head).map(|fields| fields.block().to_vec());
         assert_eq!(left.as_deref(), Some(&b"Server-Timing: db;dur=53\r\n"[..]));
-        for name in ["Set-Cookie", "X-Forwarded-For"] {
+        for name in ["Set-Cookie", "X-Forwarded-For", "Content_Length", "transfer_encoding", "X_Forwarded_For"] {
             assert_eq!(forwardable_trailers([(name, "x")].into_iter().collect(), &head), None, "{name}");
         }
     }
