@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     WrongScheme,
     /// CONNECT or TRACE.
     MethodRefused,
+    /// An expectation other than 100-continue.
+    Expectation,
     /// The request has been here too often.
     Loop,
     /// The client wanted a stored response only.
@@ -56,6 +58,7 @@ impl Fault {
             Self::Body(UploadError::Closed | UploadError::Malformed) => StatusCode::BAD_REQUEST,
             Self::NoSite | Self::WrongScheme => StatusCode::MISDIRECTED_REQUEST,
             Self::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Loop => StatusCode::LOOP_DETECTED,
             //= RFC 9111 section 5.2.1.7
             //# Caches that honor this request directive SHOULD, upon receiving
@@ -94,6 +97,7 @@ impl Fault {
             Self::NoSite => "No site is configured for this host.".to_owned(),
             Self::WrongScheme => "This connection is not secured, and https was asked for.".to_owned(),
             Self::MethodRefused => "This method is not served.".to_owned(),
+            Self::Expectation => "Nothing but 100-continue can be expected.".to_owned(),
             Self::Loop => "The request comes back to where it was sent from.".to_owned(),
             Self::OnlyIfCached(reason) | Self::Origin(reason) => reason.text().to_owned(),
         }

@@ -113,11 +113,27 @@ fn checked(mut head: RequestHead, body_bytes_max: u64) -> Received {
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
         return Received::Refused(Fault::MethodRefused);
     }
-    //= RFC 9110 section 10.1.1
-    //# A server that receives a 100-continue expectation in an HTTP/1.0 request MUST ignore that expectation.
-    if head.version == Version::HTTP_10 {
-        head.fields.remove("expect");
+    if head.fields.contains("expect") {
+        //= RFC 9110 section 10.1.1
+        //# A server that receives a 100-continue expectation in an HTTP/1.0 request MUST ignore that expectation.
+        if head.version == Version::HTTP_10 {
+            head.fields.remove("expect");
+        } else if !is_continue_expected(&head) {
+            return Received::Refused(Fault::Expectation);
+        } else if matches!(body, BodyLength::None) {
+            // There is nothing to continue with.
+            head.fields.remove("expect");
+        }
     }
     let keeps_alive = keeps_alive(head.version, &head.fields);
     Received::Request(Request { head, body, keeps_alive })
+}
+
+/// Whether the one expectation is 100-continue. Origins disagree on what others mean, and so on whether a body follows
+/// (`Expect: y 100-continue`): those are not passed on.
+//= RFC 9110 section 10.1.1
+//# A server that receives an Expect field value containing a member other than 100-continue MAY respond with a 417
+//# (Expectation Failed) status code
+fn is_continue_expected(head: &RequestHead) -> bool {
+    head.fields.only("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }
