@@ -65,7 +65,8 @@ impl Response {
         let length = response_body_length(&head, &request.method).map_err(Error::MalformedHead)?;
         let is_kept_alive = keeps_alive(head.version, &head.fields)
             && head.version == Version::HTTP_11
-            && !matches!(length, BodyLength::UntilClose);
+            && !matches!(length, BodyLength::UntilClose)
+            && !announces_impossible_body(&head);
         let decoder = BodyDecoder::new(length, &limits.body);
         let connection = Some(connection);
         let body = ResponseBody { client, address, limits, connection, decoder, length, upload, is_kept_alive };
@@ -76,6 +77,17 @@ impl Response {
     pub fn is_switched(&self) -> bool {
         self.head.status == StatusCode::SWITCHING_PROTOCOLS
     }
+}
+
+/// Whether a 204 says that content follows. It has none; an origin that sends some nevertheless would send it when the
+/// connection has been given to another request already. (A 304 may tell the length of what it stands for.)
+//= RFC 9110 section 8.6
+//# A server MUST NOT send a Content-Length header field in any response with a status code of 1xx (Informational) or 204
+//# (No Content).
+fn announces_impossible_body(head: &ResponseHead) -> bool {
+    let fields = &head.fields;
+    head.status == StatusCode::NO_CONTENT
+        && (fields.contains("transfer-encoding") || fields.all("content-length").any(|length| length != b"0"))
 }
 
 impl ResponseBody {
