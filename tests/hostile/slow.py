@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""Slow clients: 1,000 connections of slowhttptest, and other visitors are served all the while.
+
+Four runs against the program with its default settings: heads that never end (-H, Slowloris), bodies that trickle (-B), Range
+with a thousand ranges (-R, Apache killer), and readers that take a few bytes at a time (-X). In each, visitors ask for what is
+stored, for what is not and with a small form, on fresh connections, from the moment in which the attack stands until it
+ends. Each of their requests must be answered rightly. How fast is not judged here; each has DEADLINE seconds.
+
+That the attack stands is seen in the kernel's table of connections: STANDING of them at one time. The connections of -R end
+with their answers: that many in all, and the attack is repeated until its time is over.
+
+    slow.py [--program PATH] [--seconds N] [MODE...]
+
+Ends with 1 when a visitor was not served, or an attack was none.
+"""
+
+import argparse
+import contextlib
+import http.client
+import itertools
+import json
+import os
+import pathlib
+import re
+import resource
+import subprocess
+import sys
+import threading
+import time
+
+from servers import program
+from slow_origin import LARGE, Origin, content
+
+ROOT = pathlib.Path(__file__).resolve().parents[2]
+
+CONNECTIONS = 1000
+STANDING = 950
+# How long an attack may take until it stands, in seconds.
+STANDING_WAIT_MAX = 10
+
+# How long a visitor waits for an answer, in seconds.
+DEADLINE = 10
+VISITORS = 4
+# How many of the visitors' rounds each attack must leave room for.
+ROUNDS_MIN = 20
+
+# What slowhttptest is told, what it asks for, and whether its connections last.
+MODES = {
+    "H": (["-H", "-i", "3"], "/page", True),
+    "B": (["-B", "-i", "3", "-s", "8192"], "/form", True),
+    "R": (["-R", "-a", "1", "-b", "3000"], LARGE, False),
+    "X": (["-X", "-w", "8", "-y", "64", "-n", "3", "-z", "8"], LARGE, True),
+}
+
+# Files that the program, slowhttptest or this origin hold open at most, with room to spare.
+FILES = 4096
+
+
+class NotServed(Exception):
+    """A visitor was not served, or there was nothing to be served in spite of."""
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    target = pathlib.Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
+    parser.add_argument("--program", type=pathlib.Path, default=target / "release" / "kasoku")
+    parser.add_argument("--seconds", type=int, default=15, help="how long each attack lasts")
+    parser.add_argument("modes", nargs="*", default=list(MODES), metavar="MODE", help="H, B, R, X; all by default")
+    arguments = parser.parse_args()
+    raise_limit_of_files()
+    passed = 0
+    for mode in arguments.modes:
+        try:
+            with Origin() as origin, kasoku(arguments.program, origin.url) as (clients, admin):
+                print(f"-{mode}: {attack(mode, arguments.seconds, clients, admin)}", flush=True)
+                passed += 1
+        except NotServed as error:
+            print(f"-{mode}: {error}", flush=True)
+    failed = len(arguments.modes) - passed
+    print(f"slow clients: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+def raise_limit_of_files():
+    """For this process and those that it starts."""
+    soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+    if hard != resource.RLIM_INFINITY and hard < FILES:
+        sys.exit(f"slow clients need {FILES} open files; the limit here is {hard}")
+    if soft != resource.RLIM_INFINITY and soft < FILES:
+        resource.setrlimit(resource.RLIMIT_NOFILE, (FILES, hard))
+
+
+@contextlib.contextmanager
+def kasoku(path, origin):
+    """The program in front of an origin; where it serves clients and the operator."""
+    command = [path, "serve", "--origin", origin, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
+    process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    try:
+        log = ""
+        addresses = {}
+        while len(addresses) < 2:
+            line = process.stderr.readline()
+            log += line
+            if not line:
+                raise NotServed(f"the program did not start: {log}")
+            if found := re.search(r" (listening|admin listener) on http://([\d.]+):(\d+)", line):
+                addresses[found[1]] = (found[2], int(found[3]))
+        threading.Thread(target=process.stderr.read, daemon=True).start()
+        yield addresses["listening"], addresses["admin listener"]
+    finally:
+        process.kill()
+        process.wait()
+
+
+def attack(mode, seconds, clients, admin):
+    """Runs one attack with visitors beside it; says what they got."""
+    options, path, lasts = MODES[mode]
+    visit(clients, "warm")
+    ask(clients, "GET", LARGE)
+    before = stats(admin)["connections"]
+    command = [program("slowhttptest"), *options, "-c", CONNECTIONS, "-r", CONNECTIONS, "-l", seconds, "-p", DEADLINE,
+               "-u", f"http://{clients[0]}:{clients[1]}{path}"]
+    with Attacker(command, 0 if lasts else seconds) as attacker:
+        peak = wait_until_it_stands(attacker, clients, admin, before, lasts)
+        rounds = visits(attacker, clients, mode)
+    if rounds < ROUNDS_MIN:
+        raise NotServed(f"only {rounds} rounds of visitors while the attack lasted")
+    return f"{rounds} rounds of visitors beside {peak} connections"
+
+
+class Attacker:
+    """slowhttptest, started again when it ends within so many seconds."""
+
+    def __init__(self, command, seconds):
+        self.command = [str(word) for word in command]
+        self.end = time.monotonic() + seconds
+        self.lock = threading.Lock()
+
+    def __enter__(self):
+        self.process = self.start()
+        return self
+
+    def __exit__(self, *_):
+        self.process.kill()
+        self.process.wait()
+
+    def start(self):
+        return subprocess.Popen(self.command, stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL)
+
+    def is_over(self):
+        """Whether it has ended for good."""
+        with self.lock:
+            if self.process.poll() is not None and time.monotonic() < self.end:
+                self.process = self.start()
+            return self.process.poll() is not None
+
+
+def wait_until_it_stands(attacker, clients, admin, before, lasts):
+    """Waits for the connections of an attack; how many there are."""
+    deadline = time.monotonic() + STANDING_WAIT_MAX
+    there = 0
+    while time.monotonic() < deadline and not attacker.is_over():
+        there = established(clients) if lasts else stats(admin)["connections"] - before
+        if there >= STANDING:
+            return there
+        time.sleep(0.05)
+    raise NotServed(f"the attack has no more than {there} connections")
+
+
+def visits(attacker, clients, mode):
+    """Visitors ask until the attack is over; how many rounds."""
+    numbers = itertools.count()
+    faults = []
+
+    def visitor():
+        try:
+            while not attacker.is_over() and not faults:
+                visit(clients, f"{mode}{next(numbers)}")
+        except (OSError, http.client.HTTPException, NotServed) as error:
+            faults.append(f"a visitor was not served: {error!r}")
+
+    threads = [threading.Thread(target=visitor) for _ in range(VISITORS)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    if faults:
+        raise NotServed(faults[0])
+    return next(numbers)
+
+
+def visit(clients, name):
+    """One round: what is stored, what is not, a form; each on a connection of its own."""
+    status, body = ask(clients, "GET", "/page")
+    if name != "warm" and "; hit" not in status:
+        raise NotServed(f"/page should be stored: {status}")
+    expect(body, content("GET", "/page"))
+    status, body = ask(clients, "GET", f"/miss/{name}")
+    if "; hit" in status:
+        raise NotServed(f"/miss/{name} was asked for the first time: {status}")
+    expect(body, content("GET", f"/miss/{name}"))
+    _, body = ask(clients, "POST", "/form", f"name={name}".encode())
+    expect(body, content("POST", "/form", f"name={name}".encode()))
+
+
+def ask(clients, method, path, body=None):
+    """One request; Cache-Status and the content of its answer."""
+    connection = http.client.HTTPConnection(*clients, timeout=DEADLINE)
+    try:
+        connection.request(method, path, body)
+        response = connection.getresponse()
+        answer = response.read()
+        if response.status != 200:
+            raise NotServed(f"{method} {path}: {response.status} {answer[:200]}")
+        return response.getheader("Cache-Status", ""), answer
+    finally:
+        connection.close()
+
+
+def expect(body, expected):
+    """That an answer is the right one."""
+    if body != expected:
+        raise NotServed(f"{body[:100]} instead of {expected[:100]}")
+
+
+def stats(admin):
+    """The program's numbers."""
+    connection = http.client.HTTPConnection(*admin, timeout=DEADLINE)
+    try:
+        connection.request("GET", "/stats")
+        return json.loads(connection.getresponse().read())
+    finally:
+        connection.close()
+
+
+def established(address):
+    """How many connections to that port are established, by the kernel's table."""
+    ours = re.compile(rf"^\s*\d+: [0-9A-F]+:{address[1]:04X} [0-9A-F]+:[0-9A-F]+ 01 ")
+    return sum(1 for line in pathlib.Path("/proc/net/tcp").read_text().splitlines() if ours.match(line))
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,69 @@
+"""A small origin for many connections at once: one thread, asyncio.
+
+`/page` and LARGE may be stored for ten minutes; everything else may not. The answer says what was asked for, so that a visitor
+sees whether it is the right one.
+"""
+
+import asyncio
+import threading
+
+# What slow readers ask for: more than the kernel holds for both sides of a connection.
+LARGE = "/large"
+LARGE_BYTES = 8 << 20
+
+STORED = ("/page", LARGE)
+
+
+def content(method, path, body=b""):
+    """What a request is answered with."""
+    if path == LARGE:
+        return b"x" * LARGE_BYTES
+    return f"{method} {path}\n".encode() + body
+
+
+class Origin:
+    """Serves while its context lasts."""
+
+    def __enter__(self):
+        self.loop = asyncio.new_event_loop()
+        started = threading.Event()
+        self.thread = threading.Thread(target=self.run, args=(started,), daemon=True)
+        self.thread.start()
+        started.wait()
+        return self
+
+    def __exit__(self, *_):
+        self.loop.call_soon_threadsafe(self.loop.stop)
+        self.thread.join()
+
+    def run(self, started):
+        asyncio.set_event_loop(self.loop)
+        server = self.loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024))
+        self.url = "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
+        started.set()
+        self.loop.run_forever()
+        for task in asyncio.all_tasks(self.loop):
+            task.cancel()
+        server.close()
+        self.loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(self.loop), return_exceptions=True))
+        self.loop.close()
+
+
+async def serve(reader, writer):
+    """All requests of a connection."""
+    try:
+        while True:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+            line, *fields = head.split("\r\n")
+            method, path, _ = line.split(" ")
+            lengths = [field.split(":")[1] for field in fields if field.lower().startswith("content-length:")]
+            body = await reader.readexactly(int(lengths[0]) if lengths else 0)
+            answer = content(method, path, body)
+            control = "max-age=600" if path in STORED else "no-store"
+            head = f"HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nContent-Length: {len(answer)}\r\n\r\n"
+            writer.write(head.encode() + (b"" if method == "HEAD" else answer))
+            await writer.drain()
+    except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+        pass  # whoever asked has left, or the test is over
+    finally:
+        writer.close()
