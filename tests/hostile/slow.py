@@ -6,6 +6,8 @@ with a thousand ranges (-R, Apache killer), and readers that take a few bytes at
 stored, for what is not and with a small form, on fresh connections, from the moment in which the attack stands until it
 ends. Each of their requests must be answered rightly. How fast is not judged here; each has DEADLINE seconds.
 
+Slow clients must not take the origin's connections either: ORIGIN_CONNECTIONS_MAX at one time.
+
 That the attack stands is seen in the kernel's table of connections: STANDING of them at one time. The connections of -R end
 with their answers: that many in all, and the attack is repeated until its time is over.
 
@@ -52,6 +54,9 @@ MODES = {
     "X": (["-X", "-w", "8", "-y", "64", "-n", "3", "-z", "8"], LARGE, True),
 }
 
+# More than visitors and a few slow ones need, and far less than all of the attack.
+ORIGIN_CONNECTIONS_MAX = 100
+
 # Files that the program, slowhttptest or this origin hold open at most, with room to spare.
 FILES = 4096
 
@@ -72,7 +77,7 @@ def main():
     for mode in arguments.modes:
         try:
             with Origin() as origin, kasoku(arguments.program, origin.url) as (clients, admin):
-                print(f"-{mode}: {attack(mode, arguments.seconds, clients, admin)}", flush=True)
+                print(f"-{mode}: {attack(mode, arguments.seconds, clients, admin, origin)}", flush=True)
                 passed += 1
         except NotServed as error:
             print(f"-{mode}: {error}", flush=True)
@@ -112,7 +117,7 @@ def kasoku(path, origin):
         process.wait()
 
 
-def attack(mode, seconds, clients, admin):
+def attack(mode, seconds, clients, admin, origin):
     """Runs one attack with visitors beside it; says what they got."""
     options, path, lasts = MODES[mode]
     visit(clients, "warm")
@@ -125,7 +130,9 @@ def attack(mode, seconds, clients, admin):
         rounds = visits(attacker, clients, mode)
     if rounds < ROUNDS_MIN:
         raise NotServed(f"only {rounds} rounds of visitors while the attack lasted")
-    return f"{rounds} rounds of visitors beside {peak} connections"
+    if origin.most > ORIGIN_CONNECTIONS_MAX:
+        raise NotServed(f"the origin had {origin.most} connections at one time")
+    return f"{rounds} rounds of visitors beside {peak} connections; {origin.most} at most to the origin"
 
 
 class Attacker:

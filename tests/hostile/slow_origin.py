@@ -22,9 +22,10 @@ def content(method, path, body=b""):
 
 
 class Origin:
-    """Serves while its context lasts."""
+    """Serves while its context lasts. `most`: the connections that it had at one time."""
 
     def __enter__(self):
+        self.now = self.most = 0
         self.loop = asyncio.new_event_loop()
         started = threading.Event()
         self.thread = threading.Thread(target=self.run, args=(started,), daemon=True)
@@ -38,7 +39,7 @@ class Origin:
 
     def run(self, started):
         asyncio.set_event_loop(self.loop)
-        server = self.loop.run_until_complete(asyncio.start_server(serve, "127.0.0.1", 0, backlog=1024))
+        server = self.loop.run_until_complete(asyncio.start_server(self.serve, "127.0.0.1", 0, backlog=1024))
         self.url = "http://127.0.0.1:%d" % server.sockets[0].getsockname()[1]
         started.set()
         self.loop.run_forever()
@@ -48,22 +49,29 @@ class Origin:
         self.loop.run_until_complete(asyncio.gather(*asyncio.all_tasks(self.loop), return_exceptions=True))
         self.loop.close()
 
+    async def serve(self, reader, writer):
+        """One connection."""
+        self.now += 1
+        self.most = max(self.most, self.now)
+        try:
+            await answer_all(reader, writer)
+        except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
+            pass  # whoever asked has left, or the test is over
+        finally:
+            self.now -= 1
+            writer.close()
 
-async def serve(reader, writer):
+
+async def answer_all(reader, writer):
     """All requests of a connection."""
-    try:
-        while True:
-            head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
-            line, *fields = head.split("\r\n")
-            method, path, _ = line.split(" ")
-            lengths = [field.split(":")[1] for field in fields if field.lower().startswith("content-length:")]
-            body = await reader.readexactly(int(lengths[0]) if lengths else 0)
-            answer = content(method, path, body)
-            control = "max-age=600" if path in STORED else "no-store"
-            head = f"HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nContent-Length: {len(answer)}\r\n\r\n"
-            writer.write(head.encode() + (b"" if method == "HEAD" else answer))
-            await writer.drain()
-    except (asyncio.IncompleteReadError, ConnectionError, asyncio.CancelledError):
-        pass  # whoever asked has left, or the test is over
-    finally:
-        writer.close()
+    while True:
+        head = (await reader.readuntil(b"\r\n\r\n")).decode("latin-1")
+        line, *fields = head.split("\r\n")
+        method, path, _ = line.split(" ")
+        lengths = [field.split(":")[1] for field in fields if field.lower().startswith("content-length:")]
+        body = await reader.readexactly(int(lengths[0]) if lengths else 0)
+        answer = content(method, path, body)
+        control = "max-age=600" if path in STORED else "no-store"
+        head = f"HTTP/1.1 200 OK\r\nCache-Control: {control}\r\nContent-Length: {len(answer)}\r\n\r\n"
+        writer.write(head.encode() + (b"" if method == "HEAD" else answer))
+        await writer.drain()

@@ -1,15 +1,22 @@
 //! The request's body, read from the client's connection while it is sent to the origin.
 //!
-//! Nothing is read before the origin's connection takes it, so a slow origin slows the client: back-pressure.
+//! Its beginning is read before an origin is asked ([`ClientBody::read_ahead`]): a small body entirely, so that a client that
+//! sends slowly takes nobody's place at the origin, and that an origin never hears of a small body that breaks. Of the rest
+//! nothing is read before the origin's connection takes it, so a slow origin slows the client: back-pressure.
 
-use crate::connection::Connection;
+use crate::connection::{Connection, READ_BYTES};
 use kasoku_origin::error::UploadError;
 use kasoku_origin::http::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
 use std::cell::Cell;
+use std::collections::VecDeque;
 use std::rc::Rc;
+
+/// How much of a body is read before an origin is asked, in bytes: what one read of a client's socket gives at most. Most
+/// forms are shorter.
+const BODY_AHEAD_BYTES: usize = READ_BYTES;
 
 /// How far a request's body has been read; nothing for a request without one.
 #[derive(Clone, Debug)]
@@ -49,22 +56,36 @@ pub(crate) struct ClientBody {
     state: BodyState,
     /// The request's own fields, which say what its trailers may not be.
     head: Fields,
+    /// What has been read already.
+    ahead: VecDeque<UploadPiece>,
 }
 
 impl ClientBody {
     pub(crate) fn new(connection: Rc<Connection>, length: BodyLength, state: BodyState, head: Fields) -> Self {
         let decoder = BodyDecoder::new(length, &connection.limits.body);
         let left = connection.limits.request_body_bytes_max;
-        Self { connection, decoder, length, left, state, head }
-    }
-}
-
-impl Upload for ClientBody {
-    fn length(&self) -> BodyLength {
-        self.length
+        Self { connection, decoder, length, left, state, head, ahead: VecDeque::new() }
     }
 
-    async fn next(&mut self) -> Result<UploadPiece, UploadError> {
+    /// Reads until the body is complete or [`BODY_AHEAD_BYTES`] of it are there.
+    pub(crate) async fn read_ahead(&mut self) -> Result<(), UploadError> {
+        let mut bytes = 0;
+        while bytes < BODY_AHEAD_BYTES {
+            let piece = self.read().await?;
+            let is_last = matches!(piece, UploadPiece::End(_));
+            if let UploadPiece::Data(data) = &piece {
+                bytes += data.len();
+            }
+            self.ahead.push_back(piece);
+            if is_last {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    /// The next piece from the connection.
+    async fn read(&mut self) -> Result<UploadPiece, UploadError> {
         loop {
             let decoded = self.decoder.decode(&mut self.connection.read_ahead.borrow_mut());
             match decoded.map_err(|_| UploadError::Malformed)? {
@@ -87,6 +108,19 @@ impl Upload for ClientBody {
                     }
                 }
             }
+        }
+    }
+}
+
+impl Upload for ClientBody {
+    fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    async fn next(&mut self) -> Result<UploadPiece, UploadError> {
+        match self.ahead.pop_front() {
+            Some(piece) => Ok(piece),
+            None => self.read().await,
         }
     }
 }

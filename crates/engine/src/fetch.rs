@@ -22,6 +22,7 @@ use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::Error;
+use kasoku_origin::error::UploadError;
 use kasoku_origin::http::{Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
@@ -46,12 +47,18 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let Exchange { worker, connection, request, .. } = exchange;
     let audience = audience(request, routed, upgrade);
     let outgoing = forward(request, routed, &connection.peer, audience, upgrade);
+    let status = forwarded(reason);
+    let mut upload = match client_body(exchange).await {
+        Ok(upload) => upload,
+        Err(error) => return failed(&Error::Upload(error), status),
+    };
     let writer = begin_beside(worker, routed, &outgoing, audience);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
     let key_hash = origins::key_hash(routed);
-    let status = forwarded(reason);
-    let sent = if matches!(request.body, BodyLength::None) {
+    let sent = if upload.is_some() {
+        origins::send(worker, &routed.route, key_hash, &outgoing, &mut upload, &mut interim).await
+    } else {
         // Nobody else waits for the answer: a client that leaves takes its request back.
         let mut no_upload = Some(NoUpload);
         tokio::select! {
@@ -59,10 +66,6 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             sent = origins::send(worker, &routed.route, key_hash, &outgoing, &mut no_upload, &mut interim) => sent,
             () = connection.gone() => return Answer::ClientGone(status),
         }
-    } else {
-        let mut upload =
-            Some(ClientBody::new(connection.clone(), request.body, exchange.body.clone(), request.head.fields.clone()));
-        origins::send(worker, &routed.route, key_hash, &outgoing, &mut upload, &mut interim).await
     };
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
@@ -71,6 +74,20 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         }
         Err(error) => failed(&error, status),
     }
+}
+
+/// The body that a request brings, if any, with its beginning read; unless its client waits for the origin's 100.
+async fn client_body(exchange: &Exchange) -> Result<Option<ClientBody>, UploadError> {
+    let Exchange { connection, request, body, .. } = exchange;
+    if matches!(request.body, BodyLength::None) {
+        return Ok(None);
+    }
+    let fields = &request.head.fields;
+    let mut upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
+    if !fields.contains("expect") {
+        upload.read_ahead().await?;
+    }
+    Ok(Some(upload))
 }
 
 /// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.

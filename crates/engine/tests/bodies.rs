@@ -74,24 +74,38 @@ fn a_close_delimited_response_is_whole_when_the_origin_closes() {
 }
 
 #[test]
-fn a_request_body_is_streamed_before_it_is_complete() {
+fn a_long_request_body_is_streamed_before_it_is_complete() {
     let (first, second) = (Gate::new(), Gate::new());
-    let script = post("/")
-        .reads("3\r\nabc\r\n")
-        .waits(&first)
-        .reads("3\r\ndef\r\n")
-        .waits(&second)
-        .reads("0\r\n\r\n")
-        .sends(ok(&[], "ok"));
+    let beginning = "a".repeat(20_000);
+    let script =
+        post("/").reads(&beginning).waits(&first).reads("def").waits(&second).reads("ghi").sends(ok(&[], "ok"));
     let scene = Scenario::safe([script]);
     let mut client = scene.client();
-    client.ask("POST", "/", &["Transfer-Encoding: chunked"]).send("3\r\nabc\r\n");
+    client.ask("POST", "/", &["Content-Length: 20006"]).send(&beginning);
     scene.origin.arrived(1);
     first.open();
-    client.send("3\r\ndef\r\n");
+    client.send("def");
     second.open();
-    client.send("0\r\n\r\n");
+    client.send("ghi");
     assert_eq!(client.response().text(), "ok");
+}
+
+#[test]
+fn a_small_body_that_comes_slowly_takes_no_place_at_the_origin() {
+    for framing in ["Content-Length: 6", "Transfer-Encoding: chunked"] {
+        let is_chunked = framing.starts_with('T');
+        let pieces = if is_chunked { ["3\r\nabc\r\n", "3\r\ndef\r\n0\r\n\r\n"] } else { ["abc", "def"] };
+        let scene = Setup::safe()
+            .route(|route| route.origin.connections_max = 1)
+            .run([get("/a").answers(ok(&[], "a")), post("/").answers(ok(&[], "ok"))]);
+        let mut slow = scene.client();
+        slow.ask("POST", "/", &[framing]).send(pieces[0]);
+        scene.settled();
+        assert_eq!(scene.origin.connections(), 0);
+        assert_eq!(scene.client().get("/a").text(), "a");
+        assert_eq!(slow.send(pieces[1]).response().text(), "ok");
+        assert_eq!(scene.origin.request(1).text(), "abcdef");
+    }
 }
 
 #[test]

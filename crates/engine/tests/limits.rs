@@ -7,6 +7,9 @@ use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(100);
 
+/// So much of a body that an origin is asked before its end has come, in bytes.
+const LONG: usize = 20_000;
+
 #[test]
 fn a_connection_ends_after_its_largest_number_of_requests() {
     let scene = Setup::safe()
@@ -72,10 +75,11 @@ fn a_body_over_its_limit_is_413_by_its_length() {
 #[test]
 fn a_chunked_body_over_its_limit_is_413_midway() {
     let scene = Setup::safe()
-        .options(|options| options.limits.request_body_bytes_max = 10)
+        .options(|options| options.limits.request_body_bytes_max = LONG as u64)
         .run([post("/a").answers("").closes()]);
     let mut client = scene.client();
-    client.ask("POST", "/a", &["Transfer-Encoding: chunked"]).send("8\r\n12345678\r\n8\r\n12345678\r\n0\r\n\r\n");
+    let chunk = format!("4000\r\n{}\r\n", "a".repeat(0x4000));
+    client.ask("POST", "/a", &["Transfer-Encoding: chunked"]).send(format!("{chunk}{chunk}0\r\n\r\n"));
     assert_eq!(client.response().status, 413);
     client.is_closed();
     assert!(!scene.origin.request(0).is_whole, "the origin must not take a part for the whole");
@@ -104,10 +108,16 @@ fn a_head_that_does_not_arrive_in_time_is_408() {
 
 #[test]
 fn a_body_that_does_not_arrive_in_time_is_408() {
-    let scene =
-        Setup::safe().options(|options| options.limits.body_timeout = SHORT).run([post("/a").answers("").closes()]);
+    let setup = || Setup::safe().options(|options| options.limits.body_timeout = SHORT);
+    let scene = setup().run([]);
     let mut client = scene.client();
     client.ask("POST", "/a", &["Content-Length: 10"]).send("01234");
+    assert_eq!(client.response().status, 408);
+    client.is_closed();
+
+    let scene = setup().run([post("/a").answers("").closes()]);
+    let mut client = scene.client();
+    client.ask("POST", "/a", &["Content-Length: 30000"]).send("a".repeat(LONG));
     assert_eq!(client.response().status, 408);
     client.is_closed();
     assert!(!scene.origin.request(0).is_whole);
@@ -117,7 +127,7 @@ fn a_body_that_does_not_arrive_in_time_is_408() {
 fn a_client_that_leaves_within_its_body_takes_its_request_back() {
     let scene = Scenario::safe([post("/a").answers("").closes()]);
     let mut client = scene.client();
-    client.ask("POST", "/a", &["Content-Length: 10"]).send("01234");
+    client.ask("POST", "/a", &["Content-Length: 30000"]).send("a".repeat(LONG));
     scene.origin.arrived(1);
     client.reset();
     assert!(!scene.origin.request(0).is_whole);
@@ -129,7 +139,7 @@ fn a_body_that_is_not_read_to_its_end_closes_the_connection_after_the_answer() {
     //# A server MUST read the entire request message body or close the connection after sending its response;
     let scene = Scenario::safe([post("/a").sends(reply("403 Forbidden", &["Connection: close"], "no")).closes()]);
     let mut client = scene.client();
-    client.ask("POST", "/a", &["Content-Length: 100"]).send("half");
+    client.ask("POST", "/a", &["Content-Length: 30000"]).send("a".repeat(LONG));
     let response = client.response();
     assert_eq!((response.status, response.text().as_str()), (403, "no"));
     assert_eq!(response.field("connection"), "close");

@@ -31,7 +31,8 @@ fn an_origin_that_cannot_be_reached_is_502() {
         let mut client = Client::connect(engine.addresses()[0]);
         is_failure(&client.get("/"), 502, "origin-unreachable");
         is_failure(&client.get("/"), 502, "origin-unreachable");
-        let response = client.send_body("POST", "/", &[], "x");
+        assert_eq!(client.send_body("POST", "/", &[], "x").status, 502);
+        let response = client.send_body("POST", "/", &[], &"x".repeat(100_000));
         assert_eq!((response.status, response.field("connection").as_str()), (502, "close"), "its body was not read");
     }
 }
@@ -276,11 +277,13 @@ fn an_origin_that_pauses_for_too_long_cuts_the_response() {
 
 #[test]
 fn an_early_answer_to_an_unfinished_upload_reaches_the_client() {
+    let beginning = "a".repeat(20_000);
     let scene = Scenario::safe([post("/")
+        .reads(&beginning)
         .sends(reply("413 Content Too Large", &["Connection: close"], "too much"))
         .awaits_end()]);
     let mut client = scene.client();
-    client.ask("POST", "/", &["Content-Length: 1000000"]);
+    client.ask("POST", "/", &["Content-Length: 1000000"]).send(&beginning);
     assert_eq!(client.response().short(), (413, "too much".into()));
     client.is_closed();
 }
