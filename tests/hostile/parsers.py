@@ -25,6 +25,7 @@ import concurrent.futures
 import json
 import os
 import pathlib
+import signal
 import subprocess
 import sys
 import tempfile
@@ -58,6 +59,8 @@ def main():
     parser.add_argument("--record", type=pathlib.Path, help="a record made before")
     parser.add_argument("--verbose", action="store_true", help="who refused what")
     arguments = parser.parse_args()
+    # So that what was started ends here, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     with tempfile.TemporaryDirectory(prefix="kasoku-parsers-") as scratch:
         scratch = pathlib.Path(scratch)
         # Workers of nginx and Apache run as another user.

@@ -25,6 +25,7 @@ import os
 import pathlib
 import re
 import resource
+import signal
 import subprocess
 import sys
 import threading
@@ -37,8 +38,10 @@ ROOT = pathlib.Path(__file__).resolve().parents[2]
 
 CONNECTIONS = 1000
 STANDING = 950
-# How long an attack may take until it stands, in seconds.
+# How long the program may take to start, an attack until it stands, and one to end when its time is over, in seconds.
+START_MAX = 10
 STANDING_WAIT_MAX = 10
+END_WAIT_MAX = 30
 
 # How long a visitor waits for an answer, in seconds.
 DEADLINE = 10
@@ -72,6 +75,8 @@ def main():
     parser.add_argument("--seconds", type=int, default=15, help="how long each attack lasts")
     parser.add_argument("modes", nargs="*", default=list(MODES), metavar="MODE", help="H, B, R, X; all by default")
     arguments = parser.parse_args()
+    # So that what was started ends here, too.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     raise_limit_of_files()
     passed = 0
     for mode in arguments.modes:
@@ -100,6 +105,8 @@ def kasoku(path, origin):
     """The program in front of an origin; where it serves clients and the operator."""
     command = [path, "serve", "--origin", origin, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"]
     process = subprocess.Popen(command, stderr=subprocess.PIPE, text=True)
+    too_late = threading.Timer(START_MAX, process.kill)
+    too_late.start()
     try:
         log = ""
         addresses = {}
@@ -110,9 +117,11 @@ def kasoku(path, origin):
                 raise NotServed(f"the program did not start: {log}")
             if found := re.search(r" (listening|admin listener) on http://([\d.]+):(\d+)", line):
                 addresses[found[1]] = (found[2], int(found[3]))
+        too_late.cancel()
         threading.Thread(target=process.stderr.read, daemon=True).start()
         yield addresses["listening"], addresses["admin listener"]
     finally:
+        too_late.cancel()
         process.kill()
         process.wait()
 
@@ -125,7 +134,7 @@ def attack(mode, seconds, clients, admin, origin):
     before = stats(admin)["connections"]
     command = [program("slowhttptest"), *options, "-c", CONNECTIONS, "-r", CONNECTIONS, "-l", seconds, "-p", DEADLINE,
                "-u", f"http://{clients[0]}:{clients[1]}{path}"]
-    with Attacker(command, 0 if lasts else seconds) as attacker:
+    with Attacker(command, seconds, repeats=not lasts) as attacker:
         peak = wait_until_it_stands(attacker, clients, admin, before, lasts)
         rounds = visits(attacker, clients, mode)
     if rounds < ROUNDS_MIN:
@@ -136,10 +145,11 @@ def attack(mode, seconds, clients, admin, origin):
 
 
 class Attacker:
-    """slowhttptest, started again when it ends within so many seconds."""
+    """slowhttptest for so many seconds; `repeats`: started again when it ends before."""
 
-    def __init__(self, command, seconds):
+    def __init__(self, command, seconds, repeats):
         self.command = [str(word) for word in command]
+        self.repeats = repeats
         self.end = time.monotonic() + seconds
         self.lock = threading.Lock()
 
@@ -157,9 +167,10 @@ class Attacker:
     def is_over(self):
         """Whether it has ended for good."""
         with self.lock:
-            if self.process.poll() is not None and time.monotonic() < self.end:
+            now = time.monotonic()
+            if self.repeats and self.process.poll() is not None and now < self.end:
                 self.process = self.start()
-            return self.process.poll() is not None
+            return self.process.poll() is not None or now > self.end + END_WAIT_MAX
 
 
 def wait_until_it_stands(attacker, clients, admin, before, lasts):
