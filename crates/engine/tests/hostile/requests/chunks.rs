@@ -1,10 +1,10 @@
 //! The chunked coding: sizes, extensions, line ends, ends of data, trailers.
 //!
-//! A body that breaks is known only when its head has gone to the origin already: the origin gets no end of it, and the
-//! client 400. What is accepted is never passed on as it was written: the origin gets chunks of Kasoku's own, without
+//! Of a short body that breaks no origin hears; of a long one it gets the beginning and never the end. The client gets 400
+//! in either case. What is accepted is never passed on as it was written: the origin gets chunks of Kasoku's own, without
 //! extensions, and of the trailers those that mean no harm.
 
-use super::Outcome::{Broken, Gets, GetsWith};
+use super::Outcome::{Broken, Cut, Gets, GetsWith};
 use super::{Row, Table, rows};
 
 const ABC: super::Outcome = Gets("POST /chunks", b"abc");
@@ -146,7 +146,15 @@ const BODIES: Table<'static> = &[
     ("9110 5.1", b"3\r\nabc\r\n0\r\n: y\r\n\r\n", NO),
 ];
 
+const HEAD: &[u8] = b"POST /chunks HTTP/1.1\r\nHost: example.org\r\nTransfer-Encoding: chunked\r\n\r\n";
+
 pub(crate) fn topic() -> Vec<Row> {
-    let head = b"POST /chunks HTTP/1.1\r\nHost: example.org\r\nTransfer-Encoding: chunked\r\n\r\n";
-    rows(BODIES, |body| [head, body].concat()).collect()
+    rows(BODIES, |body| [HEAD, body].concat()).collect()
+}
+
+/// What breaks, behind so much of the body that the origin has been asked already.
+pub(crate) fn broken_later() -> Vec<Row> {
+    let beginning = format!("4e20\r\n{}\r\n", "a".repeat(0x4e20));
+    let all = rows(BODIES, |body| [HEAD, beginning.as_bytes(), body].concat());
+    all.filter(|row| matches!(row.outcome, Broken(_))).map(|row| Row { outcome: Cut(400), ..row }).collect()
 }

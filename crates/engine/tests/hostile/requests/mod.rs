@@ -28,6 +28,8 @@ pub(crate) enum Outcome {
     Refused(u16),
     /// The head is sound, the body is not: this status and the end of the connection. The origin never gets a whole request.
     Broken(u16),
+    /// The same when the origin has got the beginning already.
+    Cut(u16),
     /// The end of the connection without a word: the request did not come to its end.
     Silent,
     /// The origin gets this, and what follows is the next request.
@@ -100,6 +102,11 @@ fn content_length_is_one_number_or_the_request_is_refused() {
 #[test]
 fn chunks_end_where_the_grammar_says_or_the_body_is_broken() {
     play("chunks", chunks::topic());
+}
+
+#[test]
+fn a_body_that_breaks_when_the_origin_has_its_beginning_never_ends_there() {
+    play("chunks, broken later", chunks::broken_later());
 }
 
 #[test]

@@ -104,7 +104,9 @@ impl Expected {
     fn of(outcome: &Outcome) -> Self {
         let one = |line: &str, body: &[u8]| vec![(line.to_owned(), body.to_vec())];
         let (asked, own, reads_on) = match outcome {
-            Outcome::Refused(status) | Outcome::Broken(status) => (Vec::new(), Some(*status), false),
+            Outcome::Refused(status) | Outcome::Broken(status) | Outcome::Cut(status) => {
+                (Vec::new(), Some(*status), false)
+            }
             Outcome::Silent => (Vec::new(), None, false),
             Outcome::Answered(status) => (Vec::new(), Some(*status), true),
             Outcome::Gets(line, body) | Outcome::GetsWith(line, body, _) => (one(line, body), None, true),
@@ -119,9 +121,13 @@ fn at_the_origin(connections: &[Connection], expected: &Expected, outcome: &Outc
     if let Some(fault) = connections.iter().find_map(|connection| connection.fault.as_ref()) {
         return Err(format!("the origin got what has more than one reading: {fault} in {connections:?}"));
     }
-    if connections.iter().any(|connection| !connection.bytes.is_empty())
-        && matches!(outcome, Outcome::Refused(_) | Outcome::Silent)
-    {
+    let got_something = connections.iter().any(|connection| !connection.bytes.is_empty());
+    let is_as_expected = match outcome {
+        Outcome::Refused(_) | Outcome::Silent => !got_something,
+        Outcome::Cut(_) => got_something,
+        _ => true,
+    };
+    if !is_as_expected {
         return Err(format!("the origin got {connections:?}"));
     }
     let requests: Vec<&Message> = connections.iter().flat_map(|connection| &connection.requests).collect();
