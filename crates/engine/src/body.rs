@@ -5,13 +5,13 @@
 //! nothing is read before the origin's connection takes it, so a slow origin slows the client: back-pressure.
 
 use crate::connection::{Connection, READ_BYTES};
+use bytes::BytesMut;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::http::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
 use std::cell::Cell;
-use std::collections::VecDeque;
 use std::rc::Rc;
 
 /// How much of a body is read before an origin is asked, in bytes: what one read of a client's socket gives at most. Most
@@ -56,29 +56,24 @@ pub(crate) struct ClientBody {
     state: BodyState,
     /// The request's own fields, which say what its trailers may not be.
     head: Fields,
-    /// What has been read already.
-    ahead: VecDeque<UploadPiece>,
+    /// What has been read already: its bytes, in one piece however they came, and its end.
+    ahead: BytesMut,
+    end: Option<UploadPiece>,
 }
 
 impl ClientBody {
     pub(crate) fn new(connection: Rc<Connection>, length: BodyLength, state: BodyState, head: Fields) -> Self {
         let decoder = BodyDecoder::new(length, &connection.limits.body);
         let left = connection.limits.request_body_bytes_max;
-        Self { connection, decoder, length, left, state, head, ahead: VecDeque::new() }
+        Self { connection, decoder, length, left, state, head, ahead: BytesMut::new(), end: None }
     }
 
     /// Reads until the body is complete or [`BODY_AHEAD_BYTES`] of it are there.
     pub(crate) async fn read_ahead(&mut self) -> Result<(), UploadError> {
-        let mut bytes = 0;
-        while bytes < BODY_AHEAD_BYTES {
-            let piece = self.read().await?;
-            let is_last = matches!(piece, UploadPiece::End(_));
-            if let UploadPiece::Data(data) = &piece {
-                bytes += data.len();
-            }
-            self.ahead.push_back(piece);
-            if is_last {
-                break;
+        while self.ahead.len() < BODY_AHEAD_BYTES && self.end.is_none() {
+            match self.read().await? {
+                UploadPiece::Data(data) => self.ahead.extend_from_slice(&data),
+                end @ UploadPiece::End(_) => self.end = Some(end),
             }
         }
         Ok(())
@@ -118,8 +113,11 @@ impl Upload for ClientBody {
     }
 
     async fn next(&mut self) -> Result<UploadPiece, UploadError> {
-        match self.ahead.pop_front() {
-            Some(piece) => Ok(piece),
+        if !self.ahead.is_empty() {
+            return Ok(UploadPiece::Data(self.ahead.split().freeze()));
+        }
+        match self.end.take() {
+            Some(end) => Ok(end),
             None => self.read().await,
         }
     }

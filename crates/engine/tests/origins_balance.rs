@@ -1,5 +1,7 @@
 //! Several origins of one site: which of them is asked.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
+
 use kasoku_engine::options::{Balance, Origin as Configured};
 use kasoku_origin::group::{Asking, key_hash};
 use kasoku_origin::{Directory, Group, HealthRules};

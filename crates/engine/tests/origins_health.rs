@@ -1,5 +1,7 @@
 //! When an origin is not asked for a while, and what clients get meanwhile.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
+
 use kasoku_engine::Engine;
 use kasoku_engine::options::Route;
 use kasoku_metrics::Counter;

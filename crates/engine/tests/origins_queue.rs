@@ -1,5 +1,7 @@
 //! Requests that wait for a connection to an origin that has as many as it may.
 
+#![allow(clippy::indexing_slicing)]
+
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Exchange, Gate, Scenario, Setup, get, ok};
 use std::time::Duration;

@@ -1,5 +1,7 @@
 //! When a request goes on to another origin, and when it must not.
 
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
+
 use kasoku_engine::options::Origin as Configured;
 use kasoku_metrics::Counter;
 use kasoku_testkit::unreachable::dead_address;

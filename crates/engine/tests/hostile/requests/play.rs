@@ -24,7 +24,7 @@ pub(crate) fn play_alone(topic: &str, rows: Vec<Row>) {
 #[track_caller]
 fn play_before(behind: &[u8], topic: &str, rows: Vec<Row>) {
     let origin = Origin::start();
-    let engine = Setup::safe().route(|route| route.origins.push(origin.address()));
+    let engine = Setup::safe().route(|route| route.origins.push(origin.address().into()));
     let engine = engine.site(&[], |_| {}).run_without_origin();
     let (mut faults, mut records, count) = (Vec::new(), Vec::new(), rows.len());
     for (number, row) in rows.into_iter().enumerate() {

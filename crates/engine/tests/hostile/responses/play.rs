@@ -13,7 +13,7 @@ use std::sync::{Arc, Mutex};
 #[track_caller]
 pub(super) fn play(rows: Vec<Row>) {
     let origin = Origin::start();
-    let engine = Setup::safe().route(|route| route.origins.push(origin.address()));
+    let engine = Setup::safe().route(|route| route.origins.push(origin.address().into()));
     let engine = engine.site(&[], |_| {}).run_without_origin();
     let (mut faults, count) = (Vec::new(), rows.len());
     for (number, row) in rows.iter().enumerate() {
