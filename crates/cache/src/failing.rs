@@ -170,7 +170,8 @@ impl Cache {
     /// The fetch that this fill waited for has failed.
     pub(crate) fn on_failed_fill(&self, fill: &Fill, failure: Failure, reason: Reason, policy: &Policy, now: Now) {
         let max_ms = policy.back_off_max_seconds.saturating_mul(1_000);
-        if max_ms == 0 || !fill.is_joinable {
+        // Where all origins are down nobody was asked: their own back-off says when somebody will be.
+        if max_ms == 0 || !fill.is_joinable || reason == Reason::OriginDown {
             return;
         }
         let is_unreachable = matches!(reason, Reason::OriginUnreachable | Reason::OriginTimeoutConnect);

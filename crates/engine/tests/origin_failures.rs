@@ -26,7 +26,11 @@ fn answered(setup: impl Fn() -> Setup, exchange: &kasoku_testkit::Exchange) -> [
 fn an_origin_that_cannot_be_reached_is_502() {
     for pass in [true, false] {
         let engine = Setup::safe()
-            .site(&[], |route| (route.pass, route.origins) = (pass, vec![dead_address()]))
+            .site(&[], |route| {
+                (route.pass, route.origins) = (pass, vec![dead_address()]);
+                // It does not count as down meanwhile.
+                route.health.failures = 100;
+            })
             .run_without_origin();
         let mut client = Client::connect(engine.addresses()[0]);
         is_failure(&client.get("/"), 502, "origin-unreachable");

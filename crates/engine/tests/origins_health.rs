@@ -32,8 +32,8 @@ fn an_origin_that_is_down_is_not_asked_until_its_back_off_is_over() {
     let address = dead_address();
     let scene = Setup::safe().site(&[], |route| route.origins = vec![address.clone()]).run_with_own_origins();
     let mut client = scene.client();
-    for _ in 0..3 {
-        assert_eq!(detail(&mut client, "/"), (502, "origin-unreachable".into()));
+    for path in ["/1", "/2", "/3"] {
+        assert_eq!(detail(&mut client, path), (502, "origin-unreachable".into()));
     }
     let answer = || get("/").answers(ok(&["Cache-Control: no-store"], "back"));
     let back = Origin::start_at(&address, [answer(), answer()]);
@@ -175,8 +175,8 @@ fn what_one_worker_finds_out_counts_for_all() {
         .options(|options| options.workers = 3)
         .site(&[], |route| route.origins = vec![dead_address()])
         .run_with_own_origins();
-    for _ in 0..12 {
-        scene.client().get("/");
+    for number in 0..12 {
+        scene.client().get(&format!("/{number}"));
     }
     assert_eq!(scene.engine.metrics().total(Counter::OriginErrors), 3);
 }

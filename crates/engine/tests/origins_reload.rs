@@ -27,8 +27,8 @@ fn an_origin_that_stays_keeps_its_state_and_one_that_goes_is_forgotten() {
     let origins = vec![dead.clone(), other.clone()];
     let mut scene = Setup::safe().site(&[], |route| route.origins = origins).run_with_own_origins();
     let mut client = scene.client();
-    for _ in 0..3 {
-        assert_eq!(client.get("/").detail(), "origin-unreachable");
+    for path in ["/1", "/2", "/3"] {
+        assert_eq!(client.get(path).detail(), "origin-unreachable");
     }
     reload(&mut scene, |route| route.origins = vec![dead.clone()]);
     assert_eq!(client.get("/").detail(), "origin-down", "it is as dead as before");

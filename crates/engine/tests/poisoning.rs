@@ -30,7 +30,7 @@ const MARKS: [&str; 3] = ["max-age=60", "s-maxage=60", "public, max-age=60"];
 
 /// Kasoku in front of that application.
 fn before(setup: Setup, application: &Application) -> Scenario {
-    setup.route(|route| route.origins = vec![application.address().into()]).run([])
+    setup.site(&[], |route| route.origins = vec![application.address().into()]).run_with_own_origins()
 }
 
 /// An application that answers with all that it was asked, and marks it like that.

@@ -112,7 +112,7 @@ const OTHERS: Table<'static> = &[
     (
         "9112 9.3",
         b"GET / HTTP/1.0\r\nHost: example.org\r\nConnection: keep-alive\r\n\r\n",
-        GetsWith("GET /", b"", &["Via: 1.0 kasoku", "!Connection"]),
+        GetsWith("GET /", b"", &["Via: 1.1 kasoku", "!Connection"]),
     ),
     ("9112 9.6", b"GET / HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n", GetsLast("GET /", b"")),
 ];
