@@ -410,7 +410,8 @@ fn is_about_the_request(status: StatusCode) -> bool {
 /// Whether a part may be put together with what is stored.
 fn belongs(base: &Entry, response: &ResponseHead, part: &Part) -> bool {
     let is_same_variant = match vary(&response.fields) {
-        Vary::None => true,
+        // Without the field it says nothing about it; an empty one says that the variants are one.
+        Vary::None => base.meta.nominated.is_empty() || !response.fields.contains("vary"),
         Vary::Star => false,
         Vary::Fields(names) => names == base.meta.nominated,
     };

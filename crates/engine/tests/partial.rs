@@ -85,6 +85,20 @@ fn only_what_is_missing_is_asked_for() {
 }
 
 #[test]
+fn a_part_that_says_that_there_are_no_variants_is_not_combined_with_one() {
+    let varies = ["ETag: \"1\"", "Vary: X-A"];
+    let scene = Scenario::safe([
+        get("/").answers(part(&varies, 0, 4)),
+        get("/").answers(part(&["ETag: \"1\"", "Vary:"], 5, 9)),
+        get("/").answers(ok(&["Cache-Control: max-age=60", "ETag: \"1\"", "Vary: X-A"], BODY)),
+    ]);
+    let mut client = scene.client();
+    client.get_with("/", &["X-A: 1", "Range: bytes=0-4"]);
+    let whole = client.get_with("/", &["X-A: 1"]);
+    assert_eq!((whole.short(), whole.field("vary").as_str()), ((200, BODY.into()), "X-A"));
+}
+
+#[test]
 fn a_client_that_wants_more_than_the_part_gets_exactly_that() {
     let scene = Scenario::rfc([get("/").answers(part(TAG, 2, 4)), get("/").answers(part(TAG, 5, 7))]);
     let mut client = scene.client();
