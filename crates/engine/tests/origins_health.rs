@@ -86,6 +86,33 @@ fn when_all_origins_are_down_what_is_stored_is_served_and_nobody_is_asked() {
 }
 
 #[test]
+fn what_was_wanted_while_the_origin_was_down_is_fetched_as_soon_as_it_is_back() {
+    // Nobody was asked for it, so it has not failed.
+    let gates = [Gate::new(), Gate::new()];
+    let fields = ["Cache-Control: max-age=10", "ETag: \"1\""];
+    let scene = Setup::safe().route(checked).run([
+        get("/").answers(ok(&fields, "old")),
+        get("/up").answers("").waits(&gates[0]).sends(reply("503 Service Unavailable", &[], "")),
+        get("/up").answers("").waits(&gates[1]).sends(reply("204 No Content", &[], "")),
+        get("/up").answers("").awaits_end(),
+        get("/").answers(ok(&fields, "new")),
+    ]);
+    let mut client = scene.client();
+    client.get("/");
+    gates[0].open();
+    scene.eventually(|| !is_up(&scene.engine, 0));
+    scene.advance(15);
+    for _ in 0..8 {
+        assert_eq!(client.get("/").text(), "old");
+        scene.advance(1);
+    }
+    gates[1].open();
+    scene.eventually(|| is_up(&scene.engine, 0));
+    assert_eq!(client.get("/").text(), "new");
+    scene.origin.arrived(5);
+}
+
+#[test]
 fn an_origin_that_loses_connections_is_asked_after_the_others_and_tried_again_later() {
     let first = Origin::start((0..4).map(|number| get(&format!("/{number}")).answers("").closes()));
     let second = |target: &str| get(target).answers(ok(&["Cache-Control: no-store"], "second"));
