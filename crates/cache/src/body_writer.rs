@@ -118,7 +118,6 @@ impl BodyWriter {
     //# Caches MUST NOT combine trailer fields with header fields.
     pub fn finish(mut self, trailers: Option<Fields>) -> bool {
         self.is_ended = true;
-        self.cache.on_answered_fill(&self.fill);
         let (pieces, is_storable, charge) = {
             let mut state = self.fill.state();
             state.body.release_reserved();
@@ -130,6 +129,8 @@ impl BodyWriter {
         // Stored before readers learn that it is complete, so that a client's next request finds it.
         let saved = if is_storable || is_completing { self.cache.save(&self, &pieces) } else { Saved::default() };
         drop(pieces);
+        // Only now: until it is stored, who can't join this fill has to find that somebody was too slow.
+        self.cache.on_answered_fill(&self.fill);
         self.cache.0.fills.end(&self.fill);
         self.fill.change(|state| {
             if let Some(entry) = saved.entry.as_ref().filter(|_| saved.is_stored && self.part.is_none()) {

@@ -14,7 +14,7 @@
 //! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for.
 //! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know.
 
-use crate::fill::Fill;
+use crate::fill::{Fill, Phase};
 use crate::sync::{AtomicUsize, Ordering};
 use crate::{Ask, Cache, Entry, FillReader};
 use kasoku_semantics::policy::Policy;
@@ -135,6 +135,11 @@ impl Cache {
         self.last_failure(ask, detail).is_some_and(|failed| failed.is_backing_off(ask.now))
     }
 
+    /// Whether the last fetch of a thing failed.
+    pub(crate) fn is_failing(&self, ask: &Ask<'_>, detail: &[u8]) -> bool {
+        self.last_failure(ask, detail).is_some()
+    }
+
     /// What to do about a fill of that detail, which is to validate or replace what is `stored`.
     pub(crate) fn advice(
         &self,
@@ -162,8 +167,11 @@ impl Cache {
     /// failed; what it brings in the end is stored all the same. `false`: there is no back-off.
     pub fn on_slow(&self, ask: &Ask<'_>, reader: &FillReader) -> bool {
         let fill = reader.fill();
-        fill.change(|state| state.is_late = true);
-        self.on_failed_fill(fill, Failure::Disconnected, Reason::OriginTimeoutFirstByte, ask.policy, ask.now);
+        if matches!(fill.state().phase, Phase::Waiting) {
+            // Who can't join it finds why.
+            self.on_failed_fill(fill, Failure::Disconnected, Reason::OriginTimeoutFirstByte, ask.policy, ask.now);
+            fill.change(|state| state.is_late = true);
+        }
         ask.policy.back_off_max_seconds > 0
     }
 
@@ -177,13 +185,13 @@ impl Cache {
         let is_unreachable = matches!(reason, Reason::OriginUnreachable | Reason::OriginTimeoutConnect);
         let is_everybodys = is_unreachable || fill.is_probe();
         let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
-        self.0.failing.remember(self.thing(&fill.key, fill.thing()), failed, max_ms);
+        self.0.failing.remember(self.thing(&fill.key, thing(&fill.detail)), failed, max_ms);
     }
 
     /// The origin has answered what this fill asked for.
     pub(crate) fn on_answered_fill(&self, fill: &Fill) {
         if self.0.failing.is_used() {
-            self.0.failing.things.remove(&self.thing(&fill.key, fill.thing()));
+            self.0.failing.things.remove(&self.thing(&fill.key, thing(&fill.detail)));
         }
     }
 
@@ -192,7 +200,7 @@ impl Cache {
         if !failing.is_used() || ask.policy.back_off_max_seconds == 0 {
             return None;
         }
-        failing.last(self.thing(ask.key.bytes(), detail), ask.now)
+        failing.last(self.thing(ask.key.bytes(), thing(detail)), ask.now)
     }
 
     fn thing(&self, key: &[u8], detail: &[u8]) -> KeyHash {
@@ -206,12 +214,11 @@ impl Fill {
     pub(crate) fn is_probe(&self) -> bool {
         self.detail.ends_with(OF_A_PROBE)
     }
+}
 
-    /// Its detail, whoever asks.
-    fn thing(&self) -> &[u8] {
-        let detail = &*self.detail;
-        detail.strip_suffix(OF_A_PROBE).or_else(|| detail.strip_suffix(OF_A_VISITOR)).unwrap_or(detail)
-    }
+/// The detail of a fill, whoever asks.
+fn thing(detail: &[u8]) -> &[u8] {
+    detail.strip_suffix(OF_A_PROBE).or_else(|| detail.strip_suffix(OF_A_VISITOR)).unwrap_or(detail)
 }
 
 /// Makes the detail of a fill that of its probe.

@@ -29,8 +29,8 @@ pub(crate) enum Begun {
     New(Arc<Fill>),
     /// Somebody writes it.
     Running(FillReader),
-    /// Nobody does, and nobody needs to: this is stored by now.
-    Needless(Arc<Resource>),
+    /// Nobody does, and nobody needs to, or the last who did has failed: this is stored by now.
+    Needless(Option<Arc<Resource>>),
 }
 
 impl Fills {
@@ -42,15 +42,15 @@ impl Fills {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// The running fill of this key and detail; or what is `stored` by now, which is looked up under the lock where no
-    /// such fill runs; or a new fill.
+    /// The running fill of this key and detail; or what is `stored` by now, where that is news, which is looked up under the
+    /// lock where no such fill runs; or a new fill.
     pub(crate) fn begin(
         &self,
         hash: KeyHash,
         key: &[u8],
         detail: &[u8],
         is_joinable: bool,
-        stored: impl FnOnce() -> Option<Arc<Resource>>,
+        stored: impl FnOnce() -> Option<Option<Arc<Resource>>>,
     ) -> Begun {
         let mut shard = self.shard(hash);
         let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail));

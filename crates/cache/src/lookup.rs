@@ -27,6 +27,10 @@ use kasoku_wire::RequestHead;
 use std::borrow::Cow;
 use std::sync::Arc;
 
+/// Decisions about one request. The second finds what a fill has brought that has just ended, the third what a probe has brought
+/// after one that failed; after that the origin is asked once too often.
+const DECISIONS_MAX: u8 = 3;
+
 /// What is asked.
 #[derive(Clone, Copy)]
 pub struct Ask<'a> {
@@ -89,7 +93,7 @@ impl Cache {
         if let Err(reason) = may_look_up(ask.request) {
             return Lookup::Pass(reason);
         }
-        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), is_second: false };
+        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), decisions: 1 };
         let stored = self.0.memory.value(ask.key.hash(), ask.key.bytes());
         self.decide(asked, stored.as_deref())
     }
@@ -108,7 +112,7 @@ impl Cache {
     pub fn look_up_variant(&self, ask: &Ask<'_>, other: &Meta) -> Lookup {
         let mut variant = Vec::new();
         variant_key(&other.nominated, &ask.request.fields, ask.policy, &mut variant);
-        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), is_second: false };
+        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), decisions: 1 };
         self.begin_miss(asked, None, &variant, Reason::VaryMiss)
     }
 
@@ -294,13 +298,16 @@ impl Cache {
     }
 
     fn begin(&self, asked: Asked<'_>, wanted: &Wanted<'_>) -> Lookup {
-        let Asked { ask, is_second, .. } = asked;
+        let Asked { ask, decisions, .. } = asked;
         // Who may not join wants nothing of what another has brought either.
-        let may_have_changed = wanted.is_joinable && !is_second;
-        let changed = || if may_have_changed { self.stored_since(ask, wanted.seen) } else { None };
+        let may_have_changed = wanted.is_joinable && decisions < DECISIONS_MAX;
+        let changed = || {
+            let stored = || self.stored_since(ask, wanted.seen).map(Some);
+            if may_have_changed { stored().or_else(|| self.failed_since(ask, wanted)) } else { None }
+        };
         match self.0.fills.begin(ask.key.hash(), ask.key.bytes(), &wanted.detail, wanted.is_joinable, changed) {
             Begun::Running(reader) => Lookup::Join(reader, wanted.reason),
-            Begun::Needless(stored) => self.decide(Asked { is_second: true, ..asked }, Some(&*stored)),
+            Begun::Needless(stored) => self.decide(Asked { decisions: decisions + 1, ..asked }, stored.as_deref()),
             Begun::New(fill) => {
                 let base = wanted.seen.filter(|_| wanted.purpose != Purpose::Miss).cloned();
                 let probe = wanted.kept().filter(|_| wanted.is_probe).map(|kept| (kept, fill.reader()));
@@ -320,6 +327,16 @@ impl Cache {
         (!seen.is_some_and(|seen| Arc::ptr_eq(seen, entry))).then_some(stored)
     }
 
+    /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
+    fn failed_since(&self, ask: &Ask<'_>, wanted: &Wanted<'_>) -> Option<Option<Arc<Resource>>> {
+        let is_news = if wanted.is_probe {
+            wanted.seen.is_some() && self.is_backing_off(ask, &wanted.detail)
+        } else {
+            wanted.kept().is_some() && self.is_failing(ask, &wanted.detail)
+        };
+        is_news.then(|| self.0.memory.value(ask.key.hash(), ask.key.bytes()))
+    }
+
     fn writer(&self, ask: &Ask<'_>, fill: Arc<Fill>, base: Option<Arc<Entry>>, purpose: Purpose) -> FillWriter {
         FillWriter::new(self.clone(), fill, ask.key.clone(), ask.policy.clone(), base, purpose)
     }
@@ -330,8 +347,8 @@ impl Cache {
 struct Asked<'a> {
     ask: &'a Ask<'a>,
     directives: &'a RequestDirectives,
-    /// Whether the first decision came too late. There is no third: then the origin is asked once too often.
-    is_second: bool,
+    /// How many were made, this one included; the ones before came too late.
+    decisions: u8,
 }
 
 /// A fill that a request needs.

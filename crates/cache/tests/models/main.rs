@@ -20,10 +20,11 @@
 //! | `MODEL_SEED` | another sample |
 //! | `MODEL_REPLAY` | the schedule that a failure printed, for one test by name |
 
-#![allow(clippy::unwrap_used, clippy::panic)]
+#![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic)]
 
 mod eviction;
 mod explore;
+mod failing;
 mod index;
 mod joiners;
 mod pace;
