@@ -8,11 +8,14 @@
 //! - Who asks next, then, or at once where nothing may be served stale, asks in nobody's name (a *probe*): with the fields that
 //!   we write and those that the variant is made of, and nothing else that a client sent. One visitor's odd request may have
 //!   crashed the process that served it; a second one of that kind must not decide what the others get.
-//! - Only a failure that can't be due to one client's request, since the origin could not be reached or the request was a probe,
-//!   is told to others who have nothing stale: for a second, without asking (docs/decisions/0013).
+//! - Only the failure of a probe, which can't be due to one client's request, is told to others who have nothing stale: for a
+//!   second, without asking (docs/decisions/0013).
+//!
+//! A request that was never sent says nothing of what was asked: it counts only where something stale stands in, and not at all
+//! while the origin is known to be down, since nobody asks it then.
 //!
 //! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for.
-//! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know.
+//! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know (docs/decisions/0012).
 
 use crate::fill::{Fill, Phase};
 use crate::sync::{AtomicUsize, Ordering};
@@ -182,8 +185,7 @@ impl Cache {
         if max_ms == 0 || !fill.is_joinable || reason == Reason::OriginDown {
             return;
         }
-        let is_unreachable = matches!(reason, Reason::OriginUnreachable | Reason::OriginTimeoutConnect);
-        let is_everybodys = is_unreachable || fill.is_probe();
+        let is_everybodys = fill.is_probe();
         let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
         self.0.failing.remember(self.thing(&fill.key, thing(&fill.detail)), failed, max_ms);
     }
@@ -219,6 +221,12 @@ impl Fill {
 /// The detail of a fill, whoever asks.
 fn thing(detail: &[u8]) -> &[u8] {
     detail.strip_suffix(OF_A_PROBE).or_else(|| detail.strip_suffix(OF_A_VISITOR)).unwrap_or(detail)
+}
+
+/// Whether the request was never sent, when there is no answer for that reason.
+pub(crate) fn was_never_sent(reason: Reason) -> bool {
+    use Reason::{OriginBusy, OriginDown, OriginQueueFull, OriginTimeoutConnect, OriginUnreachable};
+    matches!(reason, OriginBusy | OriginDown | OriginQueueFull | OriginTimeoutConnect | OriginUnreachable)
 }
 
 /// Makes the detail of a fill that of its probe.

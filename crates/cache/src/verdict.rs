@@ -4,7 +4,7 @@
 //! where a stale response is refreshed by a 304, where stale-if-error takes effect, where a response turns out to be
 //! private, and where parts are combined.
 
-use crate::failing::unname;
+use crate::failing::{unname, was_never_sent};
 use crate::fill::Fill;
 use crate::generations::Epoch;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
@@ -159,7 +159,9 @@ impl FillWriter {
         if let Some(Verdict::Settled(entry, served)) = self.settle_stale(request, Failure::Disconnected, reason, now) {
             return Ok((entry, served));
         }
-        self.remember(Failure::Disconnected, reason, now);
+        if !was_never_sent(reason) {
+            self.remember(Failure::Disconnected, reason, now);
+        }
         self.end(|fill| fill.fail(reason));
         Err(reason)
     }

@@ -1,8 +1,11 @@
 //! A stale response answers at once while the back-off runs.
 
 use crate::{CLOSE, PAGE, all_get, crowd, errs, fails, first};
+use kasoku_engine::options::Options;
 use kasoku_metrics::Counter;
+use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{BOTH, Exchange, Gate, Scenario, Setup, get, ok, reply};
+use std::sync::Arc;
 use std::time::Duration;
 
 /// Each way in which a fetch brings nothing, before the head.
@@ -192,6 +195,24 @@ fn who_has_a_stale_response_does_not_queue_for_a_connection_again() {
     assert_eq!(scene.engine.metrics().total(Counter::OriginErrors), 1);
     gate.open();
     assert_eq!(slow.response().text(), "slow");
+}
+
+#[test]
+fn an_origin_that_cannot_be_reached_is_knocked_at_once_in_a_back_off() {
+    let mut scene = Scenario::safe([first()]);
+    scene.client().get("/");
+    let mut options = Options::clone(&scene.engine.handle().options());
+    for site in &mut options.sites {
+        Arc::make_mut(&mut site.route).origins = vec![dead_address()];
+    }
+    scene.engine.reload(options).unwrap();
+    scene.advance(15);
+    // After three failures in a row the origin is down, and nobody knocks for any page.
+    for (errors, seconds) in [(1, 1), (2, 2), (3, 4)] {
+        all_get(&scene, "old", "hit-stale-error");
+        assert_eq!(scene.engine.metrics().total(Counter::OriginErrors), errors);
+        scene.advance(seconds);
+    }
 }
 
 #[test]

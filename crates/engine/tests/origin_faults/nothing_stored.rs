@@ -1,9 +1,8 @@
 //! The origin fails, and nothing stands in for it: a failure that may be due to one client's request is not told to others.
 
 use crate::{all_fail, all_get, crowd, fails};
-use kasoku_metrics::Counter;
 use kasoku_testkit::unreachable::dead_address;
-use kasoku_testkit::{BOTH, Client, Gate, Scenario, Setup, get, ok, reply};
+use kasoku_testkit::{BOTH, Gate, Origin, Scenario, Setup, get, ok, reply};
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
@@ -43,16 +42,13 @@ fn a_failure_that_is_nobodys_fault_is_told_to_all_for_a_second() {
 }
 
 #[test]
-fn an_origin_that_cannot_be_reached_is_tried_once_a_second() {
-    let engine = Setup::safe().site(&[], |route| route.origins = vec![dead_address()]).run_without_origin();
-    for _ in 0..20 {
-        let response = Client::connect(engine.addresses()[0]).get("/");
-        assert_eq!((response.status, response.detail().as_str()), (502, "origin-unreachable"));
-    }
-    assert_eq!(engine.metrics().total(Counter::OriginErrors), 1);
-    // Another page is another matter.
-    Client::connect(engine.addresses()[0]).get("/other");
-    assert_eq!(engine.metrics().total(Counter::OriginErrors), 2);
+fn a_request_that_was_never_sent_says_nothing_about_the_page() {
+    let address = dead_address();
+    let scene = Setup::safe().site(&[], |route| route.origins = vec![address.clone()]).run_with_own_origins();
+    assert_eq!(scene.client().get("/").detail(), "origin-unreachable");
+    let back = Origin::start_at(&address, [get("/").answers(ok(&[FRESH], "page"))]);
+    assert_eq!(scene.client().get_with("/", &["X-Own: 1"]).text(), "page");
+    assert_eq!(back.only_request().field("x-own").as_deref(), Some("1"), "no probe was needed");
 }
 
 #[test]
