@@ -5,6 +5,7 @@
 
 use crate::options::{AddressRange, HitHeaders, Limits, Options, Route, Site};
 use kasoku_origin::{Directory, Group};
+use kasoku_semantics::policy::Policy;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -53,16 +54,16 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
 /// Makes a copy of a route that nobody else has, with the fingerprint of its rules.
 fn own(route: &mut Arc<Route>) {
     let mut own = Route::clone(route);
-    let mut policy = (*own.policy).clone();
-    policy.rules = 0;
-    policy.rules = fingerprint(&own, &policy);
-    own.policy = Arc::new(policy);
+    // How long a failure is remembered decides nothing about who may have what.
+    let decides = Policy { rules: 0, back_off_max_seconds: 0, ..(*own.policy).clone() };
+    let rules = fingerprint(&own, &decides);
+    own.policy = Arc::new(Policy { rules, ..(*own.policy).clone() });
     *route = Arc::new(own);
 }
 
 /// All that decides what may be stored under a key and who may have it. Where the origin is and how long it may take is no
 /// part of that: an application that moves keeps its cache.
-fn fingerprint(route: &Route, policy: &kasoku_semantics::policy::Policy) -> u64 {
+fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     // The same in each run: no seed.
     let mut hasher = DefaultHasher::new();
     (policy, &route.query, &route.origin_host, route.pass).hash(&mut hasher);
@@ -73,7 +74,7 @@ fn fingerprint(route: &Route, policy: &kasoku_semantics::policy::Policy) -> u64 
 mod tests {
     use super::*;
     use crate::options::OriginAddress;
-    use kasoku_semantics::policy::{Policy, Profile};
+    use kasoku_semantics::policy::Profile;
     use std::time::Duration;
 
     fn rules(change: impl FnOnce(&mut Route)) -> u64 {
@@ -92,6 +93,8 @@ mod tests {
         assert_ne!(plain, rules(|route| route.origin_host = Some("a".to_owned())));
         let policy = Policy { negative_ttl_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_ne!(plain, rules(|route| route.policy = Arc::new(policy)));
+        let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
+        assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));
         assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
         let origin = OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
         assert_eq!(plain, rules(|route| route.origins.push(origin.into())));
