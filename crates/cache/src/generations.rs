@@ -4,19 +4,26 @@
 //! somebody has looked whether it still holds. A hit compares that with the present epoch: one number. Only when it has
 //! moved are the marks of the response's site compared, once, and the response is stamped.
 //!
-//! A mark says up to which epoch responses are dropped, or stale. There is a bound on marks; what exceeds it is widened, to
-//! the site or to everything: then more is fetched anew than was asked for, but nothing that was purged comes back.
+//! A mark says up to which epoch responses are dropped, or stale. There is a bound on marks. At the bound the older half of
+//! them is widened, those of prefixes to their sites, those of sites to everything, each with the epoch that it has: nothing
+//! that was purged comes back, and what goes with it is only what is older still than those purges.
 
 use crate::Key;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use kasoku_semantics::time::Now;
 use std::collections::HashMap;
 
-/// Sites with marks; one more, and everything is marked.
-const SITES_MAX: usize = 1024;
+/// Sites with marks.
+const SITES_MAX: usize = 16 << 10;
 
-/// Beginnings that are marked, in all sites; one more, and its whole site is marked.
-const PREFIXES_MAX: usize = 1024;
+/// Beginnings that are marked, in all sites.
+const PREFIXES_MAX: usize = 16 << 10;
+
+/// Beginnings that are marked in one site: what a response is compared with, at most, when the epoch has moved.
+const PREFIXES_OF_SITE_MAX: usize = 1024;
+
+/// How much of a beginning is kept, in bytes: a shorter one meets more.
+const PREFIX_BYTES_MAX: usize = 1024;
 
 /// Counts the purges of many keys.
 pub(crate) type Epoch = u64;
@@ -108,6 +115,18 @@ impl Mark {
         }
     }
 
+    /// Makes it meet all that either meets.
+    fn join(&mut self, other: &Self) {
+        (self.gone, self.stale) = (self.gone.max(other.gone), self.stale.max(other.stale));
+        let both = [self.stale_since, other.stale_since].into_iter().flatten();
+        self.stale_since = both.min_by_key(|since| since.mono_ms);
+    }
+
+    /// The epoch of the last purge.
+    fn last(&self) -> Epoch {
+        self.gone.max(self.stale)
+    }
+
     fn standing(&self, born: Epoch) -> Standing {
         match self.stale_since {
             _ if born < self.gone => Standing::Gone,
@@ -180,33 +199,87 @@ impl Standing {
 
 impl Marks {
     fn mark_site(&mut self, host: &str, purge: Purge, epoch: Epoch, now: Now) {
-        if self.sites.len() >= SITES_MAX && !self.sites.contains_key(host) {
-            // A soft purge of everything would leave what is marked as gone: that is widened too.
-            self.sites.clear();
-            self.prefixes = 0;
-            self.everything.set(Purge::Hard, epoch, now);
-            return;
-        }
-        let site = self.sites.entry(host.into()).or_default();
+        let site = self.site(host);
         site.whole.set(purge, epoch, now);
         if purge == Purge::Hard {
             // What they say is said by the site's mark now.
-            self.prefixes = self.prefixes.saturating_sub(site.prefixes.len());
-            site.prefixes.clear();
+            let said = std::mem::take(&mut site.prefixes).len();
+            self.prefixes = self.prefixes.saturating_sub(said);
         }
     }
 
     fn mark_prefix(&mut self, host: &str, prefix: &str, purge: Purge, epoch: Epoch, now: Now) {
-        let site = self.sites.get_mut(host);
-        let is_marked = site.as_ref().is_some_and(|site| site.prefixes.contains_key(prefix));
-        if !is_marked && self.prefixes >= PREFIXES_MAX || site.is_none() && self.sites.len() >= SITES_MAX {
-            // Hard, whatever was asked: prefixes that are marked as gone are given up here.
-            return self.mark_site(host, Purge::Hard, epoch, now);
+        let prefix = cut(prefix, host);
+        if !self.site(host).prefixes.contains_key(prefix) {
+            self.make_room_for_prefix(host);
+            self.prefixes += 1;
         }
-        let site = self.sites.entry(host.into()).or_default();
-        site.prefixes.entry(prefix.into()).or_default().set(purge, epoch, now);
-        self.prefixes += usize::from(!is_marked);
+        self.site(host).prefixes.entry(prefix.into()).or_default().set(purge, epoch, now);
     }
+
+    /// The marks of a site. Another one's, where there is no room, are those of everything from now on.
+    fn site(&mut self, host: &str) -> &mut SiteMarks {
+        if self.sites.len() >= SITES_MAX && !self.sites.contains_key(host) {
+            let up_to = median(self.sites.values().map(SiteMarks::last));
+            let (everything, prefixes) = (&mut self.everything, &mut self.prefixes);
+            self.sites.retain(|_, site| {
+                let stays = site.last() > up_to;
+                if !stays {
+                    *prefixes = prefixes.saturating_sub(site.widen(up_to));
+                    everything.join(&site.whole);
+                }
+                stays
+            });
+        }
+        self.sites.entry(host.into()).or_default()
+    }
+
+    fn make_room_for_prefix(&mut self, host: &str) {
+        let site = self.site(host);
+        let mut widened = 0;
+        if site.prefixes.len() >= PREFIXES_OF_SITE_MAX {
+            widened = site.widen(median(site.prefixes.values().map(Mark::last)));
+        } else if self.prefixes >= PREFIXES_MAX {
+            let all = self.sites.values().flat_map(|site| site.prefixes.values());
+            let up_to = median(all.map(Mark::last));
+            widened = self.sites.values_mut().map(|site| site.widen(up_to)).sum();
+        }
+        self.prefixes = self.prefixes.saturating_sub(widened);
+    }
+}
+
+impl SiteMarks {
+    fn last(&self) -> Epoch {
+        self.prefixes.values().map(Mark::last).fold(self.whole.last(), Epoch::max)
+    }
+
+    /// Makes marks of beginnings that are not younger than that the whole site's. Returns how many.
+    fn widen(&mut self, up_to: Epoch) -> usize {
+        let before = self.prefixes.len();
+        let whole = &mut self.whole;
+        self.prefixes.retain(|_, mark| {
+            let stays = mark.last() > up_to;
+            if !stays {
+                whole.join(mark);
+            }
+            stays
+        });
+        before - self.prefixes.len()
+    }
+}
+
+/// The one in the middle; 0 where there is none.
+fn median(epochs: impl Iterator<Item = Epoch>) -> Epoch {
+    let mut epochs: Vec<_> = epochs.collect();
+    epochs.sort_unstable();
+    epochs.get(epochs.len() / 2).copied().unwrap_or_default()
+}
+
+/// As much of a beginning as is kept, if its host can be told from that.
+fn cut<'p>(prefix: &'p str, host: &str) -> &'p str {
+    let ends = (0..=PREFIX_BYTES_MAX).rev().find(|end| prefix.is_char_boundary(*end));
+    let short = ends.and_then(|end| prefix.get(..end)).unwrap_or(prefix);
+    if host_of(short) == Some(host) { short } else { prefix }
 }
 
 /// The host of a URI as keys spell it, without the port; `None` where no path begins.
@@ -300,30 +373,80 @@ mod tests {
     }
 
     #[test]
-    fn beyond_the_bound_a_prefix_purges_its_site() {
+    fn beyond_the_bound_old_prefixes_are_their_sites() {
         let generations = Generations::new();
-        for number in 0..PREFIXES_MAX {
-            generations.purge(Scope::Prefix(&format!("http://a.org/{number}/")), Purge::Soft, NOW).unwrap();
+        let purge = |uri: &str, purge| generations.purge(Scope::Prefix(uri), purge, NOW).unwrap();
+        for number in 0..PREFIXES_OF_SITE_MAX {
+            purge(&format!("http://a.org/{number}/"), if number == 0 { Purge::Hard } else { Purge::Soft });
         }
-        let before = generations.epoch();
         assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Valid);
-        generations.purge(Scope::Prefix("http://a.org/more/"), Purge::Soft, NOW).unwrap();
-        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Gone);
-        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Valid);
-        assert!(generations.marks().sites["a.org"].prefixes.is_empty());
-        assert_eq!(generations.marks().prefixes, 0);
+        let before = generations.epoch();
+        purge("http://a.org/more/", Purge::Soft);
+        assert_eq!(standing(&generations, "http://a.org/0/", 0), Standing::Gone);
+        assert_eq!(standing(&generations, "http://a.org/1/", 1), Standing::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/1000/", 1), Standing::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Gone, "as old as what was purged first");
+        assert_eq!(standing(&generations, "http://a.org/x", 1), Standing::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Valid, "younger than the old purges");
+        assert_eq!(standing(&generations, "http://b.org/x", 0), Standing::Valid);
+        assert_eq!(standing(&generations, "http://a.org/more/x", before), Standing::Stale(NOW));
+        let marks = generations.marks();
+        assert_eq!(marks.prefixes, marks.sites["a.org"].prefixes.len());
+        assert!(marks.prefixes <= PREFIXES_OF_SITE_MAX / 2 + 1, "{}", marks.prefixes);
     }
 
     #[test]
-    fn beyond_the_bound_a_site_purges_everything() {
+    fn a_site_with_many_prefixes_does_not_widen_those_of_others() {
+        let generations = Generations::new();
+        let purge = |uri: &str| generations.purge(Scope::Prefix(uri), Purge::Hard, NOW).unwrap();
+        for number in 0..4 * PREFIXES_OF_SITE_MAX {
+            purge(&format!("http://busy.org/{number}/"));
+        }
+        let before = generations.epoch();
+        purge("http://a.org/blog/");
+        assert_eq!(standing(&generations, "http://a.org/blog/1", before), Standing::Gone);
+        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Valid);
+    }
+
+    #[test]
+    fn beyond_the_bound_of_all_sites_prefixes_are_widened_where_they_are_old() {
+        let generations = Generations::new();
+        for number in 0..=PREFIXES_MAX {
+            let uri = format!("http://{}.org/{number}/", number % 100);
+            generations.purge(Scope::Prefix(&uri), Purge::Hard, NOW).unwrap();
+        }
+        let (half, marks) = (PREFIXES_MAX as u64 / 2, generations.marks());
+        assert_eq!(marks.prefixes, marks.sites.values().map(|site| site.prefixes.len()).sum::<usize>());
+        assert!(marks.prefixes <= PREFIXES_MAX / 2 + 1, "{}", marks.prefixes);
+        drop(marks);
+        assert_eq!(standing(&generations, "http://0.org/x", half - 200), Standing::Gone);
+        assert_eq!(standing(&generations, "http://0.org/x", half + 200), Standing::Valid);
+    }
+
+    #[test]
+    fn beyond_the_bound_old_sites_are_everything() {
         let generations = Generations::new();
         for number in 0..SITES_MAX {
             generations.purge(Scope::Site(&format!("{number}.org")), Purge::Hard, NOW).unwrap();
         }
         let before = generations.epoch();
-        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Valid);
+        assert_eq!(standing(&generations, "http://b.org/x", 0), Standing::Valid);
         generations.purge(Scope::Prefix("http://a.org/x"), Purge::Soft, NOW).unwrap();
-        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Gone);
-        assert_eq!(generations.marks().sites.len(), 0);
+        assert_eq!(standing(&generations, "http://b.org/x", 0), Standing::Gone);
+        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Valid);
+        assert_eq!(standing(&generations, "http://0.org/x", 0), Standing::Gone);
+        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Stale(NOW));
+        assert!(generations.marks().sites.len() <= SITES_MAX / 2 + 1);
+    }
+
+    #[test]
+    fn of_a_long_prefix_the_beginning_is_kept() {
+        let generations = Generations::new();
+        let long = format!("http://a.org/{}", "x".repeat(2 * PREFIX_BYTES_MAX));
+        generations.purge(Scope::Prefix(&long), Purge::Hard, NOW).unwrap();
+        assert_eq!(standing(&generations, &format!("{long}y"), 0), Standing::Gone);
+        assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Valid);
+        let marks = generations.marks();
+        assert!(marks.sites["a.org"].prefixes.keys().all(|kept| kept.len() == PREFIX_BYTES_MAX));
     }
 }
