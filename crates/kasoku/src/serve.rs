@@ -82,8 +82,8 @@ struct Program<'f> {
     signals: Signals,
     engine: Engine,
     admin: Option<Admin>,
-    /// The operator's socket, for a process that takes this one's place.
-    admin_socket: Option<ListeningSocket>,
+    /// The operator's socket and where it listens, for a process that takes this one's place.
+    admin_socket: Option<(ListenAddress, ListeningSocket)>,
     _pid_file: Option<PidFile>,
 }
 
@@ -92,12 +92,14 @@ impl<'f> Program<'f> {
         raise_descriptor_limit();
         let options = loaded.options.clone();
         let workers = options.workers.max(1);
-        let admin_socket =
-            match (&options.admin, predecessor.sockets.0.remove(upgrade::ADMIN).and_then(|mut s| s.pop())) {
-                (Some(_), Some(socket)) => Some(socket),
-                (Some(address), None) => Some(kasoku_admin::open(address)?),
-                (None, _) => None,
-            };
+        let admin_socket = match &options.admin {
+            Some(address) => {
+                let left = predecessor.sockets.0.remove(&upgrade::admin(address)).and_then(|mut sockets| sockets.pop());
+                let socket = left.map_or_else(|| kasoku_admin::open(address), Ok)?;
+                Some((address.clone(), socket))
+            }
+            None => None,
+        };
         let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
         // Sockets that nothing listens on any more.
         predecessor.sockets.0.clear();
@@ -123,8 +125,8 @@ impl<'f> Program<'f> {
             Signals::catch()?
         };
         let engine = Engine::serve(options.clone(), listening, Arc::new(SystemClock::new()))?;
-        let admin = match (&options.admin, &admin_socket) {
-            (Some(address), Some(socket)) => {
+        let admin = match &admin_socket {
+            Some((address, socket)) => {
                 let handle = Handle::new(engine.handle().clone(), token);
                 Some(Admin::serve(socket.duplicate()?, address, handle)?)
             }
@@ -169,6 +171,8 @@ impl<'f> Program<'f> {
                 }
                 Asked::Upgrade => match self.hand_over() {
                     Ok(process) => {
+                        // What the operator purges from now on must be gone in the new process.
+                        self.admin = None;
                         tracing::info!(process, "SIGUSR2: a new process serves; finishing what runs");
                         systemd::tell(&format!("MAINPID={process}"));
                         return self.finish();
@@ -233,7 +237,7 @@ impl<'f> Program<'f> {
 
     /// Starts a new process on the same sockets, and waits until it serves.
     fn hand_over(&mut self) -> Result<u32, String> {
-        let admin = self.admin_socket.iter().map(|socket| (upgrade::ADMIN.to_owned(), socket));
+        let admin = self.admin_socket.iter().map(|(address, socket)| (upgrade::admin(address), socket));
         let sockets = self.engine.listening().sockets().chain(admin);
         let successor = {
             let _registers_with = self.runtime.enter();

@@ -9,6 +9,7 @@
 //! address is the one that was written, and [`READY`], the number of a socket on which one byte says that it serves.
 
 use kasoku_engine::listening::Inherited;
+use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use std::env;
 use std::io::{self, Write};
@@ -24,8 +25,10 @@ const SOCKETS: &str = "KASOKU_HANDOVER_SOCKETS";
 /// Where to say that it serves.
 const READY: &str = "KASOKU_HANDOVER_READY";
 
-/// What the operator's socket is called; addresses of clients' sockets are never called so.
-pub(crate) const ADMIN: &str = "admin";
+/// What the operator's socket at that address is called; addresses of clients' sockets are never called so.
+pub(crate) fn admin(address: &ListenAddress) -> String {
+    format!("admin {address}")
+}
 
 /// How long the new process may take until it serves.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);

@@ -227,6 +227,49 @@ fn no_request_fails_while_a_new_process_takes_over() {
 }
 
 #[test]
+fn the_operator_speaks_to_the_new_process_while_the_old_one_finishes() {
+    let origin = Origin::start();
+    let (pid_file, token) = (temporary("purged.pid"), temporary("purged.token"));
+    let more = format!("pid-file = \"{}\"\nadmin-token-file = \"{}\"", pid_file.display(), token.display());
+    let program = serve(&configuration("upgrade-purge.toml", &origin, &more));
+    let admin = program.admin.to_string();
+    let mut slow = connect(program.clients);
+    slow.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
+    read_until(&mut slow, "abc");
+    program.signal(Signal::USR2);
+    program.says("a new process serves; finishing what runs");
+    let _second = Foreign::written_in(&pid_file);
+    for round in 0..16 {
+        get(program.clients, "/page");
+        assert!(get(program.clients, "/page").is_hit(), "{round}");
+        let purged = purge(&["--admin", &admin, "--admin-token-file", token.to_str().unwrap(), "--all"]);
+        assert_eq!(purged, (Some(0), "purged: everything\n".to_owned(), String::new()));
+        assert!(!get(program.clients, "/page").is_hit(), "purged in the process that ends: {round}");
+    }
+    origin.release();
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+}
+
+#[test]
+fn a_new_process_listens_for_its_operator_where_the_configuration_says_now() {
+    let origin = Origin::start();
+    let (pid_file, socket) = (temporary("moved.pid"), temporary("moved.sock"));
+    let config = configuration("upgrade-admin.toml", &origin, &format!("pid-file = \"{}\"", pid_file.display()));
+    let program = serve(&config);
+    let old_admin = program.admin;
+    let text = std::fs::read_to_string(&config).unwrap();
+    let moved = text.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"unix:{}\"", socket.display()));
+    std::fs::write(&config, moved).unwrap();
+    program.signal(Signal::USR2);
+    program.says("a new process serves; finishing what runs");
+    let _second = Foreign::written_in(&pid_file);
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+    let purged = purge(&["--config", config.to_str().unwrap(), "--all"]);
+    assert_eq!(purged, (Some(0), "purged: everything\n".to_owned(), String::new()));
+    assert!(TcpStream::connect(old_admin).is_err(), "the old address is served still");
+}
+
+#[test]
 fn a_new_process_that_cannot_serve_changes_nothing() {
     let origin = Origin::start();
     let config = configuration("upgrade-wrong.toml", &origin, "");
