@@ -297,7 +297,7 @@ fn ask(admin: &Admin, request: &str, fields: &str) -> String {
 
 fn token(name: &str) -> Token {
     let path = std::env::temp_dir().join(format!("kasoku-admin-token-{name}-{}", std::process::id()));
-    let token = Token::load(&path).unwrap();
+    let token = Token::load(&path, None).unwrap();
     std::fs::remove_file(path).unwrap();
     token
 }

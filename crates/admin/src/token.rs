@@ -5,7 +5,7 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Write};
-use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt, fchown};
 use std::path::Path;
 
 /// Random bytes of a token that is made here; it is written in hexadecimal.
@@ -25,14 +25,15 @@ const MODE: u32 = 0o600;
 pub struct Token(String);
 
 impl Token {
-    /// The file's first line. A file that is not there is made, with a random token that only its owner can read.
+    /// The file's first line. A file that is not there is made, with a random token that only its owner can read: this
+    /// process's user, or the one of that number.
     ///
     /// # Errors
     /// It can't be read or made, is too short to be a secret, or others may read it.
-    pub fn load(path: &Path) -> io::Result<Self> {
+    pub fn load(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         match File::open(path) {
             Ok(file) => Self::read(file),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path),
+            Err(error) if error.kind() == io::ErrorKind::NotFound => Self::make(path, owner),
             Err(error) => Err(error),
         }
     }
@@ -54,13 +55,16 @@ impl Token {
         Ok(Self(token.to_owned()))
     }
 
-    fn make(path: &Path) -> io::Result<Self> {
+    fn make(path: &Path, owner: Option<u32>) -> io::Result<Self> {
         let mut random = [0; TOKEN_BYTES];
         File::open("/dev/urandom")?.read_exact(&mut random)?;
         let token: String = random.iter().map(|byte| format!("{byte:02x}")).collect();
         let mut file = OpenOptions::new().write(true).create_new(true).mode(MODE).open(path)?;
         file.write_all(token.as_bytes())?;
         file.write_all(b"\n")?;
+        if owner.is_some() {
+            fchown(&file, owner, None)?;
+        }
         Ok(Self(token))
     }
 
@@ -93,12 +97,12 @@ mod tests {
     #[test]
     fn a_token_is_made_once_and_only_its_owner_reads_it() {
         let path = path("made");
-        let made = Token::load(&path).unwrap();
+        let made = Token::load(&path, None).unwrap();
         assert_eq!(made.secret().len(), 2 * TOKEN_BYTES);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, MODE);
-        assert_eq!(Token::load(&path).unwrap().secret(), made.secret());
+        assert_eq!(Token::load(&path, None).unwrap().secret(), made.secret());
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        assert_eq!(Token::load(&path).map(|_| ()).map_err(|e| e.kind()), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(Token::load(&path, None).map(|_| ()).map_err(|e| e.kind()), Err(io::ErrorKind::PermissionDenied));
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -108,7 +112,11 @@ mod tests {
         for text in ["", "short\n", "\nlong enough but in the second line\n", "with a space in the middle of it\n"] {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
-            assert_eq!(Token::load(&path).map(|_| ()).map_err(|e| e.kind()), Err(io::ErrorKind::InvalidData), "{text}");
+            assert_eq!(
+                Token::load(&path, None).map(|_| ()).map_err(|e| e.kind()),
+                Err(io::ErrorKind::InvalidData),
+                "{text}"
+            );
         }
         std::fs::remove_file(&path).unwrap();
     }

@@ -1,10 +1,24 @@
 //! Whom the program becomes once it listens, and the file that says which process it is.
 
 use nix::unistd::{self, Gid, Group, Uid, User};
+use rustix::fs::OFlags;
 use std::ffi::CString;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Write};
+use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
+
+/// The number of the user that this process is to become (`name` or `name:group`), where it is root. Who does not exist is
+/// told when the process becomes it.
+pub(crate) fn future_owner(written: &str) -> Result<Option<u32>, String> {
+    let name = written.split_once(':').map_or(written, |(name, _)| name);
+    if !unistd::geteuid().is_root() {
+        return Ok(None);
+    }
+    let user =
+        User::from_name(name).map_err(|error| format!("can't become {written}: looking up the user: {error}"))?;
+    Ok(user.map(|user| user.uid.as_raw()))
+}
 
 /// Becomes `name`, or `name:group`, with that user's groups, for good. To be called while there is one thread.
 ///
@@ -48,12 +62,8 @@ pub(crate) struct PidFile {
 impl PidFile {
     /// Makes the file and gives it to the user that this process becomes: its directory may be root's, and a process that
     /// takes this one's place is not root.
-    pub(crate) fn make_for(path: &Path, user: &str) -> io::Result<()> {
-        let name = user.split_once(':').map_or(user, |(name, _)| name);
-        open(path)?;
-        // Who there is not is told when the process becomes it.
-        let Some(user) = User::from_name(name)? else { return Ok(()) };
-        Ok(unistd::chown(path, Some(user.uid), None)?)
+    pub(crate) fn make_for(path: &Path, owner: u32) -> io::Result<()> {
+        std::os::unix::fs::fchown(open(path)?, Some(owner), None)
     }
 
     /// Writes the number.
@@ -67,8 +77,17 @@ impl PidFile {
     }
 }
 
+/// Opens a file of no other name. Its directory may be another user's, who must not have root write over, or give away, what
+/// a link leads to; nor hold it up with a FIFO.
 fn open(path: &Path) -> io::Result<File> {
-    OpenOptions::new().write(true).create(true).truncate(false).open(path)
+    let flags = OFlags::NOFOLLOW | OFlags::NONBLOCK;
+    let file =
+        OpenOptions::new().write(true).create(true).truncate(false).custom_flags(flags.bits() as i32).open(path)?;
+    let found = file.metadata()?;
+    if !found.is_file() || found.nlink() != 1 {
+        return Err(io::Error::new(io::ErrorKind::InvalidInput, "there is something else, or it has another name too"));
+    }
+    Ok(file)
 }
 
 impl Drop for PidFile {

@@ -103,18 +103,19 @@ impl<'f> Program<'f> {
         let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
         // Sockets that nothing listens on any more.
         predecessor.sockets.0.clear();
-        let token = options
-            .admin_token_file
-            .as_deref()
-            .map(|path| Token::load(path).map_err(|error| format!("the admin token {}: {error}", path.display())));
+        // What root makes for the user that it becomes is that user's: a process that takes this one's place is not root.
+        let owner = options.user.as_deref().map(identity::future_owner).transpose()?.flatten();
+        let token = options.admin_token_file.as_deref().map(|path| {
+            Token::load(path, owner).map_err(|error| format!("the admin token {}: {error}", path.display()))
+        });
         let token = token.transpose()?;
         let wrong_pid_file = |path: &Path| {
             let path = path.display().to_string();
             move |error: io::Error| format!("the pid file {path}: {error}")
         };
         if let Some(user) = &options.user {
-            if let Some(path) = &options.pid_file {
-                PidFile::make_for(path, user).map_err(wrong_pid_file(path))?;
+            if let (Some(path), Some(owner)) = (&options.pid_file, owner) {
+                PidFile::make_for(path, owner).map_err(wrong_pid_file(path))?;
             }
             identity::become_user(user)?;
         }

@@ -349,6 +349,51 @@ fn once_it_listens_it_is_nobody() {
 }
 
 #[test]
+fn who_is_nobody_hands_over_with_the_token_that_was_made_for_it() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("not shown: only root can become somebody else");
+        return;
+    }
+    let origin = Origin::start();
+    let (pid_file, token) = (temporary("nobody-again.pid"), temporary("nobody.token"));
+    let (pid, secret) = (pid_file.display(), token.display());
+    let more = format!("user = \"nobody:nogroup\"\npid-file = \"{pid}\"\nadmin-token-file = \"{secret}\"");
+    let program = serve(&configuration("nobody-again.toml", &origin, &more));
+    let clients = program.clients;
+    program.signal(Signal::USR2);
+    program.says("a new process serves; finishing what runs");
+    let _second = Foreign::written_in(&pid_file);
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+    assert_eq!(get(clients, "/page").status, 200);
+}
+
+/// Whoever may write in the directory of the pid file could have root give away, or write over, any file.
+#[test]
+fn root_follows_no_link_to_the_pid_file() {
+    if !rustix::process::getuid().is_root() {
+        eprintln!("not shown: only root can give files away");
+        return;
+    }
+    let origin = Origin::start();
+    let (link, secret) = (temporary("link.pid"), temporary("secret"));
+    std::fs::write(&secret, "root's own\n").unwrap();
+    std::os::unix::fs::symlink(&secret, &link).unwrap();
+    for user in ["user = \"nobody\"\n", ""] {
+        let config = configuration("link.toml", &origin, &format!("{user}pid-file = \"{}\"", link.display()));
+        // Where it serves after all, it is ended.
+        let mut bounded = Command::new("timeout");
+        bounded.args(["10", env!("CARGO_BIN_EXE_kasoku"), "serve", "--config", config.to_str().unwrap()]);
+        let output = bounded.output().unwrap();
+        let said = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("the pid file"), "{said}");
+        let owner = std::os::unix::fs::MetadataExt::uid(&std::fs::metadata(&secret).unwrap());
+        assert_eq!((owner, std::fs::read_to_string(&secret).unwrap().as_str()), (0, "root's own\n"));
+    }
+    std::fs::remove_file(&link).unwrap();
+}
+
+#[test]
 fn a_user_that_does_not_exist_is_exit_status_1() {
     if !rustix::process::getuid().is_root() {
         eprintln!("not shown: only root can become somebody else");

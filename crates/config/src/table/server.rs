@@ -50,7 +50,7 @@ pub(super) static SERVER: Section = Section {
             default: Default::Unset("on a loopback address, only `/healthz`, `/metrics` and `/stats` are answered"),
             flag: Some("--admin-token-file"),
             summary: "The file with the operator's token; one that is not there is made, with a random token that only its owner can read.",
-            details: "With it, all but `/healthz` needs `Authorization: Bearer` and the token on a loopback address. A Unix socket needs none.",
+            details: "With it, all but `/healthz` needs `Authorization: Bearer` and the token on a loopback address. A Unix socket needs none. With `user`, the file must be one that this user can read, or no new process can take over (SIGUSR2); one that is made is that user's.",
             example: "\"/etc/kasoku/admin.token\"",
             is_read_at_start: true,
             ..ROW
