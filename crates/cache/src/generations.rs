@@ -61,7 +61,7 @@ impl std::fmt::Display for ScopeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::IncompletePrefix => "a prefix begins with scheme, host and a slash, like http://example.org/blog/",
-            Self::EmptySite => "a site is the name of a host, like example.org",
+            Self::EmptySite => "a site is the name of a host without a port, like example.org",
         })
     }
 }

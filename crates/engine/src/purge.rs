@@ -8,6 +8,7 @@
 //! it is obeyed only where that proxy is trusted and names a client that is listed.
 
 use crate::access_log::client;
+use crate::connection::Peer;
 use crate::handle::Handle;
 use crate::options::{AddressRange, Site};
 use crate::path::PathReader;
@@ -109,11 +110,13 @@ fn under_both_schemes(url: &str) -> Result<[String; 2], PurgeError> {
     Ok(["http", "https"].map(|scheme| format!("{scheme}://{normalised}{path_and_query}")))
 }
 
-/// A host's name as keys spell it. A port is no part of it.
+/// A host's name as keys spell it. A port is no part of it: with one, it would meet nothing.
 fn host_as_in_keys(host: &str) -> Result<String, PurgeError> {
+    let error = || PurgeError::Scope(ScopeError::EmptySite);
     let mut normalised = String::new();
-    write_authority(host.as_bytes(), 80, &mut normalised).map_err(|_| PurgeError::Scope(ScopeError::EmptySite))?;
-    Ok(normalised)
+    write_authority(host.as_bytes(), 80, &mut normalised).map_err(|_| error())?;
+    let has_port = normalised.rsplit_once(':').is_some_and(|(_, port)| !port.contains(']'));
+    if has_port { Err(error()) } else { Ok(normalised) }
 }
 
 /// The answer to the method PURGE: status and text.
@@ -142,14 +145,39 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
     }
 }
 
+/// Fields that only proxies add: what has one did not come from who is connected.
+const FROM_PROXIES: [&str; 14] = [
+    "cf-connecting-ip",
+    "client-ip",
+    "forwarded",
+    "true-client-ip",
+    "via",
+    "x-client-ip",
+    "x-cluster-client-ip",
+    "x-forwarded",
+    "x-forwarded-for",
+    "x-forwarded-host",
+    "x-forwarded-port",
+    "x-forwarded-proto",
+    "x-forwarded-server",
+    "x-real-ip",
+];
+
 /// Why a client may not purge.
 fn refusal(exchange: &Exchange) -> Option<&'static str> {
-    const FROM_PROXIES: [&str; 4] = ["x-forwarded-for", "forwarded", "via", "x-real-ip"];
     let (peer, fields) = (&exchange.connection.peer, &exchange.request.head.fields);
-    if !peer.is_trusted && FROM_PROXIES.iter().any(|name| fields.contains(name)) {
-        return Some(
-            "This PURGE came through a proxy that is not one of `trusted-proxies`, so nobody knows from whom.",
-        );
+    if FROM_PROXIES.iter().any(|name| fields.contains(name)) {
+        if !peer.is_trusted {
+            return Some(
+                "This PURGE came through a proxy that is not one of `trusted-proxies`, so nobody knows from whom.",
+            );
+        }
+        // Without the proxy's own address: that one is often listed, and each visitor would have it.
+        if client(&Peer { address: None, ..*peer }, fields).is_none() {
+            return Some(
+                "This PURGE came through a proxy that names no client in X-Forwarded-For or Forwarded, so nobody knows from whom.",
+            );
+        }
     }
     let from = &exchange.settings.purge_from;
     let may_purge = match client(peer, fields) {
@@ -182,6 +210,17 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), &'sta
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_site_is_a_host_without_a_port() {
+        let host = |host| host_as_in_keys(host).ok();
+        for (written, name) in [("A.org", "a.org"), ("a.org:80", "a.org"), ("a.org.", "a.org"), ("[::1]", "[::1]")] {
+            assert_eq!(host(written).as_deref(), Some(name), "{written}");
+        }
+        for written in ["", "a.org:8080", "[::1]:8080", "http://a.org", "a.org/", "*", "u@a.org"] {
+            assert_eq!(host(written), None, "{written}");
+        }
+    }
 
     #[test]
     fn a_url_is_spelled_as_in_keys_under_both_schemes() {

@@ -91,6 +91,19 @@ fn behind_a_trusted_proxy_the_address_that_it_names_counts() {
 }
 
 #[test]
+fn behind_a_trusted_proxy_that_names_nobody_nobody_purges() {
+    for field in ["X-Forwarded-For: unknown", "Forwarded: for=_hidden", "X-Real-IP: 127.0.0.1", "Via: 1.1 nginx"] {
+        let scene = Setup::safe()
+            .options(|options| options.trusted_proxies = AddressRange::loopback())
+            .run([get("/").answers(ok(&[FRESH], "stored"))]);
+        let mut client = scene.client();
+        client.get("/");
+        assert_eq!(client.ask("PURGE", "/", &[field]).response().status, 403, "{field}");
+        assert!(client.get("/").is_hit(), "{field}");
+    }
+}
+
+#[test]
 fn a_soft_purge_makes_stale_and_keeps_what_may_be_served_meanwhile() {
     let gate = Gate::new();
     let kept = ["Cache-Control: max-age=60, stale-while-revalidate=60", "ETag: \"1\""];
