@@ -39,6 +39,8 @@ pub(crate) struct Fill {
     pub(crate) key: Box<[u8]>,
     /// Which variant and which range of the key: fills are joined only by requests with the same.
     pub(crate) detail: Box<[u8]>,
+    /// The fingerprint of the rules that it was begun under: others do not join it.
+    rules: u64,
     /// False for fills that nobody may join: the request asked for an answer of its own.
     pub(crate) is_joinable: bool,
     /// The epoch of purges in which it began.
@@ -77,6 +79,7 @@ impl Fill {
         hash: KeyHash,
         key: &[u8],
         detail: &[u8],
+        rules: u64,
         is_joinable: bool,
         budget: &Arc<Budget>,
         generations: &Arc<Generations>,
@@ -85,6 +88,7 @@ impl Fill {
             hash,
             key: key.into(),
             detail: detail.into(),
+            rules,
             is_joinable,
             epoch: generations.epoch(),
             generations: generations.clone(),
@@ -160,8 +164,8 @@ impl Fill {
 }
 
 impl Fill {
-    pub(crate) fn can_be_joined(&self, key: &[u8], detail: &[u8]) -> bool {
-        let is_this = self.is_joinable && *self.key == *key && *self.detail == *detail;
+    pub(crate) fn can_be_joined(&self, key: &[u8], detail: &[u8], rules: u64) -> bool {
+        let is_this = self.is_joinable && *self.key == *key && *self.detail == *detail && self.rules == rules;
         is_this && !self.is_purged() && {
             let state = self.state();
             state.is_storable && !state.is_poisoned && !state.is_late

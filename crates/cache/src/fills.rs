@@ -42,36 +42,37 @@ impl Fills {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// The running fill of this key and detail; or what is `stored` by now, where that is news, which is looked up under the
+    /// The running fill of this key and detail under these rules; or what is `stored` by now, where that is news, which is looked up under the
     /// lock where no such fill runs; or a new fill.
     pub(crate) fn begin(
         &self,
         hash: KeyHash,
         key: &[u8],
         detail: &[u8],
+        rules: u64,
         is_joinable: bool,
         stored: impl FnOnce() -> Option<Option<Arc<Resource>>>,
     ) -> Begun {
         let mut shard = self.shard(hash);
-        let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail));
+        let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail, rules));
         if is_joinable && let Some(fill) = running() {
             return Begun::Running(FillReader::new(fill.clone()));
         }
         if let Some(stored) = stored() {
             return Begun::Needless(stored);
         }
-        Begun::New(self.add(&mut shard, hash, key, detail, is_joinable))
+        Begun::New(self.add(&mut shard, hash, key, detail, rules, is_joinable))
     }
 
     /// A new one that nobody joins.
-    pub(crate) fn begin_alone(&self, hash: KeyHash, key: &[u8]) -> Arc<Fill> {
-        self.add(&mut self.shard(hash), hash, key, b"", false)
+    pub(crate) fn begin_alone(&self, hash: KeyHash, key: &[u8], rules: u64) -> Arc<Fill> {
+        self.add(&mut self.shard(hash), hash, key, b"", rules, false)
     }
 
     /// A reader of a running fill, if there is one.
-    pub(crate) fn join(&self, hash: KeyHash, key: &[u8], detail: &[u8]) -> Option<FillReader> {
+    pub(crate) fn join(&self, hash: KeyHash, key: &[u8], detail: &[u8], rules: u64) -> Option<FillReader> {
         let shard = self.shard(hash);
-        let fill = shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail))?;
+        let fill = shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail, rules))?;
         Some(FillReader::new(fill.clone()))
     }
 
@@ -97,8 +98,16 @@ impl Fills {
         }
     }
 
-    fn add(&self, shard: &mut Shard, hash: KeyHash, key: &[u8], detail: &[u8], is_joinable: bool) -> Arc<Fill> {
-        let fill = Arc::new(Fill::new(hash, key, detail, is_joinable, &self.budget, &self.generations));
+    fn add(
+        &self,
+        shard: &mut Shard,
+        hash: KeyHash,
+        key: &[u8],
+        detail: &[u8],
+        rules: u64,
+        is_joinable: bool,
+    ) -> Arc<Fill> {
+        let fill = Arc::new(Fill::new(hash, key, detail, rules, is_joinable, &self.budget, &self.generations));
         shard.entry(hash).or_default().push(fill.clone());
         self.running.fetch_add(1, Ordering::Relaxed);
         fill

@@ -119,7 +119,7 @@ impl Cache {
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
     pub fn fill_alone(&self, ask: &Ask<'_>) -> FillWriter {
-        let fill = self.0.fills.begin_alone(ask.key.hash(), ask.key.bytes());
+        let fill = self.0.fills.begin_alone(ask.key.hash(), ask.key.bytes(), ask.policy.rules);
         self.writer(ask, fill, None, Purpose::Miss)
     }
 
@@ -220,7 +220,7 @@ impl Cache {
         }
         let whole = detail(variant, None);
         if range.is_some()
-            && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &whole)
+            && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &whole, ask.policy.rules)
         {
             return Lookup::Join(reader, reason);
         }
@@ -275,7 +275,8 @@ impl Cache {
         }
         if is_visitor {
             if wanted.is_joinable
-                && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &wanted.detail)
+                && let Some(reader) =
+                    self.0.fills.join(ask.key.hash(), ask.key.bytes(), &wanted.detail, ask.policy.rules)
             {
                 return Lookup::Join(reader, wanted.reason);
             }
@@ -305,7 +306,14 @@ impl Cache {
             let stored = || self.stored_since(ask, wanted.seen).map(Some);
             if may_have_changed { stored().or_else(|| self.failed_since(ask, wanted)) } else { None }
         };
-        match self.0.fills.begin(ask.key.hash(), ask.key.bytes(), &wanted.detail, wanted.is_joinable, changed) {
+        match self.0.fills.begin(
+            ask.key.hash(),
+            ask.key.bytes(),
+            &wanted.detail,
+            ask.policy.rules,
+            wanted.is_joinable,
+            changed,
+        ) {
             Begun::Running(reader) => Lookup::Join(reader, wanted.reason),
             Begun::Needless(stored) => self.decide(Asked { decisions: decisions + 1, ..asked }, stored.as_deref()),
             Begun::New(fill) => {

@@ -369,7 +369,7 @@ impl FillWriter {
     /// Those who wait ask for themselves: what comes now is what this one request asked for.
     fn ask_again(mut self) -> Verdict {
         self.end(|fill| fill.release(Reason::PartialMiss));
-        self.fill = Some(self.cache.0.fills.begin_alone(self.key.hash(), self.key.bytes()));
+        self.fill = Some(self.cache.0.fills.begin_alone(self.key.hash(), self.key.bytes(), self.policy.rules));
         self.purpose = Purpose::Miss;
         self.base = None;
         Verdict::AskAgain(self)

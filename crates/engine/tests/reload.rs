@@ -82,6 +82,53 @@ fn a_request_that_runs_ends_by_the_rules_that_it_began_with() {
 }
 
 #[test]
+fn what_the_old_rules_would_serve_stale_is_not_served_under_new_ones() {
+    let gate = Gate::new();
+    let stale = ["Cache-Control: max-age=1, stale-if-error=600", "ETag: \"1\""];
+    let mut scene = Scenario::safe([
+        get("/").answers(ok(&stale, "old rules")),
+        get("/").waits(&gate).answers("HTTP/1.1 500 Broken\r\nContent-Length: 0\r\n\r\n"),
+        get("/").answers(ok(&[FRESH], "new rules")),
+    ]);
+    let mut before = scene.client();
+    before.get("/");
+    scene.advance(2);
+    before.ask("GET", "/", &[]);
+    scene.origin.arrived(2);
+    reload(&mut scene, |options| routes(options, |route| route.query.sort = true));
+    let mut after = scene.client();
+    after.ask("GET", "/", &[]);
+    scene.origin.arrived(3);
+    gate.open();
+    assert_eq!(before.response().text(), "old rules");
+    assert_eq!(after.response().text(), "new rules");
+}
+
+#[test]
+fn those_who_come_after_a_reload_share_one_fetch() {
+    let gates = [Gate::new(), Gate::new()];
+    let mut scene = Scenario::safe([
+        get("/").waits(&gates[0]).answers(ok(&[FRESH], "old rules")),
+        get("/").waits(&gates[1]).answers(ok(&[FRESH], "new rules")),
+    ]);
+    let mut before = scene.client();
+    before.ask("GET", "/", &[]);
+    scene.origin.arrived(1);
+    reload(&mut scene, |options| routes(options, |route| route.query.sort = true));
+    let mut after: Vec<_> = (0..4).map(|_| scene.client()).collect();
+    for client in &mut after {
+        client.ask("GET", "/", &[]);
+    }
+    scene.origin.arrived(2);
+    gates[0].open();
+    assert_eq!(before.response().text(), "old rules");
+    gates[1].open();
+    for client in &mut after {
+        assert_eq!(client.response().text(), "new rules");
+    }
+}
+
+#[test]
 fn rules_and_sites_are_those_of_the_new_settings() {
     let mut scene = Scenario::safe([get("/x").answers(ok(&[FRESH], "one")), get("/x").answers(ok(&[FRESH], "two"))]);
     let mut client = scene.client();
