@@ -46,7 +46,16 @@ pub(crate) enum Answer {
     /// What came of a PURGE.
     Purged(StatusCode, String),
     /// Nothing: the client has left.
-    ClientGone(CacheStatus),
+    ClientGone(CacheStatus, Meant),
+}
+
+/// What a request was to be, of which nobody will know what it would have been.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Meant {
+    /// Its answer would have been stored, if it may be.
+    ForTheCache,
+    /// It passed.
+    ForOneClient,
 }
 
 /// Who evaluates the client's conditions (If-None-Match, If-Modified-Since).
@@ -76,9 +85,9 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
         Answer::Own(fault, status) => own(exchange, &fault, status).await,
         Answer::Options => options(exchange).await,
         Answer::Purged(code, text) => purged(exchange, code, &text).await,
-        Answer::ClientGone(status) => {
+        Answer::ClientGone(status, meant) => {
             let code = StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST);
-            Delivered { cache: Some(status), ..Delivered::cut(code) }
+            Delivered { cache: Some(status), was_meant_for_cache: meant == Meant::ForTheCache, ..Delivered::cut(code) }
         }
     }
 }
@@ -211,7 +220,7 @@ pub(crate) async fn own(exchange: &Exchange, fault: &Fault, status: Option<Cache
     let (head, page) = page(fault, exchange.worker.now());
     let framing = Framing::Length(page.len() as u64);
     let mut out = Outgoing::framed(exchange, head, fault.status(), framing, status, fault.keeps_connection());
-    out.delivered.cache = None;
+    out.delivered.error = Some(fault.reason());
     let is_head = exchange.request.head.method == Method::HEAD;
     out.all(std::iter::once(page.as_bytes()).filter(|_| !is_head)).await
 }
@@ -238,9 +247,8 @@ fn page(fault: &Fault, now: Now) -> (Head, String) {
     if code == StatusCode::SERVICE_UNAVAILABLE {
         head.number("Retry-After", 1);
     }
-    let reason = fault.reason().map(|reason| format!(" [{}]", reason.id())).unwrap_or_default();
     let title = code.canonical_reason().unwrap_or("Error");
-    (head, format!("{} {title}\n\n{}{reason}\n", code.as_str(), fault.text()))
+    (head, format!("{} {title}\n\n{} [{}]\n", code.as_str(), fault.text(), fault.reason().id()))
 }
 
 async fn purged(exchange: &Exchange, code: StatusCode, text: &str) -> Delivered {
@@ -250,7 +258,8 @@ async fn purged(exchange: &Exchange, code: StatusCode, text: &str) -> Delivered 
     head.field("Cache-Control", "no-store");
     let lines = [text.as_bytes(), b"\n"];
     let framing = Framing::Length(lines.iter().map(|line| line.len() as u64).sum());
-    let out = Outgoing::framed(exchange, head, code, framing, None, true);
+    let mut out = Outgoing::framed(exchange, head, code, framing, None, true);
+    out.delivered.error = (!code.is_success()).then_some(Reason::PurgeRefused);
     out.all(lines.into_iter()).await
 }
 

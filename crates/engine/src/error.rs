@@ -87,27 +87,27 @@ impl Fault {
     pub(crate) fn text(&self) -> String {
         match self {
             Self::Request(error) => error.to_string(),
-            Self::HeadTimeout => "The request's head did not arrive in time.".to_owned(),
-            Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => {
-                "The request's body is larger than allowed.".to_owned()
-            }
-            Self::Body(UploadError::Timeout) => "The request's body did not arrive in time.".to_owned(),
-            Self::Body(UploadError::Malformed) => "The request's body is malformed.".to_owned(),
+            // The client has not gone away as a whole: it reads this.
             Self::Body(UploadError::Closed) => "The request's body did not come to its end.".to_owned(),
-            Self::NoSite => "No site is configured for this host.".to_owned(),
-            Self::WrongScheme => "This connection is not secured, and https was asked for.".to_owned(),
-            Self::MethodRefused => "This method is not served.".to_owned(),
-            Self::Expectation => "Nothing but 100-continue can be expected.".to_owned(),
-            Self::Loop => "The request comes back to where it was sent from.".to_owned(),
-            Self::OnlyIfCached(reason) | Self::Origin(reason) => reason.text().to_owned(),
+            other => other.reason().text().to_owned(),
         }
     }
 
-    /// What Cache-Status says, where the cache or the origin had a part in it.
-    pub(crate) fn reason(&self) -> Option<Reason> {
+    /// What the log says, and Cache-Status where the cache or the origin had a part in it.
+    pub(crate) fn reason(&self) -> Reason {
         match self {
-            Self::OnlyIfCached(reason) | Self::Origin(reason) => Some(*reason),
-            _ => None,
+            Self::Request(_) => Reason::RequestMalformed,
+            Self::HeadTimeout => Reason::HeadTimeout,
+            Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => Reason::BodyTooLarge,
+            Self::Body(UploadError::Timeout) => Reason::BodyTimeout,
+            Self::Body(UploadError::Malformed) => Reason::BodyMalformed,
+            Self::Body(UploadError::Closed) => Reason::ClientClosed,
+            Self::NoSite => Reason::NoSite,
+            Self::WrongScheme => Reason::WrongScheme,
+            Self::MethodRefused => Reason::MethodRefused,
+            Self::Expectation => Reason::Expectation,
+            Self::Loop => Reason::Loop,
+            Self::OnlyIfCached(reason) | Self::Origin(reason) => *reason,
         }
     }
 

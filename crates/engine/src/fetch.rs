@@ -6,7 +6,7 @@
 
 use crate::body::ClientBody;
 use crate::connection::Connection;
-use crate::deliver::{self, Answer, Conditions};
+use crate::deliver::{self, Answer, Conditions, Meant};
 use crate::error::{Fault, reason};
 use crate::forward::{Audience, forward};
 use crate::lookup::hit;
@@ -64,7 +64,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         tokio::select! {
             biased;
             sent = origins::send(worker, &routed.route, key_hash, &outgoing, &mut no_upload, &mut interim) => sent,
-            () = connection.gone() => return Answer::ClientGone(status),
+            () = connection.gone() => return Answer::ClientGone(status, Meant::ForOneClient),
         }
     };
     match sent {
@@ -208,7 +208,7 @@ pub(crate) async fn fill(
             biased;
             Some(head) = interim.recv() => to_client.interim(head).await,
             news = &mut news => break news,
-            () = exchange.connection.gone() => return Answer::ClientGone(forwarded(miss)),
+            () = exchange.connection.gone() => return Answer::ClientGone(forwarded(miss), Meant::ForTheCache),
         }
     };
     let mut status = forwarded(miss);

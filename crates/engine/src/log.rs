@@ -1,16 +1,47 @@
 //! Counts each request once, and tells about it. What is stored and what is revalidated is counted where it happens, in
 //! `fetch`, since that may be later than the answer, or without one.
+//!
+//! Each request has one [`Outcome`], so that hits, misses, passes and errors add up to the requests, and one line.
 
 use crate::access_log::{Asked, Record, client};
 use crate::connection::Connection;
+use crate::error::Fault;
 use crate::outgoing::Delivered;
 use crate::serve::Exchange;
 use crate::worker::Worker;
-use http::StatusCode;
 use kasoku_metrics::Counter;
-use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
+
+/// What a request was, as the counters know it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Outcome {
+    Hit,
+    Miss,
+    Pass,
+    Error,
+}
+
+impl Outcome {
+    fn of(delivered: &Delivered) -> Self {
+        match (&delivered.error, &delivered.cache) {
+            (Some(_), _) => Self::Error,
+            (None, Some(status)) if status.hit => Self::Hit,
+            (None, Some(status)) if status.stored || status.collapsed || delivered.was_meant_for_cache => Self::Miss,
+            // Without a word of the cache: a purge.
+            (None, _) => Self::Pass,
+        }
+    }
+
+    fn counter(self) -> Counter {
+        match self {
+            Self::Hit => Counter::Hits,
+            Self::Miss => Counter::Misses,
+            Self::Pass => Counter::Passes,
+            Self::Error => Counter::Errors,
+        }
+    }
+}
 
 /// After a request has been answered.
 pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
@@ -22,25 +53,24 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     if !delivered.is_whole {
         cells.count(Counter::Aborted);
     }
-    match &delivered.cache {
-        None => cells.count(Counter::Errors),
-        Some(status) => count(worker, status),
-    }
+    cells.count(Outcome::of(delivered).counter());
+    count_more(worker, delivered);
     tracing::debug!(
         uri = exchange.uri.as_str(),
         status = delivered.status.as_u16(),
         bytes = delivered.body_bytes,
-        reason = delivered.cache.as_ref().and_then(|cache| cache.detail).map(Reason::id),
+        reason = reason(delivered).map(Reason::id),
         "request"
     );
 }
 
 /// After something that is no request has been answered; `sent`: the bytes of the page, `None` when the client took it not.
-pub(crate) fn log_refused(worker: &Worker, connection: &Connection, status: StatusCode, sent: Option<u64>) {
+pub(crate) fn log_refused(worker: &Worker, connection: &Connection, fault: &Fault, sent: Option<u64>) {
     let (body_bytes, is_whole) = (sent.unwrap_or(0), sent.is_some());
     if let Some(log) = &*worker.access_log.borrow() {
         let client = client(&connection.peer, &Fields::new());
-        let record = Record { client, asked: None, status, body_bytes, is_whole, cache: None, reason: None };
+        let (status, reason) = (fault.status(), Some(fault.reason()));
+        let record = Record { client, asked: None, status, body_bytes, is_whole, cache: None, reason };
         log.line(worker.now(), &record);
     }
     worker.cells.count(Counter::Requests);
@@ -72,24 +102,24 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         body_bytes: delivered.body_bytes,
         is_whole: delivered.is_whole,
         cache: delivered.cache.as_ref(),
-        reason: delivered.cache.as_ref().and_then(|cache| cache.detail),
+        reason: reason(delivered),
     };
     log.line(exchange.now(), &record);
 }
 
-fn count(worker: &Worker, status: &CacheStatus) {
-    let cells = &worker.cells;
-    match (status.hit, status.stored || status.collapsed) {
-        (true, _) => cells.count(Counter::Hits),
-        (false, true) => cells.count(Counter::Misses),
-        (false, false) => cells.count(Counter::Passes),
-    }
+/// Why the answer is what it is.
+fn reason(delivered: &Delivered) -> Option<Reason> {
+    delivered.error.or(delivered.cache.as_ref().and_then(|cache| cache.detail))
+}
+
+fn count_more(worker: &Worker, delivered: &Delivered) {
+    let Some(status) = delivered.cache.as_ref().filter(|_| delivered.error.is_none()) else { return };
     if status.collapsed {
-        cells.count(Counter::Collapsed);
+        worker.cells.count(Counter::Collapsed);
     }
     let stale =
         [Reason::HitStaleError, Reason::HitStaleDisconnected, Reason::HitStaleWhileRevalidate, Reason::HitMaxStale];
     if status.hit && status.detail.is_some_and(|detail| stale.contains(&detail)) {
-        cells.count(Counter::StaleServed);
+        worker.cells.count(Counter::StaleServed);
     }
 }

@@ -8,6 +8,7 @@ use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
 use kasoku_origin::http::Tunnel;
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use std::io::{self, IoSlice};
@@ -26,10 +27,30 @@ pub(crate) struct Delivered {
     pub(crate) is_whole: bool,
     /// Whether the connection can carry another request, as far as the response is concerned.
     pub(crate) keeps_alive: bool,
-    /// What the cache did; `None` for an error of our own without it.
+    /// What the cache did; `None` where it was not asked.
     pub(crate) cache: Option<CacheStatus>,
+    /// Why the answer is an error of our own.
+    pub(crate) error: Option<Reason>,
+    /// Whether it would have been stored, had it come to an answer.
+    pub(crate) was_meant_for_cache: bool,
     /// What follows a 101.
     pub(crate) tunnel: Option<Tunnel>,
+}
+
+impl Delivered {
+    /// Of an answer that was cut before anything of it was sent.
+    pub(crate) fn cut(status: StatusCode) -> Self {
+        Self {
+            status,
+            body_bytes: 0,
+            is_whole: false,
+            keeps_alive: false,
+            cache: None,
+            error: None,
+            was_meant_for_cache: false,
+            tunnel: None,
+        }
+    }
 }
 
 /// What `$next` brings; while it is not there yet, the head goes out, so that a client sees that an answer has begun.
@@ -133,7 +154,7 @@ impl<'e> Outgoing<'e> {
         // A request whose body was not read can't be followed by another: say so.
         let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();
         let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
-        let delivered = Delivered { status, body_bytes: 0, is_whole: true, keeps_alive, cache, tunnel: None };
+        let delivered = Delivered { is_whole: true, keeps_alive, cache, ..Delivered::cut(status) };
         Self { exchange, head, framing, holds: Holds::Little, delivered }
     }
 

@@ -4,13 +4,12 @@ use crate::body::BodyState;
 use crate::connection::{Connection, IdleTimer};
 use crate::deliver::{self, Answer};
 use crate::error::Fault;
-use crate::outgoing::Delivered;
 use crate::parse::{self, Received, Request};
 use crate::route::{self, Routed};
 use crate::settings::Settings;
 use crate::worker::Worker;
 use crate::{fetch, forward, log, lookup, purge, tunnel};
-use http::{Method, StatusCode};
+use http::Method;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
@@ -189,15 +188,8 @@ impl Drop for Exchange {
 async fn refuse(worker: &Worker, connection: &Connection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
     let sent = deliver::refuse(connection, worker.now(), &fault).await.ok();
-    log::log_refused(worker, connection, fault.status(), sent);
+    log::log_refused(worker, connection, &fault, sent);
     if sent.is_some() {
         connection.linger().await;
-    }
-}
-
-impl Delivered {
-    /// Of an answer that was cut.
-    pub(crate) fn cut(status: StatusCode) -> Self {
-        Self { status, body_bytes: 0, is_whole: false, keeps_alive: false, cache: None, tunnel: None }
     }
 }

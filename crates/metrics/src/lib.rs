@@ -31,11 +31,11 @@ macro_rules! counters {
 
 counters! {
     Connections "connections" "Connections accepted from clients.";
-    Requests "requests" "Requests answered, whatever the answer.";
+    Requests "requests" "Requests answered, whatever the answer: the sum of hits, misses, passes and errors.";
     Hits "hits" "Requests answered from the cache without asking the origin, stale ones included.";
-    Misses "misses" "Requests for which the origin was asked, or another request's answer awaited, and whose answer could be stored.";
-    Passes "passes" "Requests that went to the origin because neither they nor their answer may be cached.";
-    Errors "errors" "Requests answered by an error of our own: bad requests, unreachable origins, no site.";
+    Misses "misses" "Requests for which the origin was asked, or another request's answer awaited, and whose answer could be stored; and those whose client left before anybody knew.";
+    Passes "passes" "Requests that went to the origin because neither they nor their answer may be cached; and those that Kasoku itself is asked to answer: PURGE, and OPTIONS that may go no further.";
+    Errors "errors" "Requests answered by an error of our own: bad requests, unreachable origins, no site, purges that were refused.";
     Revalidations "revalidations" "Stored responses that the origin confirmed with 304.";
     StaleServed "stale_served" "Hits that were served stale.";
     Collapsed "collapsed" "Misses that waited for another client's fill.";

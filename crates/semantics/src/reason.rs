@@ -107,6 +107,19 @@ reasons! {
     OriginQueueFull, "origin-queue-full", "configuration", "All connections to the origin are taken, and too many requests wait for one.";
     OriginDown, "origin-down", "configuration", "The origin failed several times in a row, so it is not asked for a while.";
     ClientClosed, "client-closed", "RFC 9112 section 8", "The client went away before its response was complete.";
+
+    // Refusing.
+    RequestMalformed, "request-malformed", "RFC 9112 section 2.2", "The request is not valid HTTP, or more than is allowed.";
+    HeadTimeout, "head-timeout", "RFC 9110 section 15.5.9", "The request's head did not arrive in time.";
+    BodyTimeout, "body-timeout", "RFC 9110 section 15.5.9", "The request's body did not arrive in time.";
+    BodyTooLarge, "body-too-large", "RFC 9110 section 15.5.14", "The request's body is larger than allowed.";
+    BodyMalformed, "body-malformed", "RFC 9112 section 6.3", "The request's body is malformed.";
+    NoSite, "no-site", "configuration", "No site is configured for this host.";
+    WrongScheme, "wrong-scheme", "RFC 9110 section 15.5.20", "This connection is not secured, and https was asked for.";
+    MethodRefused, "method-refused", "RFC 9110 section 15.5.6", "This method is not served.";
+    Expectation, "expectation", "RFC 9110 section 10.1.1", "Nothing but 100-continue can be expected.";
+    Loop, "loop", "RFC 9110 section 7.6.3", "The request comes back to where it was sent from.";
+    PurgeRefused, "purge-refused", "configuration", "Who asked for the purge may not, or what is to be purged is not clear.";
 }
 
 #[cfg(test)]
