@@ -49,6 +49,7 @@ pub(crate) struct RawHitHeaders {
     pub(crate) cache_status: Option<At<bool>>,
     pub(crate) x_cache_hit: Option<At<bool>>,
     pub(crate) x_cache_status: Option<At<bool>>,
+    pub(crate) request_id: Option<At<bool>>,
 }
 
 /// `[memory]`
@@ -224,6 +225,7 @@ impl RawHitHeaders {
             cache_status: keys.flag("cache-status"),
             x_cache_hit: keys.flag("x-cache-hit"),
             x_cache_status: keys.flag("x-cache-status"),
+            request_id: keys.flag("request-id"),
         }
     }
 }

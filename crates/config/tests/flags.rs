@@ -121,7 +121,7 @@ fn mistakes_in_flags_are_shown_on_the_command_line() {
         "`profile` can't be `strict`",
         "the access log needs the path of a file",
         "`format` can't be `xml`",
-        "help: write \"combined\" or \"common\" or \"json\"",
+        "help: write \"combined\" or \"combined-cache\" or \"common\" or \"json\"",
         "8 errors\n",
     ] {
         assert!(report.contains(words), "{words}\n{report}");

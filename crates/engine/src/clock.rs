@@ -8,6 +8,21 @@ use std::time::{Instant, SystemTime, UNIX_EPOCH};
 pub trait Clock: Send + Sync {
     /// The present.
     fn now(&self) -> Now;
+
+    /// The present, and the same moment of the monotonic clock in microseconds: read together, so that they cost one look.
+    fn moment(&self) -> Moment {
+        let now = self.now();
+        Moment { now, mono_us: now.mono_ms.saturating_mul(1000) }
+    }
+}
+
+/// A moment, for what takes less than a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Moment {
+    /// As all else takes it.
+    pub now: Now,
+    /// Microseconds since some fixed moment, never going back.
+    pub mono_us: u64,
 }
 
 /// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall
@@ -49,13 +64,19 @@ impl Default for SystemClock {
 
 impl Clock for SystemClock {
     fn now(&self) -> Now {
-        let mono_ms = self.start.elapsed().as_millis() as u64;
+        self.moment().now
+    }
+
+    fn moment(&self) -> Moment {
+        let mono_us = self.start.elapsed().as_micros() as u64;
+        let mono_ms = mono_us / 1000;
         if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
             // A thread that still sees the offset from before is right to the second, too.
             self.offset_ms.store(wall_clock_ms() - mono_ms as i64, Ordering::Relaxed);
             self.next_ms.store(mono_ms + WALL_CLOCK_MS, Ordering::Relaxed);
         }
-        Now { unix_ms: self.offset_ms.load(Ordering::Relaxed) + mono_ms as i64, mono_ms }
+        let now = Now { unix_ms: self.offset_ms.load(Ordering::Relaxed) + mono_ms as i64, mono_ms };
+        Moment { now, mono_us }
     }
 }
 

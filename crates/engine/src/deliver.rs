@@ -8,9 +8,11 @@ use crate::error::{Fault, reason};
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Holds, Outgoing, or_flush};
+use crate::request_id::RequestId;
 use crate::respond::forwarded;
 use crate::serve::Exchange;
 use crate::stored::{is_not_modified, meta_age, not_modified, stored};
+use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
@@ -135,7 +137,10 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
                     return out.cut();
                 }
             }
-            Next::End(trailers) => return out.end(trailers).await,
+            Next::End(trailers) => {
+                exchange.origin_has_ended();
+                return out.end(trailers).await;
+            }
             Next::Cut => return out.cut(),
         }
     }
@@ -175,10 +180,12 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
                 }
             }
             Ok(Piece::End(trailers)) => {
+                exchange.origin_has_ended();
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &received));
                 return out.end(trailers).await;
             }
             Err(error) => {
+                exchange.origin_has_ended();
                 exchange.worker.cells.count(Counter::OriginErrors);
                 tracing::debug!(%error, "origin");
                 if out.is_head_waiting() {
@@ -226,8 +233,16 @@ pub(crate) async fn own(exchange: &Exchange, fault: &Fault, status: Option<Cache
 }
 
 /// Answers something that is not a request; the connection ends with it. Returns the bytes of content.
-pub(crate) async fn refuse(connection: &Connection, now: Now, fault: &Fault) -> io::Result<u64> {
-    let (mut head, page) = page(fault, now);
+pub(crate) async fn refuse(
+    worker: &Worker,
+    connection: &Connection,
+    fault: &Fault,
+    id: RequestId<'_>,
+) -> io::Result<u64> {
+    let (mut head, page) = page(fault, worker.now());
+    if worker.settings().hit_headers.request_id {
+        head.request_id(id);
+    }
     head.number("Content-Length", page.len() as u64);
     head.field("Connection", "close");
     connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await?;

@@ -11,11 +11,13 @@ use crate::error::{Fault, reason};
 use crate::forward::{Audience, forward};
 use crate::lookup::hit;
 use crate::options::Route;
-use crate::origins;
+use crate::origins::{self, Errand};
 use crate::parse::Request;
+use crate::request_id::{self, Digits};
 use crate::respond::forwarded;
 use crate::route::{Routed, canonical};
 use crate::serve::Exchange;
+use crate::timing::OriginTime;
 use crate::worker::Worker;
 use http::{Method, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
@@ -46,7 +48,10 @@ const ASKS_MAX: usize = 2;
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, connection, request, .. } = exchange;
     let audience = audience(request, routed, upgrade);
-    let outgoing = forward(request, routed, &connection.peer, audience, upgrade);
+    let mut outgoing = forward(request, routed, &connection.peer, audience, upgrade);
+    if audience == Audience::OneClient {
+        outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
+    }
     let status = forwarded(reason);
     let mut upload = match client_body(exchange).await {
         Ok(upload) => upload,
@@ -55,15 +60,15 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let writer = begin_beside(worker, routed, &outgoing, audience);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
-    let key_hash = origins::key_hash(routed);
+    let errand = Errand::new(routed, exchange.begin_origin());
     let sent = if upload.is_some() {
-        origins::send(worker, &routed.route, key_hash, &outgoing, &mut upload, &mut interim).await
+        origins::send(worker, &routed.route, &errand, &outgoing, &mut upload, &mut interim).await
     } else {
         // Nobody else waits for the answer: a client that leaves takes its request back.
         let mut no_upload = Some(NoUpload);
         tokio::select! {
             biased;
-            sent = origins::send(worker, &routed.route, key_hash, &outgoing, &mut no_upload, &mut interim) => sent,
+            sent = origins::send(worker, &routed.route, &errand, &outgoing, &mut no_upload, &mut interim) => sent,
             () = connection.gone() => return Answer::ClientGone(status, Meant::ForOneClient),
         }
     };
@@ -163,7 +168,7 @@ fn store_beside(
             status.stored = true;
             let meta = Arc::new(body.meta().with_head(own_head(&response.head)));
             let reader = body.reader();
-            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body));
+            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body, exchange.begin_origin()));
             Answer::Filling(meta, reader, status)
         }
         _ => Answer::Origin(Box::new(response), Conditions::Origins, status),
@@ -200,7 +205,8 @@ pub(crate) async fn fill(
 ) -> Answer {
     let (news_sender, mut news) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
-    let task = FillTask::new(exchange, routed, outgoing, interim_sender);
+    let errand = Errand::new(routed, exchange.begin_origin());
+    let task = FillTask::new(exchange, routed, errand, outgoing, interim_sender);
     tokio::task::spawn_local(task.run(writer, news_sender));
     let mut to_client = ToClient::new(exchange);
     let news = loop {
@@ -271,7 +277,8 @@ pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter, ou
 fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
     let (news, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
-    let task = FillTask::new(exchange, routed, outgoing, interim);
+    let errand = Errand::new(routed, Rc::new(OriginTime::begin(exchange.worker.moment().mono_us)));
+    let task = FillTask::new(exchange, routed, errand, outgoing, interim);
     tokio::task::spawn_local(task.run(writer, news));
 }
 
@@ -279,15 +286,20 @@ fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, o
 struct FillTask {
     worker: Rc<Worker>,
     route: Arc<Route>,
-    key_hash: u64,
+    errand: Errand,
     outgoing: RequestHead,
     interim: mpsc::Sender<ResponseHead>,
 }
 
 impl FillTask {
-    fn new(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, interim: mpsc::Sender<ResponseHead>) -> Self {
-        let (worker, route) = (exchange.worker.clone(), routed.route.clone());
-        Self { worker, route, key_hash: origins::key_hash(routed), outgoing, interim }
+    fn new(
+        exchange: &Exchange,
+        routed: &Routed,
+        errand: Errand,
+        outgoing: RequestHead,
+        interim: mpsc::Sender<ResponseHead>,
+    ) -> Self {
+        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim }
     }
 
     async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
@@ -297,7 +309,7 @@ impl FillTask {
             let request_time = self.worker.now();
             let mut interim = Relay(&self.interim);
             let (worker, route) = (&self.worker, &self.route);
-            let sent = origins::send(worker, route, self.key_hash, &request, &mut Some(NoUpload), &mut interim).await;
+            let sent = origins::send(worker, route, &self.errand, &request, &mut Some(NoUpload), &mut interim).await;
             let response = match sent {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),
@@ -313,12 +325,13 @@ impl FillTask {
                 Verdict::Write(body) => {
                     // Whoever asked may have left; others may wait, and the response is worth storing.
                     let _ = news.send(News::Shared(body.reader(), Box::new(own_head(&response.head))));
-                    return pump(self.worker, response, body).await;
+                    return pump(self.worker, response, body, self.errand.time).await;
                 }
                 Verdict::Settled(entry, reason) => {
                     if reason == Reason::Revalidated {
                         self.worker.cells.count(Counter::Revalidations);
                     }
+                    self.errand.time.has_ended(self.worker.moment().mono_us);
                     let _ = news.send(News::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
@@ -359,7 +372,7 @@ fn own_head(head: &ResponseHead) -> ResponseHead {
 }
 
 /// Carries the body from the origin into the fill.
-async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache::BodyWriter) {
+async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache::BodyWriter, time: Rc<OriginTime>) {
     loop {
         match response.body.next().await {
             Ok(Piece::Data(data)) => {
@@ -368,6 +381,8 @@ async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache
                 }
             }
             Ok(Piece::End(trailers)) => {
+                // Before those who read know of it.
+                time.has_ended(worker.moment().mono_us);
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
                 if body.finish(trailers) {
                     worker.cells.count(Counter::Stored);
@@ -376,6 +391,7 @@ async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache
             }
             // What the origin closes early is never stored: the writer is dropped, and readers are cut.
             Err(error) => {
+                time.has_ended(worker.moment().mono_us);
                 worker.cells.count(Counter::OriginErrors);
                 tracing::debug!(%error, "origin");
                 return body.fail(reason(&error), worker.now());

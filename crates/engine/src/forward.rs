@@ -151,11 +151,12 @@ pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r s
     })
 }
 
-/// Fields that we write ourselves, whatever the client sent; of Transfer-Encoding only what others take for it is left here.
+/// Fields that we write ourselves or leave out, whatever the client sent; of Transfer-Encoding only what others take for it is left here.
 /// `Proxy` is none, but CGI programs take it for a setting (httpoxy).
 fn is_ours(name: &[u8]) -> bool {
     let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
-    x_forwarded || is_any(name, &["host", "forwarded", "content-length", "transfer-encoding", "proxy"])
+    let framing = ["content-length", "transfer-encoding"];
+    x_forwarded || is_any(name, &framing) || is_any(name, &["host", "forwarded", "proxy", "x-request-id"])
 }
 
 fn is_any(name: &[u8], names: &[&str]) -> bool {

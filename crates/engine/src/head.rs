@@ -5,6 +5,7 @@
 
 use crate::options::HitHeaders;
 use crate::parse::Request;
+use crate::request_id::{self, Digits, RequestId};
 use crate::respond::{NAME, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
@@ -124,6 +125,11 @@ impl Head {
     /// What tells about the cache.
     pub(crate) fn cache_status(&mut self, status: &CacheStatus, settings: HitHeaders) {
         write_hit_headers(status, settings, &mut self.0);
+    }
+
+    /// The request's id.
+    pub(crate) fn request_id(&mut self, id: RequestId<'_>) {
+        self.field(request_id::FIELD, id.text(&mut Digits::default()));
     }
 
     /// The fields that frame the message and say what becomes of the connection, and the empty line. Returns the bytes,

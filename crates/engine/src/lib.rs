@@ -28,6 +28,8 @@
 //! | `head` | response heads as bytes |
 //! | `multipart` | several ranges in one body |
 //! | `respond` | the fields that we add to every response |
+//! | `request_id` | the id of a request, in the log and in the application's |
+//! | `timing` | what a request's origin took |
 //! | `recycle` | memory that a worker uses again: a hit allocates nothing |
 //! | `tunnel` | both directions after 101 |
 //! | `error` | every failure: who is guilty, which status, which reason |
@@ -60,11 +62,13 @@ mod parse;
 mod path;
 pub mod purge;
 mod recycle;
+mod request_id;
 mod respond;
 mod route;
 mod serve;
 mod settings;
 mod stored;
+mod timing;
 mod tunnel;
 mod unkeyed;
 mod worker;

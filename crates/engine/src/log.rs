@@ -7,6 +7,7 @@ use crate::access_log::{Asked, Record, client};
 use crate::connection::Connection;
 use crate::error::Fault;
 use crate::outgoing::Delivered;
+use crate::request_id::RequestId;
 use crate::serve::Exchange;
 use crate::worker::Worker;
 use kasoku_metrics::Counter;
@@ -65,12 +66,19 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
 }
 
 /// After something that is no request has been answered; `sent`: the bytes of the page, `None` when the client took it not.
-pub(crate) fn log_refused(worker: &Worker, connection: &Connection, fault: &Fault, sent: Option<u64>) {
+pub(crate) fn log_refused(
+    worker: &Worker,
+    connection: &Connection,
+    fault: &Fault,
+    id: RequestId<'_>,
+    sent: Option<u64>,
+) {
     let (body_bytes, is_whole) = (sent.unwrap_or(0), sent.is_some());
     if let Some(log) = &*worker.access_log.borrow() {
         let client = client(&connection.peer, &Fields::new());
         let (status, reason) = (fault.status(), Some(fault.reason()));
-        let record = Record { client, asked: None, status, body_bytes, is_whole, cache: None, reason };
+        let (asked, cache, duration_us, origin) = (None, None, None, None);
+        let record = Record { id, client, asked, status, body_bytes, is_whole, cache, reason, duration_us, origin };
         log.line(worker.now(), &record);
     }
     worker.cells.count(Counter::Requests);
@@ -96,6 +104,7 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         user_agent: head.fields.first("user-agent"),
     };
     let record = Record {
+        id: exchange.id(),
         client: client(&exchange.connection.peer, &head.fields),
         asked: Some(asked),
         status: delivered.status,
@@ -103,6 +112,8 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         is_whole: delivered.is_whole,
         cache: delivered.cache.as_ref(),
         reason: reason(delivered),
+        duration_us: Some(exchange.duration_us()),
+        origin: exchange.origin(),
     };
     log.line(exchange.now(), &record);
 }

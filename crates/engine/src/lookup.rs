@@ -133,7 +133,11 @@ enum Taken {
 /// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
 /// and streams it.
 async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Reason) -> Taken {
+    let time = exchange.begin_origin();
     let waited = tokio::time::timeout(exchange.connection.limits.fill_wait_max, reader.head()).await;
+    if matches!(waited, Ok(Joined::Streaming(_) | Joined::Settled(..))) {
+        time.has_head(exchange.worker.moment().mono_us);
+    }
     let cache = &exchange.worker.cache;
     let status = collapsed(reason);
     let answer = match waited {

@@ -191,18 +191,21 @@ pub struct HitHeaders {
     pub x_cache_hit: bool,
     /// `X-Cache-Status: HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`, as nginx writes it. Default false.
     pub x_cache_status: bool,
+    /// `X-Request-Id`: the id of this very request, as the access log has it. Default false.
+    pub request_id: bool,
 }
 
 impl HitHeaders {
     /// A number for each combination.
     pub(crate) fn mark(self) -> u8 {
-        u8::from(self.cache_status) | u8::from(self.x_cache_hit) << 1 | u8::from(self.x_cache_status) << 2
+        let switches = [self.cache_status, self.x_cache_hit, self.x_cache_status, self.request_id];
+        switches.iter().fold(0, |mark, is_on| mark << 1 | u8::from(*is_on))
     }
 }
 
 impl Default for HitHeaders {
     fn default() -> Self {
-        Self { cache_status: true, x_cache_hit: false, x_cache_status: false }
+        Self { cache_status: true, x_cache_hit: false, x_cache_status: false, request_id: false }
     }
 }
 
@@ -230,6 +233,8 @@ pub enum LogFormat {
     /// As Apache and nginx call it: common, with Referer and User-Agent.
     #[default]
     Combined,
+    /// The same with what the cache did, how long it took, and the request's id behind it.
+    CombinedCache,
     /// The Common Log Format of NCSA's server.
     Common,
     /// One JSON object, with what the cache did and why.

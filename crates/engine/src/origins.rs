@@ -19,6 +19,7 @@
 
 use crate::options::Route;
 use crate::route::Routed;
+use crate::timing::OriginTime;
 use crate::worker::Worker;
 use kasoku_metrics::Counter;
 use kasoku_origin::group::{self, Asking, Choice};
@@ -26,12 +27,22 @@ use kasoku_origin::health::Blame;
 use kasoku_origin::http::{Interim, Response, Upload, is_repeatable};
 use kasoku_origin::{Balance, Error};
 use kasoku_wire::{RequestHead, ResponseHead};
+use std::rc::Rc;
 
-/// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
-pub(crate) fn key_hash(routed: &Routed) -> u64 {
-    match routed.route.balance {
-        Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
-        Balance::First | Balance::RoundRobin => 0,
+/// What an origin is asked for, and whose time that takes.
+pub(crate) struct Errand {
+    /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
+    key_hash: u64,
+    pub(crate) time: Rc<OriginTime>,
+}
+
+impl Errand {
+    pub(crate) fn new(routed: &Routed, time: Rc<OriginTime>) -> Self {
+        let key_hash = match routed.route.balance {
+            Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
+            Balance::First | Balance::RoundRobin => 0,
+        };
+        Self { key_hash, time }
     }
 }
 
@@ -39,12 +50,12 @@ pub(crate) fn key_hash(routed: &Routed) -> u64 {
 pub(crate) async fn send<U: Upload + 'static>(
     worker: &Worker,
     route: &Route,
-    key_hash: u64,
+    errand: &Errand,
     request: &RequestHead,
     upload: &mut Option<U>,
     interim: &mut impl Interim,
 ) -> Result<Response, Error> {
-    let mut asking = Asking::new(key_hash, is_repeatable(request, upload));
+    let mut asking = Asking::new(errand.key_hash, is_repeatable(request, upload));
     let mut interim = Watched { interim, has_come: false };
     let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
     let mut failure = Error::Down;
@@ -52,8 +63,12 @@ pub(crate) async fn send<U: Upload + 'static>(
         if !matches!(failure, Error::Down) {
             worker.cells.count(Counter::OriginFailovers);
         }
+        errand.time.asked(choice.origin.clone());
         match ask(worker, route, &choice, request, upload, &mut interim).await {
-            Ok(response) => return Ok(response),
+            Ok(response) => {
+                errand.time.has_head(worker.moment().mono_us);
+                return Ok(response);
+            }
             Err(error) => failure = error,
         }
         let may_go_on = match failure.blame() {

@@ -99,6 +99,7 @@ pub(crate) enum Holds<'e> {
 /// only while a write waits, so a client that takes its answer at once costs no timer.
 async fn is_too_slow(exchange: &Exchange, holds: &Holds<'_>) {
     let Exchange { worker, connection, .. } = exchange;
+    exchange.takes_time();
     let least = exchange.settings.limits.send_rate_min;
     let mut before = connection.stream.taken_bytes();
     loop {
@@ -148,8 +149,12 @@ impl<'e> Outgoing<'e> {
         cache: Option<CacheStatus>,
         may_go_on: bool,
     ) -> Self {
+        let settings = exchange.settings.hit_headers;
         if let Some(cache) = &cache {
-            head.cache_status(cache, exchange.settings.hit_headers);
+            head.cache_status(cache, settings);
+        }
+        if settings.request_id {
+            head.request_id(exchange.id());
         }
         // A request whose body was not read can't be followed by another: say so.
         let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();

@@ -43,8 +43,13 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
 }
 
 /// Fields of a cache behind us that ours take the place of. (Cache-Status is a list: each cache adds to it.)
-pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 2] {
-    [if settings.x_cache_hit { "x-cache-hit" } else { "" }, if settings.x_cache_status { "x-cache-status" } else { "" }]
+pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 3] {
+    [
+        if settings.x_cache_hit { "x-cache-hit" } else { "" },
+        if settings.x_cache_status { "x-cache-status" } else { "" },
+        // Else a hit would carry the id of the request that has stored it.
+        if settings.request_id { "x-request-id" } else { "" },
+    ]
 }
 
 /// Appends the fields that tell about the cache.

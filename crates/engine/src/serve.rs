@@ -1,12 +1,15 @@
 //! The driver: the path of a request, step by step, for each request of a connection.
 
 use crate::body::BodyState;
+use crate::clock::Moment;
 use crate::connection::{Connection, IdleTimer};
 use crate::deliver::{self, Answer};
 use crate::error::Fault;
 use crate::parse::{self, Received, Request};
+use crate::request_id::RequestId;
 use crate::route::{self, Routed};
 use crate::settings::Settings;
+use crate::timing::OriginTime;
 use crate::worker::Worker;
 use crate::{fetch, forward, log, lookup, purge, tunnel};
 use http::Method;
@@ -14,7 +17,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
-use std::cell::Cell;
+use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -30,7 +33,12 @@ pub(crate) struct Exchange {
     pub(crate) body: BodyState,
     /// What was asked for, once the answer is known: the effective URI, or the target as sent where there is none.
     pub(crate) uri: String,
+    /// What an origin took, where one was asked or another request's answer awaited.
+    origin: OnceCell<Rc<OriginTime>>,
+    id: u128,
     now: Cell<Now>,
+    began_us: u64,
+    has_waited: Cell<bool>,
 }
 
 /// Serves all requests of a connection, one after the other.
@@ -155,13 +163,18 @@ fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Opt
 
 impl Exchange {
     fn new(worker: &Rc<Worker>, connection: &Rc<Connection>, request: Request) -> Self {
+        let Moment { now, mono_us } = worker.moment();
         Self {
             worker: worker.clone(),
             settings: worker.settings(),
             connection: connection.clone(),
             body: BodyState::new(request.body),
             uri: String::new(),
-            now: Cell::new(worker.now()),
+            origin: OnceCell::new(),
+            id: worker.request_ids.make(),
+            now: Cell::new(now),
+            began_us: mono_us,
+            has_waited: Cell::new(false),
             request,
         }
     }
@@ -173,6 +186,39 @@ impl Exchange {
 
     fn has_waited(&self) {
         self.now.set(self.worker.now());
+        self.takes_time();
+    }
+
+    /// The request has to wait for somebody.
+    pub(crate) fn takes_time(&self) {
+        self.has_waited.set(true);
+    }
+
+    /// Microseconds from its head to now. What never had to wait took none: it was served in one go, and reading the clock
+    /// once more for it would be the larger part of what is measured.
+    pub(crate) fn duration_us(&self) -> u64 {
+        if self.has_waited.get() { self.worker.moment().mono_us.saturating_sub(self.began_us) } else { 0 }
+    }
+
+    pub(crate) fn id(&self) -> RequestId<'_> {
+        RequestId::of(&self.connection.peer, &self.request.head.fields, self.id)
+    }
+
+    /// What its origin takes, from the first call on.
+    pub(crate) fn begin_origin(&self) -> Rc<OriginTime> {
+        self.origin.get_or_init(|| Rc::new(OriginTime::begin(self.worker.moment().mono_us))).clone()
+    }
+
+    /// What its origin took, if it has one.
+    pub(crate) fn origin(&self) -> Option<&OriginTime> {
+        self.origin.get().map(Rc::as_ref)
+    }
+
+    /// All that the origin sends has been read.
+    pub(crate) fn origin_has_ended(&self) {
+        if let Some(origin) = self.origin() {
+            origin.has_ended(self.worker.moment().mono_us);
+        }
     }
 }
 
@@ -187,8 +233,9 @@ impl Drop for Exchange {
 /// Answers what is not a request, and closes.
 async fn refuse(worker: &Worker, connection: &Connection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
-    let sent = deliver::refuse(connection, worker.now(), &fault).await.ok();
-    log::log_refused(worker, connection, &fault, sent);
+    let id = RequestId::Made(worker.request_ids.make());
+    let sent = deliver::refuse(worker, connection, &fault, id).await.ok();
+    log::log_refused(worker, connection, &fault, id, sent);
     if sent.is_some() {
         connection.linger().await;
     }

@@ -6,7 +6,7 @@
 
 use crate::accept::{self, HandedOver};
 use crate::access_log::{self, WorkerLog};
-use crate::clock::Clock;
+use crate::clock::{Clock, Moment};
 use crate::connection::READ_BYTES;
 use crate::crew::{Counted, Crew};
 use crate::handle::Handle;
@@ -14,6 +14,7 @@ use crate::listening::Share;
 use crate::options::{Listener, Options};
 use crate::path::PathReader;
 use crate::recycle::Pool;
+use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
 use crate::settings::Settings;
 use bytes::BytesMut;
@@ -57,6 +58,7 @@ pub(crate) struct Worker {
     /// For paths that read otherwise than they are sent.
     pub(crate) paths: RefCell<PathReader>,
     pub(crate) known_authority: RefCell<KnownAuthority>,
+    pub(crate) request_ids: RequestIds,
     clock: Arc<dyn Clock>,
     origins: Directory,
     number: usize,
@@ -70,6 +72,11 @@ impl Worker {
     /// The present.
     pub(crate) fn now(&self) -> Now {
         self.clock.now()
+    }
+
+    /// The same to the microsecond.
+    pub(crate) fn moment(&self) -> Moment {
+        self.clock.moment()
     }
 
     /// What is served by at present. Whoever serves a request takes it once.
@@ -220,6 +227,7 @@ impl Seed {
                 buffers: Pool::new(),
                 paths: RefCell::default(),
                 known_authority: RefCell::default(),
+                request_ids: RequestIds::new(),
                 clock: self.handle.clock().clone(),
                 origins: self.handle.origins().clone(),
                 number: self.number,

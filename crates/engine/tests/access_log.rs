@@ -116,7 +116,8 @@ fn json_says_whether_it_was_a_hit_and_why() {
     assert_eq!((&miss["hit"], &miss["fwd"], &miss["stored"]), (&false.into(), &"uri-miss".into(), &true.into()));
     assert_eq!((&hit["hit"], &hit["ttl"], &hit["reason"]), (&true.into(), &50.into(), &"hit".into()));
     assert!(hit.get("fwd").is_none() && hit.get("referer").is_none(), "{hit}");
-    assert_eq!((&refused["status"], refused.get("hit")), (&504.into(), None));
+    assert_eq!((&refused["status"], &refused["hit"]), (&504.into(), &false.into()));
+    assert_eq!(refused["reason"], "only-if-cached-miss");
     let seconds = |object: &Value| object["time"].as_str().unwrap()[17..19].parse::<u32>().unwrap();
     assert_eq!((seconds(miss) + 10) % 60, seconds(hit), "the worker's clock, not another");
 }

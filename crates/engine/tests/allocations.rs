@@ -219,14 +219,16 @@ fn cases() -> Vec<Case> {
         Case { status: 416, ..Case::new("a range beyond the end: 416").with("Range: bytes=5000-\r\n") },
         Case { age: 4_000, ..Case::new("stale, by max-stale").with("Cache-Control: max-stale=1000\r\n") },
         Case::new("Cache-Control: max-age in the request").with("Cache-Control: max-age=3600\r\n"),
-        Case::new("X-Cache-Hit and X-Cache-Status").set(|setup| {
-            let all = HitHeaders { cache_status: true, x_cache_hit: true, x_cache_status: true };
+        Case::new("X-Cache-Hit, X-Cache-Status and X-Request-Id").set(|setup| {
+            let all = HitHeaders { cache_status: true, x_cache_hit: true, x_cache_status: true, request_id: true };
             setup.options(|options| options.hit_headers = all)
         }),
         Case::new("access log, combined").logging(LogFormat::Combined),
+        Case::new("access log, combined-cache").logging(LogFormat::CombinedCache),
         Case::new("access log, JSON").logging(LogFormat::Json),
         Case::new("a trusted proxy: X-Forwarded-*").behind_a_proxy(
-            "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: www.example.org\r\n",
+            "X-Forwarded-For: 192.0.2.7\r\nX-Forwarded-Proto: https\r\nX-Forwarded-Host: www.example.org\r\n\
+             X-Request-Id: 9f2c3d1e-0000-4000-8000-123456789abc\r\n",
         ),
         Case::new("a trusted proxy: Forwarded")
             .behind_a_proxy("Forwarded: for=192.0.2.7;proto=https;host=\"www.example.org:8443\"\r\n"),

@@ -70,7 +70,7 @@ fn what_an_inner_cache_wrote_under_our_names_is_not_doubled() {
 #[test]
 fn all_three_can_be_on_and_say_the_same() {
     let all = |options: &mut Options| {
-        options.hit_headers = HitHeaders { cache_status: true, x_cache_hit: true, x_cache_status: true };
+        options.hit_headers = HitHeaders { x_cache_hit: true, x_cache_status: true, ..HitHeaders::default() };
     };
     let scene = Setup::safe().options(all).run([get("/").answers(ok(&[FRESH], "a"))]);
     let mut client = scene.client();

@@ -8,7 +8,7 @@ use kasoku_engine::options::{AccessLog, LogFormat, LogTarget};
 use std::path::PathBuf;
 
 /// The formats in the order of the table's words.
-const FORMATS: [LogFormat; 3] = [LogFormat::Combined, LogFormat::Common, LogFormat::Json];
+const FORMATS: [LogFormat; 4] = [LogFormat::Combined, LogFormat::CombinedCache, LogFormat::Common, LogFormat::Json];
 
 /// That the file can be opened is seen at the start, by the user who serves; not here.
 pub(super) fn access_log(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> AccessLog {

@@ -174,6 +174,7 @@ fn hit_headers(raw: &RawHitHeaders) -> HitHeaders {
     set(&mut headers.cache_status, &raw.cache_status);
     set(&mut headers.x_cache_hit, &raw.x_cache_hit);
     set(&mut headers.x_cache_status, &raw.x_cache_status);
+    set(&mut headers.request_id, &raw.request_id);
     headers
 }
 

@@ -140,6 +140,12 @@ pub(super) static SERVER: Section = Section {
             summary: "Whether responses carry `X-Cache-Status`, in the words of nginx: `HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`.",
             ..ROW
         },
+        Setting {
+            path: "hit-headers.request-id",
+            summary: "Whether responses carry `X-Request-Id`: the id of this very request, a hit's too, as the access log has it.",
+            details: "Then an application's own `X-Request-Id` is replaced. See [request ids](operations.md#request-ids).",
+            ..ROW
+        },
     ],
 };
 
@@ -187,10 +193,10 @@ pub(super) static ACCESS_LOG: Section = Section {
         },
         Setting {
             path: "access-log.format",
-            kind: Kind::OneOf(&["combined", "common", "json"]),
+            kind: Kind::OneOf(&["combined", "combined-cache", "common", "json"]),
             default: Default::Value("\"combined\""),
             flag: Some("--access-log-format"),
-            summary: "How a line looks: `\"combined\"` or `\"common\"`, as Apache and nginx write them, or `\"json\"`: an object that also says what the cache did and why.",
+            summary: "How a line looks: `\"combined\"` or `\"common\"`, as Apache and nginx write them, `\"combined-cache\"`: the same with `Cache-Status`, times and the request's id behind it, or `\"json\"`: an object that says all of that.",
             example: "\"json\"",
             ..ROW
         },

@@ -1,4 +1,5 @@
-//! A record as a line: `common` and `combined` as Apache and nginx write them, or a JSON object.
+//! A record as a line: `common` and `combined` as Apache and nginx write them, `combined-cache` with what the cache did
+//! behind it, or a JSON object.
 //!
 //! Tools that read `combined` (GoAccess, AWStats, fail2ban) expect it to the byte, so nothing is added to it. The third
 //! field, the user, is always `-`: who has logged in is the application's knowledge. Like nginx, and unlike Apache,
@@ -8,6 +9,9 @@ use super::record::{Asked, Record};
 use super::stamp::Stamp;
 use super::text::Text;
 use crate::options::LogFormat;
+use crate::request_id::Digits;
+use crate::respond::NAME;
+use crate::timing::OriginTime;
 use http::Version;
 use kasoku_semantics::cache_status::CacheStatus;
 
@@ -18,6 +22,10 @@ const HOST_BYTES_MAX: usize = 512;
 const REFERER_BYTES_MAX: usize = 3 << 10;
 const USER_AGENT_BYTES_MAX: usize = 2 << 10;
 
+/// The bounds of what we write ourselves.
+const ORIGIN_BYTES_MAX: usize = 512;
+const CACHE_STATUS_BYTES_MAX: usize = 256;
+
 /// No line is longer, in bytes.
 #[cfg(test)]
 pub(super) const LINE_BYTES_MAX: usize = 16 << 10;
@@ -26,20 +34,43 @@ pub(super) const LINE_BYTES_MAX: usize = 16 << 10;
 pub(super) fn line(format: LogFormat, record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
     match format {
         LogFormat::Common => common(record, stamp, text),
-        LogFormat::Combined => {
-            common(record, stamp, text);
-            for (value, bytes_max) in [
-                (record.asked.and_then(|asked| asked.referer), REFERER_BYTES_MAX),
-                (record.asked.and_then(|asked| asked.user_agent), USER_AGENT_BYTES_MAX),
-            ] {
-                text.put(b" \"");
-                text.quoted(value.unwrap_or(b"-"), bytes_max);
-                text.put(b"\"");
-            }
+        LogFormat::Combined => combined(record, stamp, text),
+        LogFormat::CombinedCache => {
+            combined(record, stamp, text);
+            of_the_cache(record, text);
         }
         LogFormat::Json => json(record, stamp, text),
     }
     text.put(b"\n");
+}
+
+fn combined(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
+    common(record, stamp, text);
+    for (value, bytes_max) in [
+        (record.asked.and_then(|asked| asked.referer), REFERER_BYTES_MAX),
+        (record.asked.and_then(|asked| asked.user_agent), USER_AGENT_BYTES_MAX),
+    ] {
+        text.put(b" \"");
+        text.quoted(value.unwrap_or(b"-"), bytes_max);
+        text.put(b"\"");
+    }
+}
+
+/// ` "kasoku; hit; ttl=50; detail=hit" 0.000000 - 0123456789abcdef0123456789abcdef`
+fn of_the_cache(record: &Record<'_>, text: &mut Text<'_>) {
+    let status = CacheStatus { detail: record.reason, ..record.cache.copied().unwrap_or_default() };
+    text.put(b" \"");
+    text.written(CACHE_STATUS_BYTES_MAX, |out| status.write(NAME, out));
+    text.put(b"\"");
+    for seconds in [record.duration_us, record.origin.and_then(OriginTime::head)] {
+        text.put(b" ");
+        match seconds {
+            Some(us) => text.seconds(us),
+            None => text.put(b"-"),
+        }
+    }
+    text.put(b" ");
+    text.put(record.id.text(&mut Digits::default()));
 }
 
 fn common(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
@@ -72,7 +103,9 @@ fn json(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
     text.put(stamp.rfc3339_seconds());
     text.put(b".");
     text.three_digits(stamp.ms());
-    text.put(b"Z\"");
+    text.put(b"Z\",\"id\":\"");
+    text.put(record.id.text(&mut Digits::default()));
+    text.put(b"\"");
     if let Some(ip) = record.client {
         text.put(b",\"client\":\"");
         text.ip(ip);
@@ -94,6 +127,10 @@ fn json(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
         text.put(reason.id().as_bytes());
         text.put(b"\"");
     }
+    json_seconds(b",\"duration\":", record.duration_us, text);
+    if let Some(origin) = record.origin {
+        json_origin(origin, text);
+    }
     if let Some(asked) = &record.asked {
         json_text(b",\"referer\":\"", asked.referer, REFERER_BYTES_MAX, text);
         json_text(b",\"user_agent\":\"", asked.user_agent, USER_AGENT_BYTES_MAX, text);
@@ -104,6 +141,7 @@ fn json(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
 fn json_asked(asked: &Asked<'_>, text: &mut Text<'_>) {
     json_text(b",\"method\":\"", Some(asked.method.as_bytes()), METHOD_BYTES_MAX, text);
     json_text(b",\"uri\":\"", Some(asked.uri.as_bytes()), TARGET_BYTES_MAX, text);
+    json_text(b",\"scheme\":\"", asked.scheme().map(str::as_bytes), METHOD_BYTES_MAX, text);
     json_text(b",\"host\":\"", asked.authority(), HOST_BYTES_MAX, text);
     text.put(b",\"protocol\":\"");
     text.put(protocol(asked.version));
@@ -130,6 +168,24 @@ fn json_cache(status: &CacheStatus, text: &mut Text<'_>) {
     if let Some(ttl) = status.ttl {
         text.put(b",\"ttl\":");
         text.signed(ttl);
+    }
+}
+
+fn json_origin(origin: &OriginTime, text: &mut Text<'_>) {
+    if let Some(who) = origin.who() {
+        text.put(b",\"origin\":\"");
+        // Written by the operator, in a configuration that was checked; what is odd in a path is escaped all the same.
+        text.json(who.address.to_string().as_bytes(), ORIGIN_BYTES_MAX);
+        text.put(b"\"");
+    }
+    json_seconds(b",\"origin_head_time\":", origin.head(), text);
+    json_seconds(b",\"origin_time\":", origin.whole(), text);
+}
+
+fn json_seconds(before: &[u8], us: Option<u64>, text: &mut Text<'_>) {
+    if let Some(us) = us {
+        text.put(before);
+        text.seconds(us);
     }
 }
 

@@ -1,5 +1,7 @@
 //! What is told about a request. Everything is borrowed: a line is written at once or not at all.
 
+use crate::request_id::RequestId;
+use crate::timing::OriginTime;
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
@@ -8,6 +10,8 @@ use std::net::IpAddr;
 /// A request and its answer.
 #[derive(Clone, Copy)]
 pub(crate) struct Record<'r> {
+    /// Which one.
+    pub(crate) id: RequestId<'r>,
     /// Who has asked; `None` for a Unix socket, see [`client`](super::client()).
     pub(crate) client: Option<IpAddr>,
     /// What was asked for; `None` when it was no request.
@@ -18,10 +22,14 @@ pub(crate) struct Record<'r> {
     pub(crate) body_bytes: u64,
     /// Whether the answer went out to its end.
     pub(crate) is_whole: bool,
-    /// What the cache did; `None` for an error of our own.
+    /// What the cache did; `None` where it was not asked.
     pub(crate) cache: Option<&'r CacheStatus>,
     /// Why.
     pub(crate) reason: Option<Reason>,
+    /// From its head to the last byte of the answer, in microseconds; `None` when it was no request.
+    pub(crate) duration_us: Option<u64>,
+    /// What the origin took; `None` where it was not needed.
+    pub(crate) origin: Option<&'r OriginTime>,
 }
 
 /// What was asked for. The bytes are the client's: whatever they are, they must not break a line.
@@ -40,11 +48,19 @@ pub(crate) struct Asked<'r> {
 }
 
 impl<'r> Asked<'r> {
+    /// `http` or `https`, where the effective URI is known.
+    pub(crate) fn scheme(&self) -> Option<&'r str> {
+        self.absolute().map(|(scheme, _)| scheme)
+    }
+
     /// Host and port of the effective URI; what the client says where there is none.
     pub(crate) fn authority(&self) -> Option<&'r [u8]> {
-        let rest = self.uri.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"));
         let authority =
-            rest.map(|(_, rest)| rest.find(['/', '?', '*']).and_then(|end| rest.get(..end)).unwrap_or(rest));
+            self.absolute().map(|(_, rest)| rest.find(['/', '?', '*']).and_then(|end| rest.get(..end)).unwrap_or(rest));
         authority.map(str::as_bytes).or(self.host)
+    }
+
+    fn absolute(&self) -> Option<(&'r str, &'r str)> {
+        self.uri.split_once("://").filter(|(scheme, _)| matches!(*scheme, "http" | "https"))
     }
 }

@@ -3,6 +3,8 @@
 use super::format::LINE_BYTES_MAX;
 use super::pages::PAGE_BYTES;
 use super::*;
+use crate::request_id::RequestId;
+use crate::timing::OriginTime;
 use http::{StatusCode, Version};
 use kasoku_metrics::Metrics;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
@@ -26,6 +28,7 @@ fn asked<'r>() -> Asked<'r> {
 
 fn record(asked: Asked<'_>) -> Record<'_> {
     Record {
+        id: RequestId::Made(0x0123_4567_89ab_cdef_0011_2233_4455_6677),
         client: "192.0.2.1".parse().ok(),
         asked: Some(asked),
         status: StatusCode::OK,
@@ -33,6 +36,8 @@ fn record(asked: Asked<'_>) -> Record<'_> {
         is_whole: true,
         cache: None,
         reason: None,
+        duration_us: Some(1_234),
+        origin: None,
     }
 }
 
@@ -78,10 +83,11 @@ fn json_says_what_the_cache_did() {
     let hit = Record { cache: Some(&status), reason: Some(Reason::HitStaleError), ..record(asked()) };
     assert_eq!(
         line(LogFormat::Json, &hit),
-        "{\"time\":\"2000-10-10T13:55:36.007Z\",\"client\":\"192.0.2.1\",\"method\":\"GET\",\
-         \"uri\":\"http://example.org/apache_pb.gif?a=1\",\"host\":\"example.org\",\"protocol\":\"HTTP/1.0\",\
+        "{\"time\":\"2000-10-10T13:55:36.007Z\",\"id\":\"0123456789abcdef0011223344556677\",\
+         \"client\":\"192.0.2.1\",\"method\":\"GET\",\
+         \"uri\":\"http://example.org/apache_pb.gif?a=1\",\"scheme\":\"http\",\"host\":\"example.org\",\"protocol\":\"HTTP/1.0\",\
          \"status\":200,\"bytes\":2326,\"aborted\":false,\"hit\":true,\"stored\":false,\"collapsed\":false,\"ttl\":-3,\
-         \"reason\":\"hit-stale-error\",\"referer\":\"http://www.example.com/start.html\",\
+         \"reason\":\"hit-stale-error\",\"duration\":0.001234,\"referer\":\"http://www.example.com/start.html\",\
          \"user_agent\":\"Mozilla/4.08 [en] (Win98; I ;Nav)\"}"
     );
     let status = CacheStatus {
@@ -99,10 +105,50 @@ fn json_says_what_the_cache_did() {
 #[test]
 fn json_leaves_out_what_does_not_apply() {
     let keys = |record: &Record<'_>| json(record).as_object().unwrap().keys().cloned().collect::<Vec<_>>();
-    let refused = Record { client: None, asked: None, ..record(asked()) };
-    assert_eq!(keys(&refused), ["aborted", "bytes", "status", "time"]);
+    let refused = Record { client: None, asked: None, duration_us: None, ..record(asked()) };
+    assert_eq!(keys(&refused), ["aborted", "bytes", "id", "status", "time"]);
     let lost = Asked { uri: "/lost", ..asked() };
     assert_eq!(json(&record(lost))["host"], "EXAMPLE.org:80", "nobody knows better");
+    assert!(!keys(&record(lost)).contains(&"scheme".to_owned()));
+}
+
+#[test]
+fn combined_cache_is_combined_and_what_the_cache_did() {
+    let plain = line(LogFormat::Combined, &record(asked()));
+    let behind = |record: &Record<'_>| {
+        let text = line(LogFormat::CombinedCache, record);
+        text.strip_prefix(plain.as_str()).unwrap_or_else(|| panic!("{text}")).to_owned()
+    };
+    let status = CacheStatus { hit: true, ttl: Some(50), detail: Some(Reason::Hit), ..CacheStatus::default() };
+    let hit = Record { cache: Some(&status), reason: status.detail, ..record(asked()) };
+    let id = "0123456789abcdef0011223344556677";
+    assert_eq!(behind(&hit), format!(" \"kasoku; hit; ttl=50; detail=hit\" 0.001234 - {id}"));
+    let origin = OriginTime::begin(1_000_000);
+    origin.has_head(3_500_000);
+    origin.has_ended(4_000_000);
+    origin.has_ended(9_000_000);
+    let status = CacheStatus { fwd: Some(Fwd::UriMiss), stored: true, ..CacheStatus::default() };
+    let told = RequestId::Told(b"from-the-proxy");
+    let miss = Record { cache: Some(&status), origin: Some(&origin), id: told, ..record(asked()) };
+    assert_eq!(behind(&miss), " \"kasoku; fwd=uri-miss; stored\" 0.001234 2.500000 from-the-proxy");
+    let refused = Record { reason: Some(Reason::NoSite), ..record(asked()) };
+    assert_eq!(behind(&refused), format!(" \"kasoku; detail=no-site\" 0.001234 - {id}"));
+}
+
+#[test]
+fn json_says_which_origin_took_how_long() {
+    let origin = OriginTime::begin(1_000_000);
+    let told = |origin: &OriginTime| json(&Record { origin: Some(origin), ..record(asked()) });
+    assert_eq!(told(&origin).get("origin_head_time"), None, "there is none yet");
+    let address = kasoku_origin::Address::Unix("/run/\"app\".sock".into());
+    origin.asked(Arc::new(kasoku_origin::OriginState::new(address)));
+    origin.has_head(1_000_007);
+    let object = told(&origin);
+    assert_eq!(
+        (&object["origin"], &object["origin_head_time"]),
+        (&"http://unix:/run/\"app\".sock".into(), &0.000007.into())
+    );
+    assert_eq!(object.get("origin_time"), None, "the client left before its end");
 }
 
 #[test]
@@ -130,6 +176,7 @@ fn the_longest_line_stays_within_its_bound() {
         CacheStatus { fwd: Some(Fwd::UriMiss), fwd_status: Some(999), ttl: Some(i64::MIN), ..CacheStatus::default() };
     for reason in Reason::all() {
         let longest = Record {
+            id: RequestId::Told(&[b'9'; 128]),
             client: "ffff:ffff:ffff:ffff:ffff:ffff:ffff:ffff".parse().ok(),
             body_bytes: u64::MAX,
             cache: Some(&status),
@@ -138,6 +185,7 @@ fn the_longest_line_stays_within_its_bound() {
         };
         let text = line(LogFormat::Combined, &longest);
         assert_eq!(text.matches("\\x01...").count(), 4, "each is shortened for itself");
+        assert!(line(LogFormat::CombinedCache, &longest).starts_with(&text));
         let object = json(&longest);
         assert!(["method", "uri", "host", "referer", "user_agent"].iter().all(|key| {
             let value = object[key].as_str().unwrap();

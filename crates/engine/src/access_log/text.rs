@@ -67,6 +67,22 @@ impl<'p> Text<'p> {
         self.number(number);
     }
 
+    /// Microseconds as seconds: `0.000123`.
+    pub(super) fn seconds(&mut self, us: u64) {
+        self.number(us / 1_000_000);
+        self.put(b".");
+        self.three_digits(us / 1000 % 1000);
+        self.three_digits(us % 1000);
+    }
+
+    /// What `write` appends, at most `bytes_max` bytes; without that much room, nothing.
+    pub(super) fn written(&mut self, bytes_max: usize, write: impl FnOnce(&mut Vec<u8>)) {
+        self.is_whole &= self.page.len() + bytes_max <= self.page_bytes_max;
+        if self.is_whole {
+            write(self.page);
+        }
+    }
+
     /// An address; the usual kind by hand, since the formatter of the standard library takes five times as long.
     pub(super) fn ip(&mut self, ip: IpAddr) {
         match ip {
@@ -231,6 +247,9 @@ mod tests {
         }
         for number in [0, 9, 10, 99, 100, 999] {
             assert_eq!(written(|text| text.three_digits(number)), format!("{number:03}"));
+        }
+        for (us, text) in [(0, "0.000000"), (7, "0.000007"), (1_002_003, "1.002003"), (60_000_000, "60.000000")] {
+            assert_eq!(written(|out| out.seconds(us)), text);
         }
         for ip in ["0.0.0.0", "192.0.2.10", "255.255.255.255", "2001:db8::1", "::"] {
             assert_eq!(written(|text| text.ip(ip.parse().unwrap())), ip);

@@ -1,0 +1,131 @@
+//! The id of a request: what stands in the log, in the application's log, and in what a visitor reports.
+//!
+//! A trusted proxy's `X-Request-Id` is taken over, where it is something that can stand in a log as it is; from anybody
+//! else it would let a visitor choose what stands in ours. All others get one that is made here: 128 bits, of which 64 are the
+//! worker's, chosen at random, and 64 are different for each of its requests. So ids are unique over requests,
+//! workers, processes and machines. They are no secret, but nobody learns from two of them how many requests came between.
+//!
+//! A hit pays for a counter. The digits are only made where something writes them.
+
+use crate::connection::Peer;
+use kasoku_wire::Fields;
+use std::cell::Cell;
+use std::hash::{BuildHasher, RandomState};
+
+/// The field's name.
+pub(crate) const FIELD: &str = "X-Request-Id";
+
+/// The longest id that is taken over, in bytes.
+const TOLD_BYTES_MAX: usize = 128;
+
+/// The digits of an id that is made here.
+pub(crate) type Digits = [u8; 32];
+
+/// See the [module](self).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum RequestId<'r> {
+    /// A trusted proxy's.
+    Told(&'r [u8]),
+    /// Ours.
+    Made(u128),
+}
+
+impl<'r> RequestId<'r> {
+    /// Of a request of `peer`, which has these fields; `made`: its own, where nobody else has given it one.
+    pub(crate) fn of(peer: &Peer, fields: &'r Fields, made: u128) -> Self {
+        let told = if peer.is_trusted { fields.only(FIELD) } else { None };
+        told.filter(|told| is_sane(told)).map_or(Self::Made(made), Self::Told)
+    }
+
+    /// As it is written; `digits` is room for one that is made.
+    pub(crate) fn text<'t>(&'t self, digits: &'t mut Digits) -> &'t [u8] {
+        match self {
+            Self::Told(told) => told,
+            Self::Made(number) => {
+                for (place, byte) in digits.chunks_exact_mut(2).zip(number.to_be_bytes()) {
+                    place.copy_from_slice(&[hex(byte >> 4), hex(byte)]);
+                }
+                digits
+            }
+        }
+    }
+}
+
+/// Whether it can stand in any log without quotes or escapes: UUIDs, hexadecimal, base64, `Root=1-67891233-abcdef`.
+fn is_sane(told: &[u8]) -> bool {
+    let is_plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-._~+/=:@".contains(byte);
+    (1..=TOLD_BYTES_MAX).contains(&told.len()) && told.iter().all(is_plain)
+}
+
+/// The lower four bits as a digit.
+fn hex(byte: u8) -> u8 {
+    match byte & 0xf {
+        digit @ 0..=9 => b'0' + digit,
+        digit => b'a' + digit - 10,
+    }
+}
+
+/// Where a worker's ids come from.
+pub(crate) struct RequestIds {
+    high: u64,
+    next: Cell<u64>,
+}
+
+impl RequestIds {
+    pub(crate) fn new() -> Self {
+        // A hasher's keys are the one source of random numbers in the standard library: from the system, each time others.
+        let random = || RandomState::new().hash_one(0_u8);
+        Self { high: random(), next: Cell::new(random()) }
+    }
+
+    /// Another one each time.
+    pub(crate) fn make(&self) -> u128 {
+        let number = self.next.get();
+        self.next.set(number.wrapping_add(1));
+        u128::from(self.high) << 64 | u128::from(mixed(number))
+    }
+}
+
+/// Another number for each number, without a pattern: the last step of SplitMix64
+/// (Steele, Lea, Flood: Fast Splittable Pseudorandom Number Generators, 2014), each part of which can be undone.
+fn mixed(number: u64) -> u64 {
+    let number = (number ^ (number >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+    let number = (number ^ (number >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+    number ^ (number >> 31)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::HashSet;
+
+    fn id(is_trusted: bool, fields: &[(&str, &str)]) -> String {
+        let peer = Peer { address: None, is_trusted };
+        let fields: Fields = fields.iter().copied().collect();
+        let id = RequestId::of(&peer, &fields, 0x0123_4567_89ab_cdef_0011_2233_4455_6677);
+        String::from_utf8(id.text(&mut Digits::default()).to_vec()).unwrap()
+    }
+
+    #[test]
+    fn a_trusted_proxy_names_the_request_and_nobody_else_does() {
+        const MADE: &str = "0123456789abcdef0011223344556677";
+        assert_eq!(id(true, &[(FIELD, "abc-1")]), "abc-1");
+        assert_eq!(id(false, &[(FIELD, "abc-1")]), MADE);
+        assert_eq!(id(true, &[]), MADE);
+        assert_eq!(id(true, &[(FIELD, "a"), (FIELD, "b")]), MADE, "which of them?");
+        for odd in ["", "a b", "a\"b", "a\\b", "a,b", "caf\u{e9}", &"a".repeat(129)] {
+            assert_eq!(id(true, &[(FIELD, odd)]), MADE, "{odd:?}");
+        }
+        for told in ["9f2c3d1e-0000-4000-8000-123456789abc", "Root=1-67891233-abcdef", "aGk=", &"a".repeat(128)] {
+            assert_eq!(id(true, &[(FIELD, told)]), told);
+        }
+    }
+
+    #[test]
+    fn no_two_requests_of_any_worker_have_the_same() {
+        let workers: Vec<RequestIds> = (0..8).map(|_| RequestIds::new()).collect();
+        let ids: HashSet<u128> =
+            workers.iter().flat_map(|worker| (0..10_000).map(|_| worker.make()).collect::<Vec<_>>()).collect();
+        assert_eq!(ids.len(), 80_000);
+    }
+}
