@@ -2,7 +2,22 @@
 //!
 //! A worker adds to cells that no other thread writes, so counting is a plain load and store. A reader sums over the
 //! workers; the sums are exact once the workers are quiet and never go backwards.
+//!
+//! | file | what |
+//! |---|---|
+//! | [`histogram`] | how long things take |
+//! | [`frequent`] | which keys come most often |
+//! | [`slowest`] | which keys took longest |
 
+pub mod frequent;
+pub mod histogram;
+pub mod slowest;
+
+pub use frequent::Frequent;
+pub use histogram::{Histogram, Timer};
+pub use slowest::Slowest;
+
+use histogram::Times;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -56,11 +71,14 @@ counters! {
 
 /// One worker's cells.
 #[derive(Debug)]
-pub struct Cells(Box<[AtomicU64]>);
+pub struct Cells {
+    counters: Box<[AtomicU64]>,
+    times: Times,
+}
 
 impl Cells {
     fn new() -> Self {
-        Self(Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect())
+        Self { counters: Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect(), times: Times::new() }
     }
 
     /// Adds one.
@@ -70,20 +88,25 @@ impl Cells {
 
     /// Adds `n`. To be called by the owning worker only: load and store instead of an atomic addition.
     pub fn add(&self, counter: Counter, n: u64) {
-        if let Some(cell) = self.0.get(counter as usize) {
+        if let Some(cell) = self.counters.get(counter as usize) {
             cell.store(cell.load(Ordering::Relaxed).wrapping_add(n), Ordering::Relaxed);
         }
     }
 
+    /// Counts something that took so many microseconds. To be called by the owning worker only.
+    pub fn observe(&self, timer: Timer, us: u64) {
+        self.times.observe(timer, us);
+    }
+
     /// Counts one in cells that no worker owns: any thread may.
     pub fn count_shared(&self, counter: Counter) {
-        if let Some(cell) = self.0.get(counter as usize) {
+        if let Some(cell) = self.counters.get(counter as usize) {
             cell.fetch_add(1, Ordering::Relaxed);
         }
     }
 
     fn read(&self, counter: Counter) -> u64 {
-        self.0.get(counter as usize).map_or(0, |cell| cell.load(Ordering::Relaxed))
+        self.counters.get(counter as usize).map_or(0, |cell| cell.load(Ordering::Relaxed))
     }
 }
 
@@ -110,6 +133,13 @@ impl Metrics {
     /// The sum over all workers.
     pub fn total(&self, counter: Counter) -> u64 {
         self.0.iter().map(|cells| cells.read(counter)).sum()
+    }
+
+    /// The same of times.
+    pub fn times(&self, timer: Timer) -> Histogram {
+        let mut sum = Histogram::default();
+        self.0.iter().for_each(|cells| cells.times.add_to(timer, &mut sum));
+        sum
     }
 }
 

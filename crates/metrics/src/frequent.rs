@@ -1,0 +1,118 @@
+//! The keys that come most often, in bounded memory: Space-Saving (Metwally, Agrawal, El Abbadi: Efficient Computation
+//! of Frequent and Top-k Elements in Data Streams, 2005).
+//!
+//! A table of n entries counts what comes. A key that is not in it takes the place of the one with the smallest count, and
+//! takes over its count as well: so a count is never too small, and at most `count_excess` too large. Whoever has come more often than
+//! one time in n is in the table, whatever else came; a flood of keys that each come once pushes out only its own kind.
+//!
+//! Looking through all entries for a key takes about as long as a hash table would for so few, and needs none of its memory.
+
+use std::hash::{BuildHasher, RandomState};
+
+/// See the [module](self). `T` is what is remembered of the last time.
+#[derive(Debug)]
+pub struct Frequent<T> {
+    entries: Vec<Entry<T>>,
+    entries_max: usize,
+    key_bytes_max: usize,
+    hasher: RandomState,
+}
+
+/// A key, and how often it came.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Entry<T> {
+    /// The key, as far as there is room for it.
+    pub key: String,
+    hash: u64,
+    /// How often it came, at most.
+    pub count: u64,
+    /// What of that may have been others.
+    pub count_excess: u64,
+    /// Of the last time.
+    pub last: T,
+}
+
+impl<T> Frequent<T> {
+    /// An empty table of at most so many entries (at least one), each with at most so many bytes of its key.
+    pub fn new(entries_max: usize, key_bytes_max: usize) -> Self {
+        Self { entries: Vec::new(), entries_max: entries_max.max(1), key_bytes_max, hasher: RandomState::new() }
+    }
+
+    /// A key has come.
+    pub fn count(&mut self, key: &str, last: T) {
+        let key = cut(key, self.key_bytes_max);
+        let hash = self.hasher.hash_one(key);
+        let known = self.entries.iter_mut().find(|entry| entry.hash == hash && entry.key == key);
+        if let Some(entry) = known {
+            entry.count += 1;
+            entry.last = last;
+        } else if self.entries.len() < self.entries_max {
+            self.entries.push(Entry { key: key.to_owned(), hash, count: 1, count_excess: 0, last });
+        } else if let Some(entry) = self.entries.iter_mut().min_by_key(|entry| entry.count) {
+            // Its memory is used again.
+            entry.key.clear();
+            entry.key.push_str(key);
+            entry.count_excess = entry.count;
+            entry.count += 1;
+            (entry.hash, entry.last) = (hash, last);
+        }
+    }
+
+    /// What is in it, in no order.
+    pub fn entries(&self) -> &[Entry<T>] {
+        &self.entries
+    }
+
+    /// Forgets all.
+    pub fn clear(&mut self) {
+        self.entries.clear();
+    }
+}
+
+/// The longest beginning of at most so many bytes.
+pub(crate) fn cut(key: &str, bytes_max: usize) -> &str {
+    key.get(..key.floor_char_boundary(bytes_max)).unwrap_or(key)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn count(table: &Frequent<u8>, key: &str) -> Option<(u64, u64, u8)> {
+        let found = table.entries().iter().find(|entry| entry.key == key);
+        found.map(|entry| (entry.count, entry.count_excess, entry.last))
+    }
+
+    #[test]
+    fn few_keys_are_counted_exactly() {
+        let mut table = Frequent::new(2, 10);
+        for (number, key) in ["/a", "/b", "/a", "/a"].into_iter().enumerate() {
+            table.count(key, number as u8);
+        }
+        assert_eq!((count(&table, "/a"), count(&table, "/b")), (Some((3, 0, 3)), Some((1, 0, 1))));
+    }
+
+    #[test]
+    fn who_comes_often_stays_in_a_flood_of_keys_that_come_once() {
+        let mut table = Frequent::new(16, 20);
+        for number in 0..10_000 {
+            table.count(&format!("/flood/{number}"), 0);
+            if number % 10 == 0 {
+                table.count("/often", 1);
+            }
+        }
+        let (most, excess, _) = count(&table, "/often").unwrap();
+        assert!(most >= 1_000 && most - excess <= 1_000, "{most} {excess}");
+        assert_eq!(table.entries().len(), 16);
+        let sum: u64 = table.entries().iter().map(|entry| entry.count).sum();
+        assert_eq!(sum, 11_000, "all that came is somebody's");
+    }
+
+    #[test]
+    fn long_keys_are_cut_between_characters() {
+        let mut table = Frequent::new(4, 4);
+        table.count("/ab\u{e9}", 0);
+        table.count("/ab\u{e9}x", 0);
+        assert_eq!(count(&table, "/ab"), Some((2, 0, 0)));
+    }
+}
