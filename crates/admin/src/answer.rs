@@ -1,7 +1,7 @@
 //! A request to a response: who asks, how, for what.
 
 use crate::snapshot::Snapshot;
-use crate::{Handle, guard, json, prometheus, purge};
+use crate::{Handle, guard, json, prometheus, purge, top};
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{Request, Response, StatusCode};
@@ -16,6 +16,7 @@ enum Page {
     Health,
     Metrics,
     Stats,
+    Top,
     Purge,
 }
 
@@ -25,6 +26,7 @@ impl Page {
             "/healthz" => Self::Health,
             "/metrics" => Self::Metrics,
             "/stats" => Self::Stats,
+            "/top" => Self::Top,
             "/purge" => Self::Purge,
             _ => return None,
         })
@@ -33,7 +35,7 @@ impl Page {
     /// For Allow.
     fn methods(self) -> &'static str {
         match self {
-            Self::Health | Self::Metrics | Self::Stats => "GET, HEAD",
+            Self::Health | Self::Metrics | Self::Stats | Self::Top => "GET, HEAD",
             Self::Purge => "POST",
         }
     }
@@ -45,12 +47,12 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Response<Full<
         return text(StatusCode::FORBIDDEN, why);
     }
     let Some(page) = Page::of(request.uri().path()) else {
-        return text(StatusCode::NOT_FOUND, "There are /healthz, /metrics, /stats and /purge.");
+        return text(StatusCode::NOT_FOUND, "There are /healthz, /metrics, /stats, /top and /purge.");
     };
     if !page.methods().split(", ").any(|method| request.method() == method) {
         return method_refused(page.methods());
     }
-    let needs_token = matches!(page, Page::Purge);
+    let needs_token = matches!(page, Page::Purge | Page::Top);
     if !matches!(page, Page::Health)
         && let Some(why) = guard::refusal_without_token(handle, needs_token, request.headers())
     {
@@ -60,6 +62,7 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Response<Full<
         Page::Health => text(StatusCode::OK, "ok"),
         Page::Metrics => response(StatusCode::OK, prometheus::CONTENT_TYPE, prometheus::text(&Snapshot::of(handle))),
         Page::Stats => response(StatusCode::OK, JSON, json::text(&Snapshot::of(handle))),
+        Page::Top => response(StatusCode::OK, JSON, top::text(handle)),
         Page::Purge => match purge::purge(&handle.engine, request.uri().query().unwrap_or_default()) {
             Ok(done) => response(StatusCode::OK, JSON, done),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),

@@ -5,6 +5,7 @@
 //! | `/healthz` | `200 ok` for as long as the program runs |
 //! | `/metrics` | every counter and gauge in Prometheus' text format, those of origins with the label `origin` |
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
+//! | `/top` | rates of the last seconds, and which URLs are missed most or take longest |
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
 //!
 //! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
@@ -17,6 +18,8 @@
 //! | `guard` | who may ask at all: keeps out web pages in the operator's browser |
 //! | [`token`] | who may ask on a loopback address |
 //! | `answer` | request to response: method, path |
+//! | `history` | what was counted in the last minute |
+//! | `top` | what happens at present |
 //! | `purge` | what a purge's query says |
 //! | `snapshot` | the numbers at one moment, and the tables of gauges and of an origin's numbers |
 //! | `prometheus`, `json` | a snapshot as text |
@@ -26,6 +29,7 @@
 
 mod answer;
 mod guard;
+mod history;
 mod json;
 mod listener;
 mod prometheus;
@@ -34,7 +38,9 @@ mod snapshot;
 #[cfg(test)]
 mod tests;
 pub mod token;
+mod top;
 
+use history::History;
 use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use listener::{Acceptor, Limits};
@@ -43,6 +49,7 @@ use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
 use std::os::unix::fs::PermissionsExt;
+use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 pub use token::Token;
@@ -56,12 +63,14 @@ pub struct Handle {
     /// Whether the socket's permissions say who may ask.
     is_guarded_by_permissions: bool,
     started: Instant,
+    history: Arc<History>,
 }
 
 impl Handle {
     /// Of an engine that has just started: uptime counts from here. Without a token, what needs one is refused on TCP.
     pub fn new(engine: kasoku_engine::Handle, token: Option<Token>) -> Self {
-        Self { engine, token, is_guarded_by_permissions: false, started: Instant::now() }
+        let started = Instant::now();
+        Self { engine, token, is_guarded_by_permissions: false, started, history: Arc::new(History::new(started)) }
     }
 }
 
@@ -107,6 +116,7 @@ impl Admin {
         let (stop, mut stopping) = watch::channel(false);
         let run = move || {
             runtime.block_on(async {
+                tokio::spawn(history::keep(handle.clone()));
                 tokio::select! {
                     () = listener::run(acceptor, limits, handle) => {}
                     // An error means that nobody is left who could stop us, which is the same.

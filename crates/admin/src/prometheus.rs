@@ -1,11 +1,13 @@
 //! A snapshot in Prometheus' text format, version 0.0.4.
 //!
-//! The format is a help line, a type line and a value line for each number, so it is written here instead of through
+//! The format is a help line, a type line and a value line for each number (several for a histogram), so it is written here instead of through
 //! a registry that would hold a second copy of the table. Help texts are our own constants: they contain neither a
 //! backslash nor a line break, the only bytes that the format would want escaped (a test sees to it).
 
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
 use http::HeaderValue;
+use kasoku_metrics::histogram::BOUNDS_US;
+use kasoku_metrics::{Histogram, Timer};
 use std::fmt::Write;
 
 /// The media type of the text format.
@@ -20,6 +22,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     for (gauge, value) in &snapshot.gauges {
         number(&mut out, &format!("kasoku_{}", gauge.name), "gauge", gauge.help, *value);
     }
+    times(&mut out, &snapshot.times);
     for number in OF_ORIGIN.iter().filter(|_| !snapshot.origins.is_empty()) {
         let (suffix, kind) = if number.is_counter { ("_total", "counter") } else { ("", "gauge") };
         let name = format!("kasoku_{}{suffix}", number.name);
@@ -40,6 +43,34 @@ fn number(out: &mut String, name: &str, kind: &str, help: &str, value: u64) {
     line(out, name, value);
 }
 
+/// Histograms: buckets are counted from 0 up to their bound, and bounds are in seconds.
+fn times(out: &mut String, times: &[(Timer, Histogram)]) {
+    let mut described = "";
+    for (timer, histogram) in times {
+        let name = format!("kasoku_{}", timer.name());
+        if described != timer.name() {
+            describe(out, &name, "histogram", timer.help());
+            described = timer.name();
+        }
+        let label = if timer.result().is_empty() { String::new() } else { format!("result=\"{}\"", timer.result()) };
+        let separator = if label.is_empty() { "" } else { "," };
+        let bounds = BOUNDS_US.iter().map(|us| seconds(*us)).chain(["+Inf".to_owned()]);
+        let mut so_far = 0;
+        for (count, bound) in histogram.buckets.iter().zip(bounds) {
+            so_far += count;
+            line(out, &format!("{name}_bucket{{{label}{separator}le=\"{bound}\"}}"), so_far);
+        }
+        let label = if label.is_empty() { label } else { format!("{{{label}}}") };
+        let _ = writeln!(out, "{name}_sum{label} {}", seconds(histogram.sum_us));
+        line(out, &format!("{name}_count{label}"), so_far);
+    }
+}
+
+fn seconds(us: u64) -> String {
+    let text = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
+    text.trim_end_matches('0').trim_end_matches('.').to_owned()
+}
+
 /// As the format wants the value of a label.
 fn escaped(text: &str) -> String {
     text.replace('\\', "\\\\").replace('"', "\\\"").replace('\n', "\\n")
@@ -58,18 +89,25 @@ fn line(out: &mut String, name: &str, value: u64) {
 mod tests {
     use super::escaped;
     use crate::snapshot::{GAUGES, OF_ORIGIN};
-    use kasoku_metrics::Counter;
+    use kasoku_metrics::{Counter, Timer};
 
     #[test]
     fn nothing_in_the_tables_needs_escaping() {
         let counters = Counter::ALL.iter().map(|counter| (counter.name(), counter.help()));
         let gauges = GAUGES.iter().map(|gauge| (gauge.name, gauge.help));
         let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));
-        for (name, help) in counters.chain(gauges).chain(of_origins) {
+        let times = Timer::ALL.iter().map(|timer| (timer.name(), timer.help()));
+        for (name, help) in counters.chain(gauges).chain(of_origins).chain(times) {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert!(!name.ends_with("_total"), "{name}");
             assert!(!help.contains(['\\', '\n', '\r']), "{help}");
         }
+    }
+
+    #[test]
+    fn seconds_are_as_short_as_they_can_be() {
+        let written = [0, 1, 1_000, 2_500_000, 10_000_000].map(super::seconds);
+        assert_eq!(written, ["0", "0.000001", "0.001", "2.5", "10"]);
     }
 
     #[test]

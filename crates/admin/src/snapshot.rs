@@ -1,6 +1,6 @@
 //! The numbers at one moment.
 //!
-//! Counters come from the one table in `kasoku-metrics`; the gauges, which are read where they are instead of
+//! Counters and histograms come from the two tables in `kasoku-metrics`; the gauges, which are read where they are instead of
 //! counted, are the first table below, the numbers of each origin the second. Both formats walk these tables, so a new
 //! row shows up in both.
 //!
@@ -9,7 +9,7 @@
 
 use crate::Handle;
 use kasoku_engine::OriginNumbers;
-use kasoku_metrics::{Counter, Metrics};
+use kasoku_metrics::{Counter, Histogram, Metrics, Timer};
 
 /// The version that is running.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
@@ -103,6 +103,8 @@ pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
 pub(crate) struct Snapshot {
     /// In the order of the counters' table.
     pub(crate) counters: Vec<(Counter, u64)>,
+    /// In the order of the histograms' table.
+    pub(crate) times: Vec<(Timer, Histogram)>,
     /// In the order of [`GAUGES`].
     pub(crate) gauges: Vec<(&'static Gauge, u64)>,
     /// In the order of their addresses.
@@ -116,6 +118,7 @@ impl Snapshot {
     pub(crate) fn of(handle: &Handle) -> Self {
         Self {
             counters: Counter::ALL.iter().map(|counter| (*counter, handle.engine.metrics().total(*counter))).collect(),
+            times: Timer::ALL.iter().map(|timer| (*timer, handle.engine.metrics().times(*timer))).collect(),
             gauges: GAUGES.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect(),
             origins: handle.engine.origins().numbers(),
             hit_ratio: hit_ratio(handle.engine.metrics()),

@@ -1,9 +1,12 @@
 //! The listener over real sockets.
 
+mod top;
+
 use super::*;
 use kasoku_engine::Engine;
 use kasoku_engine::options::{Options, OriginAddress, OriginHealth};
-use kasoku_metrics::Counter;
+use kasoku_metrics::histogram::BOUNDS_US;
+use kasoku_metrics::{Counter, Timer};
 use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -94,7 +97,9 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
     assert!(lines.contains(&"kasoku_workers 2"), "{lines:#?}");
     assert!(lines.contains(&"kasoku_stored_objects 0"), "{lines:#?}");
     assert!(lines.contains(&concat!("kasoku_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1")));
-    // Each metric is three lines: help, type, value, all of the same name.
+    // Each metric is three lines: help, type, value, all of the same name. Histograms have more values.
+    let (times, lines): (Vec<&str>, Vec<&str>) =
+        lines.iter().partition(|line| line.contains("_seconds") && !line.contains("uptime"));
     for metric in lines.chunks(3) {
         let [help, kind, value] = metric else { panic!("{metric:?}") };
         let name = help.strip_prefix("# HELP ").unwrap().split(' ').next().unwrap();
@@ -103,6 +108,34 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
         assert_eq!(value.split([' ', '{']).next(), Some(name));
     }
     assert_eq!(lines.len(), 3 * (Counter::ALL.len() + snapshot::GAUGES.len() + 1));
+    let names = 2;
+    assert_eq!(times.len(), 2 * names + Timer::ALL.len() * (BOUNDS_US.len() + 1 + 2));
+}
+
+#[test]
+fn metrics_has_histograms_whose_buckets_grow_to_the_count() {
+    let (admin, engine) = started();
+    for (worker, us) in [(0, 900), (1, 70_000), (0, 60_000_000)] {
+        engine.metrics().cells(worker).observe(Timer::Miss, us);
+    }
+    engine.metrics().cells(0).observe(Timer::Origin, 2_000_000);
+    let answer = get(&admin, "/metrics");
+    for line in [
+        "# TYPE kasoku_request_seconds histogram",
+        "kasoku_request_seconds_bucket{result=\"miss\",le=\"0.001\"} 1",
+        "kasoku_request_seconds_bucket{result=\"miss\",le=\"0.05\"} 1",
+        "kasoku_request_seconds_bucket{result=\"miss\",le=\"0.1\"} 2",
+        "kasoku_request_seconds_bucket{result=\"miss\",le=\"10\"} 2",
+        "kasoku_request_seconds_bucket{result=\"miss\",le=\"+Inf\"} 3",
+        "kasoku_request_seconds_sum{result=\"miss\"} 60.0709",
+        "kasoku_request_seconds_count{result=\"miss\"} 3",
+        "kasoku_request_seconds_count{result=\"hit\"} 0",
+        "kasoku_origin_head_seconds_bucket{le=\"2.5\"} 1",
+        "kasoku_origin_head_seconds_sum 2",
+        "kasoku_origin_head_seconds_count 1",
+    ] {
+        assert_eq!(body(&answer).lines().filter(|written| *written == line).count(), 1, "{line}");
+    }
 }
 
 #[test]

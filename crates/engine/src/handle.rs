@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::options::Options;
+use crate::top::Tables;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Metrics};
 use kasoku_origin::Directory;
@@ -18,6 +19,7 @@ pub struct Handle {
     clock: Arc<dyn Clock>,
     options: watch::Receiver<Arc<Options>>,
     workers: usize,
+    tops: Arc<[Arc<Tables>]>,
 }
 
 impl Handle {
@@ -28,7 +30,9 @@ impl Handle {
         options: watch::Receiver<Arc<Options>>,
         workers: usize,
     ) -> Self {
-        Self { cache, metrics, origins: Directory::default(), clock, options, workers }
+        let now_ms = clock.now().mono_ms;
+        let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
+        Self { cache, metrics, origins: Directory::default(), clock, options, workers, tops }
     }
 
     /// The cache that the workers share.
@@ -54,6 +58,11 @@ impl Handle {
     /// How many workers run.
     pub fn workers(&self) -> usize {
         self.workers
+    }
+
+    /// What each worker has seen of URLs.
+    pub(crate) fn tops(&self) -> &[Arc<Tables>] {
+        &self.tops
     }
 
     /// Where it is counted what is done through a handle, by any thread.

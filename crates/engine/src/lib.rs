@@ -34,6 +34,7 @@
 //! | `tunnel` | both directions after 101 |
 //! | `error` | every failure: who is guilty, which status, which reason |
 //! | `log` | counts, and tells |
+//! | [`top`] | which URLs are missed most, and which take longest |
 //! | `access_log` | a line for each request, to a file or to standard output |
 //! | [`clock`] | the time; nothing below the worker reads it |
 
@@ -69,6 +70,7 @@ mod serve;
 mod settings;
 mod stored;
 mod timing;
+pub mod top;
 mod tunnel;
 mod unkeyed;
 mod worker;

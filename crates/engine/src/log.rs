@@ -10,7 +10,7 @@ use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
 use crate::serve::Exchange;
 use crate::worker::Worker;
-use kasoku_metrics::Counter;
+use kasoku_metrics::{Counter, Timer};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 
@@ -34,28 +34,36 @@ impl Outcome {
         }
     }
 
-    fn counter(self) -> Counter {
+    fn counters(self) -> (Counter, Timer) {
         match self {
-            Self::Hit => Counter::Hits,
-            Self::Miss => Counter::Misses,
-            Self::Pass => Counter::Passes,
-            Self::Error => Counter::Errors,
+            Self::Hit => (Counter::Hits, Timer::Hit),
+            Self::Miss => (Counter::Misses, Timer::Miss),
+            Self::Pass => (Counter::Passes, Timer::Pass),
+            Self::Error => (Counter::Errors, Timer::Error),
         }
     }
 }
 
 /// After a request has been answered.
 pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
+    let duration_us = exchange.duration_us();
     // Before it is counted, so that who sees the number finds the line.
-    tell(worker, exchange, delivered);
+    tell(worker, exchange, delivered, duration_us);
     let cells = &worker.cells;
     cells.count(Counter::Requests);
     cells.add(Counter::BodyBytesSent, delivered.body_bytes);
     if !delivered.is_whole {
         cells.count(Counter::Aborted);
     }
-    cells.count(Outcome::of(delivered).counter());
+    let outcome = Outcome::of(delivered);
+    let (counter, timer) = outcome.counters();
+    cells.count(counter);
+    cells.observe(timer, duration_us);
     count_more(worker, delivered);
+    let has_been_forwarded = delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some());
+    if matches!(outcome, Outcome::Miss | Outcome::Pass) && has_been_forwarded {
+        worker.top.missed(exchange.now().mono_ms, &exchange.uri, reason(delivered));
+    }
     tracing::debug!(
         uri = exchange.uri.as_str(),
         status = delivered.status.as_u16(),
@@ -90,7 +98,7 @@ pub(crate) fn log_refused(
 }
 
 /// The line of the access log.
-fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
+fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us: u64) {
     let log = worker.access_log.borrow();
     let Some(log) = &*log else { return };
     let head = &exchange.request.head;
@@ -112,7 +120,7 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         is_whole: delivered.is_whole,
         cache: delivered.cache.as_ref(),
         reason: reason(delivered),
-        duration_us: Some(exchange.duration_us()),
+        duration_us: Some(duration_us),
         origin: exchange.origin(),
     };
     log.line(exchange.now(), &record);

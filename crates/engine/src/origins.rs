@@ -17,11 +17,12 @@
 //! request is made, and [`Error::Down`] comes back at once: a stale response, where there is one, is served without a
 //! wait.
 
+use crate::clock::Moment;
 use crate::options::Route;
 use crate::route::Routed;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
-use kasoku_metrics::Counter;
+use kasoku_metrics::{Counter, Timer};
 use kasoku_origin::group::{self, Asking, Choice};
 use kasoku_origin::health::Blame;
 use kasoku_origin::http::{Interim, Response, Upload, is_repeatable};
@@ -33,6 +34,7 @@ use std::rc::Rc;
 pub(crate) struct Errand {
     /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
     key_hash: u64,
+    uri: Box<str>,
     pub(crate) time: Rc<OriginTime>,
 }
 
@@ -42,12 +44,36 @@ impl Errand {
             Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
             Balance::First | Balance::RoundRobin => 0,
         };
-        Self { key_hash, time }
+        Self { key_hash, uri: routed.key.uri().into(), time }
     }
 }
 
-/// Asks the origins of a route, until one has answered or there is no other to ask.
+/// Asks the origins of a route, and sees how long that takes.
 pub(crate) async fn send<U: Upload + 'static>(
+    worker: &Worker,
+    route: &Route,
+    errand: &Errand,
+    request: &RequestHead,
+    upload: &mut Option<U>,
+    interim: &mut impl Interim,
+) -> Result<Response, Error> {
+    let begun_us = worker.moment().mono_us;
+    let sent = send_to_one(worker, route, errand, request, upload, interim).await;
+    let Moment { now, mono_us } = worker.moment();
+    match &sent {
+        Ok(_) => errand.time.has_head(mono_us),
+        // Nobody was asked, or the client is to blame.
+        Err(Error::Down | Error::Upload(_)) => return sent,
+        Err(_) => {}
+    }
+    let took_us = mono_us.saturating_sub(begun_us);
+    worker.cells.observe(Timer::Origin, took_us);
+    worker.top.slow(now.mono_ms, &errand.uri, took_us);
+    sent
+}
+
+/// Until one has answered or there is no other to ask.
+async fn send_to_one<U: Upload + 'static>(
     worker: &Worker,
     route: &Route,
     errand: &Errand,
@@ -65,10 +91,7 @@ pub(crate) async fn send<U: Upload + 'static>(
         }
         errand.time.asked(choice.origin.clone());
         match ask(worker, route, &choice, request, upload, &mut interim).await {
-            Ok(response) => {
-                errand.time.has_head(worker.moment().mono_us);
-                return Ok(response);
-            }
+            Ok(response) => return Ok(response),
             Err(error) => failure = error,
         }
         let may_go_on = match failure.blame() {

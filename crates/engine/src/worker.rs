@@ -1,7 +1,7 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
 //! What crosses the workers: the cache (sharded), the metrics (one writer each), how many connections each has and fresh
-//! ones on their way to another, what is known of the origins, full pages of the access log and the clock. Everything
+//! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log and the clock. Everything
 //! else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
 
 use crate::accept::{self, HandedOver};
@@ -17,6 +17,7 @@ use crate::recycle::Pool;
 use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
 use crate::settings::Settings;
+use crate::top::Tables;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter};
@@ -48,6 +49,7 @@ pub(crate) struct Worker {
     pub(crate) cache: Cache,
     pub(crate) client: Rc<Client>,
     pub(crate) cells: Arc<Cells>,
+    pub(crate) top: Arc<Tables>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
     /// Where requests are read while they come in one piece.
     pub(crate) read_buffer: RefCell<BytesMut>,
@@ -211,7 +213,9 @@ impl Seed {
                 Err(error) => return tracing::error!(%error, "a worker could not start"),
             };
         runtime.block_on(async move {
+            let Some(top) = self.handle.tops().get(self.number).cloned() else { return };
             let worker = Rc::new(Worker {
+                top,
                 settings: RefCell::new(Rc::new(Settings::new(
                     &self.handle.options(),
                     self.handle.origins(),

@@ -1,0 +1,169 @@
+//! Numbers of the last minute, so that rates can be told: a sample each second, of a bounded number.
+//!
+//! Counters say what was since the start. How much of that was in the last ten seconds is a difference of two samples,
+//! which somebody has to take: the listener's own thread does, for as long as it runs. A window that is longer than there
+//! are samples yet goes back as far as they do, and says how far.
+
+use crate::Handle;
+use kasoku_metrics::{Counter, Histogram, Metrics, Timer};
+use std::collections::VecDeque;
+use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+/// How often a sample is taken.
+const INTERVAL: Duration = Duration::from_secs(1);
+
+/// Samples that are kept: those of a minute, and one to subtract.
+const SAMPLES_MAX: usize = 61;
+
+/// The windows that are told, in seconds.
+pub(crate) const WINDOWS: [u64; 2] = [10, 60];
+
+/// The numbers at one moment.
+#[derive(Clone, Debug)]
+pub(crate) struct Sample {
+    at: Instant,
+    counters: Vec<u64>,
+    origin: Histogram,
+}
+
+impl Sample {
+    pub(crate) fn of(metrics: &Metrics, at: Instant) -> Self {
+        let counters = Counter::ALL.iter().map(|counter| metrics.total(*counter)).collect();
+        Self { at, counters, origin: metrics.times(Timer::Origin) }
+    }
+
+    /// Before anything was counted.
+    fn zero(at: Instant) -> Self {
+        Self { at, counters: vec![0; Counter::ALL.len()], origin: Histogram::default() }
+    }
+
+    fn count(&self, counter: Counter) -> u64 {
+        self.counters.get(counter as usize).copied().unwrap_or(0)
+    }
+}
+
+/// What there was between two samples.
+#[derive(Clone, Debug, PartialEq)]
+pub(crate) struct Rates {
+    /// How long that was.
+    pub(crate) seconds: f64,
+    pub(crate) requests_per_second: f64,
+    pub(crate) origin_requests_per_second: f64,
+    pub(crate) errors_per_second: f64,
+    pub(crate) body_bytes_per_second: f64,
+    /// As in `/stats`; `None`: nothing was asked for.
+    pub(crate) hit_ratio: Option<f64>,
+    /// Until the head of an origin's answer; `None`: none was asked.
+    pub(crate) origin_head_seconds_mean: Option<f64>,
+    /// What 95 of 100 did not take longer than, as the bound of a bucket; `None` also where it is beyond the last.
+    pub(crate) origin_head_seconds_95: Option<f64>,
+}
+
+impl Rates {
+    fn between(earlier: &Sample, later: &Sample) -> Self {
+        let seconds = later.at.duration_since(earlier.at).as_secs_f64();
+        let count = |counter| later.count(counter).saturating_sub(earlier.count(counter));
+        let rate = |counter| if seconds > 0.0 { count(counter) as f64 / seconds } else { 0.0 };
+        let (hits, others) = (count(Counter::Hits), count(Counter::Misses) + count(Counter::Passes));
+        let origin = later.origin.since(&earlier.origin);
+        let in_seconds = |us: u64| us as f64 / 1e6;
+        Self {
+            seconds,
+            requests_per_second: rate(Counter::Requests),
+            origin_requests_per_second: rate(Counter::OriginRequests),
+            errors_per_second: rate(Counter::Errors),
+            body_bytes_per_second: rate(Counter::BodyBytesSent),
+            hit_ratio: (hits + others > 0).then(|| hits as f64 / (hits + others) as f64),
+            origin_head_seconds_mean: origin.mean_us().map(in_seconds),
+            origin_head_seconds_95: origin.quantile_us(0.95).map(in_seconds),
+        }
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(crate) struct History {
+    started: Instant,
+    samples: Mutex<VecDeque<Sample>>,
+}
+
+impl History {
+    pub(crate) fn new(started: Instant) -> Self {
+        Self { started, samples: Mutex::new(VecDeque::with_capacity(SAMPLES_MAX)) }
+    }
+
+    fn add(&self, sample: Sample) {
+        let mut samples = self.samples();
+        samples.truncate(SAMPLES_MAX - 1);
+        samples.push_front(sample);
+    }
+
+    /// The rates of each of [`WINDOWS`], and since the start.
+    pub(crate) fn rates(&self, now: &Sample) -> Vec<Rates> {
+        let samples = self.samples();
+        let start = Sample::zero(self.started);
+        let window = |seconds: u64| {
+            let wanted = Duration::from_secs(seconds);
+            let is_there = |sample: &&Sample| now.at.duration_since(sample.at) >= wanted;
+            // The youngest that is old enough; else the oldest.
+            let earlier = samples.iter().find(is_there).or(samples.back()).unwrap_or(&start);
+            Rates::between(earlier, now)
+        };
+        WINDOWS.into_iter().map(window).chain([Rates::between(&start, now)]).collect()
+    }
+
+    // Nobody panics while holding it.
+    fn samples(&self) -> MutexGuard<'_, VecDeque<Sample>> {
+        self.samples.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Takes samples for ever.
+pub(crate) async fn keep(handle: Handle) {
+    loop {
+        handle.history.add(Sample::of(handle.engine.metrics(), Instant::now()));
+        tokio::time::sleep(INTERVAL).await;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_window_is_the_difference_of_two_samples() {
+        let (metrics, start) = (Metrics::new(1), Instant::now());
+        let (cells, history) = (metrics.cells(0), History::new(start));
+        let at = |seconds: u64| Sample::of(&metrics, start + Duration::from_secs(seconds));
+        // For a minute and a half: ten requests in each second, of which one is a hit; from the 80th on, nine are.
+        for second in 0..90 {
+            history.add(at(second));
+            let hits = if second < 80 { 1 } else { 9 };
+            cells.add(Counter::Requests, 10);
+            cells.add(Counter::Hits, hits);
+            cells.add(Counter::Misses, 10 - hits);
+            cells.observe(Timer::Origin, if second < 80 { 400_000 } else { 8_000 });
+        }
+        let rates = history.rates(&at(90));
+        let told: Vec<_> = rates.iter().map(|rates| (rates.seconds, rates.requests_per_second)).collect();
+        assert_eq!(told, [(10.0, 10.0), (60.0, 10.0), (90.0, 10.0)]);
+        assert_eq!(rates[0].hit_ratio, Some(0.9));
+        assert_eq!((rates[0].origin_head_seconds_mean, rates[0].origin_head_seconds_95), (Some(0.008), Some(0.01)));
+        assert_eq!(rates[1].hit_ratio, Some(140.0 / 600.0));
+        assert_eq!(rates[1].origin_head_seconds_95, Some(0.5));
+        assert!(history.samples().len() <= SAMPLES_MAX);
+    }
+
+    #[test]
+    fn a_program_that_has_just_started_says_how_far_it_goes_back() {
+        let (metrics, start) = (Metrics::new(1), Instant::now());
+        let history = History::new(start);
+        metrics.cells(0).add(Counter::Requests, 6);
+        let rates = history.rates(&Sample::of(&metrics, start + Duration::from_secs(3)));
+        for rates in rates {
+            assert_eq!((rates.seconds, rates.requests_per_second), (3.0, 2.0));
+            assert_eq!((rates.hit_ratio, rates.origin_head_seconds_mean), (None, None));
+        }
+    }
+}
