@@ -104,7 +104,8 @@ impl History {
         let samples = self.samples();
         let start = Sample::zero(self.started);
         let window = |seconds: u64| {
-            let wanted = Duration::from_secs(seconds);
+            // Samples are never taken to the moment: the nearest counts.
+            let wanted = Duration::from_secs(seconds) - INTERVAL / 2;
             let is_there = |sample: &&Sample| now.at.duration_since(sample.at) >= wanted;
             // The youngest that is old enough; else the oldest.
             let earlier = samples.iter().find(is_there).or(samples.back()).unwrap_or(&start);

@@ -7,6 +7,8 @@ mod purge;
 mod serve;
 mod signals;
 mod systemd;
+mod terminal;
+mod top;
 mod upgrade;
 
 use clap::{Parser, Subcommand};
@@ -15,6 +17,7 @@ use purge::PurgeFlags;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
+use top::TopFlags;
 
 /// An HTTP accelerator: keeps what may be kept, and says why the rest may not.
 #[derive(Parser)]
@@ -42,6 +45,9 @@ enum Command {
         not stored."
     )]
     Purge(PurgeFlags),
+    /// Show what the running program does: requests, hits, origin times, and which URLs are missed most and slowest
+    #[command(after_help = "URLs are those of visitors, with their queries. `q` or Ctrl-C ends it.")]
+    Top(TopFlags),
 }
 
 fn main() -> ExitCode {
@@ -49,6 +55,7 @@ fn main() -> ExitCode {
         Command::Serve(flags) => serve::serve(&flags),
         Command::Check { config } => check::check(config),
         Command::Purge(flags) => purge::purge(&flags),
+        Command::Top(flags) => top::top(&flags),
     }
 }
 

@@ -1,0 +1,155 @@
+//! `kasoku top`: what the running program does at present.
+//!
+//! On a terminal it is drawn anew each second until `q` or Ctrl-C; elsewhere it is written once. A program that can't be
+//! reached for a while (a restart, say) is waited for: the screen says so and goes on.
+
+mod screen;
+
+use crate::operator::{NoAnswer, Operator, OperatorFlags};
+use crate::terminal::Terminal;
+use clap::Args;
+use screen::Screen;
+use std::error::Error;
+use std::io::{self, IsTerminal, Write};
+use std::process::ExitCode;
+use std::time::Duration;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc::{self, Receiver};
+
+/// How often it is drawn.
+const INTERVAL_MIN_SECONDS: f64 = 0.1;
+const INTERVAL_MAX_SECONDS: f64 = 3600.0;
+
+/// How wide it is where nobody says: long URLs are whole in a file.
+const COLUMNS_IN_A_FILE: usize = 1000;
+
+/// URLs of each kind in a file.
+const URLS_IN_A_FILE: usize = 20;
+
+/// What is shown, and how often.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct TopFlags {
+    /// Write it once instead of drawing it again and again; so it is as well where the output is no terminal
+    #[arg(long)]
+    once: bool,
+    /// Write it once as JSON
+    #[arg(long)]
+    json: bool,
+    /// How often it is drawn: 500ms, 2s, 1m
+    #[arg(long, value_name = "TIME", default_value = "1s", value_parser = interval)]
+    interval: Duration,
+    #[command(flatten)]
+    operator: OperatorFlags,
+}
+
+fn interval(text: &str) -> Result<Duration, String> {
+    let digits = text.trim_end_matches(|letter: char| letter.is_ascii_alphabetic());
+    let unit = match text.get(digits.len()..) {
+        Some("ms") => 0.001,
+        Some("s" | "") => 1.0,
+        Some("m") => 60.0,
+        _ => return Err("it is a number with a unit: 500ms, 2s, 1m".to_owned()),
+    };
+    let seconds = digits.parse::<f64>().map_err(|_| "it is a number with a unit: 500ms, 2s, 1m".to_owned())? * unit;
+    if (INTERVAL_MIN_SECONDS..=INTERVAL_MAX_SECONDS).contains(&seconds) {
+        Ok(Duration::from_secs_f64(seconds))
+    } else {
+        Err("it is 100ms to 60m".to_owned())
+    }
+}
+
+pub(crate) fn top(flags: &TopFlags) -> ExitCode {
+    match run(flags) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("kasoku top: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn run(flags: &TopFlags) -> Result<(), Box<dyn Error>> {
+    let operator = Operator::new(&flags.operator)?;
+    let said = operator.ask_for("GET", "/top")?;
+    if flags.json {
+        return print(&said);
+    }
+    let first = Screen::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
+    if flags.once || !io::stdout().is_terminal() {
+        let lines = first.lines(COLUMNS_IN_A_FILE, usize::MAX, URLS_IN_A_FILE);
+        return print(&format!("{}\n", lines.join("\n")));
+    }
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+    runtime.block_on(watch(ask_again_and_again(operator, flags.interval), first))?;
+    Ok(())
+}
+
+/// Whoever reads it may have seen enough (`head`).
+fn print(text: &str) -> Result<(), Box<dyn Error>> {
+    match io::stdout().write_all(text.as_bytes()) {
+        Err(error) if error.kind() != io::ErrorKind::BrokenPipe => Err(error.into()),
+        _ => Ok(()),
+    }
+}
+
+async fn watch(mut answers: Receiver<Result<Screen, NoAnswer>>, first: Screen) -> io::Result<()> {
+    let mut ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
+        .into_iter()
+        .map(signal)
+        .collect::<io::Result<Vec<_>>>()?;
+    let mut resized = signal(SignalKind::window_change())?;
+    let terminal = Terminal::open()?;
+    let mut keys = terminal.keys();
+    let (mut screen, mut trouble) = (first, None);
+    loop {
+        let (columns, rows) = terminal.size();
+        terminal.draw(&screen.drawn(columns, rows, trouble.as_deref()))?;
+        let [interrupt, terminate, hangup, quit] = ends.as_mut_slice() else { return Ok(()) };
+        tokio::select! {
+            Some(answer) = answers.recv() => match answer {
+                Ok(new) => (screen, trouble) = (new, None),
+                Err(error) => trouble = Some(error.to_string()),
+            },
+            _ = resized.recv() => {}
+            Some(key) = keys.recv() => if matches!(key, b'q' | b'Q') { return Ok(()) },
+            _ = interrupt.recv() => return Ok(()),
+            _ = terminate.recv() => return Ok(()),
+            _ = hangup.recv() => return Ok(()),
+            _ = quit.recv() => return Ok(()),
+        }
+    }
+}
+
+/// Asks on a thread of its own, which ends with the program: a program that does not answer must not hold up the keys.
+fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<Screen, NoAnswer>> {
+    let (sender, answers) = mpsc::channel(1);
+    std::thread::spawn(move || {
+        loop {
+            std::thread::sleep(interval);
+            if sender.blocking_send(ask(&operator)).is_err() {
+                return;
+            }
+        }
+    });
+    answers
+}
+
+fn ask(operator: &Operator) -> Result<Screen, NoAnswer> {
+    let said = operator.ask_for("GET", "/top")?;
+    Screen::read(&said).ok_or_else(|| NoAnswer::new("the program speaks otherwise: is it of another version?"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_interval_is_a_number_with_a_unit() {
+        assert_eq!(interval("500ms"), Ok(Duration::from_millis(500)));
+        assert_eq!((interval("2s"), interval("2")), (Ok(Duration::from_secs(2)), Ok(Duration::from_secs(2))));
+        assert_eq!(interval("1m"), Ok(Duration::from_secs(60)));
+        for wrong in ["", "s", "fast", "1h", "0s", "-1s", "1ms", "61m", "NaN", "1 s"] {
+            assert!(interval(wrong).is_err(), "{wrong}");
+        }
+    }
+}
