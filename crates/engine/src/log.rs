@@ -10,6 +10,7 @@ use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
 use crate::serve::Exchange;
 use crate::worker::Worker;
+use http::StatusCode;
 use kasoku_metrics::{Counter, Timer};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
@@ -46,6 +47,9 @@ impl Outcome {
 
 /// After a request has been answered.
 pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
+    if !exchange.is_first_log() {
+        return;
+    }
     let duration_us = exchange.duration_us();
     // Before it is counted, so that who sees the number finds the line.
     tell(worker, exchange, delivered, duration_us);
@@ -71,6 +75,13 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         reason = reason(delivered).map(Reason::id),
         "request"
     );
+}
+
+/// A request that ends without its answer, since the program does. Does nothing for one that has been told about.
+pub(crate) fn log_cut(exchange: &Exchange) {
+    let (status, body_bytes) = exchange.progress().unwrap_or((StatusCode::SERVICE_UNAVAILABLE, 0));
+    let error = Some(Reason::Stopped);
+    log(&exchange.worker, exchange, &Delivered { body_bytes, error, ..Delivered::cut(status) });
 }
 
 /// After something that is no request has been answered; `sent`: the bytes of the page, `None` when the client took it not.
@@ -106,7 +117,8 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us
         method: head.method.as_str(),
         target: &head.target,
         version: head.version,
-        uri: &exchange.uri,
+        // Nobody knows better of a request that was cut before it had an answer.
+        uri: if exchange.uri.is_empty() { &head.target } else { &exchange.uri },
         host: head.fields.first("host"),
         referer: head.fields.first("referer"),
         user_agent: head.fields.first("user-agent"),

@@ -159,6 +159,7 @@ impl<'e> Outgoing<'e> {
         // A request whose body was not read can't be followed by another: say so.
         let may_go_on = may_go_on && exchange.body.is_complete() && !exchange.worker.is_stopping();
         let (head, keeps_alive) = head.finish(framing, &exchange.request, may_go_on);
+        exchange.progressed(status, 0);
         let delivered = Delivered { is_whole: true, keeps_alive, cache, ..Delivered::cut(status) };
         Self { exchange, head, framing, holds: Holds::Little, delivered }
     }
@@ -192,7 +193,9 @@ impl<'e> Outgoing<'e> {
         };
         self.delivered.body_bytes += piece.len() as u64;
         let mut parts = [IoSlice::new(&before), IoSlice::new(&piece), IoSlice::new(after)];
-        self.write(&mut parts).await
+        let written = self.write(&mut parts).await;
+        self.exchange.progressed(self.delivered.status, self.delivered.body_bytes);
+        written
     }
 
     async fn write(&self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
@@ -227,6 +230,7 @@ impl<'e> Outgoing<'e> {
             }
             sent += bytes;
             self.delivered.body_bytes = (sent - head.len()) as u64;
+            self.exchange.progressed(self.delivered.status, self.delivered.body_bytes);
         }
         self.exchange.worker.buffers.give(head);
         self.delivered

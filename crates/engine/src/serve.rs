@@ -12,7 +12,7 @@ use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
 use crate::{fetch, forward, log, lookup, purge, tunnel};
-use http::Method;
+use http::{Method, StatusCode};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
@@ -39,6 +39,9 @@ pub(crate) struct Exchange {
     now: Cell<Now>,
     began_us: u64,
     has_waited: Cell<bool>,
+    /// The status and the bytes of content that have gone out so far; `None`: no answer has begun.
+    progress: Cell<Option<(StatusCode, u64)>>,
+    is_logged: Cell<bool>,
 }
 
 /// Serves all requests of a connection, one after the other.
@@ -175,6 +178,8 @@ impl Exchange {
             now: Cell::new(now),
             began_us: mono_us,
             has_waited: Cell::new(false),
+            progress: Cell::new(None),
+            is_logged: Cell::new(false),
             request,
         }
     }
@@ -192,6 +197,21 @@ impl Exchange {
     /// The request has to wait for somebody.
     pub(crate) fn takes_time(&self) {
         self.has_waited.set(true);
+    }
+
+    /// So much of an answer has gone out.
+    pub(crate) fn progressed(&self, status: StatusCode, body_bytes: u64) {
+        self.progress.set(Some((status, body_bytes)));
+    }
+
+    /// See [`Exchange::progressed`].
+    pub(crate) fn progress(&self) -> Option<(StatusCode, u64)> {
+        self.progress.get()
+    }
+
+    /// Whether it still has to be told about; from then on it has not.
+    pub(crate) fn is_first_log(&self) -> bool {
+        !self.is_logged.replace(true)
     }
 
     /// Microseconds from its head to now. What never had to wait took none: it was served in one go, and reading the clock
@@ -224,6 +244,8 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
+        // The worker ends, and its deadline was over before the request was.
+        log::log_cut(self);
         let head = std::mem::replace(&mut self.request.head, RequestHead::new(Method::GET, String::new()));
         self.worker.heads.give(head);
         self.worker.uris.give(std::mem::take(&mut self.uri));

@@ -11,7 +11,7 @@ use std::io::Read;
 use std::os::fd::AsRawFd;
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
-use std::time::Instant;
+use std::time::{Duration, Instant};
 
 const FRESH: &[&str] = &["Cache-Control: max-age=60"];
 
@@ -144,6 +144,33 @@ fn a_cut_answer_has_its_line_too() {
         (&200.into(), &3.into(), &true.into())
     );
     assert_eq!((&objects[1]["uri"], &objects[1]["aborted"]), (&"http://example.org/slow".into(), &true.into()));
+}
+
+#[test]
+fn what_a_stop_cuts_has_its_line_and_is_counted() {
+    let file = LogFile::new("stopped");
+    let half = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc";
+    let scene = file
+        .setup(LogFormat::Json)
+        .options(|options| options.limits.drain_timeout = Duration::ZERO)
+        .run([get("/half").reads_body().sends(half).awaits_end(), get("/nothing").reads_body().awaits_end()]);
+    let (mut half, mut nothing) = (scene.client(), scene.client());
+    half.ask("GET", "/half", &[]);
+    half.next_head();
+    half.reads("abc");
+    nothing.ask("GET", "/nothing", &[]);
+    scene.origin.arrived(2);
+    let metrics = scene.engine.metrics().clone();
+    let mut objects = file.objects(scene);
+    objects.sort_by_key(|line| line["status"].as_u64());
+    let of = |line: &Value| (line["status"].as_u64(), line["bytes"].as_u64(), line["reason"].to_string());
+    assert_eq!(
+        objects.iter().map(of).collect::<Vec<_>>(),
+        [(Some(200), Some(3), "\"stopped\"".to_owned()), (Some(503), Some(0), "\"stopped\"".to_owned())]
+    );
+    assert!(objects.iter().all(|line| line["aborted"] == true));
+    let total = |counter| metrics.total(counter);
+    assert_eq!((total(Counter::Requests), total(Counter::Errors), total(Counter::BodyBytesSent)), (2, 2, 3));
 }
 
 #[test]

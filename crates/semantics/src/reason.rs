@@ -119,6 +119,7 @@ reasons! {
     MethodRefused, "method-refused", "RFC 9110 section 15.5.6", "This method is not served.";
     Expectation, "expectation", "RFC 9110 section 10.1.1", "Nothing but 100-continue can be expected.";
     Loop, "loop", "RFC 9110 section 7.6.3", "The request comes back to where it was sent from.";
+    Stopped, "stopped", "configuration", "The program ended, and the time that it has for that was over before the answer was.";
     PurgeRefused, "purge-refused", "configuration", "Who asked for the purge may not, or what is to be purged is not clear.";
 }
 
