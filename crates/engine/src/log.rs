@@ -51,16 +51,16 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         return;
     }
     let duration_us = exchange.duration_us();
+    let outcome = Outcome::of(delivered);
+    let (counter, timer) = outcome.counters();
     // Before it is counted, so that who sees the number finds the line.
-    tell(worker, exchange, delivered, duration_us);
+    tell(worker, exchange, delivered, duration_us, timer.result());
     let cells = &worker.cells;
     cells.count(Counter::Requests);
     cells.add(Counter::BodyBytesSent, delivered.body_bytes);
     if !delivered.is_whole {
         cells.count(Counter::Aborted);
     }
-    let outcome = Outcome::of(delivered);
-    let (counter, timer) = outcome.counters();
     cells.count(counter);
     cells.observe(timer, duration_us);
     count_more(worker, delivered);
@@ -94,10 +94,19 @@ pub(crate) fn log_refused(
 ) {
     let (body_bytes, is_whole) = (sent.unwrap_or(0), sent.is_some());
     if let Some(log) = &*worker.access_log.borrow() {
-        let client = client(&connection.peer, &Fields::new());
-        let (status, reason) = (fault.status(), Some(fault.reason()));
-        let (asked, cache, duration_us, origin) = (None, None, None, None);
-        let record = Record { id, client, asked, status, body_bytes, is_whole, cache, reason, duration_us, origin };
+        let record = Record {
+            id,
+            client: client(&connection.peer, &Fields::new()),
+            asked: None,
+            status: fault.status(),
+            body_bytes,
+            is_whole,
+            result: Timer::Error.result(),
+            cache: None,
+            reason: Some(fault.reason()),
+            duration_us: None,
+            origin: None,
+        };
         log.line(worker.now(), &record);
     }
     worker.cells.count(Counter::Requests);
@@ -109,7 +118,7 @@ pub(crate) fn log_refused(
 }
 
 /// The line of the access log.
-fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us: u64) {
+fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us: u64, result: &'static str) {
     let log = worker.access_log.borrow();
     let Some(log) = &*log else { return };
     let head = &exchange.request.head;
@@ -130,6 +139,7 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us
         status: delivered.status,
         body_bytes: delivered.body_bytes,
         is_whole: delivered.is_whole,
+        result,
         cache: delivered.cache.as_ref(),
         reason: reason(delivered),
         duration_us: Some(duration_us),

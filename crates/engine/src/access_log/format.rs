@@ -119,6 +119,9 @@ fn json(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
     text.put(b",\"bytes\":");
     text.number(record.body_bytes);
     text.put(if record.is_whole { b",\"aborted\":false" } else { b",\"aborted\":true" });
+    text.put(b",\"result\":\"");
+    text.put(record.result.as_bytes());
+    text.put(b"\"");
     if let Some(status) = record.cache {
         json_cache(status, text);
     }

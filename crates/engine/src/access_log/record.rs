@@ -22,6 +22,8 @@ pub(crate) struct Record<'r> {
     pub(crate) body_bytes: u64,
     /// Whether the answer went out to its end.
     pub(crate) is_whole: bool,
+    /// How it was counted: the value of the label `result` in `/metrics`.
+    pub(crate) result: &'static str,
     /// What the cache did; `None` where it was not asked.
     pub(crate) cache: Option<&'r CacheStatus>,
     /// Why.

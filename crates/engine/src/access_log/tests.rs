@@ -34,6 +34,7 @@ fn record(asked: Asked<'_>) -> Record<'_> {
         status: StatusCode::OK,
         body_bytes: 2326,
         is_whole: true,
+        result: "hit",
         cache: None,
         reason: None,
         duration_us: Some(1_234),
@@ -86,7 +87,7 @@ fn json_says_what_the_cache_did() {
         "{\"time\":\"2000-10-10T13:55:36.007Z\",\"id\":\"0123456789abcdef0011223344556677\",\
          \"client\":\"192.0.2.1\",\"method\":\"GET\",\
          \"uri\":\"http://example.org/apache_pb.gif?a=1\",\"scheme\":\"http\",\"host\":\"example.org\",\"protocol\":\"HTTP/1.0\",\
-         \"status\":200,\"bytes\":2326,\"aborted\":false,\"hit\":true,\"stored\":false,\"collapsed\":false,\"ttl\":-3,\
+         \"status\":200,\"bytes\":2326,\"aborted\":false,\"result\":\"hit\",\"hit\":true,\"stored\":false,\"collapsed\":false,\"ttl\":-3,\
          \"reason\":\"hit-stale-error\",\"duration\":0.001234,\"referer\":\"http://www.example.com/start.html\",\
          \"user_agent\":\"Mozilla/4.08 [en] (Win98; I ;Nav)\"}"
     );
@@ -106,7 +107,7 @@ fn json_says_what_the_cache_did() {
 fn json_leaves_out_what_does_not_apply() {
     let keys = |record: &Record<'_>| json(record).as_object().unwrap().keys().cloned().collect::<Vec<_>>();
     let refused = Record { client: None, asked: None, duration_us: None, ..record(asked()) };
-    assert_eq!(keys(&refused), ["aborted", "bytes", "id", "status", "time"]);
+    assert_eq!(keys(&refused), ["aborted", "bytes", "id", "result", "status", "time"]);
     let lost = Asked { uri: "/lost", ..asked() };
     assert_eq!(json(&record(lost))["host"], "EXAMPLE.org:80", "nobody knows better");
     assert!(!keys(&record(lost)).contains(&"scheme".to_owned()));
