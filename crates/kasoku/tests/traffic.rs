@@ -80,7 +80,8 @@ impl Scene {
     fn begin(&mut self, target: &str) -> TcpStream {
         self.requests += 1;
         let mut stream = connect(self.clients());
-        stream.write_all(format!("GET {target} HTTP/1.1\r\nHost: localhost\r\n\r\n").as_bytes()).unwrap();
+        let request = format!("GET {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n");
+        stream.write_all(request.as_bytes()).unwrap();
         stream
     }
 
@@ -162,7 +163,9 @@ fn together(scene: &mut Scene) {
 fn left_and_cut(scene: &mut Scene) {
     // Before there is a head, of what is stored and of what passes.
     for path in ["/think-long", "/pass/think-long"] {
-        reset(scene.begin(path));
+        let stream = scene.begin(path);
+        scene.origin.is_asked(path);
+        reset(stream);
         scene.settled();
         scene.origin.open(path);
     }
@@ -172,7 +175,7 @@ fn left_and_cut(scene: &mut Scene) {
     reset(stream);
     scene.origin.open("/half");
     scene.settled();
-    // By the origin.
+    // By the origin: as a cut, or, where nothing has gone out yet, as an error.
     let mut stream = scene.begin("/cut");
     let mut bytes = Vec::new();
     let _ = stream.read_to_end(&mut bytes);
