@@ -1,0 +1,188 @@
+//! `kasoku top`, beside the real program: in a pipe, as JSON, and on a terminal.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[allow(dead_code, reason = "more than one test uses it, each its own part")]
+mod support;
+
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use support::{Origin, PATIENCE, Program, get, kasoku};
+
+const ANY_PORT: &str = "127.0.0.1:0";
+
+/// A program with a token, and how to reach it.
+struct Scene {
+    program: Program,
+    _origin: Origin,
+    flags: [String; 4],
+}
+
+impl Scene {
+    fn start(name: &str) -> Self {
+        let origin = Origin::start();
+        let token = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("top-{name}.token"));
+        let _ = std::fs::remove_file(&token);
+        let token = token.to_str().unwrap().to_owned();
+        let listeners = ["--listen", ANY_PORT, "--admin", ANY_PORT, "--admin-token-file", &token];
+        let program = Program::serve(&[&["--origin", &origin.url(), "--workers", "2"][..], &listeners].concat());
+        for path in ["/page", "/page", "/page", "/private?id=1", "/private?id=1"] {
+            get(program.clients, path);
+        }
+        let flags = ["--admin".to_owned(), program.admin.to_string(), "--admin-token-file".to_owned(), token];
+        Self { program, _origin: origin, flags }
+    }
+
+    fn top(&self, more: &[&str]) -> std::process::Output {
+        let flags = self.flags.iter().map(String::as_str);
+        kasoku(&["top"].into_iter().chain(flags).chain(more.iter().copied()).collect::<Vec<_>>())
+    }
+}
+
+#[test]
+fn in_a_pipe_it_is_written_once() {
+    let scene = Scene::start("pipe");
+    // A request is counted a moment after its answer.
+    let text = loop {
+        let output = scene.top(&[]);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        if text.contains("2  no-store") {
+            break text;
+        }
+    };
+    assert!(text.starts_with(concat!("kasoku ", env!("CARGO_PKG_VERSION"), "   up ")), "{text}");
+    assert!(text.contains("   2 workers\n"), "{text}");
+    for words in ["2  no-store                    http://localhost/private?id=1\n", "1  uri-miss ", "hits  "] {
+        assert!(text.contains(words), "{words}\n{text}");
+    }
+    assert!(!text.contains('\x1b'), "{text:?}");
+}
+
+#[test]
+fn as_json_it_is_what_the_listener_says() {
+    let scene = Scene::start("json");
+    let output = scene.top(&["--json"]);
+    let top: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((top["workers"].as_u64(), top["rates"].as_array().map(Vec::len)), (Some(2), Some(3)));
+}
+
+#[test]
+fn what_is_in_its_way_is_said() {
+    let scene = Scene::start("denied");
+    let said = |arguments: &[&str]| {
+        let output = kasoku(arguments);
+        assert_eq!(output.status.code(), Some(1));
+        String::from_utf8(output.stderr).unwrap()
+    };
+    let address = scene.program.admin.to_string();
+    let denied = said(&["top", "--admin", &address]);
+    assert!(denied.starts_with("kasoku top: ") && denied.contains("Bearer"), "{denied}");
+    let nobody = said(&["top", "--admin", "unix:/nonexistent/admin.sock"]);
+    assert!(nobody.contains("unix:/nonexistent/admin.sock: No such file"), "{nobody}");
+}
+
+/// A terminal of 24 lines, and `kasoku top` on it.
+struct Screen {
+    terminal: File,
+    ours: File,
+    shown: Receiver<Vec<u8>>,
+    text: String,
+    child: Child,
+}
+
+impl Screen {
+    fn of(scene: &Scene) -> Self {
+        let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
+        grantpt(&ours).unwrap();
+        unlockpt(&ours).unwrap();
+        let name = ptsname(&ours, Vec::new()).unwrap();
+        let terminal = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
+        tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        let side = || Stdio::from(terminal.try_clone().unwrap());
+        let child = Command::new(env!("CARGO_BIN_EXE_kasoku"))
+            .args(["top", "--interval", "100ms"])
+            .args(&scene.flags)
+            .stdin(side())
+            .stdout(side())
+            .spawn()
+            .unwrap();
+        let ours = File::from(ours);
+        let (sender, shown) = channel();
+        let mut reads = ours.try_clone().unwrap();
+        std::thread::spawn(move || {
+            let mut piece = [0; 4096];
+            while let Ok(count @ 1..) = reads.read(&mut piece) {
+                if sender.send(piece[..count].to_vec()).is_err() {
+                    return;
+                }
+            }
+        });
+        Self { terminal, ours, shown, text: String::new(), child }
+    }
+
+    /// Waits until that has been shown, anew.
+    fn shows(&mut self, words: &str) {
+        self.text.clear();
+        while !self.text.contains(words) {
+            let piece =
+                self.shown.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{words:?} not in {:?}", self.text));
+            self.text.push_str(&String::from_utf8_lossy(&piece));
+        }
+    }
+
+    fn echoes(&self) -> bool {
+        tcgetattr(&self.terminal).unwrap().local_modes.contains(LocalModes::ECHO | LocalModes::ICANON)
+    }
+
+    /// It has ended well and left the terminal as it was.
+    fn ends(mut self) {
+        self.shows("\x1b[?25h\x1b[?1049l");
+        assert!(self.child.wait().unwrap().success());
+        assert!(self.echoes());
+    }
+}
+
+impl Drop for Screen {
+    fn drop(&mut self) {
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+#[test]
+fn on_a_terminal_it_is_drawn_again_and_again_until_q() {
+    let scene = Scene::start("terminal");
+    let mut screen = Screen::of(&scene);
+    screen.shows("\x1b[?1049h");
+    screen.shows("http://localhost/private?id=1");
+    assert!(!screen.echoes(), "keys are not shown");
+    get(scene.program.clients, "/private?later");
+    screen.shows("http://localhost/private?later");
+    screen.ours.write_all(b"xq").unwrap();
+    screen.ends();
+}
+
+#[test]
+fn it_waits_for_a_program_that_is_away_and_a_signal_ends_it() {
+    let scene = Scene::start("away");
+    for signal in [Signal::INT, Signal::TERM] {
+        let mut screen = Screen::of(&scene);
+        screen.shows("requests per second");
+        kill_process(Pid::from_child(&screen.child), signal).unwrap();
+        screen.ends();
+    }
+    let mut screen = Screen::of(&scene);
+    screen.shows("requests per second");
+    drop(scene);
+    screen.shows("no answer: the admin listener");
+    screen.shows("http://localhost/private?id=1");
+    screen.ours.write_all(b"q").unwrap();
+    screen.ends();
+}
