@@ -204,8 +204,12 @@ async fn switched(exchange: &Exchange, response: Response) -> Delivered {
     let code = StatusCode::SWITCHING_PROTOCOLS;
     let mut head = Head::new(Vec::new(), code, &response.head.reason);
     let framing = ["connection", "content-length", "transfer-encoding"];
-    head.fields_without(&response.head.fields, &framing, HitHeaders::default());
+    let settings = HitHeaders { request_id: exchange.settings.hit_headers.request_id, ..HitHeaders::default() };
+    head.fields_without(&response.head.fields, &framing, settings);
     head.field("Connection", "upgrade");
+    if settings.request_id {
+        head.request_id(exchange.id());
+    }
     head.via(response.head.version);
     let written = exchange.connection.write(&mut [IoSlice::new(&head.end())]).await;
     let tunnel = response.body.into_tunnel().filter(|_| written.is_ok());

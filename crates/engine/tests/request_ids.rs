@@ -29,6 +29,7 @@ fn each_answer_carries_the_id_of_its_own_request() {
     let scene = shown(Setup::safe()).run([
         get("/").answers(ok(&[FRESH, "X-Request-Id: the-fill's-own"], "page")),
         post("/").answers(ok(&["X-Request-Id: the-application's"], "")),
+        get("/chat").sends("HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\nX-Request-Id: a\r\n\r\n").closes(),
     ]);
     let mut client = scene.client();
     let mut ids = Vec::new();
@@ -39,6 +40,8 @@ fn each_answer_carries_the_id_of_its_own_request() {
     ids.push(id(&client.head("/", &[])));
     ids.push(id(&client.get_with("/other", &["Cache-Control: only-if-cached"])));
     ids.push(id(&client.send_body("POST", "/", &[], "x")));
+    let chat = ["Connection: upgrade", "Upgrade: websocket"];
+    ids.push(id(&scene.client().ask("GET", "/chat", &chat).response()));
     ids.push(id(&scene.client().send("no request\r\n\r\n").response()));
     assert!(ids.iter().all(|id| id.len() == 32 && id.bytes().all(|byte| byte.is_ascii_hexdigit())), "{ids:#?}");
     assert_eq!(ids.iter().collect::<HashSet<_>>().len(), ids.len(), "{ids:#?}");

@@ -235,6 +235,10 @@ fn the_numbers_of_mixed_traffic_add_up() {
     assert_eq!(of("collapsed_total"), count(&|line| line["collapsed"] == true && line["result"] == "miss"));
     assert_eq!(timed, count(&|line| line.get("duration").is_some()), "what was a request has a time");
     assert!(lines.iter().all(|line| line["reason"].is_string() || line["method"] == "PURGE"), "{lines:#?}");
+    for (status, result) in [(200, "pass"), (403, "error"), (400, "error")] {
+        let is_purge = |line: &Value| line["method"] == "PURGE" && line["status"] == status;
+        assert_eq!(count(&|line| is_purge(line) && line["result"] == result), 1, "PURGE: {status}");
+    }
     for result in ["miss", "pass"] {
         assert_eq!(count(&|line| line["status"] == 499 && line["result"] == result), 1, "left: a {result}");
     }
