@@ -26,14 +26,28 @@ pub fn has_credentials(request: &Fields) -> bool {
 /// be kept although it sets cookies. A 304 or a response to HEAD that is to update a stored response must pass
 /// this too, as part of [`freshen`](crate::freshen)'s caller: pass the updated head.
 pub fn may_share(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
-    check(request, response, &directives(response, policy), policy)
+    checks(request, response, &directives(response, policy), policy).try_for_each(|checked| checked)
 }
 
-pub(crate) fn check(
+/// What each rule says, in the order in which they decide.
+pub(crate) fn checks<'c>(
+    request: &'c RequestHead,
+    response: &'c ResponseHead,
+    directives: &'c Directives,
+    policy: &'c Policy,
+) -> impl Iterator<Item = Result<(), Reason>> + 'c {
+    type Check = fn(&RequestHead, &ResponseHead, &Directives, &Policy) -> Result<(), Reason>;
+    const RFC: [Check; 1] = [shares_authorized];
+    const SAFE: [Check; 4] = [shares_authorized, shares_cookie, sets_none, is_what_it_is_called];
+    let checks: &[Check] = if policy.is_safe() { &SAFE } else { &RFC };
+    checks.iter().map(|check| check(request, response, directives, policy))
+}
+
+fn shares_authorized(
     request: &RequestHead,
-    response: &ResponseHead,
+    _: &ResponseHead,
     directives: &Directives,
-    policy: &Policy,
+    _: &Policy,
 ) -> Result<(), Reason> {
     let control = &directives.control;
     //= RFC 9111 section 3.5
@@ -41,20 +55,31 @@ pub(crate) fn check(
     //# [HTTP]) to satisfy any subsequent request unless the response contains a Cache-Control field with a response
     //# directive (Section 5.2.2) that allows it to be stored by a shared cache, and the cache conforms to the
     //# requirements of that directive for that response.
-    let shares_authorized = control.must_revalidate || control.public || control.s_maxage.is_some();
-    if request.fields.contains("authorization") && !shares_authorized {
-        return Err(Reason::Authorization);
-    }
-    if !policy.is_safe() {
-        return Ok(());
-    }
-    let shares_cookie = control.s_maxage.is_some() || (control.public && directives.has_explicit_lifetime(response));
-    if request.fields.contains("cookie") && !shares_cookie {
-        return Err(Reason::Cookie);
-    }
-    if sets_cookie(&response.fields) {
-        return Err(Reason::SetCookie);
-    }
+    let shares = control.must_revalidate || control.public || control.s_maxage.is_some();
+    if request.fields.contains("authorization") && !shares { Err(Reason::Authorization) } else { Ok(()) }
+}
+
+fn shares_cookie(
+    request: &RequestHead,
+    response: &ResponseHead,
+    directives: &Directives,
+    _: &Policy,
+) -> Result<(), Reason> {
+    let control = &directives.control;
+    let shares = control.s_maxage.is_some() || (control.public && directives.has_explicit_lifetime(response));
+    if request.fields.contains("cookie") && !shares { Err(Reason::Cookie) } else { Ok(()) }
+}
+
+fn sets_none(_: &RequestHead, response: &ResponseHead, _: &Directives, _: &Policy) -> Result<(), Reason> {
+    if sets_cookie(&response.fields) { Err(Reason::SetCookie) } else { Ok(()) }
+}
+
+fn is_what_it_is_called(
+    request: &RequestHead,
+    response: &ResponseHead,
+    _: &Directives,
+    _: &Policy,
+) -> Result<(), Reason> {
     if has_credentials(&request.fields) && is_deceptive(&request.target, response) {
         return Err(Reason::ContentTypeMismatch);
     }

@@ -28,6 +28,12 @@ pub fn directives(response: &ResponseHead, policy: &Policy) -> Directives {
     }
 }
 
+/// The name of the field that they come from: the targeted field that counts, or Cache-Control.
+pub fn control_field<'p>(response: &ResponseHead, policy: &'p Policy) -> &'p str {
+    let counts = |name: &&String| targeted::parse(&response.fields, std::slice::from_ref(name)).is_some();
+    policy.targeted_fields.iter().find(counts).map_or("Cache-Control", String::as_str)
+}
+
 impl Directives {
     /// Whether the response is private to one visitor. The qualified form is a matter of fields (see
     /// [`fields_to_store`](crate::fields_to_store)) in profile rfc; in profile safe it counts like the unqualified one.

@@ -14,6 +14,7 @@
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
 //! | what does an unsafe method make invalid? | [`invalidation`] |
 //! | what do we tell the client about it? | [`cache_status`], [`reason`] |
+//! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
 //!
 //! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
 //! in front of applications that do not know of caches; the differences stand in the functions that make them.
@@ -23,7 +24,9 @@ pub mod cache_status;
 pub mod credentials;
 mod deception;
 pub mod directives;
+pub mod evidence;
 pub mod freshness;
+pub mod ground;
 pub mod hop_by_hop;
 pub mod invalidation;
 pub mod partial;
@@ -35,6 +38,7 @@ pub mod request;
 pub mod reuse;
 pub mod storable;
 pub mod stored_fields;
+pub mod suggestion;
 pub mod time;
 pub mod validation;
 pub mod vary;
@@ -54,7 +58,7 @@ pub use range::{ByteRange, RangeOutcome, if_range_holds, range};
 pub use reason::Reason;
 pub use request::{RequestDirectives, may_look_up, request_directives};
 pub use reuse::{Failure, Reuse, reuse, stale_on_failure};
-pub use storable::{post_stores_for_get, storable};
+pub use storable::{objections, post_stores_for_get, storable};
 pub use stored_fields::fields_to_store;
 pub use time::Now;
 pub use validation::{Freshened, HeadOutcome, freshen, freshness_after_validation, head_response, make_conditional};

@@ -20,19 +20,52 @@ pub fn storable(
     freshness: &Freshness,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    //= RFC 9111 section 3
-    //# A cache MUST NOT store a response to a request unless:
     let directives = directives(response, policy);
-    method_allows(request, response, freshness)?;
-    status_allows(response, &directives)?;
-    directives_allow(request, response, &directives, policy)?;
-    credentials::check(request, response, &directives, policy)?;
-    if vary(&response.fields) == Vary::Star {
-        return Err(Reason::VaryStar);
-    }
-    is_cacheable(response, &directives, freshness, policy)?;
-    is_everybodys(response.status, freshness, policy)?;
-    is_useful(response, freshness)
+    checks(&Case { request, response, directives: &directives, freshness, policy }).try_for_each(|checked| checked)
+}
+
+/// All that keeps `response` from being stored, in the order in which it decides: [`storable`] names the first. For those
+/// who want to know what else would have to change.
+pub fn objections(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Vec<Reason> {
+    let directives = directives(response, policy);
+    checks(&Case { request, response, directives: &directives, freshness, policy }).filter_map(Result::err).collect()
+}
+
+/// What is decided about.
+struct Case<'c> {
+    request: &'c RequestHead,
+    response: &'c ResponseHead,
+    directives: &'c Directives,
+    freshness: &'c Freshness,
+    policy: &'c Policy,
+}
+
+/// What each rule says, the one that decides first coming first; each is looked at when it is its turn.
+//= RFC 9111 section 3
+//# A cache MUST NOT store a response to a request unless:
+fn checks(case: &Case<'_>) -> impl Iterator<Item = Result<(), Reason>> {
+    type Check = fn(&Case<'_>) -> Result<(), Reason>;
+    const BEFORE: [Check; 5] = [
+        |case| method_allows(case.request, case.response, case.freshness),
+        |case| status_allows(case.response, case.directives),
+        |case| request_allows(case.request),
+        |case| may_be_kept(case.response, case.directives),
+        |case| is_no_visitors(case.directives, case.policy),
+    ];
+    const AFTER: [Check; 4] = [
+        |case| varies_by_fields(case.response),
+        |case| is_cacheable(case.response, case.directives, case.freshness, case.policy),
+        |case| is_everybodys(case.response.status, case.freshness, case.policy),
+        |case| is_useful(case.response, case.freshness),
+    ];
+    let before = BEFORE.iter().map(|check| check(case));
+    let sharing = credentials::checks(case.request, case.response, case.directives, case.policy);
+    before.chain(sharing).chain(AFTER.iter().map(|check| check(case)))
 }
 
 /// "the request method is understood by the cache"
@@ -69,36 +102,40 @@ fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(),
     Ok(())
 }
 
-fn directives_allow(
-    request: &RequestHead,
-    response: &ResponseHead,
-    directives: &Directives,
-    policy: &Policy,
-) -> Result<(), Reason> {
+fn request_allows(request: &RequestHead) -> Result<(), Reason> {
     //= RFC 9111 section 5.2.1.5
     //# The no-store request directive indicates that a cache MUST NOT store any part of either this request or any
     //# response to it.
     if request_directives(&request.fields).no_store {
         return Err(Reason::RequestNoStore);
     }
-    forbids(response, directives, policy).map_or(Ok(()), Err)
+    Ok(())
+}
+
+fn varies_by_fields(response: &ResponseHead) -> Result<(), Reason> {
+    if vary(&response.fields) == Vary::Star { Err(Reason::VaryStar) } else { Ok(()) }
 }
 
 /// Why the response's own directives forbid a shared cache to keep it, if they do: also asked of a 304 and a HEAD.
 pub(crate) fn forbids(response: &ResponseHead, directives: &Directives, policy: &Policy) -> Option<Reason> {
+    may_be_kept(response, directives).and_then(|()| is_no_visitors(directives, policy)).err()
+}
+
+fn may_be_kept(response: &ResponseHead, directives: &Directives) -> Result<(), Reason> {
     let control = &directives.control;
     //= RFC 9111 section 5.2.2.5
     //# The no-store response directive indicates that a cache MUST NOT store any part of either the immediate request or
     //# the response and MUST NOT use the response to satisfy any other request.
     // Section 5.2.2.3: must-understand lifts no-store where the status is understood.
     let is_lifted = control.must_understand && is_understood(response.status);
-    if control.no_store && !is_lifted {
-        return Some(Reason::NoStore);
-    }
+    if control.no_store && !is_lifted { Err(Reason::NoStore) } else { Ok(()) }
+}
+
+fn is_no_visitors(directives: &Directives, policy: &Policy) -> Result<(), Reason> {
     //= RFC 9111 section 5.2.2.7
     //# The unqualified private response directive indicates that a shared cache MUST NOT store the response (i.e., the
     //# response is intended for a single user).
-    directives.is_private(policy).then_some(Reason::Private)
+    if directives.is_private(policy) { Err(Reason::Private) } else { Ok(()) }
 }
 
 /// "the response contains at least one of the following"

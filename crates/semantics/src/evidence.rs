@@ -1,0 +1,293 @@
+//! What speaks for keeping a response, and what against it: line by line, for `kasoku explain`.
+//!
+//! Nothing is decided here. What speaks against is what [`objections`], [`reuse`] and [`may_look_up`] say, with the lines
+//! that they say it of; what speaks for is what [`freshness`](crate::freshness::freshness) has found. Sentences and sources
+//! stand in two tables: the [`Reason`]s, and the [`Ground`]s beside them. A test takes away each line that speaks against, and
+//! sees that reason go.
+
+use crate::credentials::has_credentials;
+use crate::directives::{control_field, directives};
+use crate::ground::{Because, Ground};
+use crate::reuse::{Reuse, reuse};
+use crate::storable::objections;
+use crate::vary::{Vary, vary};
+use crate::{Freshness, LifetimeSource, Now, Policy, Reason, may_look_up, request_directives};
+use http::Method;
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// On which side a line stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Side {
+    /// It helps.
+    For,
+    /// It is in the way.
+    Against,
+    /// It changes nothing, or depends.
+    Neither,
+}
+
+/// Where a line stands.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Line<'m> {
+    /// The request's method.
+    Method(&'m Method),
+    /// The response's status.
+    Status(u16),
+    /// A field of the request.
+    Request(&'m [u8], &'m [u8]),
+    /// A field of the response.
+    Response(&'m [u8], &'m [u8]),
+    /// What matters is that there is no such line.
+    Absent,
+}
+
+/// One line and what it means.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Evidence<'m> {
+    /// The line.
+    pub line: Line<'m>,
+    /// Whom it helps.
+    pub side: Side,
+    /// What it means.
+    pub because: Because,
+}
+
+/// All that keeps a response from being a hit for the next request: what keeps it from being stored, and why it could not
+/// be used at once if it were.
+pub fn obstacles(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Vec<Reason> {
+    let mut reasons = objections(request, response, freshness, policy);
+    let next = reuse(freshness, &request_directives(&Fields::new()), policy, freshness.response_time);
+    if let Reuse::Validate(reason) = next {
+        reasons.push(reason);
+    }
+    reasons
+}
+
+/// What the request alone says, and what it says against the stored response, given why that may not be used.
+pub fn of_request<'m>(request: &'m RequestHead, refusal: Option<Reason>, policy: &Policy) -> Vec<Evidence<'m>> {
+    let mut all = Vec::new();
+    let refusals = may_look_up(request).err().into_iter().chain(refusal);
+    let no_store = request_directives(&request.fields).no_store.then_some(Reason::RequestNoStore);
+    let mut seen = Vec::new();
+    for reason in refusals.chain(no_store) {
+        if !seen.contains(&reason) {
+            seen.push(reason);
+            all.extend(request_lines(reason, request).map(|line| against(line, reason)));
+        }
+    }
+    let wishes = request_directives(&request.fields);
+    let wants_other = wishes.no_cache || wishes.max_age.is_some() || wishes.min_fresh.is_some();
+    if wants_other && !policy.client_may_revalidate {
+        let names = ["Cache-Control", "Pragma"];
+        all.extend(names.iter().flat_map(|name| ground(&request.fields, name, Side::Neither, Ground::ClientIgnored)));
+    }
+    if wishes.max_stale.is_some() {
+        all.extend(ground(&request.fields, "Cache-Control", Side::For, Ground::MaxStale));
+    }
+    all
+}
+
+/// That the request says who sends it, while the answer is not known.
+pub fn of_visitor<'m>(request: &'m RequestHead, policy: &Policy) -> Vec<Evidence<'m>> {
+    let names =
+        if policy.profile == crate::Profile::Safe { &["Cookie", "Authorization"][..] } else { &["Authorization"] };
+    names.iter().flat_map(|name| ground(&request.fields, name, Side::Neither, Ground::ForAVisitor)).collect()
+}
+
+/// What a response and the request that got it say. `freshness` is the response's.
+pub fn of_response<'m>(
+    request: &'m RequestHead,
+    response: &'m ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+    now: Now,
+) -> Vec<Evidence<'m>> {
+    let mut all = Vec::new();
+    let mut reasons = obstacles(request, response, freshness, policy);
+    reasons.dedup();
+    for reason in &reasons {
+        let lines = lines(*reason, request, response, policy);
+        all.extend(lines.into_iter().map(|line| against(line, *reason)));
+    }
+    let is_against = |name: &[u8], all: &[Evidence<'_>]| {
+        all.iter().any(|one| matches!(one.line, Line::Response(other, _) if other.eq_ignore_ascii_case(name)))
+    };
+    for one in of_lifetime(response, freshness, policy, now) {
+        let is_known = matches!(one.line, Line::Response(name, _) if is_against(name, &all));
+        if !is_known || one.side == Side::Neither {
+            all.push(one);
+        }
+    }
+    let directives = directives(response, policy);
+    let control = &directives.control;
+    let field = control_field(response, policy);
+    let may_share = !reasons.iter().any(|one| matches!(one, Reason::Cookie | Reason::Authorization));
+    let says_so = control.s_maxage.is_some() || control.public || control.must_revalidate;
+    if has_credentials(&request.fields) && may_share && says_so {
+        all.extend(with_directive(response, field, &["s-maxage", "public", "must-revalidate"], Ground::Shared));
+    }
+    all.extend(with_directive(response, field, &["stale-while-revalidate"], Ground::StaleWhileRevalidate));
+    all.extend(with_directive(response, field, &["stale-if-error"], Ground::StaleIfError));
+    for name in ["ETag", "Last-Modified"] {
+        let is_known = all
+            .iter()
+            .any(|one| matches!(one.line, Line::Response(other, _) if other.eq_ignore_ascii_case(name.as_bytes())));
+        if !is_known {
+            all.extend(response_ground(response, name, Side::For, Ground::Validator));
+        }
+    }
+    if let Vary::Fields(names) = vary(&response.fields) {
+        let splits = names.iter().any(|name| is_of_visitors(name));
+        let (side, ground) =
+            if splits { (Side::Against, Ground::VariesByVisitor) } else { (Side::Neither, Ground::Varies) };
+        all.extend(response_ground(response, "Vary", side, ground));
+    }
+    all
+}
+
+/// Fields of which nearly each visitor sends another value.
+pub(crate) fn is_of_visitors(name: &str) -> bool {
+    matches!(name, "user-agent" | "cookie" | "referer")
+}
+
+/// Where the lifetime comes from, and what does not count for it.
+fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &Policy, now: Now) -> Vec<Evidence<'m>> {
+    let mut all = Vec::new();
+    let field = control_field(response, policy);
+    let (name, directive, ground) = match freshness.source {
+        LifetimeSource::Targeted => (field, &["s-maxage", "max-age"][..], Ground::Targeted),
+        LifetimeSource::SMaxage => (field, &["s-maxage"][..], Ground::SMaxage),
+        LifetimeSource::MaxAge => (field, &["max-age"][..], Ground::MaxAge),
+        LifetimeSource::Expires => ("Expires", &[][..], Ground::Expires),
+        LifetimeSource::Heuristic => ("Last-Modified", &[][..], Ground::Heuristic),
+        LifetimeSource::Negative | LifetimeSource::None => ("", &[][..], Ground::NegativeTtl),
+    };
+    let has_ended = !freshness.is_fresh(now);
+    let mark = |line| match has_ended {
+        true => against(line, Reason::Stale),
+        false => Evidence { line, side: Side::For, because: Because::Ground(ground) },
+    };
+    if freshness.source == LifetimeSource::Negative {
+        all.push(mark(Line::Status(response.status.as_u16())));
+    }
+    let lines = response_lines(response, name).filter(|(_, value)| directive.is_empty() || names_any(value, directive));
+    all.extend(lines.map(|(name, value)| mark(Line::Response(name, value))));
+    if field != "Cache-Control" {
+        for name in ["Cache-Control", "Expires"] {
+            all.extend(response_ground(response, name, Side::Neither, Ground::Overruled));
+        }
+    } else if matches!(freshness.source, LifetimeSource::SMaxage | LifetimeSource::MaxAge) {
+        all.extend(response_ground(response, "Expires", Side::Neither, Ground::ExpiresOverruled));
+    }
+    all
+}
+
+/// The lines that a reason is about, in both messages; [`Line::Absent`] where what is missing decides.
+fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHead, policy: &Policy) -> Vec<Line<'m>> {
+    let control = control_field(response, policy);
+    let directive = |names: &'static [&'static str]| {
+        let found = response_lines(response, control).filter(move |(_, value)| names_any(value, names));
+        found.map(|(name, value)| Line::Response(name, value)).collect::<Vec<_>>()
+    };
+    let fields = |names: &[&str]| {
+        let found = names.iter().flat_map(|name| response_lines(response, name));
+        found.map(|(name, value)| Line::Response(name, value)).collect::<Vec<_>>()
+    };
+    let lines = match reason {
+        Reason::NoStore => directive(&["no-store"]),
+        Reason::Private => directive(&["private"]),
+        Reason::StaleNoCache => directive(&["no-cache"]),
+        Reason::StaleMustRevalidate => directive(&["must-revalidate", "proxy-revalidate", "s-maxage"]),
+        Reason::Stale => match control {
+            "Cache-Control" => [directive(&["s-maxage", "max-age"]), fields(&["Expires"])].concat(),
+            _ => directive(&["s-maxage", "max-age"]),
+        },
+        Reason::NoExpiryNoValidator => {
+            let age = fields(&["Age"]);
+            [directive(&["s-maxage", "max-age", "no-cache"]), fields(&["Expires"]), age].concat()
+        }
+        Reason::SetCookie => fields(&["Set-Cookie", "Set-Cookie2"]),
+        Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),
+        Reason::ContentRangeInvalid | Reason::ContentRangeLength => fields(&["Content-Range"]),
+        Reason::MultipartRange => fields(&["Content-Type"]),
+        Reason::ObjectTooLarge => fields(&["Content-Length"]),
+        Reason::InterimStatus
+        | Reason::StatusNotModified
+        | Reason::StatusOfThisRequest
+        | Reason::MustUnderstand
+        | Reason::NotCacheable => vec![Line::Status(response.status.as_u16())],
+        _ => request_lines(reason, request).collect(),
+    };
+    if lines.is_empty() { vec![Line::Absent] } else { lines }
+}
+
+/// The lines of a request that a reason is about.
+fn request_lines(reason: Reason, request: &RequestHead) -> impl Iterator<Item = Line<'_>> {
+    let names: &[&str] = match reason {
+        Reason::Authorization => &["Authorization"],
+        Reason::Cookie => &["Cookie"],
+        Reason::RequestNoStore | Reason::ClientMaxAge | Reason::ClientMinFresh | Reason::OnlyIfCachedMiss => {
+            &["Cache-Control"]
+        }
+        Reason::ClientNoCache => &["Cache-Control", "Pragma"],
+        Reason::OriginCondition => &["If-Match", "If-Unmodified-Since"],
+        Reason::IfRangeMiss => &["If-Range"],
+        Reason::RangeUnsatisfiable | Reason::PartialMiss => &["Range"],
+        Reason::Upgrade => &["Upgrade"],
+        Reason::RequestBodyOnGet => &["Content-Length", "Transfer-Encoding"],
+        _ => &[],
+    };
+    let is_method = matches!(reason, Reason::Method | Reason::HeadOnly);
+    let method = is_method.then_some(Line::Method(&request.method));
+    let fields = names.iter().flat_map(|name| lines_named(&request.fields, name));
+    method.into_iter().chain(fields.map(|(name, value)| Line::Request(name, value)))
+}
+
+fn against(line: Line<'_>, reason: Reason) -> Evidence<'_> {
+    Evidence { line, side: Side::Against, because: Because::Reason(reason) }
+}
+
+fn ground<'m>(fields: &'m Fields, name: &str, side: Side, ground: Ground) -> Vec<Evidence<'m>> {
+    let because = Because::Ground(ground);
+    lines_named(fields, name)
+        .map(|(name, value)| Evidence { line: Line::Request(name, value), side, because })
+        .collect()
+}
+
+fn response_ground<'m>(response: &'m ResponseHead, name: &str, side: Side, ground: Ground) -> Vec<Evidence<'m>> {
+    let because = Because::Ground(ground);
+    let lines = response_lines(response, name);
+    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side, because }).collect()
+}
+
+fn with_directive<'m>(response: &'m ResponseHead, field: &str, names: &[&str], ground: Ground) -> Vec<Evidence<'m>> {
+    let because = Because::Ground(ground);
+    let lines = response_lines(response, field).filter(|(_, value)| names_any(value, names));
+    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side: Side::For, because }).collect()
+}
+
+fn response_lines<'m>(response: &'m ResponseHead, name: &str) -> impl Iterator<Item = (&'m [u8], &'m [u8])> {
+    lines_named(&response.fields, name)
+}
+
+fn lines_named<'m>(fields: &'m Fields, name: &str) -> impl Iterator<Item = (&'m [u8], &'m [u8])> {
+    fields.iter().filter(move |(other, _)| other.eq_ignore_ascii_case(name.as_bytes()))
+}
+
+/// Whether a line has one of these directives.
+fn names_any(value: &[u8], names: &[&str]) -> bool {
+    list::split(value).any(|member| {
+        let name = member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default();
+        names.iter().any(|one| list::trim(name).eq_ignore_ascii_case(one.as_bytes()))
+    })
+}
+
+#[cfg(test)]
+#[path = "evidence_tests.rs"]
+mod tests;

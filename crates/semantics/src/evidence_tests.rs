@@ -1,0 +1,114 @@
+use super::*;
+use crate::freshness::freshness;
+use crate::storable::storable;
+use crate::testing::{NOW, at, cached, get, ok, rfc, safe, status};
+
+fn points<'m>(request: &'m RequestHead, response: &'m ResponseHead, policy: &Policy) -> Vec<Evidence<'m>> {
+    let freshness = freshness(request, response, NOW, NOW, policy);
+    of_response(request, response, &freshness, policy, NOW)
+}
+
+fn sides(response: &ResponseHead) -> Vec<(Side, String)> {
+    let shown = |one: &Evidence<'_>| match one.line {
+        Line::Response(name, value) => {
+            format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
+        }
+        _ => one.because.text().to_owned(),
+    };
+    points(&get(), response, &safe()).iter().map(|one| (one.side, shown(one))).collect()
+}
+
+#[test]
+fn each_line_stands_on_its_side() {
+    let response = cached("max-age=60, stale-if-error=9").with("Set-Cookie", "a=b").with("Vary", "Accept");
+    let expected = [
+        (Side::Against, "Set-Cookie: a=b"),
+        (Side::For, "Cache-Control: max-age=60, stale-if-error=9"),
+        (Side::For, "Cache-Control: max-age=60, stale-if-error=9"),
+        (Side::Neither, "Vary: Accept"),
+    ];
+    assert_eq!(sides(&response), expected.map(|(side, line)| (side, line.to_owned())));
+}
+
+#[test]
+fn what_does_not_count_is_said_not_to_count() {
+    let overruled = cached("max-age=9").with("Expires", at(99));
+    assert!(sides(&overruled).contains(&(Side::Neither, format!("Expires: {}", at(99)))));
+    let targeted = cached("no-store").with("CDN-Cache-Control", "max-age=9");
+    let expected = [(Side::For, "CDN-Cache-Control: max-age=9"), (Side::Neither, "Cache-Control: no-store")];
+    assert_eq!(sides(&targeted), expected.map(|(side, line)| (side, line.to_owned())));
+}
+
+#[test]
+fn an_expiry_in_the_past_is_against_and_a_validator_for_it() {
+    let expired = ok().with("Expires", "0").with("ETag", "\"a\"");
+    let expected = [(Side::Against, "Expires: 0"), (Side::For, "ETag: \"a\"")];
+    assert_eq!(sides(&expired), expected.map(|(side, line)| (side, line.to_owned())));
+}
+
+#[test]
+fn a_client_that_is_not_heeded_is_told_so() {
+    let request = get().with("Cache-Control", "no-cache");
+    let of = |policy: &Policy| of_request(&request, None, policy).first().map(|one| one.because);
+    assert_eq!(of(&safe()), Some(Because::Ground(Ground::ClientIgnored)));
+    assert_eq!(of(&rfc()), None, "the refusal says it");
+    let refused = of_request(&request, Some(Reason::ClientNoCache), &rfc());
+    assert_eq!(refused.first().map(|one| one.because), Some(Because::Reason(Reason::ClientNoCache)));
+}
+
+/// Without the lines that are said to be against it, a response is not refused for that reason.
+#[test]
+fn a_reason_goes_with_the_lines_that_are_named_for_it() {
+    let requests =
+        [get(), get().with("Cookie", "a=b").with("Authorization", "x"), get().with("Cache-Control", "no-store")];
+    let controls =
+        ["", "no-store", "private", "no-cache, no-store", "max-age=0", "max-age=9", "public, max-age=0, private"];
+    let more: [(&str, &str); 7] = [
+        ("X", "1"),
+        ("Set-Cookie", "a=b"),
+        ("Vary", "*, A"),
+        ("Expires", "0"),
+        ("ETag", "\"a\""),
+        ("CDN-Cache-Control", "private, no-store"),
+        ("Cache-Control", "no-store"),
+    ];
+    let mut gone = 0;
+    for (request, policy) in requests.iter().flat_map(|request| [safe(), rfc()].map(|policy| (request, policy))) {
+        for (control, (name, value)) in controls.iter().flat_map(|control| more.map(|more| (control, more))) {
+            let response = status(200).with(name, value).with("Cache-Control", control);
+            let all = points(request, &response, &policy);
+            let fresh = freshness(request, &response, NOW, NOW, &policy);
+            let first = storable(request, &response, &fresh, &policy).err();
+            let reasons: Vec<_> = all.iter().filter(|one| one.side == Side::Against).map(|one| one.because).collect();
+            if let Some(first) = first {
+                assert!(reasons.contains(&Because::Reason(first)), "{first:?} is not told: {response:?}");
+            }
+            for because in reasons {
+                let Because::Reason(reason) = because else { continue };
+                let lines: Vec<_> = all.iter().filter(|one| one.because == because).map(|one| &one.line).collect();
+                if lines.iter().any(|line| matches!(line, Line::Absent | Line::Status(_))) {
+                    continue;
+                }
+                let is_named = |line: &Line<'_>, name: &[u8], value: &[u8]| match line {
+                    Line::Request(n, v) | Line::Response(n, v) => (*n, *v) == (name, value),
+                    _ => false,
+                };
+                let kept = |name: &[u8], value: &[u8]| !lines.iter().any(|line| is_named(line, name, value));
+                let (mut request, mut response) = (request.clone(), response.clone());
+                request.fields.retain(kept);
+                response.fields.retain(kept);
+                if !response.fields.contains("cdn-cache-control") && name.starts_with("CDN") {
+                    // What it had overruled counts again, and is not what is looked for.
+                    response.fields.remove("cache-control");
+                }
+                let fresh = freshness(&request, &response, NOW, NOW, &policy);
+                let left = obstacles(&request, &response, &fresh, &policy);
+                // Without any expiry it is useless for another reason, which has the same name.
+                let is_useless = reason == Reason::NoExpiryNoValidator;
+                assert!(is_useless || !left.contains(&reason), "{reason:?} stays without {lines:?}");
+                gone += 1;
+            }
+        }
+    }
+    assert!(gone > 200, "{gone}");
+}

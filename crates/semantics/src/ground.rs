@@ -1,0 +1,95 @@
+//! What is worth knowing of a message besides the [`Reason`] that decided: the second table that `kasoku explain` reads.
+//!
+//! A [`Reason`] says why something was not done as one would wish; a [`Ground`] why it could be, or why a line changed
+//! nothing.
+
+use crate::Reason;
+
+macro_rules! grounds {
+    ($($variant:ident, $source:literal, $text:literal;)*) => {
+        /// What is worth knowing besides the [`Reason`] that decided.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+        pub enum Ground {
+            $(#[doc = $text] $variant,)*
+        }
+
+        impl Ground {
+            /// One sentence for people.
+            pub fn text(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+
+            /// Where the rule stands: as [`Reason::source`].
+            pub fn source(self) -> &'static str {
+                match self { $(Self::$variant => $source,)* }
+            }
+        }
+    };
+}
+
+grounds! {
+    // What gives a lifetime.
+    Targeted, "RFC 9213 section 2.2", "A field for this cache says how long it is fresh.";
+    SMaxage, "RFC 9111 section 5.2.2.10", "It says how long a shared cache may use it.";
+    MaxAge, "RFC 9111 section 5.2.2.1", "It says how long it is fresh.";
+    Expires, "RFC 9111 section 5.3", "It says until when it is fresh.";
+    Heuristic, "RFC 9111 section 4.2.2", "It states no expiry, so it is fresh for a share of the time since it was modified.";
+    NegativeTtl, "configuration", "The configuration gives this status a lifetime.";
+    // What else helps.
+    Validator, "RFC 9111 section 4.3", "The application can confirm it without sending it again.";
+    Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
+    ForAVisitor, "DESIGN: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
+    StaleWhileRevalidate, "RFC 5861 section 3", "It may be served stale while it is refreshed.";
+    StaleIfError, "RFC 5861 section 4", "It may be served stale instead of an error.";
+    MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
+    // What splits it.
+    Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
+    VariesByVisitor, "RFC 9111 section 4.1", "Nearly each visitor sends another value of such a field, and each value is a variant of its own.";
+    // What does not count.
+    Overruled, "RFC 9213 section 2.2", "It does not count here, since there is a field for this cache.";
+    ExpiresOverruled, "RFC 9111 section 5.3", "It does not count, since Cache-Control says how long it is fresh.";
+    ClientIgnored, "configuration", "What the client wants of a cache does not count, or any client could make the origin work.";
+}
+
+/// Why it matters.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Because {
+    /// It decided, or would have.
+    Reason(Reason),
+    /// It did not decide.
+    Ground(Ground),
+}
+
+impl Because {
+    /// One sentence for people.
+    pub fn text(self) -> &'static str {
+        match self {
+            Self::Reason(reason) => reason.text(),
+            Self::Ground(ground) => ground.text(),
+        }
+    }
+
+    /// Where the rule stands.
+    pub fn source(self) -> &'static str {
+        match self {
+            Self::Reason(reason) => reason.source(),
+            Self::Ground(ground) => ground.source(),
+        }
+    }
+
+    /// The setting that has a say in it, where there is one.
+    pub fn setting(self) -> Option<&'static str> {
+        Some(match self {
+            Self::Reason(Reason::PassRule) => "pass",
+            Self::Reason(Reason::ObjectTooLarge) => "memory.object-bytes-max",
+            Self::Reason(Reason::MemoryFull) => "memory.size",
+            Self::Reason(Reason::Cookie | Reason::SetCookie) | Self::Ground(Ground::ForAVisitor) => "profile",
+            Self::Reason(Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh)
+            | Self::Ground(Ground::ClientIgnored) => "cache.client-may-revalidate",
+            Self::Ground(Ground::Targeted | Ground::Overruled) => "cache.targeted-fields",
+            Self::Ground(Ground::Heuristic) => "cache.heuristic-percent",
+            Self::Ground(Ground::NegativeTtl) => "cache.negative-ttl",
+            _ => return None,
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! What would have to change for the next request to be a hit: the one table of suggestions.
+//!
+//! A suggestion is made only when it works: it is applied to the messages and the policy, and the same functions that
+//! decide about requests must then find nothing in the way ([`obstacles`]). It is safe, or says on which condition it is:
+//! nobody here can know whether a page is the same for everybody. Where there is none, [`Advice::Nothing`] says why.
+//!
+//! It deliberately does not suggest to change what is one visitor's by nature (a POST, an error), nor what clients send.
+
+use crate::credentials::has_credentials;
+use crate::directives::control_field;
+use crate::evidence::{is_of_visitors, obstacles};
+use crate::vary::{Vary, vary};
+use crate::{Freshness, Policy, Reason, freshness};
+use http::StatusCode;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// What to change.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Change {
+    /// The application sends this field, in the place of those of its name.
+    Send(String, String),
+    /// The application does not send this field.
+    Omit(String),
+    /// A setting of ours: its key and its value in TOML.
+    Set(&'static str, String),
+}
+
+/// One change, and what must be true for it to be right.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Suggestion {
+    /// What to change.
+    pub change: Change,
+    /// When, and what it does: one sentence.
+    pub text: &'static str,
+}
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing is in the way.
+    Needless,
+    /// All of these together.
+    Changes(Vec<Suggestion>),
+    /// There is nothing safe, for this reason.
+    Nothing(&'static str),
+}
+
+/// The lifetime that is suggested, in seconds: short enough to be tried, long enough to see a difference.
+const SECONDS: u64 = 60;
+
+const ANYBODY: &str = "if the page is the same for everybody";
+const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
+const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
+const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
+
+/// Why a reason leaves nothing that could be suggested.
+fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
+    Some(match reason {
+        Reason::Method => "a request of this method does something: each one has to reach the application",
+        Reason::HeadOnly => "a response to HEAD has nothing to keep: a GET of the same URL fills the cache",
+        Reason::RequestNoStore => "the client asks that nothing is stored, and that is honoured",
+        Reason::OriginCondition => "the client's condition is for the application to judge",
+        Reason::RequestBodyOnGet => "a GET with content means something that only the application knows",
+        Reason::Upgrade => "another protocol is not HTTP, and is not cached",
+        Reason::PassRule => "the configuration says that these requests pass",
+        Reason::OnlyIfCachedMiss => {
+            "the client wants a stored response or none; the same without only-if-cached fetches it"
+        }
+        Reason::StatusOfThisRequest
+        | Reason::StatusNotModified
+        | Reason::InterimStatus
+        | Reason::RangeUnsatisfiable => "this status answers this one request",
+        Reason::NotCacheable if is_failure(status) => {
+            "an error is the application's to mend; nobody else should get this one"
+        }
+        Reason::MustUnderstand => "the application wants this status to be kept only by caches that understand it",
+        Reason::NoStore
+        | Reason::Private
+        | Reason::Authorization
+        | Reason::Cookie
+        | Reason::SetCookie
+        | Reason::VaryStar
+        | Reason::NotCacheable
+        | Reason::NoExpiryNoValidator
+        | Reason::Stale
+        | Reason::StaleNoCache
+        | Reason::StaleMustRevalidate
+        | Reason::NoLifetime => return None,
+        _ => "nothing that is sure to help",
+    })
+}
+
+/// Errors that say nothing lasting about the page.
+fn is_failure(status: StatusCode) -> bool {
+    (status.is_client_error() || status.is_server_error()) && !is_negative(status)
+}
+
+/// The statuses that `cache.negative-ttl` speaks of.
+fn is_negative(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 404 | 405 | 410 | 414 | 501)
+}
+
+/// What is to be done about a response. `freshness` is the response's.
+pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, policy: &Policy) -> Advice {
+    let reasons = obstacles(request, response, freshness, policy);
+    if let Some(why) = reasons.iter().find_map(|reason| hopeless(*reason, response.status)) {
+        return Advice::Nothing(why);
+    }
+    let mut changes: Vec<Suggestion> = reasons.iter().filter_map(|reason| of_line(*reason)).collect();
+    changes.extend(of_variants(response));
+    let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie | Reason::VaryStar));
+    if wants_lifetime {
+        changes.push(lifetime(request, response, &reasons, policy));
+    }
+    match changes {
+        changes if changes.is_empty() => Advice::Needless,
+        changes if works(&changes, request, response, freshness, policy) => Advice::Changes(changes),
+        _ => Advice::Nothing("nothing that is sure to help"),
+    }
+}
+
+/// What is to be done about a reason that is not remembered with the messages that led to it.
+pub fn advice_without_messages(reason: Reason) -> Option<&'static str> {
+    hopeless(reason, StatusCode::OK)
+}
+
+/// The change for a line that must go.
+fn of_line(reason: Reason) -> Option<Suggestion> {
+    match reason {
+        Reason::SetCookie => Some(Suggestion {
+            change: Change::Omit("Set-Cookie".to_owned()),
+            text: "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
+        }),
+        Reason::VaryStar => Some(Suggestion {
+            change: Change::Send("Vary".to_owned(), "Accept-Encoding".to_owned()),
+            text: "name the request fields that the page depends on, such as this one",
+        }),
+        _ => None,
+    }
+}
+
+/// The change for a Vary that makes a variant for nearly each visitor.
+fn of_variants(response: &ResponseHead) -> Option<Suggestion> {
+    let Vary::Fields(names) = vary(&response.fields) else { return None };
+    if !names.iter().any(|name| is_of_visitors(name)) {
+        return None;
+    }
+    let rest: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_of_visitors(name)).collect();
+    let text = "if the page is the same for all of them: otherwise each visitor has a variant of their own";
+    Some(match rest.is_empty() {
+        true => Suggestion { change: Change::Omit("Vary".to_owned()), text },
+        false => Suggestion { change: Change::Send("Vary".to_owned(), rest.join(", ")), text },
+    })
+}
+
+/// The change that gives a lifetime, or lets it be shared.
+fn lifetime(request: &RequestHead, response: &ResponseHead, reasons: &[Reason], policy: &Policy) -> Suggestion {
+    let of_somebody = reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
+    if reasons.contains(&Reason::NotCacheable) && is_negative(response.status) && !has_credentials(&request.fields) {
+        let change = Change::Set("cache.negative-ttl", "\"1m\"".to_owned());
+        return Suggestion { change, text: "an application that is busy answers such requests once a minute" };
+    }
+    let field = control_field(response, policy);
+    let only_sharing =
+        reasons.iter().all(|one| matches!(one, Reason::Cookie | Reason::Authorization | Reason::SetCookie));
+    if only_sharing && let Some(said) = response.fields.only(field) {
+        let value = format!("{}, s-maxage={SECONDS}", String::from_utf8_lossy(said));
+        return Suggestion { change: Change::Send(field.to_owned(), value), text: SHARED_LIFETIME };
+    }
+    let directive = if of_somebody { "s-maxage" } else { "max-age" };
+    let value = format!("{directive}={SECONDS}");
+    // What the application tells browsers is not touched, where there is a field for this cache alone.
+    let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
+    match policy.targeted_fields.first() {
+        Some(targeted) if says_something || field != "Cache-Control" => {
+            Suggestion { change: Change::Send(targeted.clone(), value), text: KEEPS_BROWSERS }
+        }
+        _ => {
+            let text = match (of_somebody, says_something) {
+                (true, _) => SHARED_LIFETIME,
+                (false, true) => ANYBODY,
+                (false, false) => STATES_EXPIRY,
+            };
+            Suggestion { change: Change::Send("Cache-Control".to_owned(), value), text }
+        }
+    }
+}
+
+/// Whether nothing is in the way any more once all of them are applied.
+fn works(
+    changes: &[Suggestion],
+    request: &RequestHead,
+    response: &ResponseHead,
+    before: &Freshness,
+    policy: &Policy,
+) -> bool {
+    let (mut response, mut policy) = (response.clone(), policy.clone());
+    for suggestion in changes {
+        apply(&suggestion.change, &mut response.fields, &mut policy);
+    }
+    let time = before.response_time;
+    let freshness = freshness(request, &response, time, time, &policy);
+    obstacles(request, &response, &freshness, &policy).is_empty()
+}
+
+/// The messages and the policy as they would be.
+fn apply(change: &Change, fields: &mut Fields, policy: &mut Policy) {
+    match change {
+        Change::Send(name, value) => fields.set(name, value),
+        Change::Omit(name) => drop(fields.remove(name)),
+        Change::Set("cache.negative-ttl", _) => policy.negative_ttl_seconds = SECONDS,
+        Change::Set(..) => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "suggestion_tests.rs"]
+mod tests;

@@ -1,0 +1,107 @@
+use super::*;
+use crate::testing::{cached, fresh, get, ok, rfc, safe, status};
+
+fn advice_for(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Advice {
+    let time = crate::testing::NOW;
+    let freshness = crate::freshness(request, response, time, time, policy);
+    advice(request, response, &freshness, policy)
+}
+
+fn changes(request: &RequestHead, response: &ResponseHead) -> Vec<Change> {
+    match advice_for(request, response, &safe()) {
+        Advice::Changes(all) => all.into_iter().map(|one| one.change).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn send(name: &str, value: &str) -> Change {
+    Change::Send(name.to_owned(), value.to_owned())
+}
+
+#[test]
+fn what_browsers_are_told_stays_as_it_is() {
+    for said in ["no-store", "private", "no-cache", "max-age=0"] {
+        assert_eq!(changes(&get(), &cached(said)), [send("CDN-Cache-Control", "max-age=60")], "{said}");
+    }
+    assert_eq!(changes(&get(), &ok()), [send("Cache-Control", "max-age=60")]);
+}
+
+#[test]
+fn who_asked_with_a_cookie_gets_a_page_that_says_it_may_be_shared() {
+    let visitor = get().with("Cookie", "a=b");
+    assert_eq!(changes(&visitor, &cached("max-age=5")), [send("Cache-Control", "max-age=5, s-maxage=60")]);
+    assert_eq!(changes(&visitor, &ok()), [send("Cache-Control", "s-maxage=60")]);
+    assert_eq!(changes(&visitor, &cached("no-store")), [send("CDN-Cache-Control", "s-maxage=60")]);
+    let somebody = get().with("Authorization", "Basic x");
+    assert_eq!(changes(&somebody, &cached("max-age=5")), [send("Cache-Control", "max-age=5, s-maxage=60")]);
+}
+
+#[test]
+fn all_that_is_in_the_way_is_named_at_once() {
+    let session = cached("no-store").with("Set-Cookie", "PHPSESSID=x").with("Vary", "*");
+    let expected = [
+        Change::Omit("Set-Cookie".to_owned()),
+        send("Vary", "Accept-Encoding"),
+        send("CDN-Cache-Control", "max-age=60"),
+    ];
+    assert_eq!(changes(&get(), &session), expected);
+}
+
+#[test]
+fn vary_keeps_what_is_not_the_visitors() {
+    let page = cached("max-age=9").with("Vary", "User-Agent, Accept-Language");
+    assert_eq!(changes(&get(), &page), [send("Vary", "accept-language")]);
+    assert_eq!(changes(&get(), &cached("max-age=9").with("Vary", "User-Agent")), [Change::Omit("Vary".to_owned())]);
+}
+
+#[test]
+fn a_missing_page_has_a_setting_and_a_failure_has_none() {
+    assert_eq!(changes(&get(), &status(404)), [Change::Set("cache.negative-ttl", "\"1m\"".to_owned())]);
+    for code in [403, 500, 503] {
+        assert!(matches!(advice_for(&get(), &status(code), &safe()), Advice::Nothing(_)), "{code}");
+    }
+    assert_eq!(changes(&get(), &status(302)), [send("Cache-Control", "max-age=60")]);
+}
+
+#[test]
+fn what_is_a_hit_needs_nothing() {
+    assert_eq!(advice_for(&get(), &cached("max-age=9"), &safe()), Advice::Needless);
+    assert_eq!(advice_for(&get(), &cached("max-age=9").with("Set-Cookie", "a=b"), &rfc()), Advice::Needless);
+}
+
+#[test]
+fn a_request_that_does_something_is_left_alone() {
+    let post = RequestHead { method: http::Method::POST, ..get() };
+    assert!(matches!(advice_for(&post, &cached("max-age=9"), &safe()), Advice::Nothing(_)));
+    assert!(advice_without_messages(Reason::Method).is_some() && advice_without_messages(Reason::NoStore).is_none());
+}
+
+#[test]
+fn whatever_is_suggested_makes_the_next_request_a_hit() {
+    let requests =
+        [get(), get().with("Cookie", "a=b"), get().with("Authorization", "x"), get().with("Cache-Control", "no-store")];
+    let controls =
+        ["", "no-store", "private", "no-cache", "max-age=0", "max-age=9, must-revalidate", "public", "private=\"a\""];
+    let more: [(&str, &str); 6] =
+        [("X", "1"), ("Set-Cookie", "a=b"), ("Vary", "*"), ("Vary", "Cookie"), ("Expires", "0"), ("ETag", "\"a\"")];
+    let mut suggested = 0;
+    for (request, policy) in requests.iter().flat_map(|request| [safe(), rfc()].map(|policy| (request, policy))) {
+        for (control, code) in controls.iter().flat_map(|control| [200, 302, 404, 500].map(|code| (control, code))) {
+            for (name, value) in more {
+                let mut response = status(code).with(name, value);
+                if !control.is_empty() {
+                    response.fields.push("Cache-Control", control);
+                }
+                let Advice::Changes(all) = advice_for(request, &response, &policy) else { continue };
+                let (mut changed, mut policy) = (response.clone(), policy.clone());
+                all.iter().for_each(|one| apply(&one.change, &mut changed.fields, &mut policy));
+                let freshness = crate::freshness(request, &changed, crate::testing::NOW, crate::testing::NOW, &policy);
+                assert_eq!(crate::storable(request, &changed, &freshness, &policy), Ok(()), "{response:?} {all:?}");
+                assert!(freshness.is_fresh(crate::testing::NOW) && !freshness.no_cache, "{response:?} {all:?}");
+                suggested += 1;
+            }
+        }
+    }
+    assert!(suggested > 500, "{suggested}");
+    assert!(fresh(&ok(), &safe()).lifetime == 0);
+}
