@@ -1,6 +1,7 @@
 //! The writing end of a fill's body: appends, stays within bounds, and stores what is complete.
 
 use crate::fill::{Fill, Phase};
+use crate::refusals::Refusal;
 use crate::save::Saved;
 use crate::verdict::PartOf;
 use crate::{Cache, FillReader, Key, Meta};
@@ -85,8 +86,17 @@ impl BodyWriter {
         }
         if was_storable && !is_storable {
             fills.end(&self.fill);
+            self.remember_refusal(budget.is_full());
         }
         if is_storable { Ok(()) } else { self.keep_pace().await }
+    }
+
+    /// Its length was not known before it had come.
+    fn remember_refusal(&self, lacks_memory: bool) {
+        let reason = if lacks_memory { Reason::MemoryFull } else { Reason::ObjectTooLarge };
+        let (status, at) = (self.meta.head.status.as_u16(), self.meta.freshness.response_time);
+        let refusal = Refusal { reason, status, at, has_credentials: false };
+        self.cache.0.refusals.remember(self.key.hash(), refusal);
     }
 
     /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.

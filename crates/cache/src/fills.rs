@@ -76,6 +76,11 @@ impl Fills {
         Some(FillReader::new(fill.clone()))
     }
 
+    /// Whether anything is being fetched for this key.
+    pub(crate) fn is_running(&self, hash: KeyHash, key: &[u8]) -> bool {
+        self.shard(hash).get(&hash).is_some_and(|fills| fills.iter().any(|fill| *fill.key == *key))
+    }
+
     /// Nobody joins it from now on.
     pub(crate) fn end(&self, fill: &Arc<Fill>) {
         let mut shard = self.shard(fill.hash);

@@ -19,6 +19,7 @@
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`generations`] | what is purged as a whole: a site, or all URIs with one beginning |
+//! | [`inspect`], [`refusals`] | why a request gets what it gets, for whoever asks: nothing is changed |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
 pub mod body;
@@ -29,11 +30,13 @@ mod failing;
 pub mod fill;
 mod fills;
 pub mod generations;
+pub mod inspect;
 pub mod invalidate;
 pub mod key;
 pub mod known_private;
 pub mod lookup;
 mod pieces;
+pub mod refusals;
 pub mod resource;
 pub mod save;
 mod sync;
@@ -55,6 +58,7 @@ use fills::Fills;
 use generations::Generations;
 use kasoku_store::Memory;
 use known_private::KnownPrivate;
+use refusals::Refusals;
 use resource::Resource;
 use std::sync::Arc;
 
@@ -78,6 +82,7 @@ struct Inner {
     budget: Arc<Budget>,
     known_private: KnownPrivate,
     failing: Failing,
+    refusals: Refusals,
     generations: Arc<Generations>,
 }
 
@@ -94,6 +99,7 @@ impl Cache {
             budget,
             known_private: KnownPrivate::new(),
             failing: Failing::new(),
+            refusals: Refusals::new(),
             generations,
         }))
     }

@@ -130,28 +130,54 @@ impl Cache {
 
     /// What a request gets when this is stored for its key.
     fn decide(&self, asked: Asked<'_>, stored: Option<&Resource>) -> Lookup {
-        let Asked { ask, directives, .. } = asked;
-        let Some(resource) = stored else {
-            return self.begin_miss(asked, None, &[], Reason::UriMiss);
-        };
-        let Some(entry) = resource.select(&ask.request.fields, ask.policy) else {
-            let variant = resource.variant_of(&ask.request.fields, ask.policy);
-            return self.begin_miss(asked, None, &variant, Reason::VaryMiss);
-        };
-        let standing = self.standing(ask, entry);
-        let entry = match &standing {
-            Ok(entry) => entry,
-            Err(reason) => return self.begin_miss(asked, Some(entry), &entry.meta.variant, *reason),
-        };
-        match reuse(&entry.meta.freshness, directives, ask.policy, ask.now) {
-            Reuse::Fresh => self.usable(asked, entry, Reason::Hit),
-            Reuse::Stale(reason) => self.usable(asked, entry, reason),
-            Reuse::StaleWhileRevalidate => self.usable_and_refresh(asked, entry),
-            Reuse::Validate(reason) => self.begin_validation(asked, entry, reason),
+        let ask = asked.ask;
+        match self.judge(ask, asked.directives, stored) {
+            Judged::Nothing => self.begin_miss(asked, None, &[], Reason::UriMiss),
+            Judged::OtherVariants(resource) => {
+                let variant = resource.variant_of(&ask.request.fields, ask.policy);
+                self.begin_miss(asked, None, &variant, Reason::VaryMiss)
+            }
+            Judged::Gone(entry, reason) => {
+                if reason == Reason::Purged {
+                    self.remove(ask.key, entry);
+                }
+                self.begin_miss(asked, Some(entry), &entry.meta.variant, reason)
+            }
+            Judged::Kept { was, entry, reuse } => {
+                if let Cow::Owned(expired) = &entry {
+                    self.replace(ask.key, was, expired.clone(), || true);
+                }
+                match reuse {
+                    Reuse::Fresh => self.usable(asked, &entry, Reason::Hit),
+                    Reuse::Stale(reason) => self.usable(asked, &entry, reason),
+                    Reuse::StaleWhileRevalidate => self.usable_and_refresh(asked, &entry),
+                    Reuse::Validate(reason) => self.begin_validation(asked, &entry, reason),
+                }
+            }
         }
     }
 
-    /// The stored response, as far as purges and changed rules have left it. What they have not is dropped here.
+    /// What is to be thought of what is stored for a key, before anything is done about it.
+    pub(crate) fn judge<'r>(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        stored: Option<&'r Resource>,
+    ) -> Judged<'r> {
+        let Some(resource) = stored else { return Judged::Nothing };
+        let Some(was) = resource.select(&ask.request.fields, ask.policy) else {
+            return Judged::OtherVariants(resource);
+        };
+        match self.standing(ask, was) {
+            Err(reason) => Judged::Gone(was, reason),
+            Ok(entry) => {
+                let reuse = reuse(&entry.meta.freshness, directives, ask.policy, ask.now);
+                Judged::Kept { was, entry, reuse }
+            }
+        }
+    }
+
+    /// The stored response, as far as purges and changed rules have left it.
     fn standing<'e>(&self, ask: &Ask<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
         if !entry.meta.is_under(ask.policy) {
             return Err(Reason::RulesChanged);
@@ -159,15 +185,8 @@ impl Cache {
         let (standing, epoch) = entry.standing(ask.key, &self.0.generations);
         match standing {
             Standing::Valid => Ok(Cow::Borrowed(entry)),
-            Standing::Gone => {
-                self.remove(ask.key, entry);
-                Err(Reason::Purged)
-            }
-            Standing::Stale(since) => {
-                let expired = Arc::new(self.expired(entry, ask.key, since, epoch));
-                self.replace(ask.key, entry, expired.clone(), || true);
-                Ok(Cow::Owned(expired))
-            }
+            Standing::Gone => Err(Reason::Purged),
+            Standing::Stale(since) => Ok(Cow::Owned(Arc::new(self.expired(entry, ask.key, since, epoch)))),
         }
     }
 
@@ -350,6 +369,18 @@ impl Cache {
     }
 }
 
+/// What is to be thought of what is stored for a request.
+pub(crate) enum Judged<'r> {
+    /// There is nothing.
+    Nothing,
+    /// There are responses, and none for such a request.
+    OtherVariants(&'r Resource),
+    /// There is one that must not be used any more, for this reason.
+    Gone(&'r Arc<Entry>, Reason),
+    /// There is one that can be used in that way: as it was stored, or as a soft purge has left it.
+    Kept { was: &'r Arc<Entry>, entry: Cow<'r, Arc<Entry>>, reuse: Reuse },
+}
+
 /// A decision in the making.
 #[derive(Clone, Copy)]
 struct Asked<'a> {
@@ -385,14 +416,19 @@ impl Wanted<'_> {
 /// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or
 /// there will be no body.
 fn no_fill(asked: Asked<'_>, reason: Reason) -> Option<Lookup> {
-    let Asked { ask, directives, .. } = asked;
+    let reason = without_fill(asked.ask.request, asked.directives, reason)?;
+    Some(if reason == Reason::OnlyIfCachedMiss { Lookup::Unavailable(reason) } else { Lookup::Pass(reason) })
+}
+
+/// The reason for which such a request gets no fill, if it gets none; `reason` is why it would need one.
+pub(crate) fn without_fill(request: &RequestHead, directives: &RequestDirectives, reason: Reason) -> Option<Reason> {
     if directives.only_if_cached {
-        return Some(Lookup::Unavailable(Reason::OnlyIfCachedMiss));
+        return Some(Reason::OnlyIfCachedMiss);
     }
     if directives.no_store {
-        return Some(Lookup::Pass(Reason::RequestNoStore));
+        return Some(Reason::RequestNoStore);
     }
-    (ask.request.method == Method::HEAD).then_some(Lookup::Pass(reason))
+    (request.method == Method::HEAD).then_some(reason)
 }
 
 /// By what fills of one key are told apart: the variant, and the range of a request that wants only a part.

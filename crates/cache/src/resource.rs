@@ -85,6 +85,11 @@ impl Resource {
         selected
     }
 
+    /// How many responses are stored.
+    pub(crate) fn len(&self) -> usize {
+        self.entries.len()
+    }
+
     /// The fields by which the responses are told apart; some more than once.
     pub(crate) fn nominated(&self) -> impl Iterator<Item = &str> {
         let distinct = if self.is_uniform { 1 } else { self.entries.len() };

@@ -56,6 +56,7 @@ impl Cache {
         });
         if saved.is_stored {
             self.0.known_private.forget(writer.key.hash());
+            self.0.refusals.forget(writer.key.hash());
         }
         saved
     }

@@ -7,6 +7,7 @@
 use crate::failing::{unname, was_never_sent};
 use crate::fill::Fill;
 use crate::generations::Epoch;
+use crate::refusals::Refusal;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
@@ -300,30 +301,10 @@ impl FillWriter {
     }
 
     fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
-        let meta = self.meta(exchange);
+        let meta = meta(exchange, &self.policy, self.epoch());
         storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
-        let length = exchange.body_length.unwrap_or(0).saturating_add(meta.memory_bytes());
-        if length > self.cache.0.limits.object_bytes_max {
-            return Err(Reason::ObjectTooLarge);
-        }
-        if !self.cache.0.budget.has_room_for(length) {
-            return Err(Reason::MemoryFull);
-        }
+        self.cache.has_place_for(&meta, exchange.body_length)?;
         Ok(meta)
-    }
-
-    fn meta(&self, exchange: &Exchange<'_>) -> Meta {
-        let Exchange { request, response, request_time, response_time, .. } = *exchange;
-        let freshness = freshness(request, response, request_time, response_time, &self.policy);
-        let nominated = match vary(&response.fields) {
-            Vary::Fields(names) => names,
-            Vary::None | Vary::Star => Vec::new(),
-        };
-        let mut variant = Vec::new();
-        variant_key(&nominated, &request.fields, &self.policy, &mut variant);
-        let fields = fields_to_store(response, response_time, &self.policy);
-        let (epoch, rules) = (self.epoch(), self.policy.rules);
-        Meta { head: ResponseHead { fields, ..response.clone() }, freshness, nominated, variant, epoch, rules }
     }
 
     /// The epoch of purges in which the request began.
@@ -352,6 +333,8 @@ impl FillWriter {
     fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         self.forget();
         let has_credentials = has_credentials(&exchange.request.fields);
+        let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
+        self.cache.0.refusals.remember(self.key.hash(), Refusal { reason, status, at, has_credentials });
         let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
         if is_about_the_key {
             self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
@@ -380,6 +363,32 @@ impl FillWriter {
             self.cache.0.fills.end(&fill);
             settle(&fill);
         }
+    }
+}
+
+/// What would be stored of a response, but for its body.
+pub(crate) fn meta(exchange: &Exchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
+    let Exchange { request, response, request_time, response_time, .. } = *exchange;
+    let freshness = freshness(request, response, request_time, response_time, policy);
+    let nominated = match vary(&response.fields) {
+        Vary::Fields(names) => names,
+        Vary::None | Vary::Star => Vec::new(),
+    };
+    let mut variant = Vec::new();
+    variant_key(&nominated, &request.fields, policy, &mut variant);
+    let fields = fields_to_store(response, response_time, policy);
+    let head = ResponseHead { fields, ..response.clone() };
+    Meta { head, freshness, nominated, variant, epoch, rules: policy.rules }
+}
+
+impl Cache {
+    /// Whether there is room for such a response with a body of that length, where it is known.
+    pub(crate) fn has_place_for(&self, meta: &Meta, body_length: Option<u64>) -> Result<(), Reason> {
+        let length = body_length.unwrap_or(0).saturating_add(meta.memory_bytes());
+        if length > self.0.limits.object_bytes_max {
+            return Err(Reason::ObjectTooLarge);
+        }
+        if self.0.budget.has_room_for(length) { Ok(()) } else { Err(Reason::MemoryFull) }
     }
 }
 

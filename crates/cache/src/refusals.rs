@@ -1,0 +1,50 @@
+//! What was last decided about keys of which nothing is stored: for whoever asks why.
+//!
+//! Reason, status and time, and nothing of the response itself: what must not be stored is not stored here either. Requests
+//! with cookies or credentials and those without are remembered apart, as in `known_private`. It is a memory for people: no request
+//! is decided by it.
+
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_store::KeyHash;
+use quick_cache::sync::Cache;
+
+/// Keys that are remembered; the least useful go first.
+const KEYS_MAX: usize = 16 << 10;
+
+/// One decision not to store.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Refusal {
+    /// Why.
+    pub reason: Reason,
+    /// The status that the origin answered with.
+    pub status: u16,
+    /// When.
+    pub at: Now,
+    /// Whether the request said who sent it.
+    pub has_credentials: bool,
+}
+
+/// See the [module](self).
+pub(crate) struct Refusals(Cache<(KeyHash, bool), Refusal>);
+
+impl Refusals {
+    pub(crate) fn new() -> Self {
+        Self(Cache::new(KEYS_MAX))
+    }
+
+    pub(crate) fn remember(&self, hash: KeyHash, refusal: Refusal) {
+        self.0.insert((hash, refusal.has_credentials), refusal);
+    }
+
+    /// Something is stored: what was said before is history.
+    pub(crate) fn forget(&self, hash: KeyHash) {
+        self.0.remove(&(hash, false));
+        self.0.remove(&(hash, true));
+    }
+
+    /// The last one for such requests, or else for the other kind.
+    pub(crate) fn last(&self, hash: KeyHash, has_credentials: bool) -> Option<Refusal> {
+        self.0.get(&(hash, has_credentials)).or_else(|| self.0.get(&(hash, !has_credentials)))
+    }
+}
