@@ -46,6 +46,8 @@ pub struct Inspection {
     pub outcome: Outcome,
     /// The stored response that the request selects, usable or not.
     pub entry: Option<Arc<Entry>>,
+    /// The newest stored response that it does not select, where it selects none.
+    pub other: Option<Arc<Entry>>,
     /// How many variants are stored.
     pub variants: usize,
     /// The request fields by which they are told apart, lower case.
@@ -72,6 +74,7 @@ impl Cache {
                 (self.of_kept(ask, &directives, &entry, reuse), Some(entry.into_owned()))
             }
         };
+        let other = stored.as_ref().filter(|_| entry.is_none()).and_then(|resource| resource.newest()).cloned();
         let mut nominated: Vec<String> = stored.iter().flat_map(|it| it.nominated()).map(str::to_owned).collect();
         nominated.sort_unstable();
         nominated.dedup();
@@ -80,6 +83,7 @@ impl Cache {
         Inspection {
             outcome: may_look_up(ask.request).err().map_or(outcome, Outcome::Pass),
             entry,
+            other,
             variants: stored.as_ref().map_or(0, |resource| resource.len()),
             nominated,
             is_being_filled: self.0.fills.is_running(hash, ask.key.bytes()),

@@ -85,6 +85,11 @@ impl Resource {
         selected
     }
 
+    /// The last one that was stored.
+    pub(crate) fn newest(&self) -> Option<&Arc<Entry>> {
+        self.entries.first()
+    }
+
     /// How many responses are stored.
     pub(crate) fn len(&self) -> usize {
         self.entries.len()

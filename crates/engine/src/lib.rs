@@ -16,6 +16,7 @@
 //! | `route` | trusted proxies, effective URI, site, rule, key |
 //! | `path` | a path as applications read it, for finding the rule |
 //! | [`purge`] | what PURGE and the operator drop |
+//! | [`explain`] | why a request gets what it gets, for whoever asks |
 //! | `forward` | the request as it goes to the origin |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
 //! | `lookup` | asks the cache and carries out what it says |
@@ -48,6 +49,7 @@ mod crew;
 mod deliver;
 pub mod engine;
 mod error;
+pub mod explain;
 mod fetch;
 mod forward;
 pub mod handle;

@@ -11,6 +11,7 @@ pub use kasoku_origin::{
 };
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
+use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -295,6 +296,8 @@ pub struct Route {
     pub upgrades: Vec<String>,
     /// How the query enters the key.
     pub query: QueryKey,
+    /// Where all this was written, for people.
+    pub places: Places,
 }
 
 impl Route {
@@ -311,8 +314,20 @@ impl Route {
             policy: Arc::new(Policy::new(profile)),
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),
+            places: Places::default(),
         }
     }
+}
+
+/// Where settings were written, in words for people: `kasoku.toml:12`. Empty where nobody wrote a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The site's first line.
+    pub site: Option<Arc<str>>,
+    /// The rule's path.
+    pub rule: Option<Arc<str>>,
+    /// The settings that were written, by their key (`cache.negative-ttl`): the innermost of each.
+    pub settings: BTreeMap<&'static str, Arc<str>>,
 }
 
 /// How the query enters the key. What is dropped from the key is dropped from the origin's request as well.

@@ -4,7 +4,7 @@ use crate::error::Fault;
 use crate::options::{HostPattern, QueryKey, Route, Site};
 use crate::path::PathReader;
 use crate::serve::Exchange;
-use kasoku_cache::Key;
+use kasoku_cache::{Cache, Key};
 use kasoku_wire::field::list;
 use kasoku_wire::target::{Target, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
@@ -65,13 +65,42 @@ pub(crate) fn route(exchange: &Exchange) -> Result<Routed, Fault> {
             None => uri.push_str("localhost"),
         },
     }
+    let paths = &mut worker.paths.borrow_mut();
+    route_from(&settings.sites, &worker.cache, paths, Authority { uri, start: authority_start, scheme }, &target)
+}
+
+/// A URI up to the end of its authority, normalised.
+struct Authority {
+    uri: String,
+    /// Where the authority begins.
+    start: usize,
+    scheme: &'static str,
+}
+
+fn route_from(
+    sites: &[Site],
+    cache: &Cache,
+    paths: &mut PathReader,
+    of: Authority,
+    target: &str,
+) -> Result<Routed, Fault> {
+    let Authority { mut uri, start, scheme } = of;
     let authority_end = uri.len();
-    let authority = uri.get(authority_start..).unwrap_or_default();
-    let (route, passes) =
-        find(&settings.sites, authority, &target, &mut worker.paths.borrow_mut()).ok_or(Fault::NoSite)?;
+    let authority = uri.get(start..).unwrap_or_default();
+    let (route, passes) = find(sites, authority, target, paths).ok_or(Fault::NoSite)?;
     let route = route.clone();
-    write_normalised(&target, &route.query, &mut uri);
-    Ok(Routed { route, passes, key: worker.cache.key(uri), scheme, authority_end })
+    write_normalised(target, &route.query, &mut uri);
+    Ok(Routed { route, passes, key: cache.key(uri), scheme, authority_end })
+}
+
+/// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
+pub(crate) fn route_url(sites: &[Site], cache: &Cache, head: &RequestHead) -> Result<Routed, Fault> {
+    let (host, target, claimed) = host_and_target(head)?;
+    let (scheme, default_port) = if claimed == Some("https") { ("https", 443) } else { ("http", 80) };
+    let mut uri = format!("{scheme}://");
+    let start = uri.len();
+    write_authority(host.unwrap_or_default(), default_port, &mut uri).map_err(Fault::Request)?;
+    route_from(sites, cache, &mut PathReader::default(), Authority { uri, start, scheme }, &target)
 }
 
 /// The authority that a worker has read last: most requests of a site spell it in one way.

@@ -151,7 +151,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
 }
 
 /// Why a request never meets the cache.
-fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Option<Reason> {
+pub(crate) fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Option<Reason> {
     if upgrade.is_some() {
         return Some(Reason::Upgrade);
     }

@@ -69,17 +69,24 @@ pub fn obstacles(
     reasons
 }
 
-/// What the request alone says, and what it says against the stored response, given why that may not be used.
-pub fn of_request<'m>(request: &'m RequestHead, refusal: Option<Reason>, policy: &Policy) -> Vec<Evidence<'m>> {
-    let mut all = Vec::new();
-    let refusals = may_look_up(request).err().into_iter().chain(refusal);
+/// What the request alone says, and why it does not get what is stored, where that is so. `nominated`: the fields by which
+/// stored variants are told apart.
+pub fn of_request<'m>(
+    request: &'m RequestHead,
+    refusal: Option<Reason>,
+    nominated: &[String],
+    policy: &Policy,
+) -> Vec<Evidence<'m>> {
+    let mut all: Vec<Evidence<'m>> = Vec::new();
     let no_store = request_directives(&request.fields).no_store.then_some(Reason::RequestNoStore);
-    let mut seen = Vec::new();
-    for reason in refusals.chain(no_store) {
-        if !seen.contains(&reason) {
-            seen.push(reason);
+    for reason in may_look_up(request).err().into_iter().chain(refusal).chain(no_store) {
+        if !all.iter().any(|one| one.because == Because::Reason(reason)) {
             all.extend(request_lines(reason, request).map(|line| against(line, reason)));
         }
+    }
+    if refusal == Some(Reason::VaryMiss) {
+        let lines = nominated.iter().flat_map(|name| lines_named(&request.fields, name));
+        all.extend(lines.map(|(name, value)| against(Line::Request(name, value), Reason::VaryMiss)));
     }
     let wishes = request_directives(&request.fields);
     let wants_other = wishes.no_cache || wishes.max_age.is_some() || wishes.min_fresh.is_some();
@@ -100,18 +107,18 @@ pub fn of_visitor<'m>(request: &'m RequestHead, policy: &Policy) -> Vec<Evidence
     names.iter().flat_map(|name| ground(&request.fields, name, Side::Neither, Ground::ForAVisitor)).collect()
 }
 
-/// What a response and the request that got it say. `freshness` is the response's.
+/// What a response and the request that got it say. `freshness` is the response's, `reasons` is all that is in its way:
+/// [`obstacles`], or why a stored one is not used.
 pub fn of_response<'m>(
     request: &'m RequestHead,
     response: &'m ResponseHead,
     freshness: &Freshness,
+    reasons: &[Reason],
     policy: &Policy,
     now: Now,
 ) -> Vec<Evidence<'m>> {
     let mut all = Vec::new();
-    let mut reasons = obstacles(request, response, freshness, policy);
-    reasons.dedup();
-    for reason in &reasons {
+    for reason in reasons {
         let lines = lines(*reason, request, response, policy);
         all.extend(lines.into_iter().map(|line| against(line, *reason)));
     }

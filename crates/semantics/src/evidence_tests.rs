@@ -5,7 +5,8 @@ use crate::testing::{NOW, at, cached, get, ok, rfc, safe, status};
 
 fn points<'m>(request: &'m RequestHead, response: &'m ResponseHead, policy: &Policy) -> Vec<Evidence<'m>> {
     let freshness = freshness(request, response, NOW, NOW, policy);
-    of_response(request, response, &freshness, policy, NOW)
+    let reasons = obstacles(request, response, &freshness, policy);
+    of_response(request, response, &freshness, &reasons, policy, NOW)
 }
 
 fn sides(response: &ResponseHead) -> Vec<(Side, String)> {
@@ -49,10 +50,10 @@ fn an_expiry_in_the_past_is_against_and_a_validator_for_it() {
 #[test]
 fn a_client_that_is_not_heeded_is_told_so() {
     let request = get().with("Cache-Control", "no-cache");
-    let of = |policy: &Policy| of_request(&request, None, policy).first().map(|one| one.because);
+    let of = |policy: &Policy| of_request(&request, None, &[], policy).first().map(|one| one.because);
     assert_eq!(of(&safe()), Some(Because::Ground(Ground::ClientIgnored)));
     assert_eq!(of(&rfc()), None, "the refusal says it");
-    let refused = of_request(&request, Some(Reason::ClientNoCache), &rfc());
+    let refused = of_request(&request, Some(Reason::ClientNoCache), &[], &rfc());
     assert_eq!(refused.first().map(|one| one.because), Some(Because::Reason(Reason::ClientNoCache)));
 }
 

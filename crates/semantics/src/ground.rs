@@ -45,6 +45,10 @@ grounds! {
     // What splits it.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
     VariesByVisitor, "RFC 9111 section 4.1", "Nearly each visitor sends another value of such a field, and each value is a variant of its own.";
+    // How the request is read.
+    TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
+    QueryIgnored, "configuration", "These parameters are left out of the key, and of the request to the application.";
+    QuerySorted, "configuration", "The parameters are sorted by name in the key.";
     // What does not count.
     Overruled, "RFC 9213 section 2.2", "It does not count here, since there is a field for this cache.";
     ExpiresOverruled, "RFC 9111 section 5.3", "It does not count, since Cache-Control says how long it is fresh.";
@@ -88,6 +92,9 @@ impl Because {
             | Self::Ground(Ground::ClientIgnored) => "cache.client-may-revalidate",
             Self::Ground(Ground::Targeted | Ground::Overruled) => "cache.targeted-fields",
             Self::Ground(Ground::Heuristic) => "cache.heuristic-percent",
+            Self::Ground(Ground::TwoReadings) => "path",
+            Self::Ground(Ground::QueryIgnored) => "query.ignore",
+            Self::Ground(Ground::QuerySorted) => "query.sort",
             Self::Ground(Ground::NegativeTtl) => "cache.negative-ttl",
             _ => return None,
         })

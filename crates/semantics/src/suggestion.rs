@@ -48,6 +48,7 @@ pub enum Advice {
 /// The lifetime that is suggested, in seconds: short enough to be tried, long enough to see a difference.
 const SECONDS: u64 = 60;
 
+const UNSURE: &str = "nothing that is sure to help";
 const ANYBODY: &str = "if the page is the same for everybody";
 const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
 const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
@@ -86,7 +87,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::StaleNoCache
         | Reason::StaleMustRevalidate
         | Reason::NoLifetime => return None,
-        _ => "nothing that is sure to help",
+        _ => UNSURE,
     })
 }
 
@@ -115,13 +116,30 @@ pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshn
     match changes {
         changes if changes.is_empty() => Advice::Needless,
         changes if works(&changes, request, response, freshness, policy) => Advice::Changes(changes),
-        _ => Advice::Nothing("nothing that is sure to help"),
+        _ => Advice::Nothing(UNSURE),
     }
 }
 
-/// What is to be done about a reason that is not remembered with the messages that led to it.
-pub fn advice_without_messages(reason: Reason) -> Option<&'static str> {
-    hopeless(reason, StatusCode::OK)
+/// What is to be done about a reason of which the messages are not known; [`Advice::Needless`]: that depends on them.
+pub fn advice_without_messages(reason: Reason) -> Advice {
+    match reason {
+        Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh => {
+            let change = Change::Set("cache.client-may-revalidate", "false".to_owned());
+            Advice::Changes(vec![Suggestion { change, text: "then no client can make the application work" }])
+        }
+        Reason::ObjectTooLarge => {
+            Advice::Nothing("a larger `memory.object-bytes-max` keeps it, where there is memory for it")
+        }
+        Reason::MemoryFull => Advice::Nothing("it may pass by itself; if it stays, a larger `memory.size` helps"),
+        reason => {
+            hopeless(reason, StatusCode::OK).filter(|why| *why != UNSURE).map_or(Advice::Needless, Advice::Nothing)
+        }
+    }
+}
+
+/// What is to be done where many variants are stored, and none for this request.
+pub fn advice_on_variants(stored: &ResponseHead) -> Advice {
+    of_variants(stored).map_or(Advice::Needless, |one| Advice::Changes(vec![one]))
 }
 
 /// The change for a line that must go.

@@ -1,0 +1,109 @@
+//! What would help, as far as the messages that are known tell. The table is in `semantics`; here is which messages it is
+//! asked about.
+
+use super::steps::Explaining;
+use crate::route::route_url;
+use kasoku_cache::Ask;
+use kasoku_cache::inspect::Outcome;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::suggestion::{Advice, Change, Suggestion, advice, advice_on_variants, advice_without_messages};
+use kasoku_wire::RequestHead;
+
+/// What would help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tips {
+    /// Nothing has to change.
+    Needless,
+    /// All of these together make the next such request a hit.
+    Changes(Vec<Suggestion>),
+    /// There is nothing safe, for this reason.
+    Nothing(&'static str),
+    /// That depends on what the origin answers: a live question tells.
+    AskLive,
+}
+
+/// Parameters that others add to links, and that change no page: `utm_*` and those of large sites.
+const TRACKING: [(&str, &str); 6] = [
+    ("utm_", "utm_*"),
+    ("fbclid", "fbclid"),
+    ("gclid", "gclid"),
+    ("msclkid", "msclkid"),
+    ("mc_cid", "mc_cid"),
+    ("mc_eid", "mc_eid"),
+];
+
+impl From<Advice> for Tips {
+    fn from(advice: Advice) -> Self {
+        match advice {
+            Advice::Needless => Self::Needless,
+            Advice::Changes(all) => Self::Changes(all),
+            Advice::Nothing(why) => Self::Nothing(why),
+        }
+    }
+}
+
+impl Explaining<'_> {
+    pub(super) fn tips(&self) -> Tips {
+        let (outcome, policy) = (self.inspection.outcome, self.ask.policy.as_ref());
+        if matches!(outcome, Outcome::Hit(_)) {
+            return Tips::Needless;
+        }
+        match advice_without_messages(outcome.reason()) {
+            Advice::Needless => {}
+            advice => return advice.into(),
+        }
+        if let Some(tip) = self.of_tracking() {
+            return Tips::Changes(vec![tip]);
+        }
+        if let Some(answered) = self.heard() {
+            if let Some(first) = answered.objections.first().map(|first| advice_without_messages(*first))
+                && first != Advice::Needless
+            {
+                return first.into();
+            }
+            return advice(&answered.live.request, &answered.live.head, &answered.freshness, policy).into();
+        }
+        if let Some(entry) = self.inspection.entry.as_ref() {
+            let freshness = &entry.meta.freshness;
+            let was_of_use = freshness.lifetime > freshness.initial_age && !freshness.no_cache;
+            if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::RulesChanged) {
+                return Tips::Needless;
+            }
+            return advice(self.ask.request, &entry.meta.head, freshness, policy).into();
+        }
+        if let Some(other) = &self.inspection.other {
+            match advice_on_variants(&other.meta.head) {
+                Advice::Needless => {}
+                advice => return advice.into(),
+            }
+        }
+        match self.inspection.last_refusal.map(|refusal| advice_without_messages(refusal.reason)) {
+            Some(advice) if advice != Advice::Needless => advice.into(),
+            _ if self.answered.is_some() => Tips::Nothing("the application has to answer first"),
+            _ => Tips::AskLive,
+        }
+    }
+
+    /// Where nothing is stored for this URL but something is for the same one without what others have added to it.
+    fn of_tracking(&self) -> Option<Suggestion> {
+        let (path, query) = self.asked.target.split_once('?')?;
+        let is_tracking = |pair: &&str| TRACKING.iter().any(|(name, _)| pair.starts_with(name));
+        let kept: Vec<&str> = query.split('&').filter(|pair| !is_tracking(pair)).collect();
+        let globs = TRACKING.iter().filter(|(name, _)| query.split('&').any(|pair| pair.starts_with(name)));
+        let globs: Vec<String> = globs.map(|(_, glob)| format!("\"{glob}\"")).collect();
+        if globs.is_empty() {
+            return None;
+        }
+        let target = if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) };
+        let (scheme, authority) = (self.asked.routed.scheme, self.asked.routed.authority());
+        let url = format!("{scheme}://{authority}{target}");
+        let head = RequestHead { target: url, ..self.asked.request.head.clone() };
+        let plain = route_url(self.sites, self.cache, &head).ok()?;
+        let ask = Ask { key: &plain.key, policy: &plain.route.policy, ..self.ask };
+        let is_hit = matches!(self.cache.inspect(&ask).outcome, Outcome::Hit(_));
+        is_hit.then(|| Suggestion {
+            change: Change::Set("query.ignore", format!("[{}]", globs.join(", "))),
+            text: "the same page without what others have added to the link is stored already",
+        })
+    }
+}

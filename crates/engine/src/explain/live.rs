@@ -1,0 +1,113 @@
+//! Asks the origin for an explanation: as a GET of a visitor would go there, with nothing that follows from the answer.
+//!
+//! It is asked for the whole, without the conditions that a stored response would bring, on a connection of its own that
+//! no other request uses. The caller's thread waits; whoever calls has one that serves nobody. Nothing of the answer is kept,
+//! no counter of requests moves, and the origin's health is told nothing.
+
+use crate::clock::Clock;
+use crate::error;
+use crate::options::Route;
+use http::Method;
+use kasoku_cache::inspect::Outcome;
+use kasoku_cache::verdict::Exchange;
+use kasoku_cache::{Ask, Cache};
+use kasoku_origin::Error;
+use kasoku_origin::http::{Client, NoInterim, NoUpload, Piece, Response};
+use kasoku_semantics::freshness::Freshness;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::runtime::{Builder, LocalOptions};
+
+/// How long all of it may take.
+const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How much of the body is read, in bytes, so that its length is known where nothing tells it. More: the connection is closed.
+const BODY_BYTES_MAX: u64 = 1 << 20;
+
+/// An answer.
+pub(super) struct Live {
+    /// The request as it was sent.
+    pub(super) request: RequestHead,
+    pub(super) head: ResponseHead,
+    body_length: Option<u64>,
+    request_time: Now,
+    response_time: Now,
+}
+
+/// An answer, and what it means.
+pub(super) struct Answered {
+    pub(super) live: Live,
+    pub(super) freshness: Freshness,
+    /// All that keeps it from being stored, what decides first.
+    pub(super) objections: Vec<Reason>,
+}
+
+impl Answered {
+    pub(super) fn judge(cache: &Cache, ask: &Ask<'_>, live: Live) -> Self {
+        let (freshness, objections) = cache.would_store(
+            ask,
+            &Exchange {
+                request: &live.request,
+                response: &live.head,
+                request_time: live.request_time,
+                response_time: live.response_time,
+                body_length: live.body_length,
+            },
+        );
+        Self { live, freshness, objections }
+    }
+}
+
+/// Whether asking the origin tells something, and does nothing but tell.
+pub(super) fn is_wanted(request: &RequestHead, outcome: Outcome) -> bool {
+    let may_be_stored = !matches!(outcome, Outcome::Pass(_)) || outcome == Outcome::Pass(Reason::RequestNoStore);
+    request.method == Method::GET && may_be_stored
+}
+
+/// Asks the origins of a route in turn, until one can be reached.
+pub(super) fn ask(route: &Route, outgoing: &RequestHead, clock: &dyn Clock) -> Result<Live, Reason> {
+    let mut request = outgoing.clone();
+    for name in ["if-none-match", "if-modified-since", "range", "if-range"] {
+        request.fields.remove(name);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let Ok(runtime) = runtime else { return Err(Reason::OriginUnreachable) };
+    runtime.block_on(async {
+        let asked = tokio::time::timeout(PATIENCE, exchange(route, request, clock)).await;
+        asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))
+    })
+}
+
+async fn exchange(route: &Route, request: RequestHead, clock: &dyn Clock) -> Result<Live, Error> {
+    let request_time = clock.now();
+    let client = Rc::new(Client::new());
+    let mut sent = Err(Error::ClosedBeforeResponse);
+    for origin in &route.origins {
+        sent = client.send(origin, &request, &mut Some(NoUpload), &route.origin, &mut NoInterim).await;
+        if !sent.as_ref().is_err_and(Error::is_before_sending) {
+            break;
+        }
+    }
+    let mut response = sent?;
+    let response_time = clock.now();
+    let body_length = match response.body.length() {
+        None => length_of(&mut response).await,
+        known => known,
+    };
+    Ok(Live { request, head: response.head, body_length, request_time, response_time })
+}
+
+/// The length of a body that does not say it: read, and thrown away; `None` where it is too long, or is cut.
+async fn length_of(response: &mut Response) -> Option<u64> {
+    let mut length = 0;
+    while length <= BODY_BYTES_MAX {
+        match response.body.next().await.ok()? {
+            Piece::Data(data) => length += data.len() as u64,
+            Piece::End(_) => return Some(length),
+        }
+    }
+    None
+}

@@ -1,0 +1,157 @@
+//! Why a request gets what it gets: what `kasoku explain` shows.
+//!
+//! A question is read by the parser of requests, routed by `route`, made into the request for the origin by `forward`, and
+//! decided by the cache's own decision ([`Cache::inspect`](kasoku_cache::Cache::inspect)), so an explanation says what would
+//! happen and not what somebody believes would. Every sentence in it is of the tables of reasons and grounds.
+//!
+//! Nothing follows from a question: nothing is stored, dropped or counted. Only a live one (`live`) asks the origin. What may
+//! be secret in a line is masked here, before it leaves the engine (`shown`).
+//!
+//! | file | job |
+//! |---|---|
+//! | `question` | what was typed to a request |
+//! | `mod` | the path of that request |
+//! | `live` | asks the origin |
+//! | `steps` | what is said of each step |
+//! | `shown` | lines and places as people may see them |
+//! | `advice` | what would help |
+
+mod advice;
+mod live;
+mod question;
+mod shown;
+mod steps;
+
+use crate::connection::Peer;
+use crate::forward::{self, Audience, forward};
+use crate::handle::Handle;
+use crate::parse::Request;
+use crate::respond;
+use crate::route::Routed;
+use crate::serve::pass_reason;
+use crate::settings::sites;
+pub use advice::Tips;
+use kasoku_cache::Ask;
+use kasoku_cache::inspect::Outcome;
+use kasoku_cache::refusals::Refusal;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
+use live::Answered;
+pub use question::{Question, QuestionError};
+pub use shown::{Named, Point};
+use steps::{Explaining, Found};
+
+/// What would happen to a request, and why.
+#[derive(Clone, Debug)]
+pub struct Explanation {
+    /// The method.
+    pub method: String,
+    /// The key: the effective URI.
+    pub uri: String,
+    /// Which site serves it, and where that is written.
+    pub site: Named,
+    /// The rule that its path matches; none: the site's own settings hold.
+    pub rule: Option<Named>,
+    /// `safe` or `rfc`, and where that is written.
+    pub profile: Named,
+    /// What is stored.
+    pub stored: Stored,
+    /// What would happen now.
+    pub outcome: Outcome,
+    /// The same as Cache-Status says it; after a live question, with what became of the answer.
+    pub status: CacheStatus,
+    /// What the origin has just answered.
+    pub answer: Option<Result<Answer, Reason>>,
+    /// Each line that has a say.
+    pub points: Vec<Point>,
+    /// What would help.
+    pub tips: Tips,
+}
+
+/// What is known of the key.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// Variants in memory.
+    pub variants: usize,
+    /// The request fields by which they are told apart, lower case.
+    pub varies_by: Vec<String>,
+    /// The response that the request selects, usable or not.
+    pub entry: Option<StoredEntry>,
+    /// Whether somebody is fetching something for this key at the moment.
+    pub is_being_filled: bool,
+    /// Whether requests for it do not wait for each other at the moment, since its last answer could not be shared.
+    pub is_known_private: bool,
+    /// The last answer that was not stored, and how many seconds ago that was.
+    pub last_refusal: Option<(Refusal, u64)>,
+}
+
+/// A stored response.
+#[derive(Clone, Copy, Debug)]
+pub struct StoredEntry {
+    /// Its status.
+    pub status: u16,
+    /// Its body's length in bytes, as far as it is stored.
+    pub body_bytes: u64,
+    /// Its age, in seconds.
+    pub age: u64,
+    /// Its freshness lifetime, in seconds.
+    pub lifetime: u64,
+}
+
+/// An answer of the origin.
+#[derive(Clone, Copy, Debug)]
+pub struct Answer {
+    /// Its status.
+    pub status: u16,
+    /// How long it would be fresh, in seconds.
+    pub lifetime: u64,
+    /// Why it would not be stored; none: it would be.
+    pub refusal: Option<Reason>,
+}
+
+impl Explanation {
+    /// The value of Cache-Status that the request would get.
+    pub fn cache_status(&self) -> String {
+        let mut value = Vec::new();
+        self.status.write(respond::NAME, &mut value);
+        String::from_utf8_lossy(&value).into_owned()
+    }
+}
+
+impl Handle {
+    /// Explains what a request would get. A live question waits for the origin: not for a thread that serves.
+    ///
+    /// # Errors
+    /// It is no request, or none that any site serves.
+    pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
+        let options = self.options();
+        let sites = sites(&options);
+        let asked = question.read(&sites, self.cache(), &options.limits)?;
+        let peer = Peer { address: None, is_trusted: false };
+        let upgrade = forward::upgrade(&asked.request, &asked.routed);
+        let passing = pass_reason(&asked.request, &asked.routed, upgrade);
+        let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
+        let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
+        let now = self.now();
+        let ask = Ask { key: &asked.routed.key, request: &outgoing, policy: &asked.routed.route.policy, now };
+        let mut inspection = self.cache().inspect(&ask);
+        if let Some(reason) = passing {
+            inspection.outcome = Outcome::Pass(reason);
+        }
+        let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
+        let answered = is_live.then(|| {
+            let live = live::ask(&asked.routed.route, &outgoing, self.clock().as_ref())?;
+            Ok(Answered::judge(self.cache(), &ask, live))
+        });
+        let found = Found::of(&sites, &asked.routed.route);
+        Ok(Explaining { cache: self.cache(), sites: &sites, asked: &asked, found, ask, inspection, answered }.explain())
+    }
+}
+
+/// A question as a request that has found its site.
+struct Asked {
+    request: Request,
+    routed: Routed,
+    /// Path and query as they were asked for.
+    target: String,
+}

@@ -1,0 +1,185 @@
+//! What is said of each step of a request: site, rule, key, what is stored, the lines that have a say, and the outcome.
+
+use super::live::Answered;
+use super::shown::{Named, Point};
+use super::{Answer, Asked, Explanation, Stored, StoredEntry};
+use crate::options::{Places, Route, Rule, Site};
+use crate::respond::{self, forwarded};
+use kasoku_cache::inspect::{Inspection, Outcome};
+use kasoku_cache::{Ask, Cache};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::evidence::{self, Side};
+use kasoku_semantics::ground::{Because, Ground};
+use kasoku_semantics::policy::Profile;
+use kasoku_semantics::reason::Reason;
+use std::sync::Arc;
+
+/// A question whose answer is known, and only has to be told.
+pub(super) struct Explaining<'q> {
+    pub(super) cache: &'q Cache,
+    pub(super) sites: &'q [Site],
+    pub(super) asked: &'q Asked,
+    pub(super) found: Found<'q>,
+    pub(super) ask: Ask<'q>,
+    pub(super) inspection: Inspection,
+    pub(super) answered: Option<Result<Answered, Reason>>,
+}
+
+/// Where a route stands in the configuration.
+pub(super) struct Found<'s> {
+    site: Option<&'s Site>,
+    rule: Option<&'s Rule>,
+    pub(super) places: &'s Places,
+}
+
+impl<'s> Found<'s> {
+    pub(super) fn of(sites: &'s [Site], route: &'s Arc<Route>) -> Self {
+        let has = |site: &&Site| Self::rule_of(site, route).is_some() || Arc::ptr_eq(&site.route, route);
+        let site = sites.iter().find(has);
+        Self { site, rule: site.and_then(|site| Self::rule_of(site, route)), places: &route.places }
+    }
+
+    fn rule_of<'a>(site: &'a Site, route: &Arc<Route>) -> Option<&'a Rule> {
+        site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, route))
+    }
+}
+
+impl Explaining<'_> {
+    pub(super) fn explain(self) -> Explanation {
+        let places = self.found.places;
+        let profile = if self.ask.policy.profile == Profile::Safe { "safe" } else { "rfc" };
+        let answer = self.answered.as_ref().map(|answered| match answered {
+            Err(reason) => Err(*reason),
+            Ok(answered) => Ok(Answer {
+                status: answered.live.head.status.as_u16(),
+                lifetime: answered.freshness.lifetime,
+                refusal: answered.objections.first().copied(),
+            }),
+        });
+        Explanation {
+            method: self.ask.request.method.to_string(),
+            uri: self.ask.key.uri().to_owned(),
+            site: Named::new(self.found.site.map_or("", |site| &site.name), places.site.as_ref()),
+            rule: self.found.rule.map(|rule| Named::new(&rule.path, places.rule.as_ref())),
+            profile: Named::new(profile, places.settings.get("profile")),
+            stored: self.stored(),
+            outcome: self.inspection.outcome,
+            status: self.status(answer.as_ref()),
+            points: self.points(),
+            tips: self.tips(),
+            answer,
+        }
+    }
+
+    /// The answer of the origin, where there is one.
+    pub(super) fn heard(&self) -> Option<&Answered> {
+        self.answered.as_ref()?.as_ref().ok()
+    }
+
+    fn stored(&self) -> Stored {
+        let (found, now) = (&self.inspection, self.ask.now);
+        Stored {
+            variants: found.variants,
+            varies_by: found.nominated.clone(),
+            entry: found.entry.as_ref().map(|entry| StoredEntry {
+                status: entry.meta.head.status.as_u16(),
+                body_bytes: entry.body.memory_bytes(),
+                age: entry.meta.freshness.age(now),
+                lifetime: entry.meta.freshness.lifetime,
+            }),
+            is_being_filled: found.is_being_filled,
+            is_known_private: found.is_known_private,
+            last_refusal: found.last_refusal.map(|refusal| (refusal, now.seconds_since(refusal.at))),
+        }
+    }
+
+    /// The same as the request itself would be told.
+    fn status(&self, answer: Option<&Result<Answer, Reason>>) -> CacheStatus {
+        let status = match self.inspection.outcome {
+            Outcome::Hit(reason) => {
+                let ttl = self.inspection.entry.as_ref().map(|entry| entry.meta.freshness.remaining(self.ask.now));
+                return respond::hit(reason, ttl.unwrap_or_default());
+            }
+            Outcome::Unavailable(reason) => return CacheStatus { fwd: None, ..forwarded(reason) },
+            Outcome::Pass(reason) => return forwarded(reason),
+            Outcome::Ask(reason) => forwarded(reason),
+        };
+        match answer {
+            None => status,
+            Some(Err(reason)) => CacheStatus { detail: Some(*reason), ..status },
+            Some(Ok(Answer { refusal: Some(reason), .. })) => CacheStatus { detail: Some(*reason), ..status },
+            Some(Ok(Answer { refusal: None, .. })) => CacheStatus { stored: true, ..status },
+        }
+    }
+
+    /// Each line that has a say, in the order of the path: how it was routed, the request, the response.
+    fn points(&self) -> Vec<Point> {
+        let Self { ask, inspection, .. } = self;
+        let (policy, places) = (ask.policy.as_ref(), self.found.places);
+        let mut points = self.of_route();
+        let outcome = inspection.outcome;
+        let refusal = (!matches!(outcome, Outcome::Hit(_))).then(|| outcome.reason());
+        let mut all = evidence::of_request(ask.request, refusal, &inspection.nominated, policy);
+        match (self.heard(), &inspection.entry) {
+            (Some(answered), _) => {
+                let (request, head, freshness) = (&answered.live.request, &answered.live.head, &answered.freshness);
+                let mut reasons = evidence::obstacles(request, head, freshness, policy);
+                let of_ours = answered.objections.iter().filter(|one| !reasons.contains(one)).copied();
+                let of_ours: Vec<Reason> = of_ours.collect();
+                reasons.extend(of_ours);
+                all.extend(evidence::of_response(request, head, freshness, &reasons, policy, freshness.response_time));
+            }
+            (None, Some(entry)) => {
+                let reasons: Vec<Reason> = refusal.into_iter().collect();
+                let (head, freshness) = (&entry.meta.head, &entry.meta.freshness);
+                all.extend(evidence::of_response(ask.request, head, freshness, &reasons, policy, ask.now));
+            }
+            (None, None) => {
+                all.extend(evidence::of_visitor(ask.request, policy));
+                let other = inspection.other.as_ref().map(|other| &other.meta);
+                let varying = other
+                    .map(|meta| evidence::of_response(ask.request, &meta.head, &meta.freshness, &[], policy, ask.now));
+                all.extend(varying.into_iter().flatten());
+            }
+        }
+        let mut told = Vec::new();
+        for one in all {
+            let point = Point::new(&one, places);
+            if !told.contains(&point) {
+                told.push(point);
+            }
+        }
+        points.extend(told);
+        points
+    }
+
+    /// What the configuration has to say before the cache is asked.
+    fn of_route(&self) -> Vec<Point> {
+        let route = &self.asked.routed.route;
+        let query = self.asked.target.split_once('?').map(|(_, query)| query);
+        let kept = self.asked.routed.target().split_once('?').map_or("", |(_, query)| query);
+        let (ignore, sort) = (!route.query.ignore.is_empty(), route.query.sort);
+        let dropped: Vec<&str> = match query {
+            Some(query) if ignore => {
+                query.split('&').filter(|pair| !kept.split('&').any(|kept| kept == *pair)).collect()
+            }
+            _ => Vec::new(),
+        };
+        let mut points = Vec::new();
+        let mut tell = |line: String, side, because| {
+            points.push(Point::of("configuration", line, side, because, self.found.places));
+        };
+        if !dropped.is_empty() {
+            tell(super::shown::printable(&dropped.join("&")), Side::For, Because::Ground(Ground::QueryIgnored));
+        }
+        if sort && query.is_some() {
+            tell(String::new(), Side::For, Because::Ground(Ground::QuerySorted));
+        }
+        if self.inspection.outcome == Outcome::Pass(Reason::PassRule) {
+            let because =
+                if route.pass { Because::Reason(Reason::PassRule) } else { Because::Ground(Ground::TwoReadings) };
+            tell(String::new(), Side::Against, because);
+        }
+        points
+    }
+}
