@@ -45,14 +45,15 @@ impl From<Advice> for Tips {
 impl Explaining<'_> {
     pub(super) fn tips(&self) -> Tips {
         let (outcome, policy) = (self.inspection.outcome, self.ask.policy.as_ref());
-        if matches!(outcome, Outcome::Hit(_)) {
+        let is_hit = matches!(outcome, Outcome::Hit(_));
+        if is_hit && self.heard().is_none() {
             return Tips::Needless;
         }
         match advice_without_messages(outcome.reason()) {
             Advice::Needless => {}
             advice => return advice.into(),
         }
-        if let Some(tip) = self.of_tracking() {
+        if !is_hit && let Some(tip) = self.of_tracking() {
             return Tips::Changes(vec![tip]);
         }
         if let Some(answered) = self.heard() {

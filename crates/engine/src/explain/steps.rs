@@ -11,6 +11,7 @@ use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::evidence::{self, Side};
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Profile;
+use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
 
@@ -83,7 +84,7 @@ impl Explaining<'_> {
             varies_by: found.nominated.clone(),
             entry: found.entry.as_ref().map(|entry| StoredEntry {
                 status: entry.meta.head.status.as_u16(),
-                body_bytes: entry.body.memory_bytes(),
+                body_bytes: entry.body.ranges().into_iter().map(ByteRange::length).sum(),
                 age: entry.meta.freshness.age(now),
                 lifetime: entry.meta.freshness.lifetime,
             }),

@@ -1,0 +1,160 @@
+//! What is explained is what happens, byte for byte of Cache-Status: over methods, requests and responses, when nothing is
+//! stored, when something is, when that is stale, and after purges.
+
+use super::explain;
+use kasoku_cache::{Purge, Scope};
+use kasoku_semantics::policy::Profile;
+use kasoku_testkit::{BOTH, Scenario, Setup, on, reply};
+
+const REQUESTS: [&[&str]; 10] = [
+    &[],
+    &["Cookie: a=b"],
+    &["Authorization: Basic eDp5"],
+    &["Cache-Control: no-cache"],
+    &["Cache-Control: max-age=0"],
+    &["Cache-Control: no-store"],
+    &["Cache-Control: max-stale=100"],
+    &["If-Match: \"a\""],
+    &["If-None-Match: \"a\"", "Accept-Language: de"],
+    &["User-Agent: other"],
+];
+
+const RESPONSES: [(&str, &[&str]); 22] = [
+    ("200 OK", &[]),
+    ("200 OK", &["Cache-Control: max-age=60"]),
+    ("200 OK", &["Cache-Control: max-age=60, must-revalidate", "ETag: \"a\""]),
+    ("200 OK", &["Cache-Control: s-maxage=60"]),
+    ("200 OK", &["Cache-Control: public, max-age=60"]),
+    ("200 OK", &["Cache-Control: max-age=60, stale-while-revalidate=60"]),
+    ("200 OK", &["Cache-Control: no-store"]),
+    ("200 OK", &["Cache-Control: private, max-age=60"]),
+    ("200 OK", &["Cache-Control: no-cache", "ETag: \"a\""]),
+    ("200 OK", &["Cache-Control: no-store", "CDN-Cache-Control: max-age=60"]),
+    ("200 OK", &["Expires: Thu, 01 Jan 1970 00:00:00 GMT"]),
+    ("200 OK", &["Expires: 0", "ETag: \"a\""]),
+    ("200 OK", &["Last-Modified: Mon, 02 Jan 2006 15:04:05 GMT"]),
+    ("200 OK", &["Cache-Control: max-age=60", "Set-Cookie: a=b"]),
+    ("200 OK", &["Cache-Control: max-age=60", "Vary: *"]),
+    ("200 OK", &["Cache-Control: max-age=60", "Vary: User-Agent, Accept-Language"]),
+    ("200 OK", &["Cache-Control: max-age=60", "Age: 60"]),
+    ("404 Not Found", &[]),
+    ("404 Not Found", &["Cache-Control: max-age=60"]),
+    ("302 Found", &["Location: /"]),
+    ("301 Moved Permanently", &["Location: /", "Cache-Control: max-age=60"]),
+    ("500 Internal Server Error", &[]),
+];
+
+/// Asks for an explanation, then for the thing itself; both say the same. Each of the two that has to ask the origin gets
+/// that answer.
+fn agrees(scenario: &Scenario, method: &str, target: &str, fields: &[&str], answer: &[u8], when: &str) {
+    let before = scenario.origin.count();
+    let guess = explain(scenario, method, target, fields, false);
+    assert_eq!(scenario.origin.count(), before, "it asks nobody");
+    let asks = !guess.cache_status().contains("; hit") && !guess.cache_status().contains("only-if-cached");
+    let is_plain = method == "GET" && guess.answer.is_none();
+    let wants_live = asks && is_plain && guess.status.fwd.is_some();
+    let mut expected = guess;
+    if wants_live {
+        scenario.origin.then(on("GET", target).answers(answer));
+        expected = explain(scenario, method, target, fields, true);
+        if expected.answer.is_none() {
+            // Nothing is asked for what passes: the exchange is there for the request itself.
+            assert_eq!(scenario.origin.count(), before);
+        } else {
+            assert_eq!(scenario.origin.count(), before + 1);
+            scenario.origin.then(on(method, target).answers(answer));
+        }
+    } else if asks {
+        scenario.origin.then(on(method, target).answers(answer));
+    }
+    let refreshes = expected.cache_status().contains("hit-stale-while-revalidate");
+    if refreshes {
+        scenario.origin.then(on(method, target).answers(answer));
+    }
+    let mut client = scenario.client();
+    let response = match method {
+        "HEAD" => client.head(target, fields),
+        "POST" => client.send_body("POST", target, fields, "x=1"),
+        _ => client.get_with(target, fields),
+    };
+    let context = format!("{when}: {method} {target} {fields:?} -> {}", String::from_utf8_lossy(answer));
+    assert_eq!(expected.cache_status(), response.field("cache-status"), "{context}");
+    let asked = scenario.origin.count();
+    scenario.origin.done(asked);
+    if refreshes {
+        scenario.origin.done(before + 1);
+    }
+    // What is stored is stored a moment after its last byte has gone out.
+    scenario.eventually(|| scenario.engine.cache().fills_running() == 0);
+}
+
+fn all(profile: Profile) {
+    let scenario = Setup::new(profile).run([]);
+    let mut number = 0;
+    for (status, lines) in RESPONSES {
+        for fields in REQUESTS {
+            number += 1;
+            let target = format!("/{number}");
+            let lines: Vec<String> =
+                lines.iter().map(|line| (*line).to_owned()).chain([format!("Date: {}", scenario.date(0))]).collect();
+            let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+            let answer = reply(status, &lines, "page");
+            agrees(&scenario, "GET", &target, fields, &answer, "nothing is stored");
+            agrees(&scenario, "GET", &target, fields, &answer, "asked again");
+            agrees(&scenario, "GET", &target, &[], &answer, "asked by somebody else");
+        }
+    }
+}
+
+#[test]
+fn what_is_explained_is_what_happens_in_profile_safe() {
+    all(Profile::Safe);
+}
+
+#[test]
+fn what_is_explained_is_what_happens_in_profile_rfc() {
+    all(Profile::Rfc);
+}
+
+#[test]
+fn what_has_become_stale_is_explained_as_it_is_served() {
+    for profile in BOTH {
+        for (number, (status, lines)) in RESPONSES.iter().enumerate() {
+            let scenario = Setup::new(profile).run([]);
+            let target = format!("/{number}");
+            let answer = reply(status, lines, "page");
+            agrees(&scenario, "GET", &target, &[], &answer, "nothing is stored");
+            scenario.advance(90);
+            for fields in [&[][..], &["Cache-Control: max-stale=100"][..]] {
+                agrees(&scenario, "GET", &target, fields, &answer, "a minute and a half later");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_purged_or_passes_is_explained() {
+    let page = reply("200 OK", &["Cache-Control: max-age=60"], "page");
+    let scenario = Setup::safe().rule("/pass/*", |route| route.pass = true).run([]);
+    agrees(&scenario, "GET", "/pass/x", &[], &page, "a rule");
+    agrees(&scenario, "GET", "/pass/../x", &[], &page, "two readings");
+    agrees(&scenario, "GET", "/x", &[], &page, "nothing is stored");
+    agrees(&scenario, "HEAD", "/x", &[], &page, "stored");
+    agrees(&scenario, "HEAD", "/y", &[], b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "not stored");
+    agrees(&scenario, "GET", "/y", &["Cache-Control: only-if-cached"], &page, "not stored");
+    let now = scenario.engine.handle().now();
+    scenario.engine.cache().purge_all_of(Scope::Site("example.org"), Purge::Soft, now).unwrap();
+    agrees(&scenario, "GET", "/x", &[], &page, "made stale");
+    let now = scenario.engine.handle().now();
+    scenario.engine.cache().purge_all_of(Scope::Site("example.org"), Purge::Hard, now).unwrap();
+    agrees(&scenario, "GET", "/x", &[], &page, "purged");
+}
+
+#[test]
+fn a_method_that_does_something_is_explained() {
+    let scenario = Setup::safe().run([on("POST", "/form").reads_body().sends(reply("200 OK", &[], "done"))]);
+    let explained = explain(&scenario, "POST", "/form", &["Content-Length: 3"], true);
+    assert!(explained.answer.is_none(), "it is not sent to find out");
+    let response = scenario.client().send_body("POST", "/form", &[], "x=1");
+    assert_eq!(explained.cache_status(), response.field("cache-status"));
+}

@@ -1,0 +1,84 @@
+//! A live question asks the origin, and nothing follows from it.
+
+use super::explain;
+use kasoku_engine::explain::{Question, Tips};
+use kasoku_metrics::Counter;
+use kasoku_semantics::reason::Reason;
+use kasoku_testkit::{Scenario, Setup, get, ok};
+
+#[test]
+fn it_stores_nothing_and_counts_nothing() {
+    let scenario = Scenario::safe([get("/").answers(ok(&["Cache-Control: max-age=60"], "page"))]);
+    let explained = explain(&scenario, "GET", "/", &["Cookie: id=1", "If-None-Match: \"a\"", "Range: bytes=0-1"], true);
+    let answer = explained.answer.unwrap().unwrap();
+    assert_eq!((answer.status, answer.lifetime, answer.refusal), (200, 60, Some(Reason::Cookie)));
+    let asked = scenario.origin.request(0);
+    assert_eq!(asked.field("cookie").as_deref(), Some("id=1"), "as a visitor with these fields");
+    assert_eq!((asked.field("if-none-match"), asked.field("range")), (None, None));
+    assert!(asked.field("x-forwarded-for").is_none() && asked.field("via").is_some());
+    assert!(scenario.engine.cache().is_empty());
+    for counter in Counter::ALL {
+        assert_eq!(scenario.engine.metrics().total(*counter), 0, "{}", counter.name());
+    }
+    assert!(explain(&scenario, "GET", "/", &[], false).stored.last_refusal.is_none(), "nor is it remembered");
+}
+
+#[test]
+fn a_page_that_is_a_hit_can_be_asked_for_anew() {
+    let scenario = Scenario::safe([
+        get("/").answers(ok(&["Cache-Control: max-age=60"], "page")),
+        get("/").answers(ok(&["Cache-Control: no-store"], "page")),
+    ]);
+    scenario.client().get("/");
+    let explained = explain(&scenario, "GET", "/", &[], true);
+    assert_eq!(explained.cache_status(), "kasoku; hit; ttl=60; detail=hit");
+    assert_eq!(explained.answer.unwrap().unwrap().refusal, Some(Reason::NoStore), "what it says by now");
+    assert!(matches!(explained.tips, Tips::Changes(_)));
+    assert!(scenario.client().get("/").is_hit(), "what is stored stays");
+}
+
+#[test]
+fn an_origin_that_is_away_is_said_to_be() {
+    let scenario = Scenario::safe([get("/").closes()]);
+    let explained = explain(&scenario, "GET", "/", &[], true);
+    assert_eq!(explained.answer.unwrap().unwrap_err(), Reason::OriginClosedEarly);
+}
+
+#[test]
+fn a_body_of_unknown_length_is_measured() {
+    let chunked = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n";
+    let body = "10000\r\n".to_owned() + &"x".repeat(0x10000) + "\r\n0\r\n\r\n";
+    let small = |options: &mut kasoku_engine::options::Options| options.object_bytes_max = 0x8000;
+    let scenario = Setup::safe().options(small).run([get("/").answers(format!("{chunked}{body}"))]);
+    let explained = explain(&scenario, "GET", "/", &[], true);
+    assert_eq!(explained.answer.unwrap().unwrap().refusal, Some(Reason::ObjectTooLarge));
+}
+
+#[test]
+fn what_was_decided_last_is_remembered() {
+    let scenario = Scenario::safe([get("/").answers(ok(&["Cache-Control: no-store"], "page"))]);
+    scenario.client().get("/");
+    scenario.advance(7);
+    let explained = explain(&scenario, "GET", "/", &[], false);
+    let (refusal, seconds) = explained.stored.last_refusal.unwrap();
+    assert_eq!((refusal.reason, refusal.status, seconds), (Reason::NoStore, 200, 7));
+    assert_eq!(explained.tips, Tips::AskLive, "the lines that would have to change are not known");
+}
+
+#[test]
+fn nothing_secret_is_in_an_explanation() {
+    let lines = ["Set-Cookie: PHPSESSID=hunter2; Path=/", "Vary: X-Api-Key"];
+    let scenario = Scenario::safe([get("/").answers(ok(&lines, "page"))]);
+    let secrets = ["Cookie: PHPSESSID=hunter2", "Authorization: Bearer hunter2", "X-Api-Key: hunter2"];
+    let explained = format!("{:?}", explain(&scenario, "GET", "/", &secrets, true));
+    assert!(explained.contains("PHPSESSID=***") && explained.contains("Bearer ***"), "{explained}");
+    assert!(!explained.contains("hunter2"), "{explained}");
+}
+
+#[test]
+fn what_no_site_serves_is_told_so() {
+    use kasoku_engine::options::HostPattern;
+    let scenario = Setup::safe().site(&[HostPattern::Exact("other.org".to_owned())], |_| {}).run([]);
+    let why = scenario.engine.handle().explain(&Question::get("http://example.org/")).unwrap_err();
+    assert_eq!(why.to_string(), "No site is configured for this host (421)");
+}

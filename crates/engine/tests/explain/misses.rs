@@ -1,0 +1,226 @@
+//! Ten typical misses: each is explained, and what is suggested, applied to the application or to the configuration, makes the
+//! next request a hit.
+
+use super::explain;
+use kasoku_engine::explain::{Explanation, Tips};
+use kasoku_semantics::evidence::Side;
+use kasoku_semantics::suggestion::Change;
+use kasoku_testkit::{Scenario, Setup, get, ok, post, reply};
+use std::sync::Arc;
+
+/// One miss: what is asked with which fields, and what the application answers.
+struct Miss {
+    reason: &'static str,
+    fields: &'static [&'static str],
+    status: &'static str,
+    answer: &'static [&'static str],
+    /// A line that the explanation holds against it.
+    against: &'static str,
+    changes: &'static [&'static str],
+}
+
+const PAGE: Miss = Miss { reason: "", fields: &[], status: "200 OK", answer: &[], against: "", changes: &[] };
+
+const MISSES: [Miss; 9] = [
+    Miss {
+        reason: "set-cookie",
+        answer: &["Cache-Control: max-age=60", "Set-Cookie: PHPSESSID=x; path=/"],
+        against: "Set-Cookie: PHPSESSID=***; path=/",
+        changes: &["without Set-Cookie"],
+        ..PAGE
+    },
+    Miss {
+        reason: "no-store",
+        fields: &["Cookie: PHPSESSID=x"],
+        answer: &[
+            "Cache-Control: no-store, no-cache, must-revalidate",
+            "Pragma: no-cache",
+            "Expires: Thu, 19 Nov 1981 08:52:00 GMT",
+        ],
+        against: "Cache-Control: no-store, no-cache, must-revalidate",
+        changes: &["CDN-Cache-Control: s-maxage=60"],
+        ..PAGE
+    },
+    Miss {
+        reason: "vary-star",
+        answer: &["Cache-Control: max-age=60", "Vary: *"],
+        against: "Vary: *",
+        changes: &["Vary: Accept-Encoding"],
+        ..PAGE
+    },
+    Miss {
+        reason: "authorization",
+        fields: &["Authorization: Basic eDp5"],
+        answer: &["Cache-Control: max-age=60"],
+        against: "Authorization: Basic ***",
+        changes: &["Cache-Control: max-age=60, s-maxage=60"],
+        ..PAGE
+    },
+    Miss { reason: "no-expiry-no-validator", changes: &["Cache-Control: max-age=60"], ..PAGE },
+    Miss {
+        reason: "no-expiry-no-validator",
+        answer: &["Expires: Thu, 01 Jan 1970 00:00:00 GMT"],
+        against: "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
+        changes: &["CDN-Cache-Control: max-age=60"],
+        ..PAGE
+    },
+    Miss {
+        reason: "private",
+        answer: &["Cache-Control: private, max-age=60"],
+        against: "Cache-Control: private, max-age=60",
+        changes: &["CDN-Cache-Control: max-age=60"],
+        ..PAGE
+    },
+    Miss {
+        reason: "not-cacheable",
+        status: "302 Found",
+        answer: &["Location: /"],
+        against: "status 302",
+        changes: &["Cache-Control: max-age=60"],
+        ..PAGE
+    },
+    Miss {
+        reason: "not-cacheable",
+        status: "404 Not Found",
+        against: "status 404",
+        changes: &["cache.negative-ttl = \"1m\""],
+        ..PAGE
+    },
+];
+
+fn changes(explained: &Explanation) -> Vec<Change> {
+    match &explained.tips {
+        Tips::Changes(all) => all.iter().map(|one| one.change.clone()).collect(),
+        other => panic!("{other:?}"),
+    }
+}
+
+fn shown(change: &Change) -> String {
+    match change {
+        Change::Send(name, value) => format!("{name}: {value}"),
+        Change::Omit(name) => format!("without {name}"),
+        Change::Set(key, value) => format!("{key} = {value}"),
+    }
+}
+
+/// The application's lines after a change.
+fn apply(change: &Change, lines: &mut Vec<String>) {
+    let (Change::Send(name, _) | Change::Omit(name)) = change else { return };
+    lines.retain(|line| !line.split(':').next().unwrap().eq_ignore_ascii_case(name));
+    if let Change::Send(name, value) = change {
+        lines.push(format!("{name}: {value}"));
+    }
+}
+
+fn setup(changes: &[Change]) -> Setup {
+    let mut setup = Setup::safe();
+    for change in changes {
+        if let Change::Set("cache.negative-ttl", value) = change {
+            assert_eq!(value, "\"1m\"");
+            setup = setup.policy(|policy| policy.negative_ttl_seconds = 60);
+        }
+    }
+    setup
+}
+
+#[test]
+fn each_suggested_change_gives_a_hit() {
+    for miss in MISSES {
+        let answer = reply(miss.status, miss.answer, "page");
+        let scenario = Scenario::safe([get("/page?id=1").answers(&answer), get("/page?id=1").answers(&answer)]);
+        let explained = explain(&scenario, "GET", "/page?id=1", miss.fields, true);
+        assert_eq!(scenario.client().get_with("/page?id=1", miss.fields).detail(), miss.reason);
+        assert_eq!(explained.status.detail.map(|reason| reason.id()), Some(miss.reason));
+        let against: Vec<_> = explained.points.iter().filter(|point| point.side == Side::Against).collect();
+        assert!(against.iter().any(|point| point.line == miss.against), "{}: {against:#?}", miss.reason);
+        let changes = changes(&explained);
+        assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), miss.changes, "{}", miss.reason);
+
+        let mut lines: Vec<String> = miss.answer.iter().map(|line| (*line).to_owned()).collect();
+        changes.iter().for_each(|change| apply(change, &mut lines));
+        let lines: Vec<&str> = lines.iter().map(String::as_str).collect();
+        let changed = setup(&changes).run([get("/page?id=1").answers(reply(miss.status, &lines, "page"))]);
+        changed.client().get_with("/page?id=1", miss.fields);
+        assert!(changed.client().get_with("/page?id=1", miss.fields).is_hit(), "{}: {lines:?}", miss.reason);
+        assert_eq!(explain(&changed, "GET", "/page?id=1", miss.fields, false).tips, Tips::Needless);
+    }
+}
+
+#[test]
+fn a_page_that_varies_by_browser_is_a_miss_for_the_next_browser() {
+    let page = ok(&["Cache-Control: max-age=60", "Vary: User-Agent, Accept-Language"], "page");
+    let scenario = Scenario::safe([get("/").answers(&page)]);
+    scenario.client().get_with("/", &["User-Agent: one"]);
+    let explained = explain(&scenario, "GET", "/", &["User-Agent: two"], false);
+    assert_eq!(explained.status.detail.map(|reason| reason.id()), Some("vary-miss"));
+    assert_eq!((explained.stored.variants, explained.stored.varies_by.len()), (1, 2));
+    let against: Vec<&str> =
+        explained.points.iter().filter(|point| point.side == Side::Against).map(|point| point.line.as_str()).collect();
+    assert_eq!(against, ["User-Agent: two", "Vary: User-Agent, Accept-Language"]);
+    let changes = changes(&explained);
+    assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["Vary: accept-language"]);
+
+    let page = ok(&["Cache-Control: max-age=60", "Vary: accept-language"], "page");
+    let changed = Scenario::safe([get("/").answers(&page)]);
+    changed.client().get_with("/", &["User-Agent: one"]);
+    assert!(changed.client().get_with("/", &["User-Agent: two"]).is_hit());
+}
+
+#[test]
+fn a_post_has_no_safe_change_and_is_not_sent_to_find_out() {
+    let scenario = Scenario::safe([post("/form").reads_body().sends(ok(&[], "done"))]);
+    let explained = explain(&scenario, "POST", "/form", &[], true);
+    assert_eq!(scenario.origin.count(), 0);
+    assert!(
+        matches!(explained.tips, Tips::Nothing(why) if why.contains("reach the application")),
+        "{:?}",
+        explained.tips
+    );
+    assert_eq!(scenario.client().send_body("POST", "/form", &[], "a=1").detail(), "method");
+}
+
+#[test]
+fn an_error_has_no_safe_change() {
+    let scenario = Scenario::safe([get("/").answers(reply("503 Service Unavailable", &[], ""))]);
+    assert!(matches!(explain(&scenario, "GET", "/", &[], true).tips, Tips::Nothing(_)));
+}
+
+#[test]
+fn what_others_add_to_a_link_can_be_left_out_of_the_key() {
+    let page = ok(&["Cache-Control: max-age=60"], "page");
+    let scenario = Scenario::safe([get("/page?id=1").answers(&page)]);
+    scenario.client().get("/page?id=1");
+    let link = "/page?utm_source=x&id=1&fbclid=y";
+    let explained = explain(&scenario, "GET", link, &[], false);
+    let changes = changes(&explained);
+    assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["query.ignore = [\"utm_*\", \"fbclid\"]"]);
+    let ignore = |route: &mut kasoku_engine::options::Route| {
+        route.query.ignore = vec!["utm_*".to_owned(), "fbclid".to_owned()];
+    };
+    let changed = Setup::safe().route(ignore).run([get("/page?id=1").answers(&page)]);
+    changed.client().get("/page?id=1");
+    assert!(changed.client().get(link).is_hit());
+    let hit = explain(&changed, "GET", link, &[], false);
+    assert_eq!(hit.points.first().map(|point| point.line.as_str()), Some("utm_source=x&fbclid=y"));
+    // Where the plain page is not stored, nobody knows whether these parameters change it.
+    let empty = Scenario::safe([]);
+    assert_eq!(explain(&empty, "GET", link, &[], false).tips, Tips::AskLive);
+}
+
+#[test]
+fn where_it_is_written_is_told() {
+    let place = |text: &str| Some(Arc::from(text));
+    let scenario = Setup::safe()
+        .rule("/editor/*", |route| {
+            route.pass = true;
+            route.places.site = place("kasoku.toml:3");
+            route.places.rule = place("kasoku.toml:8");
+            route.places.settings.insert("pass", Arc::from("kasoku.toml:9"));
+        })
+        .run([]);
+    let explained = explain(&scenario, "GET", "/editor/x", &[], false);
+    assert_eq!(explained.site.place.as_deref(), Some("kasoku.toml:3"));
+    let rule = explained.rule.unwrap();
+    assert_eq!((rule.name.as_str(), rule.place.as_deref()), ("/editor/*", Some("kasoku.toml:8")));
+    assert_eq!(explained.points.first().map(|point| point.source.as_str()), Some("pass (kasoku.toml:9)"));
+}
