@@ -4,7 +4,8 @@
 //! cache may change: it is for people. What the origin would say is not known here; what it did say is judged by
 //! [`Cache::would_store`], by the rules that hold for a fill.
 
-use crate::lookup::{Ask, Judged, without_fill};
+use crate::failing::Advice;
+use crate::lookup::{Ask, Judged, detail, is_joined_validation, without_fill};
 use crate::refusals::Refusal;
 use crate::verdict::{Exchange, meta};
 use crate::{Cache, Entry};
@@ -28,6 +29,9 @@ pub enum Outcome {
     Pass(Reason),
     /// The client gets an error, since it wants a stored response or none.
     Unavailable(Reason),
+    /// The client gets an error without anybody being asked: the origin has just failed for the first reason, and there is
+    /// nothing stored for the second.
+    Failed(Reason, Reason),
 }
 
 impl Outcome {
@@ -35,6 +39,7 @@ impl Outcome {
     pub fn reason(self) -> Reason {
         match self {
             Self::Hit(reason) | Self::Ask(reason) | Self::Pass(reason) | Self::Unavailable(reason) => reason,
+            Self::Failed(why, _) => why,
         }
     }
 }
@@ -67,9 +72,14 @@ impl Cache {
         let stored = self.0.memory.value(hash, ask.key.bytes());
         let directives = request_directives(&ask.request.fields);
         let (outcome, entry) = match self.judge(ask, &directives, stored.as_deref()) {
-            Judged::Nothing => (miss(ask, &directives, Reason::UriMiss), None),
-            Judged::OtherVariants(_) => (miss(ask, &directives, Reason::VaryMiss), None),
-            Judged::Gone(entry, reason) => (miss(ask, &directives, reason), Some(entry.clone())),
+            Judged::Nothing => (self.miss(ask, &directives, None, &[], Reason::UriMiss), None),
+            Judged::OtherVariants(resource) => {
+                let variant = resource.variant_of(&ask.request.fields, ask.policy);
+                (self.miss(ask, &directives, None, &variant, Reason::VaryMiss), None)
+            }
+            Judged::Gone(entry, reason) => {
+                (self.miss(ask, &directives, Some(entry), &entry.meta.variant, reason), Some(entry.clone()))
+            }
             Judged::Kept { entry, reuse, .. } => {
                 (self.of_kept(ask, &directives, &entry, reuse), Some(entry.into_owned()))
             }
@@ -79,7 +89,6 @@ impl Cache {
         nominated.sort_unstable();
         nominated.dedup();
         let has_credentials = has_credentials(&ask.request.fields);
-        let is_visitor = has_credentials && ask.policy.profile == Profile::Safe;
         Inspection {
             outcome: may_look_up(ask.request).err().map_or(outcome, Outcome::Pass),
             entry,
@@ -87,28 +96,89 @@ impl Cache {
             variants: stored.as_ref().map_or(0, |resource| resource.len()),
             nominated,
             is_being_filled: self.0.fills.is_running(hash, ask.key.bytes()),
-            is_known_private: self.0.known_private.contains(hash, is_visitor, ask.now),
+            is_known_private: self.is_known_private(ask),
             last_refusal: self.0.refusals.last(hash, has_credentials),
         }
     }
 
     fn of_kept(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Entry, reuse: Reuse) -> Outcome {
+        let variant = &entry.meta.variant;
         let reason = match reuse {
             Reuse::Fresh => Reason::Hit,
             Reuse::Stale(reason) => reason,
             Reuse::StaleWhileRevalidate => Reason::HitStaleWhileRevalidate,
-            Reuse::Validate(reason) if entry.body.is_complete() => return asking(ask, directives, reason),
-            Reuse::Validate(reason) => return miss(ask, directives, reason),
+            Reuse::Validate(reason) => return self.validation(ask, directives, entry, reason),
         };
         if self.covers(ask.request, entry) {
             return Outcome::Hit(reason);
         }
         match (reuse, entry.body.complete_length()) {
-            (Reuse::StaleWhileRevalidate, _) => miss(ask, directives, Reason::Stale),
-            (_, None) => miss(ask, directives, Reason::PartialMiss),
-            (_, Some(length)) if length > self.0.limits.object_bytes_max => miss(ask, directives, Reason::PartialMiss),
-            (_, Some(_)) => asking(ask, directives, Reason::PartialMiss),
+            (Reuse::StaleWhileRevalidate, _) => self.validation(ask, directives, entry, Reason::Stale),
+            (_, Some(length)) if length <= self.0.limits.object_bytes_max => {
+                asking(ask, directives, Reason::PartialMiss)
+            }
+            _ => self.miss(ask, directives, Some(entry), variant, Reason::PartialMiss),
         }
+    }
+
+    fn validation(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Entry, reason: Reason) -> Outcome {
+        let detail = detail(&entry.meta.variant, None);
+        if let Some(reason) = self.stale_meanwhile(ask, directives, entry, &detail) {
+            return Outcome::Hit(reason);
+        }
+        if !entry.body.is_complete() {
+            return self.miss(ask, directives, Some(entry), &entry.meta.variant, reason);
+        }
+        let outcome = asking(ask, directives, reason);
+        if is_joined_validation(reason) {
+            self.unless_failing(ask, directives, Some(entry), &detail, outcome)
+        } else {
+            outcome
+        }
+    }
+
+    /// Nothing is stored that could be used or validated.
+    fn miss(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        seen: Option<&Entry>,
+        variant: &[u8],
+        reason: Reason,
+    ) -> Outcome {
+        let range = ask.request.fields.combined("range");
+        match asking(ask, directives, reason) {
+            Outcome::Ask(_) if range.is_some() && ask.request.fields.contains("if-range") => {
+                Outcome::Pass(Reason::IfRangeMiss)
+            }
+            outcome if directives.no_cache && ask.policy.client_may_revalidate => outcome,
+            outcome => self.unless_failing(ask, directives, seen, &detail(variant, range.as_deref()), outcome),
+        }
+    }
+
+    /// What becomes of asking where others may join it, and the last who asked got no answer.
+    fn unless_failing(
+        &self,
+        ask: &Ask<'_>,
+        directives: &RequestDirectives,
+        seen: Option<&Entry>,
+        detail: &[u8],
+        outcome: Outcome,
+    ) -> Outcome {
+        let Outcome::Ask(reason) = outcome else { return outcome };
+        if self.is_known_private(ask) {
+            return outcome;
+        }
+        match self.advice(ask, directives, detail, seen) {
+            Advice::Refuse(why) => Outcome::Failed(why, reason),
+            Advice::Ask | Advice::Probe => outcome,
+        }
+    }
+
+    /// Whether requests for this key do not wait for each other.
+    fn is_known_private(&self, ask: &Ask<'_>) -> bool {
+        let is_visitor = ask.policy.profile == Profile::Safe && has_credentials(&ask.request.fields);
+        self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now)
     }
 
     /// Whether an answer of the origin would be stored now: how long it is fresh, and all that keeps it from being stored,
@@ -118,17 +188,6 @@ impl Cache {
         let mut reasons = objections(exchange.request, exchange.response, &meta.freshness, ask.policy);
         reasons.extend(self.has_place_for(&meta, exchange.body_length).err());
         (meta.freshness, reasons)
-    }
-}
-
-/// Nothing is stored that could be used or validated.
-fn miss(ask: &Ask<'_>, directives: &RequestDirectives, reason: Reason) -> Outcome {
-    let fields = &ask.request.fields;
-    match asking(ask, directives, reason) {
-        Outcome::Ask(_) if fields.contains("range") && fields.contains("if-range") => {
-            Outcome::Pass(Reason::IfRangeMiss)
-        }
-        outcome => outcome,
     }
 }
 

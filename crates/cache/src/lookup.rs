@@ -260,9 +260,7 @@ impl Cache {
         if !entry.body.is_complete() {
             return self.begin_miss(asked, Some(entry), &entry.meta.variant, reason);
         }
-        // A client that wants a validation of its own must not get the result of one that began before it asked, and a
-        // response that must be validated each time can't be shared.
-        let is_joinable = matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime);
+        let is_joinable = is_joined_validation(reason);
         let (purpose, seen) = (Purpose::Validate, Some(entry));
         self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, purpose, reason })
     }
@@ -431,8 +429,14 @@ pub(crate) fn without_fill(request: &RequestHead, directives: &RequestDirectives
     (request.method == Method::HEAD).then_some(reason)
 }
 
+/// Whether one validation for this reason is for all who ask meanwhile. A client that wants one of its own must not get the
+/// result of one that began before it asked, and a response that must be validated each time can't be shared.
+pub(crate) fn is_joined_validation(reason: Reason) -> bool {
+    matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime)
+}
+
 /// By what fills of one key are told apart: the variant, and the range of a request that wants only a part.
-fn detail(variant: &[u8], range: Option<&[u8]>) -> Vec<u8> {
+pub(crate) fn detail(variant: &[u8], range: Option<&[u8]>) -> Vec<u8> {
     let mut detail = Vec::with_capacity(variant.len() + range.map_or(0, |range| range.len() + 6));
     detail.extend_from_slice(variant);
     if let Some(range) = range {

@@ -222,11 +222,12 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
         Reason::SetCookie => fields(&["Set-Cookie", "Set-Cookie2"]),
         Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),
         Reason::ContentRangeInvalid | Reason::ContentRangeLength => fields(&["Content-Range"]),
-        Reason::MultipartRange => fields(&["Content-Type"]),
+        Reason::MultipartRange | Reason::ContentTypeMismatch => fields(&["Content-Type"]),
         Reason::ObjectTooLarge => fields(&["Content-Length"]),
         Reason::InterimStatus
         | Reason::StatusNotModified
         | Reason::StatusOfThisRequest
+        | Reason::ErrorOfThisRequest
         | Reason::MustUnderstand
         | Reason::NotCacheable => vec![Line::Status(response.status.as_u16())],
         _ => request_lines(reason, request).collect(),

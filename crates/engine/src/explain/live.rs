@@ -2,17 +2,21 @@
 //!
 //! It is asked for the whole, without the conditions that a stored response would bring, on a connection of its own that
 //! no other request uses. The caller's thread waits; whoever calls has one that serves nobody. Nothing of the answer is kept,
-//! no counter of requests moves, and the origin's health is told nothing.
+//! and no counter of requests moves. What the process knows of its origins is neither asked nor told: an origin that counts as
+//! down is asked as well, and one that fails here is down for nobody.
 
 use crate::clock::Clock;
 use crate::error;
-use crate::options::Route;
+use crate::origins;
+use crate::route::Routed;
 use http::Method;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
 use kasoku_cache::{Ask, Cache};
-use kasoku_origin::Error;
+use kasoku_origin::group::{Asking, Group};
+use kasoku_origin::health::Blame;
 use kasoku_origin::http::{Client, NoInterim, NoUpload, Piece, Response};
+use kasoku_origin::{Directory, Error};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -68,7 +72,7 @@ pub(super) fn is_wanted(request: &RequestHead, outcome: Outcome) -> bool {
 }
 
 /// Asks the origins of a route in turn, until one can be reached.
-pub(super) fn ask(route: &Route, outgoing: &RequestHead, clock: &dyn Clock) -> Result<Live, Reason> {
+pub(super) fn ask(routed: &Routed, outgoing: &RequestHead, clock: &dyn Clock) -> Result<Live, Reason> {
     let mut request = outgoing.clone();
     for name in ["if-none-match", "if-modified-since", "range", "if-range"] {
         request.fields.remove(name);
@@ -76,18 +80,20 @@ pub(super) fn ask(route: &Route, outgoing: &RequestHead, clock: &dyn Clock) -> R
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
     let Ok(runtime) = runtime else { return Err(Reason::OriginUnreachable) };
     runtime.block_on(async {
-        let asked = tokio::time::timeout(PATIENCE, exchange(route, request, clock)).await;
+        let asked = tokio::time::timeout(PATIENCE, exchange(routed, request, clock)).await;
         asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))
     })
 }
 
-async fn exchange(route: &Route, request: RequestHead, clock: &dyn Clock) -> Result<Live, Error> {
+async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> Result<Live, Error> {
     let request_time = clock.now();
-    let client = Rc::new(Client::new());
-    let mut sent = Err(Error::ClosedBeforeResponse);
-    for origin in &route.origins {
-        sent = client.send(origin, &request, &mut Some(NoUpload), &route.origin, &mut NoInterim).await;
-        if !sent.as_ref().is_err_and(Error::is_before_sending) {
+    let (client, route) = (Rc::new(Client::new()), &routed.route);
+    let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
+    let mut asking = Asking::new(origins::key_hash(routed), true);
+    let mut sent = Err(Error::Down);
+    while let Some(choice) = group.choose(&mut asking, &route.health, request_time.mono_ms) {
+        sent = client.send(&choice, &request, &mut Some(NoUpload), &route.origin, &mut NoInterim).await;
+        if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
             break;
         }
     }

@@ -101,6 +101,7 @@ impl Explaining<'_> {
                 let ttl = self.inspection.entry.as_ref().map(|entry| entry.meta.freshness.remaining(self.ask.now));
                 return respond::hit(reason, ttl.unwrap_or_default());
             }
+            Outcome::Failed(why, miss) => return CacheStatus { fwd: None, detail: Some(why), ..forwarded(miss) },
             Outcome::Unavailable(reason) => return CacheStatus { fwd: None, ..forwarded(reason) },
             Outcome::Pass(reason) => return forwarded(reason),
             Outcome::Ask(reason) => forwarded(reason),

@@ -158,3 +158,25 @@ fn a_method_that_does_something_is_explained() {
     let response = scenario.client().send_body("POST", "/form", &[], "x=1");
     assert_eq!(explained.cache_status(), response.field("cache-status"));
 }
+
+#[test]
+fn what_has_just_failed_is_explained() {
+    let scenario = Setup::safe().run([on("GET", "/").closes(), on("GET", "/").closes()]);
+    // The second who asks does so in nobody's name; that it fails as well is told to the third.
+    assert_eq!((scenario.client().get("/").status, scenario.client().get("/").status), (502, 502));
+    let explained = explain(&scenario, "GET", "/", &[], false);
+    assert_eq!(explained.cache_status(), "kasoku; detail=origin-closed-early");
+    assert_eq!(scenario.client().get("/").field("cache-status"), explained.cache_status());
+
+    let page = reply("200 OK", &["Cache-Control: max-age=60"], "page");
+    // On the kept connection, and once more on a new one.
+    let closing = on("GET", "/").closes();
+    let scenario = Setup::safe().run([on("GET", "/").answers(page), closing.clone(), closing]);
+    scenario.client().get("/");
+    scenario.advance(90);
+    assert_eq!(explain(&scenario, "GET", "/", &[], false).cache_status(), "kasoku; fwd=stale; detail=stale");
+    scenario.client().get("/");
+    let explained = explain(&scenario, "GET", "/", &[], false);
+    assert!(explained.cache_status().starts_with("kasoku; hit; ttl=-30; detail="), "{}", explained.cache_status());
+    assert_eq!(scenario.client().get("/").field("cache-status"), explained.cache_status());
+}
