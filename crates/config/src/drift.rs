@@ -3,9 +3,10 @@
 
 use crate::table::{self, Default, Kind, Scope, Setting};
 use crate::{SAMPLE, ServeFlags, check_text, reference_markdown};
-use kasoku_engine::options::{Limits, Options, OriginHealth, OriginLimits};
+use kasoku_engine::options::{Limits, Options, OriginHealth, OriginLimits, Places};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::collections::HashSet;
+use std::sync::Arc;
 use std::time::Duration;
 
 /// A file in which this setting has this value in this scope, and nothing else is said.
@@ -39,9 +40,13 @@ fn options(text: &str) -> Options {
     options.unwrap_or_else(|| panic!("{issues:#?}\n{text}"))
 }
 
-/// Options as text; without the number of workers, which depends on the machine.
+/// Options as text; without the number of workers, which depends on the machine, and without the lines in which they stand.
 fn shown(text: &str) -> String {
     let mut options = options(text);
+    for site in &mut options.sites {
+        Arc::make_mut(&mut site.route).places = Places::default();
+        site.rules.iter_mut().for_each(|rule| Arc::make_mut(&mut rule.route).places = Places::default());
+    }
     options.workers = if text.contains("workers") && !text.contains("auto") { options.workers } else { 0 };
     format!("{options:#?}")
 }

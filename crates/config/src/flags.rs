@@ -91,7 +91,7 @@ pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
         }
     }
     let mut issues = Vec::new();
-    let options = check(&report.file, flags, &mut report.flags, &mut issues);
+    let options = check(&report.file_name, &report.file, flags, &mut report.flags, &mut issues);
     report.issues = issues;
     match options {
         Some(options) => Ok(Loaded { options, warnings: report }),
@@ -99,11 +99,17 @@ pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
     }
 }
 
-/// Checks a text and flags together. `line` becomes the flags as a line.
-pub(crate) fn check(text: &str, flags: &ServeFlags, line: &mut String, issues: &mut Vec<Issue>) -> Option<Options> {
+/// Checks a text, which is called `name`, and flags together. `line` becomes the flags as a line.
+pub(crate) fn check(
+    name: &str,
+    text: &str,
+    flags: &ServeFlags,
+    line: &mut String,
+    issues: &mut Vec<Issue>,
+) -> Option<Options> {
     let mut raw = document::parse(text, issues)?;
     CommandLine { line, issues }.lay_over(&mut raw, flags);
-    let options = resolve::resolve(&raw, issues);
+    let options = resolve::resolve(&raw, &resolve::Lines::new(name, text), issues);
     issues.sort_by_key(|issue| {
         issue.place.as_ref().map_or((true, Source::File, 0), |place| (false, place.source, place.span.start))
     });

@@ -47,7 +47,7 @@ use kasoku_engine::options::{ListenAddress, Options};
 /// their places. Show them with [`render`] and the same text.
 pub fn check_text(text: &str) -> (Option<Options>, Vec<Issue>) {
     let mut issues = Vec::new();
-    let options = flags::check(text, &ServeFlags::default(), &mut String::new(), &mut issues);
+    let options = flags::check("kasoku.toml", text, &ServeFlags::default(), &mut String::new(), &mut issues);
     (options, issues)
 }
 

@@ -10,6 +10,7 @@
 mod access_log;
 mod listen;
 mod origins;
+mod places;
 mod policy;
 mod shadow;
 mod site;
@@ -22,10 +23,11 @@ use crate::value::show_size;
 use kasoku_engine::options::{
     AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, object_bytes_limit,
 };
+pub(crate) use places::Lines;
 use std::path::PathBuf;
 
 /// The options that this means. They are fit for use only when no error was added to `issues`.
-pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
+pub(crate) fn resolve(raw: &Raw, lines: &Lines, issues: &mut Vec<Issue>) -> Options {
     let (memory_bytes_max, object_bytes_max) = memory(&raw.memory, issues);
     let listeners = listen::listeners(raw, issues);
     Options {
@@ -41,7 +43,7 @@ pub(crate) fn resolve(raw: &Raw, issues: &mut Vec<Issue>) -> Options {
         purge_from: purge_from(raw, issues),
         hit_headers: hit_headers(&raw.hit_headers),
         access_log: access_log::access_log(&raw.access_log, issues),
-        sites: site::sites(raw, &listeners, issues),
+        sites: site::sites(raw, &listeners, lines, issues),
         listeners: listeners.into_iter().map(|listener| listener.value).collect(),
     }
 }

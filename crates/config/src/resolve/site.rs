@@ -4,6 +4,7 @@
 //! of the top and its own on top. Routes that add nothing to the caching rules share them.
 
 use super::listen::WrittenListener;
+use super::places::{Lines, Written};
 use super::{origins, policy, shadow};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
@@ -14,7 +15,7 @@ use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
 
 /// All sites, each with its faults; and what can never get its turn.
-pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<Issue>) -> Vec<Site> {
+pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], lines: &Lines, issues: &mut Vec<Issue>) -> Vec<Site> {
     if raw.sites.is_empty() {
         issues.push(Issue::error("there is no site to serve").help(
             "write a `[[site]]` with `origin = \"http://127.0.0.1:8000\"`, or give `--origin http://127.0.0.1:8000`",
@@ -22,7 +23,7 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
     }
     check(&raw.route, issues);
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(Profile::Safe);
-    let context = Context { raw, listeners, profile };
+    let context = Context { raw, listeners, lines, profile };
     let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
     shadow::warn(&raw.sites, issues);
     origins::warn_of_two_checks(&sites, issues);
@@ -33,6 +34,7 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
 struct Context<'r> {
     raw: &'r Raw,
     listeners: &'r [WrittenListener],
+    lines: &'r Lines,
     profile: Profile,
 }
 
@@ -50,6 +52,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     let mut route = Route::new(profile, origins);
     lay_over(&mut route, &context.raw.route);
     lay_over(&mut route, &raw.route);
+    Written::at(&mut route.places, context.lines).top(context.raw).site(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     let rules = raw.rules.iter().filter_map(|raw| rule(raw, &route, context, issues)).collect();
@@ -60,6 +63,7 @@ fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Iss
     check(&raw.route, issues);
     let mut route = site.clone();
     lay_over(&mut route, &raw.route);
+    Written::at(&mut route.places, context.lines).rule(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     super::set(&mut route.pass, &raw.pass);
     if raw.origins.is_some() {

@@ -1,0 +1,137 @@
+//! Where settings are written, for people who are told that a setting decided: `kasoku.toml:12`.
+//!
+//! Only for settings that can decide about a response; the others are never named. A test compares the list with the table.
+
+use crate::issue::{At, Place, Source};
+use crate::raw::{Raw, RawCache, RawQuery, RawRule, RawSite};
+use kasoku_engine::options::Places;
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file's lines: finds the one in which a byte stands.
+pub(crate) struct Lines {
+    /// Without its directories, which are the same for all of it.
+    name: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
+}
+
+impl Lines {
+    /// Of that text, from a file of that name.
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy()).into_owned();
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { name, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+    }
+
+    fn show(&self, place: &Place) -> Arc<str> {
+        match place.source {
+            Source::File => {
+                let line = self.starts.partition_point(|start| *start <= place.span.start);
+                format!("{}:{line}", self.name).into()
+            }
+            Source::Flags => "command line".into(),
+        }
+    }
+}
+
+/// Notes what is written at one level; what is noted later is further in, and wins.
+pub(super) struct Written<'w> {
+    places: &'w mut Places,
+    lines: &'w Lines,
+}
+
+impl<'w> Written<'w> {
+    pub(super) fn at(places: &'w mut Places, lines: &'w Lines) -> Self {
+        Self { places, lines }
+    }
+
+    pub(super) fn top(mut self, raw: &Raw) -> Self {
+        self.note("profile", &raw.profile);
+        self.note("memory.size", &raw.memory.size);
+        self.note("memory.object-bytes-max", &raw.memory.object_bytes_max);
+        self.cache(&raw.route.cache);
+        self.query(&raw.route.query);
+        self
+    }
+
+    pub(super) fn site(mut self, raw: &RawSite) {
+        self.places.site = raw.place.as_ref().map(|place| self.lines.show(place));
+        self.note("profile", &raw.profile);
+        self.cache(&raw.route.cache);
+        self.query(&raw.route.query);
+    }
+
+    pub(super) fn rule(mut self, raw: &RawRule) {
+        self.places.rule = raw.path.as_ref().map(|path| self.lines.show(&path.place));
+        self.note("path", &raw.path);
+        self.note("pass", &raw.pass);
+        self.cache(&raw.route.cache);
+        self.query(&raw.route.query);
+    }
+
+    fn cache(&mut self, raw: &RawCache) {
+        self.note("cache.heuristic-percent", &raw.heuristic_percent);
+        self.note("cache.heuristic-max", &raw.heuristic_max);
+        self.note("cache.client-may-revalidate", &raw.client_may_revalidate);
+        self.note("cache.targeted-fields", &raw.targeted_fields);
+        self.note("cache.negative-ttl", &raw.negative_ttl);
+        self.note("cache.stale-if-error", &raw.stale_if_error);
+        self.note("cache.stale-while-revalidate", &raw.stale_while_revalidate);
+        self.note("cache.stale-disconnected", &raw.stale_disconnected);
+        self.note("cache.back-off-max", &raw.back_off_max);
+    }
+
+    fn query(&mut self, raw: &RawQuery) {
+        self.note("query.sort", &raw.sort);
+        self.note("query.ignore", &raw.ignore);
+    }
+
+    fn note<T>(&mut self, key: &'static str, written: &Option<At<T>>) {
+        if let Some(written) = written {
+            self.places.settings.insert(key, self.lines.show(&written.place));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::check_text;
+
+    const TEXT: &str = "profile = \"rfc\"\n\n[cache]\nnegative-ttl = \"1s\"\nstale-if-error = \"1s\"\n\n[[site]]\n\
+        origin = \"http://127.0.0.1:1\"\nprofile = \"safe\"\n[site.cache]\nnegative-ttl = \"2s\"\n\n[[site.rule]]\n\
+        path = \"/a/*\"\npass = true\ncache = { negative-ttl = \"3s\" }\n";
+
+    #[test]
+    fn the_innermost_line_is_named() {
+        let (options, issues) = check_text(TEXT);
+        let options = options.unwrap_or_else(|| panic!("{issues:?}"));
+        let site = &options.sites[0];
+        let of = |places: &kasoku_engine::options::Places, key| places.settings.get(key).map(|place| place.to_string());
+        let line = |number: usize| Some(format!("kasoku.toml:{number}"));
+        let places = &site.route.places;
+        assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), None));
+        assert_eq!(of(places, "profile"), line(9));
+        assert_eq!(of(places, "cache.negative-ttl"), line(11));
+        assert_eq!(of(places, "cache.stale-if-error"), line(5));
+        assert_eq!((of(places, "pass"), of(places, "query.sort")), (None, None));
+        let places = &site.rules[0].route.places;
+        assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), Some("kasoku.toml:14")));
+        assert_eq!(of(places, "pass"), line(15));
+        assert_eq!(of(places, "cache.negative-ttl"), line(16));
+    }
+
+    #[test]
+    fn each_caching_rule_of_the_table_has_a_place() {
+        let is_caching = |row: &&crate::table::Setting| ["cache.", "query."].iter().any(|it| row.path.starts_with(it));
+        let rows: Vec<_> = crate::table::settings().filter(is_caching).collect();
+        let text: String = rows.iter().map(|row| format!("{} = {}\n", row.path, row.example)).collect();
+        assert!(rows.len() >= 11, "{}", rows.len());
+        let (options, issues) = check_text(&format!("{text}[[site]]\norigin = \"http://127.0.0.1:1\"\n"));
+        let options = options.unwrap_or_else(|| panic!("{issues:?}\n{text}"));
+        for row in rows {
+            let places = &options.sites[0].route.places;
+            assert!(places.settings.contains_key(row.path), "{} has no place", row.path);
+        }
+    }
+}
