@@ -1,11 +1,12 @@
 //! A request to a response: who asks, how, for what.
 
 use crate::snapshot::Snapshot;
-use crate::{Handle, guard, json, prometheus, purge, top};
+use crate::{Handle, explain, guard, json, prometheus, purge, top};
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{Request, Response, StatusCode};
 use http_body_util::Full;
+use kasoku_engine::explain::Question;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
@@ -18,6 +19,13 @@ enum Page {
     Stats,
     Top,
     Purge,
+    Explain,
+}
+
+/// An answer, or a question that has to wait for one.
+pub(crate) enum Answer {
+    Now(Response<Full<Bytes>>),
+    Explain(Question),
 }
 
 impl Page {
@@ -28,6 +36,7 @@ impl Page {
             "/stats" => Self::Stats,
             "/top" => Self::Top,
             "/purge" => Self::Purge,
+            "/explain" => Self::Explain,
             _ => return None,
         })
     }
@@ -36,37 +45,60 @@ impl Page {
     fn methods(self) -> &'static str {
         match self {
             Self::Health | Self::Metrics | Self::Stats | Self::Top => "GET, HEAD",
-            Self::Purge => "POST",
+            Self::Purge | Self::Explain => "POST",
         }
     }
 }
 
 /// Answers one request; its body is not looked at. hyper leaves the body out of the answer to HEAD.
-pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Response<Full<Bytes>> {
+pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Answer {
     if let Some(why) = guard::refusal(request.uri(), request.headers()) {
-        return text(StatusCode::FORBIDDEN, why);
+        return Answer::Now(text(StatusCode::FORBIDDEN, why));
     }
     let Some(page) = Page::of(request.uri().path()) else {
-        return text(StatusCode::NOT_FOUND, "There are /healthz, /metrics, /stats, /top and /purge.");
+        let pages = "There are /healthz, /metrics, /stats, /top, /purge and /explain.";
+        return Answer::Now(text(StatusCode::NOT_FOUND, pages));
     };
     if !page.methods().split(", ").any(|method| request.method() == method) {
-        return method_refused(page.methods());
+        return Answer::Now(method_refused(page.methods()));
     }
-    let needs_token = matches!(page, Page::Purge | Page::Top);
+    let needs_token = matches!(page, Page::Purge | Page::Top | Page::Explain);
     if !matches!(page, Page::Health)
         && let Some(why) = guard::refusal_without_token(handle, needs_token, request.headers())
     {
-        return token_needed(why);
+        return Answer::Now(token_needed(why));
     }
-    match page {
+    let query = request.uri().query().unwrap_or_default();
+    Answer::Now(match page {
         Page::Health => text(StatusCode::OK, "ok"),
         Page::Metrics => response(StatusCode::OK, prometheus::CONTENT_TYPE, prometheus::text(&Snapshot::of(handle))),
         Page::Stats => response(StatusCode::OK, JSON, json::text(&Snapshot::of(handle))),
         Page::Top => response(StatusCode::OK, JSON, top::text(handle)),
-        Page::Purge => match purge::purge(&handle.engine, request.uri().query().unwrap_or_default()) {
+        Page::Purge => match purge::purge(&handle.engine, query) {
             Ok(done) => response(StatusCode::OK, JSON, done),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
+        Page::Explain => match explain::question(query) {
+            Ok(question) => return Answer::Explain(question),
+            Err(why) => text(StatusCode::BAD_REQUEST, &why),
+        },
+    })
+}
+
+impl Answer {
+    /// Waits for it.
+    pub(crate) async fn wait(self, handle: &Handle) -> Response<Full<Bytes>> {
+        let question = match self {
+            Self::Now(response) => return response,
+            Self::Explain(question) => question,
+        };
+        match explain::explain(handle, question).await {
+            Ok(explained) => response(StatusCode::OK, JSON, explained),
+            Err(explain::Refused::Question(error)) => text(StatusCode::BAD_REQUEST, &error.to_string()),
+            Err(explain::Refused::Busy) => {
+                text(StatusCode::SERVICE_UNAVAILABLE, "Others ask at the moment: try again in a few seconds.")
+            }
+        }
     }
 }
 

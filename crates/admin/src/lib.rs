@@ -7,6 +7,7 @@
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
 //! | `/top` | rates of the last seconds, and which URLs are missed most or take longest |
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
+//! | `/explain` | `POST`: what would happen to a request, and why |
 //!
 //! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
 //! worker is busy, and no worker ever waits for an operator. What it may ask the engine for is one [`Handle`]; who may ask is a question of
@@ -21,6 +22,7 @@
 //! | `history` | what was counted in the last minute |
 //! | `top` | what happens at present |
 //! | `purge` | what a purge's query says |
+//! | `explain` | what an explanation's query says, and the explanation as JSON |
 //! | `snapshot` | the numbers at one moment, and the tables of gauges and of an origin's numbers |
 //! | `prometheus`, `json` | a snapshot as text |
 //!
@@ -28,6 +30,7 @@
 //! configuration refuses others); it reads no request body.
 
 mod answer;
+mod explain;
 mod guard;
 mod history;
 mod json;
@@ -53,7 +56,7 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
 pub use token::Token;
-use tokio::sync::watch;
+use tokio::sync::{Semaphore, watch};
 
 /// What the operator's listener may ask the engine for. Cheap to clone.
 #[derive(Clone)]
@@ -64,13 +67,17 @@ pub struct Handle {
     is_guarded_by_permissions: bool,
     started: Instant,
     history: Arc<History>,
+    /// Places for questions that wait for an answer.
+    questions: Arc<Semaphore>,
 }
 
 impl Handle {
     /// Of an engine that has just started: uptime counts from here. Without a token, what needs one is refused on TCP.
     pub fn new(engine: kasoku_engine::Handle, token: Option<Token>) -> Self {
         let started = Instant::now();
-        Self { engine, token, is_guarded_by_permissions: false, started, history: Arc::new(History::new(started)) }
+        let history = Arc::new(History::new(started));
+        let questions = Arc::new(Semaphore::new(explain::QUESTIONS_MAX));
+        Self { engine, token, is_guarded_by_permissions: false, started, history, questions }
     }
 }
 

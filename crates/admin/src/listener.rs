@@ -94,7 +94,10 @@ pub(crate) async fn run(acceptor: Acceptor, limits: Limits, handle: Handle) {
 }
 
 async fn serve(stream: Box<dyn Stream>, limits: Limits, handle: &Handle) {
-    let service = service_fn(|request| async move { Ok::<_, Infallible>(answer::answer(&request, handle)) });
+    let service = service_fn(|request| {
+        let answer = answer::answer(&request, handle);
+        async move { Ok::<_, Infallible>(answer.wait(handle).await) }
+    });
     let connection = http1::Builder::new()
         .keep_alive(false)
         .max_buf_size(limits.head_bytes_max)

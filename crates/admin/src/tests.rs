@@ -1,5 +1,6 @@
 //! The listener over real sockets.
 
+mod explain;
 mod top;
 
 use super::*;

@@ -35,6 +35,17 @@ pub enum Outcome {
 }
 
 impl Outcome {
+    /// What it is, in a word.
+    pub fn kind(self) -> &'static str {
+        match self {
+            Self::Hit(_) => "hit",
+            Self::Ask(_) => "ask",
+            Self::Pass(_) => "pass",
+            Self::Unavailable(_) => "unavailable",
+            Self::Failed(..) => "failed",
+        }
+    }
+
     /// Why.
     pub fn reason(self) -> Reason {
         match self {

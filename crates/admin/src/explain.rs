@@ -1,0 +1,154 @@
+//! `POST /explain`: what would happen to a request, and why. Like a purge, it is said in the query:
+//!
+//! | parameter | what |
+//! |---|---|
+//! | `url` | what is asked for |
+//! | `method` | GET unless it is given |
+//! | `field` | a line of the request, `Cookie: a=b`; as many as there are |
+//! | `live` | the origin is asked as well |
+//!
+//! It needs the token as a purge does, since it shows what is asked of a site. Each answer is made on a thread of its own,
+//! which may wait for an origin; there is a bound on how many wait.
+
+use crate::Handle;
+use kasoku_engine::explain::{Answer, Explanation, Named, Point, Question, QuestionError, Stored, Tips};
+use kasoku_semantics::evidence::Side;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::suggestion::{Change, Suggestion};
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+/// Questions that are answered at a time.
+pub(crate) const QUESTIONS_MAX: usize = 4;
+
+/// What a query asks, or what is wrong with it.
+pub(crate) fn question(query: &str) -> Result<Question, String> {
+    let mut question = Question::get("");
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "url" => question.url = value.into_owned(),
+            "method" => question.method = value.into_owned(),
+            "field" => question.fields.push(value.into_owned()),
+            "live" => question.is_live = true,
+            other => return Err(format!("unknown parameter {other}")),
+        }
+    }
+    if question.url.is_empty() { Err("url is needed".to_owned()) } else { Ok(question) }
+}
+
+/// Why there is no explanation.
+pub(crate) enum Refused {
+    /// The question is none.
+    Question(QuestionError),
+    /// Too many others ask.
+    Busy,
+}
+
+/// The answer as JSON.
+pub(crate) async fn explain(handle: &Handle, question: Question) -> Result<String, Refused> {
+    let Ok(place) = handle.questions.clone().try_acquire_owned() else { return Err(Refused::Busy) };
+    let engine = handle.engine.clone();
+    let explained = tokio::task::spawn_blocking(move || {
+        let explained = engine.explain(&question);
+        drop(place);
+        explained
+    });
+    match explained.await {
+        Ok(Ok(explanation)) => Ok(format!("{:#}\n", json_of(&explanation))),
+        Ok(Err(error)) => Err(Refused::Question(error)),
+        Err(_) => Err(Refused::Busy),
+    }
+}
+
+fn json_of(it: &Explanation) -> Value {
+    let reason = it.outcome.reason();
+    json!({
+        "method": it.method,
+        "url": it.uri,
+        "site": named(&it.site),
+        "rule": it.rule.as_ref().map(named),
+        "profile": named(&it.profile),
+        "stored": stored(&it.stored),
+        "outcome": it.outcome.kind(),
+        "reason": told(reason),
+        "cache_status": it.cache_status(),
+        "answer": it.answer.as_ref().map(answer),
+        "points": it.points.iter().map(point).collect::<Vec<_>>(),
+        "advice": advice(&it.tips),
+    })
+}
+
+fn named(it: &Named) -> Value {
+    json!({ "name": it.name, "place": it.place })
+}
+
+fn told(reason: Reason) -> Value {
+    json!({ "id": reason.id(), "text": reason.text(), "source": reason.source() })
+}
+
+fn stored(it: &Stored) -> Value {
+    let entry = it.entry.map(|entry| {
+        json!({
+            "status": entry.status,
+            "body_bytes": entry.body_bytes,
+            "age": entry.age,
+            "lifetime": entry.lifetime,
+        })
+    });
+    let refusal = it.last_refusal.map(|(refusal, seconds_ago)| {
+        json!({
+            "reason": told(refusal.reason),
+            "status": refusal.status,
+            "seconds_ago": seconds_ago,
+            "has_credentials": refusal.has_credentials,
+        })
+    });
+    json!({
+        "tier": "memory",
+        "variants": it.variants,
+        "varies_by": it.varies_by,
+        "entry": entry,
+        "is_being_filled": it.is_being_filled,
+        "is_known_private": it.is_known_private,
+        "last_refusal": refusal,
+    })
+}
+
+fn answer(it: &Result<Answer, Reason>) -> Value {
+    match it {
+        Ok(answer) => json!({
+            "status": answer.status,
+            "lifetime": answer.lifetime,
+            "would_be_stored": answer.refusal.is_none(),
+            "reason": answer.refusal.map(told),
+        }),
+        Err(reason) => json!({ "status": null, "reason": told(*reason) }),
+    }
+}
+
+fn point(it: &Point) -> Value {
+    let side = match it.side {
+        Side::For => "for",
+        Side::Against => "against",
+        Side::Neither => "neither",
+    };
+    json!({ "part": it.part, "line": it.line, "side": side, "text": it.text, "source": it.source, "reason": it.reason })
+}
+
+fn advice(it: &Tips) -> Value {
+    match it {
+        Tips::Needless => json!({ "kind": "needless" }),
+        Tips::Changes(all) => json!({ "kind": "changes", "changes": all.iter().map(change).collect::<Vec<_>>() }),
+        Tips::Nothing(why) => json!({ "kind": "nothing", "why": why }),
+        Tips::AskLive => json!({ "kind": "ask-live" }),
+    }
+}
+
+fn change(it: &Suggestion) -> Value {
+    let (change, name, value) = match &it.change {
+        Change::Send(name, value) => ("send", name.as_str(), Some(value)),
+        Change::Omit(name) => ("omit", name.as_str(), None),
+        Change::Set(key, value) => ("set", *key, Some(value)),
+    };
+    json!({ "change": change, "name": name, "value": value, "text": it.text })
+}
