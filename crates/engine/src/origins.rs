@@ -40,11 +40,15 @@ pub(crate) struct Errand {
 
 impl Errand {
     pub(crate) fn new(routed: &Routed, time: Rc<OriginTime>) -> Self {
-        let key_hash = match routed.route.balance {
-            Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
-            Balance::First | Balance::RoundRobin => 0,
-        };
-        Self { key_hash, uri: routed.key.uri().into(), time }
+        Self { key_hash: key_hash(routed), uri: routed.key.uri().into(), time }
+    }
+}
+
+/// See [`Errand`].
+pub(crate) fn key_hash(routed: &Routed) -> u64 {
+    match routed.route.balance {
+        Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
+        Balance::First | Balance::RoundRobin => 0,
     }
 }
 

@@ -1,6 +1,7 @@
 //! The program: arguments, workers, signals.
 
 mod check;
+mod explain;
 mod identity;
 mod operator;
 mod purge;
@@ -12,6 +13,7 @@ mod top;
 mod upgrade;
 
 use clap::{Parser, Subcommand};
+use explain::ExplainFlags;
 use kasoku_config::ServeFlags;
 use purge::PurgeFlags;
 use std::io::IsTerminal;
@@ -48,6 +50,12 @@ enum Command {
     /// Show what the running program does: requests, hits, origin times, and which URLs are missed most and slowest
     #[command(after_help = "URLs are those of visitors, with their queries. `q` or Ctrl-C ends it.")]
     Top(TopFlags),
+    /// Say what a request gets, why, and what would make it a hit
+    #[command(
+        after_help = "The running program is asked; nothing is stored, dropped or counted by it. Values of cookies and \
+        credentials are not shown. Examples: docs/explain.md."
+    )]
+    Explain(ExplainFlags),
 }
 
 fn main() -> ExitCode {
@@ -56,6 +64,7 @@ fn main() -> ExitCode {
         Command::Check { config } => check::check(config),
         Command::Purge(flags) => purge::purge(&flags),
         Command::Top(flags) => top::top(&flags),
+        Command::Explain(flags) => explain::explain(&flags),
     }
 }
 

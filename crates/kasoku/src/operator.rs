@@ -61,6 +61,12 @@ impl fmt::Display for NoAnswer {
 
 impl std::error::Error for NoAnswer {}
 
+impl NoAnswer {
+    pub(crate) fn new(why: &str) -> Self {
+        Self(why.to_owned())
+    }
+}
+
 /// What it said.
 #[derive(Debug)]
 pub(crate) struct Answer {
@@ -102,7 +108,11 @@ impl Operator {
     /// # Errors
     /// It can't be reached, or what it says is no response.
     pub(crate) fn ask(&self, method: &str, target: &str) -> Result<Answer, NoAnswer> {
-        let failed = |error: io::Error| NoAnswer(format!("the admin listener {}: {error}", self.address));
+        let failed = |error: io::Error| {
+            let is_away = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound);
+            let hint = if is_away { " (is the program running, with this as its `admin`?)" } else { "" };
+            NoAnswer(format!("the admin listener {}: {error}{hint}", self.address))
+        };
         let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
         let request = format!(
             "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: 0\r\n\r\n"

@@ -1,0 +1,254 @@
+//! An explanation as text: the way of the request from top to bottom, each line that has a say with what it means, and at
+//! the end what would help.
+//!
+//! The sentences are the program's; here is only their order. What was sent by visitors and applications is masked and
+//! made printable where it comes from, and once more here, since it goes to a terminal.
+
+use serde_json::Value;
+use std::fmt::Write;
+
+/// Where the second column begins.
+const COLUMN: usize = 10;
+
+/// Writes an explanation.
+pub(super) fn render(said: &Value, colour: bool) -> String {
+    let mut page = Page { text: String::new(), colour };
+    let method = text(said, "/method");
+    page.line(&format!("{method} {}", page.bold(&text(said, "/url"))));
+    page.line("");
+    page.row("site", &format!("{}; profile {}", named(said, "/site"), named(said, "/profile")));
+    match said.pointer("/rule/name") {
+        Some(_) => page.row("rule", &named(said, "/rule")),
+        None => page.row("rule", "none: what the site says holds"),
+    }
+    page.row("memory", &stored(said));
+    page.points(said);
+    page.line("");
+    page.verdict(said);
+    page.row("header", &format!("Cache-Status: {}", text(said, "/cache_status")));
+    page.advice(said);
+    page.text
+}
+
+struct Page {
+    text: String,
+    colour: bool,
+}
+
+impl Page {
+    fn line(&mut self, line: &str) {
+        self.text.push_str(line.trim_end());
+        self.text.push('\n');
+    }
+
+    fn row(&mut self, name: &str, value: &str) {
+        let line = format!("{name:<COLUMN$}{value}");
+        self.line(&line);
+    }
+
+    /// Each line of the request, the configuration and the response that has a say, and what it says.
+    fn points(&mut self, said: &Value) {
+        let none = Vec::new();
+        let points = said.pointer("/points").and_then(Value::as_array).unwrap_or(&none);
+        for part in ["configuration", "request", "response"] {
+            let mut last = None;
+            for point in points.iter().filter(|point| text(point, "/part") == part) {
+                if last.is_none() {
+                    self.line("");
+                    let title = if part == "response" { response_title(said) } else { part.to_owned() };
+                    self.line(&title);
+                }
+                let line = text(point, "/line");
+                if last.as_ref() != Some(&line) {
+                    let shown = if line.is_empty() { "(none)".to_owned() } else { line.clone() };
+                    if !(line.is_empty() && part == "configuration") {
+                        self.line(&format!("  {shown}"));
+                    }
+                }
+                let (mark, code) = match text(point, "/side").as_str() {
+                    "for" => ("+", "32"),
+                    "against" => ("-", "31"),
+                    _ => ("o", "2"),
+                };
+                let source = self.styled("2", &format!("[{}]", text(point, "/source")));
+                let line_of_point = format!("    {} {} {source}", self.styled(code, mark), text(point, "/text"));
+                self.line(&line_of_point);
+                last = Some(line);
+            }
+        }
+    }
+
+    fn verdict(&mut self, said: &Value) {
+        let why = text(said, "/reason/text");
+        let word = match text(said, "/outcome").as_str() {
+            "hit" => "hit: ",
+            "ask" => "miss: ",
+            "pass" => "passes by: ",
+            _ => "error: ",
+        };
+        let verdict = format!("{} {}", self.bold(word.trim_end()), why);
+        self.row("verdict", &verdict);
+        let is_hit = text(said, "/outcome") == "hit";
+        let Some(answer) = said.pointer("/answer").filter(|answer| !answer.is_null()) else {
+            if text(said, "/advice/kind") == "ask-live" {
+                self.row("", "Whether the answer is stored depends on it.");
+            }
+            return;
+        };
+        let now = if is_hit { "Asked now, its answer" } else { "The answer" };
+        let why = text(answer, "/reason/text");
+        let line = match (answer.pointer("/would_be_stored").and_then(Value::as_bool), number(answer, "/lifetime")) {
+            (None, _) => format!("The application gave no answer: {why}"),
+            (Some(false), _) => format!("{now} would not be stored: {why}"),
+            (Some(true), 0) => format!("{now} would be stored, and asked about each time it is used."),
+            (Some(true), seconds) => format!("{now} would be stored, and be a hit for {}.", duration(seconds)),
+        };
+        self.row("", &line);
+    }
+
+    fn advice(&mut self, said: &Value) {
+        match text(said, "/advice/kind").as_str() {
+            "changes" => {
+                let none = Vec::new();
+                let all = said.pointer("/advice/changes").and_then(Value::as_array).unwrap_or(&none);
+                for (number, change) in all.iter().enumerate() {
+                    let (name, value) = (text(change, "/name"), text(change, "/value"));
+                    let (line, whose) = match text(change, "/change").as_str() {
+                        "send" => (format!("{name}: {value}"), "sent by the application"),
+                        "omit" => (format!("no {name}"), "from the application"),
+                        _ => (format!("{name} = {value}"), "in the configuration"),
+                    };
+                    let title = if number == 0 { "try" } else { "and" };
+                    let line = self.styled("1;32", &line);
+                    self.row(title, &line);
+                    self.row("", &format!("{whose}: {}", text(change, "/text")));
+                }
+            }
+            "nothing" => self.row("try", &format!("nothing: {}", text(said, "/advice/why"))),
+            "ask-live" => self.row("try", "the same with --live, which asks the application"),
+            _ => {}
+        }
+    }
+
+    fn bold(&self, text: &str) -> String {
+        self.styled("1", text)
+    }
+
+    fn styled(&self, code: &str, text: &str) -> String {
+        if self.colour { format!("\u{1b}[{code}m{text}\u{1b}[0m") } else { text.to_owned() }
+    }
+}
+
+/// `response`, and which.
+fn response_title(said: &Value) -> String {
+    match said.pointer("/answer/status").and_then(Value::as_u64) {
+        Some(status) => format!("response, asked for just now: {status}"),
+        None => match said.pointer("/stored/entry/status").and_then(Value::as_u64) {
+            Some(status) => format!("response, as it is stored: {status}"),
+            None => "response, as other variants are stored".to_owned(),
+        },
+    }
+}
+
+/// What is stored for the key.
+fn stored(said: &Value) -> String {
+    let variants = number(said, "/stored/variants");
+    let mut line = match said.pointer("/stored/entry").filter(|entry| !entry.is_null()) {
+        Some(entry) => format!(
+            "{} bytes, {} old, fresh for {}",
+            number(entry, "/body_bytes"),
+            duration(number(entry, "/age")),
+            duration(number(entry, "/lifetime"))
+        ),
+        None if variants > 0 => "no variant for this request".to_owned(),
+        None => "nothing".to_owned(),
+    };
+    let none = Vec::new();
+    let names = said.pointer("/stored/varies_by").and_then(Value::as_array).unwrap_or(&none);
+    if variants > 0 && !names.is_empty() {
+        let names: Vec<&str> = names.iter().filter_map(Value::as_str).collect();
+        let plural = if variants == 1 { "variant" } else { "variants" };
+        let _ = write!(line, "; {variants} {plural} by {}", names.join(", "));
+    }
+    if let Some(refusal) = said.pointer("/stored/last_refusal").filter(|refusal| !refusal.is_null()) {
+        let (status, reason) = (number(refusal, "/status"), text(refusal, "/reason/id"));
+        let ago = duration(number(refusal, "/seconds_ago"));
+        let _ = write!(line, "; an answer {ago} ago ({status}) was not stored: {reason}");
+    }
+    if said.pointer("/stored/is_being_filled") == Some(&Value::Bool(true)) {
+        line.push_str("; it is being fetched right now");
+    }
+    printable(&line)
+}
+
+/// A name, and where it is written.
+fn named(said: &Value, pointer: &str) -> String {
+    let name = text(said, &format!("{pointer}/name"));
+    match said.pointer(&format!("{pointer}/place")).and_then(Value::as_str) {
+        Some(place) => format!("{name} ({})", printable(place)),
+        None if pointer == "/profile" => format!("{name} (default)"),
+        None => name,
+    }
+}
+
+fn text(said: &Value, pointer: &str) -> String {
+    printable(said.pointer(pointer).and_then(Value::as_str).unwrap_or_default())
+}
+
+fn number(said: &Value, pointer: &str) -> u64 {
+    said.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
+}
+
+/// Seconds as people say them: `90 s`, `5 min`, `2 h`, `3 days`; exact below two minutes.
+fn duration(seconds: u64) -> String {
+    match seconds {
+        0..120 => format!("{seconds} s"),
+        120..7_200 => format!("{} min", seconds / 60),
+        7_200..172_800 => format!("{} h", seconds / 3_600),
+        _ => format!("{} days", seconds / 86_400),
+    }
+}
+
+/// Without what a terminal would obey.
+fn printable(text: &str) -> String {
+    text.chars().filter(|c| !c.is_control()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    fn said() -> Value {
+        json!({
+            "method": "GET",
+            "url": "http://a.org/\u{1b}[2J",
+            "site": { "name": "a.org", "place": "kasoku.toml:3" },
+            "profile": { "name": "safe", "place": null },
+            "outcome": "ask",
+            "points": [{ "part": "response", "line": "Vary: *", "side": "against", "text": "It never fits.", "source": "RFC 1" }],
+        })
+    }
+
+    #[test]
+    fn colours_come_only_when_asked_for_and_orders_to_the_terminal_never() {
+        assert!(!render(&said(), false).contains('\u{1b}'), "{}", render(&said(), false));
+        assert!(render(&said(), true).contains("\u{1b}[31m-\u{1b}[0m It never fits."));
+        assert!(!render(&said(), true).contains("\u{1b}[2J"));
+    }
+
+    #[test]
+    fn what_is_not_understood_leaves_a_gap_and_no_panic() {
+        for said in
+            [json!(null), json!([]), json!({ "points": 1, "answer": {}, "stored": { "entry": {}, "variants": -1 } })]
+        {
+            assert!(render(&said, false).contains("verdict"));
+        }
+    }
+
+    #[test]
+    fn durations_are_short() {
+        let shown = [0, 60, 119, 120, 7_199, 7_200, 172_800].map(duration);
+        assert_eq!(shown, ["0 s", "60 s", "119 s", "2 min", "119 min", "2 h", "2 days"]);
+    }
+}
