@@ -64,7 +64,8 @@ fn json_of(it: &Explanation) -> Value {
     let reason = it.outcome.reason();
     json!({
         "method": it.method,
-        "url": it.uri,
+        "url": it.url,
+        "key": it.key,
         "site": named(&it.site),
         "rule": it.rule.as_ref().map(named),
         "profile": named(&it.profile),

@@ -64,7 +64,9 @@ pub fn obstacles(
     let mut reasons = objections(request, response, freshness, policy);
     let next = reuse(freshness, &request_directives(&Fields::new()), policy, freshness.response_time);
     if let Reuse::Validate(reason) = next {
-        reasons.push(reason);
+        // That it has no lifetime is half of that already.
+        let is_told = reason == Reason::NoLifetime && reasons.contains(&Reason::NoExpiryNoValidator);
+        reasons.extend((!is_told).then_some(reason));
     }
     reasons
 }

@@ -49,6 +49,7 @@ pub enum Advice {
 const SECONDS: u64 = 60;
 
 const UNSURE: &str = "nothing that is sure to help";
+const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
 const ANYBODY: &str = "if the page is the same for everybody";
 const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
 const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
@@ -115,7 +116,7 @@ pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshn
     changes.extend(of_variants(response));
     let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie | Reason::VaryStar));
     if wants_lifetime {
-        changes.push(lifetime(request, response, &reasons, policy));
+        changes.push(lifetime(request, response, freshness, &reasons, policy));
     }
     match changes {
         changes if changes.is_empty() => Advice::Needless,
@@ -176,7 +177,13 @@ fn of_variants(response: &ResponseHead) -> Option<Suggestion> {
 }
 
 /// The change that gives a lifetime, or lets it be shared.
-fn lifetime(request: &RequestHead, response: &ResponseHead, reasons: &[Reason], policy: &Policy) -> Suggestion {
+fn lifetime(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    reasons: &[Reason],
+    policy: &Policy,
+) -> Suggestion {
     let of_somebody = reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
     if reasons.contains(&Reason::NotCacheable) && is_negative(response.status) && !has_credentials(&request.fields) {
         let change = Change::Set("cache.negative-ttl", "\"1m\"".to_owned());
@@ -186,7 +193,8 @@ fn lifetime(request: &RequestHead, response: &ResponseHead, reasons: &[Reason], 
     let only_sharing =
         reasons.iter().all(|one| matches!(one, Reason::Cookie | Reason::Authorization | Reason::SetCookie));
     if only_sharing && let Some(said) = response.fields.only(field) {
-        let value = format!("{}, s-maxage={SECONDS}", String::from_utf8_lossy(said));
+        let seconds = if freshness.lifetime > freshness.initial_age { freshness.lifetime } else { SECONDS };
+        let value = format!("{}, s-maxage={seconds}", String::from_utf8_lossy(said));
         return Suggestion { change: Change::Send(field.to_owned(), value), text: SHARED_LIFETIME };
     }
     let directive = if of_somebody { "s-maxage" } else { "max-age" };
@@ -195,10 +203,12 @@ fn lifetime(request: &RequestHead, response: &ResponseHead, reasons: &[Reason], 
     let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
     match policy.targeted_fields.first() {
         Some(targeted) if says_something || field != "Cache-Control" => {
-            Suggestion { change: Change::Send(targeted.clone(), value), text: KEEPS_BROWSERS }
+            let text = if reasons.contains(&Reason::Private) { NOT_PRIVATE } else { KEEPS_BROWSERS };
+            Suggestion { change: Change::Send(targeted.clone(), value), text }
         }
         _ => {
             let text = match (of_somebody, says_something) {
+                _ if reasons.contains(&Reason::Private) => NOT_PRIVATE,
                 (true, _) => SHARED_LIFETIME,
                 (false, true) => ANYBODY,
                 (false, false) => STATES_EXPIRY,

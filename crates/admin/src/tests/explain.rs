@@ -35,7 +35,7 @@ fn an_explanation_is_json_and_shows_no_secret() {
     assert_eq!(status(&answer), 200, "{answer}");
     assert!(!answer.contains("hunter2"), "{answer}");
     let said: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
-    assert_eq!(said["url"], "http://example.org/x?a=1");
+    assert_eq!(said["key"], "http://example.org/x?a=1");
     assert_eq!(said["cache_status"], "kasoku; fwd=uri-miss; detail=cookie");
     assert_eq!((&said["answer"]["status"], &said["answer"]["would_be_stored"]), (&200.into(), &false.into()));
     assert_eq!(said["advice"]["kind"], "changes");

@@ -91,10 +91,13 @@ impl Explaining<'_> {
         let is_tracking = |pair: &&str| TRACKING.iter().any(|(name, _)| pair.starts_with(name));
         let kept: Vec<&str> = query.split('&').filter(|pair| !is_tracking(pair)).collect();
         let globs = TRACKING.iter().filter(|(name, _)| query.split('&').any(|pair| pair.starts_with(name)));
-        let globs: Vec<String> = globs.map(|(_, glob)| format!("\"{glob}\"")).collect();
+        let mut globs: Vec<&str> = globs.map(|(_, glob)| *glob).collect();
         if globs.is_empty() {
             return None;
         }
+        // What is ignored already stays ignored.
+        globs.splice(0..0, self.asked.routed.route.query.ignore.iter().map(String::as_str));
+        let globs: Vec<String> = globs.iter().map(|glob| format!("\"{glob}\"")).collect();
         let target = if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) };
         let (scheme, authority) = (self.asked.routed.scheme, self.asked.routed.authority());
         let url = format!("{scheme}://{authority}{target}");

@@ -46,8 +46,10 @@ use steps::{Explaining, Found};
 pub struct Explanation {
     /// The method.
     pub method: String,
-    /// The key: the effective URI.
-    pub uri: String,
+    /// The URL as it was asked for.
+    pub url: String,
+    /// The key: the effective URI, with the query as the rule wants it.
+    pub key: String,
     /// Which site serves it, and where that is written.
     pub site: Named,
     /// The rule that its path matches; none: the site's own settings hold.

@@ -59,7 +59,8 @@ impl Explaining<'_> {
         });
         Explanation {
             method: self.ask.request.method.to_string(),
-            uri: self.ask.key.uri().to_owned(),
+            url: super::shown::printable(&self.asked.request.head.target),
+            key: super::shown::printable(self.ask.key.uri()),
             site: Named::new(self.found.site.map_or("", |site| &site.name), places.site.as_ref()),
             rule: self.found.rule.map(|rule| Named::new(&rule.path, places.rule.as_ref())),
             profile: Named::new(profile, places.settings.get("profile")),

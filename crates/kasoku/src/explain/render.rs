@@ -21,6 +21,7 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
         Some(_) => page.row("rule", &named(said, "/rule")),
         None => page.row("rule", "none: what the site says holds"),
     }
+    page.row("key", &text(said, "/key"));
     page.row("memory", &stored(said));
     page.points(said);
     page.line("");
@@ -46,36 +47,43 @@ impl Page {
         self.line(&line);
     }
 
-    /// Each line of the request, the configuration and the response that has a say, and what it says.
+    /// Each line of the configuration, the request and the response that has a say, and all that it says.
     fn points(&mut self, said: &Value) {
         let none = Vec::new();
         let points = said.pointer("/points").and_then(Value::as_array).unwrap_or(&none);
         for part in ["configuration", "request", "response"] {
-            let mut last = None;
-            for point in points.iter().filter(|point| text(point, "/part") == part) {
-                if last.is_none() {
-                    self.line("");
-                    let title = if part == "response" { response_title(said) } else { part.to_owned() };
-                    self.line(&title);
+            let points: Vec<&Value> = points.iter().filter(|point| text(point, "/part") == part).collect();
+            if points.is_empty() {
+                continue;
+            }
+            self.line("");
+            let title = if part == "response" { response_title(said) } else { part.to_owned() };
+            self.line(&title);
+            let mut told: Vec<String> = Vec::new();
+            for line in points.iter().map(|point| text(point, "/line")) {
+                if told.contains(&line) {
+                    continue;
                 }
-                let line = text(point, "/line");
-                if last.as_ref() != Some(&line) {
-                    let shown = if line.is_empty() { "(none)".to_owned() } else { line.clone() };
-                    if !(line.is_empty() && part == "configuration") {
-                        self.line(&format!("  {shown}"));
-                    }
+                match line.as_str() {
+                    "" if part == "configuration" => {}
+                    "" => self.line("  (no line)"),
+                    line => self.line(&format!("  {line}")),
                 }
-                let (mark, code) = match text(point, "/side").as_str() {
-                    "for" => ("+", "32"),
-                    "against" => ("-", "31"),
-                    _ => ("o", "2"),
-                };
-                let source = self.styled("2", &format!("[{}]", text(point, "/source")));
-                let line_of_point = format!("    {} {} {source}", self.styled(code, mark), text(point, "/text"));
-                self.line(&line_of_point);
-                last = Some(line);
+                points.iter().filter(|point| text(point, "/line") == line).for_each(|point| self.point(point));
+                told.push(line);
             }
         }
+    }
+
+    fn point(&mut self, point: &Value) {
+        let (mark, code) = match text(point, "/side").as_str() {
+            "for" => ("+", "32"),
+            "against" => ("-", "31"),
+            _ => ("o", "2"),
+        };
+        let source = self.styled("2", &format!("[{}]", text(point, "/source")));
+        let line = format!("    {} {} {source}", self.styled(code, mark), text(point, "/text"));
+        self.line(&line);
     }
 
     fn verdict(&mut self, said: &Value) {
@@ -115,13 +123,13 @@ impl Page {
                     let (name, value) = (text(change, "/name"), text(change, "/value"));
                     let (line, whose) = match text(change, "/change").as_str() {
                         "send" => (format!("{name}: {value}"), "sent by the application"),
-                        "omit" => (format!("no {name}"), "from the application"),
+                        "omit" => (format!("no {name}"), "left out by the application"),
                         _ => (format!("{name} = {value}"), "in the configuration"),
                     };
                     let title = if number == 0 { "try" } else { "and" };
                     let line = self.styled("1;32", &line);
                     self.row(title, &line);
-                    self.row("", &format!("{whose}: {}", text(change, "/text")));
+                    self.row("", &format!("{whose}; {}", text(change, "/text")));
                 }
             }
             "nothing" => self.row("try", &format!("nothing: {}", text(said, "/advice/why"))),
