@@ -11,10 +11,9 @@
 //! which may wait for an origin; there is a bound on how many wait.
 
 use crate::Handle;
-use kasoku_engine::explain::{Answer, Explanation, Named, Point, Question, QuestionError, Stored, Tips};
-use kasoku_semantics::evidence::Side;
-use kasoku_semantics::reason::Reason;
-use kasoku_semantics::suggestion::{Change, Suggestion};
+use kasoku_engine::explain::{
+    Answer, Change, Explanation, Named, Point, Question, QuestionError, Reason, Side, Stored, Suggestion, Tips,
+};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 

@@ -11,7 +11,7 @@ use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::storable::objections;
 use crate::vary::{Vary, vary};
-use crate::{Freshness, LifetimeSource, Now, Policy, Reason, may_look_up, request_directives};
+use crate::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, may_look_up, request_directives};
 use http::Method;
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -104,9 +104,9 @@ pub fn of_request<'m>(
 
 /// That the request says who sends it, while the answer is not known.
 pub fn of_visitor<'m>(request: &'m RequestHead, policy: &Policy) -> Vec<Evidence<'m>> {
-    let names =
-        if policy.profile == crate::Profile::Safe { &["Cookie", "Authorization"][..] } else { &["Authorization"] };
-    names.iter().flat_map(|name| ground(&request.fields, name, Side::Neither, Ground::ForAVisitor)).collect()
+    let of = |name| ground(&request.fields, name, Side::Neither, Ground::ForAVisitor);
+    let cookie = of("Cookie").filter(|_| policy.profile == Profile::Safe);
+    cookie.chain(of("Authorization")).collect()
 }
 
 /// What a response and the request that got it say. `freshness` is the response's, `reasons` is all that is in its way:
@@ -124,12 +124,8 @@ pub fn of_response<'m>(
         let lines = lines(*reason, request, response, policy);
         all.extend(lines.into_iter().map(|line| against(line, *reason)));
     }
-    let is_against = |name: &[u8], all: &[Evidence<'_>]| {
-        all.iter().any(|one| matches!(one.line, Line::Response(other, _) if other.eq_ignore_ascii_case(name)))
-    };
     for one in of_lifetime(response, freshness, policy, now) {
-        let is_known = matches!(one.line, Line::Response(name, _) if is_against(name, &all));
-        if !is_known || one.side == Side::Neither {
+        if !all.contains(&one) {
             all.push(one);
         }
     }
@@ -144,12 +140,7 @@ pub fn of_response<'m>(
     all.extend(with_directive(response, field, &["stale-while-revalidate"], Ground::StaleWhileRevalidate));
     all.extend(with_directive(response, field, &["stale-if-error"], Ground::StaleIfError));
     for name in ["ETag", "Last-Modified"] {
-        let is_known = all
-            .iter()
-            .any(|one| matches!(one.line, Line::Response(other, _) if other.eq_ignore_ascii_case(name.as_bytes())));
-        if !is_known {
-            all.extend(response_ground(response, name, Side::For, Ground::Validator));
-        }
+        all.extend(response_ground(response, name, Side::For, Ground::Validator));
     }
     if let Vary::Fields(names) = vary(&response.fields) {
         let splits = names.iter().any(|name| is_of_visitors(name));
@@ -263,17 +254,20 @@ fn against(line: Line<'_>, reason: Reason) -> Evidence<'_> {
     Evidence { line, side: Side::Against, because: Because::Reason(reason) }
 }
 
-fn ground<'m>(fields: &'m Fields, name: &str, side: Side, ground: Ground) -> Vec<Evidence<'m>> {
+fn ground<'m>(fields: &'m Fields, name: &str, side: Side, ground: Ground) -> impl Iterator<Item = Evidence<'m>> {
     let because = Because::Ground(ground);
-    lines_named(fields, name)
-        .map(|(name, value)| Evidence { line: Line::Request(name, value), side, because })
-        .collect()
+    lines_named(fields, name).map(move |(name, value)| Evidence { line: Line::Request(name, value), side, because })
 }
 
-fn response_ground<'m>(response: &'m ResponseHead, name: &str, side: Side, ground: Ground) -> Vec<Evidence<'m>> {
+fn response_ground<'m>(
+    response: &'m ResponseHead,
+    name: &str,
+    side: Side,
+    ground: Ground,
+) -> impl Iterator<Item = Evidence<'m>> {
     let because = Because::Ground(ground);
     let lines = response_lines(response, name);
-    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side, because }).collect()
+    lines.map(move |(name, value)| Evidence { line: Line::Response(name, value), side, because })
 }
 
 fn with_directive<'m>(response: &'m ResponseHead, field: &str, names: &[&str], ground: Ground) -> Vec<Evidence<'m>> {
