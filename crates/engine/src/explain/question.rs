@@ -55,6 +55,9 @@ impl Question {
     }
 
     fn head(&self, limits: &Limits) -> Result<RequestHead, QuestionError> {
+        if self.method.parse::<Method>().is_err() {
+            return Err(QuestionError("a method is one word, like GET".to_owned()));
+        }
         if matches!(self.method.as_str(), "PURGE" | "CONNECT" | "TRACE") {
             return Err(QuestionError(format!("{} is never answered from the cache", self.method)));
         }
@@ -74,7 +77,7 @@ impl Question {
         }
         text.push_str("\r\n");
         match parse_request(text.as_bytes(), &limits.head) {
-            Ok(Some((head, length))) if length == text.len() && head.method != Method::CONNECT => Ok(head),
+            Ok(Some((head, length))) if length == text.len() => Ok(head),
             Ok(_) => Err(QuestionError(format!("not an http or https URL: {url}"))),
             Err(error) => Err(said(error)),
         }
