@@ -89,8 +89,11 @@ struct Tried {
 }
 
 impl Tried {
-    fn start(page: &str) -> Self {
-        let token = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("explain-{}.token", std::process::id()));
+    /// In a folder of that name, since the configuration's own name is on the page.
+    fn start(folder: &str, page: &str) -> Self {
+        let path = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(folder);
+        std::fs::create_dir_all(&path).unwrap();
+        let token = path.join("admin.token");
         let _ = std::fs::remove_file(&token);
         let written = page.split("```toml\n").nth(1).unwrap().split("```").next().unwrap();
         let config = written
@@ -98,9 +101,7 @@ impl Tried {
             .replace("127.0.0.1:8081", "127.0.0.1:0")
             .replace("127.0.0.1:8000", &blog().to_string())
             .replace("/etc/kasoku/admin.token", token.to_str().unwrap());
-        let folder = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("explain");
-        std::fs::create_dir_all(&folder).unwrap();
-        let config = file("explain/kasoku.toml", &config);
+        let config = file(&format!("{folder}/kasoku.toml"), &config);
         Self { program: Program::serve(&["--config", config.to_str().unwrap()]), token }
     }
 
@@ -148,7 +149,7 @@ fn levelled(text: &str) -> String {
 #[test]
 fn each_explanation_of_the_page_is_what_the_program_prints() {
     let written = std::fs::read_to_string(page()).unwrap();
-    let tried = Tried::start(&written);
+    let tried = Tried::start("explain-page", &written);
     let mut now = String::new();
     let mut commands = 0;
     for (number, piece) in written.split("```").enumerate() {
@@ -175,7 +176,7 @@ fn each_explanation_of_the_page_is_what_the_program_prints() {
 #[test]
 fn json_is_for_programs_and_who_is_away_is_named() {
     let written = std::fs::read_to_string(page()).unwrap();
-    let tried = Tried::start(&written);
+    let tried = Tried::start("explain-json", &written);
     let said: serde_json::Value =
         serde_json::from_str(&tried.run("kasoku explain http://blog.example/news --json")).unwrap();
     assert_eq!((&said["outcome"], &said["advice"]["kind"]), (&"ask".into(), &"ask-live".into()));

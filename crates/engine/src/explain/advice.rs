@@ -3,6 +3,7 @@
 
 use super::steps::Explaining;
 use crate::route::route_url;
+use http::Method;
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
 use kasoku_semantics::reason::Reason;
@@ -49,7 +50,12 @@ impl Explaining<'_> {
         if is_hit && self.heard().is_none() {
             return Tips::Needless;
         }
-        match advice_without_messages(outcome.reason()) {
+        // What it needs in any case is a GET.
+        let reason = match self.ask.request.method {
+            Method::HEAD if !is_hit => Reason::HeadOnly,
+            _ => outcome.reason(),
+        };
+        match advice_without_messages(reason) {
             Advice::Needless => {}
             advice => return advice.into(),
         }

@@ -68,6 +68,8 @@ impl Point {
 fn source(because: Because, places: &Places) -> String {
     let setting = because.setting().map(|key| match places.settings.get(key) {
         Some(place) => format!("{key} ({place})"),
+        // A rule has them or has them not.
+        None if matches!(key, "pass" | "path") => key.to_owned(),
         None => format!("{key} (default)"),
     });
     match (because.source().starts_with("RFC "), setting) {

@@ -6,7 +6,7 @@ use kasoku_cache::{Purge, Scope};
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Scenario, Setup, on, reply};
 
-const REQUESTS: [&[&str]; 10] = [
+const REQUESTS: [&[&str]; 12] = [
     &[],
     &["Cookie: a=b"],
     &["Authorization: Basic eDp5"],
@@ -17,6 +17,8 @@ const REQUESTS: [&[&str]; 10] = [
     &["If-Match: \"a\""],
     &["If-None-Match: \"a\"", "Accept-Language: de"],
     &["User-Agent: other"],
+    &["Range: bytes=0-1"],
+    &["Range: bytes=0-1", "If-Range: \"a\""],
 ];
 
 const RESPONSES: [(&str, &[&str]); 22] = [

@@ -177,6 +177,9 @@ fn a_post_has_no_safe_change_and_is_not_sent_to_find_out() {
         explained.tips
     );
     assert_eq!(scenario.client().send_body("POST", "/form", &[], "a=1").detail(), "method");
+    let explained = explain(&scenario, "HEAD", "/page", &[], true);
+    assert!(matches!(explained.tips, Tips::Nothing(why) if why.contains("a GET")), "{:?}", explained.tips);
+    assert!(explained.answer.is_none());
 }
 
 #[test]

@@ -183,6 +183,9 @@ fn stored(said: &Value) -> String {
         let ago = duration(number(refusal, "/seconds_ago"));
         let _ = write!(line, "; an answer {ago} ago ({status}) was not stored: {reason}");
     }
+    if said.pointer("/stored/is_known_private") == Some(&Value::Bool(true)) {
+        line.push_str("; for a few seconds nobody waits for another's answer");
+    }
     if said.pointer("/stored/is_being_filled") == Some(&Value::Bool(true)) {
         line.push_str("; it is being fetched right now");
     }
