@@ -26,7 +26,7 @@ use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 
 /// How long all of it may take.
-const PATIENCE: Duration = Duration::from_secs(8);
+pub(super) const PATIENCE: Duration = Duration::from_secs(8);
 
 /// How much of the body is read, in bytes, so that its length is known where nothing tells it. More: the connection is closed.
 const BODY_BYTES_MAX: u64 = 1 << 20;

@@ -1,6 +1,6 @@
 //! What is said of each step of a request: site, rule, key, what is stored, the lines that have a say, and the outcome.
 
-use super::live::Answered;
+use super::live::{Answered, PATIENCE};
 use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::options::{Places, Route, Rule, Site};
@@ -109,6 +109,12 @@ impl Explaining<'_> {
         };
         match answer {
             None => status,
+            // Nobody knows how it would have ended: a visitor waits for longer.
+            Some(Err(Reason::OriginTimeoutFirstByte))
+                if self.asked.routed.route.origin.first_byte_timeout > PATIENCE =>
+            {
+                status
+            }
             Some(Err(reason)) => CacheStatus { detail: Some(*reason), ..status },
             Some(Ok(Answer { refusal: Some(reason), .. })) => CacheStatus { detail: Some(*reason), ..status },
             Some(Ok(Answer { refusal: None, .. })) => CacheStatus { stored: true, ..status },

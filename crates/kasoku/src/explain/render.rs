@@ -133,6 +133,9 @@ impl Page {
                 }
             }
             "nothing" => self.row("try", &format!("nothing: {}", text(said, "/advice/why"))),
+            "needless" if text(said, "/outcome") == "ask" && said.pointer("/answer").is_none_or(Value::is_null) => {
+                self.row("try", "nothing has to change: the next request fetches it anew, and it is kept as before");
+            }
             "ask-live" => self.row("try", "the same with --live, which asks the application"),
             _ => {}
         }
