@@ -47,12 +47,6 @@ pub(crate) struct Operator {
 #[derive(Debug)]
 pub(crate) struct NoAnswer(String);
 
-impl NoAnswer {
-    pub(crate) fn new(why: &str) -> Self {
-        Self(why.to_owned())
-    }
-}
-
 impl fmt::Display for NoAnswer {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.0)
