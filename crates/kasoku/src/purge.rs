@@ -11,8 +11,13 @@ pub(crate) struct PurgeFlags {
     /// URLs, in all variants and under http and https
     #[arg(value_name = "URL", group = "target")]
     urls: Vec<String>,
-    /// All URLs that begin like this one, such as http://example.org/blog/
-    #[arg(long, value_name = "URL", group = "target")]
+    /// All URLs that begin like this one
+    #[arg(
+        long,
+        value_name = "URL",
+        group = "target",
+        help = "All URLs that begin like this one, such as http://example.org/blog/"
+    )]
     prefix: Vec<String>,
     /// All of a host, such as example.org
     #[arg(long, value_name = "HOST", group = "target")]
