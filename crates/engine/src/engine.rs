@@ -207,8 +207,7 @@ impl Engine {
     /// Forgets the origins that nobody names any more, and checks those that are to be checked now.
     fn follow_origins(&mut self) {
         let (options, origins) = (self.handle.options(), self.handle.origins());
-        let named: Vec<_> = options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address).collect();
-        origins.keep_only(&named);
+        origins.keep_only(options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address));
         // One after the other, or an origin would be checked twice at a time.
         self.checks = None;
         match Checks::start(&options, origins) {

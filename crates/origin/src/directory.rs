@@ -7,7 +7,7 @@
 use crate::Address;
 use crate::health::Health;
 use crate::places::Places;
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -91,8 +91,9 @@ impl Directory {
     }
 
     /// Forgets all others: after a configuration was replaced. Requests that still run keep theirs.
-    pub fn keep_only(&self, addresses: &[&Address]) {
-        self.all().retain(|address, _| addresses.contains(&address));
+    pub fn keep_only<'a>(&self, addresses: impl Iterator<Item = &'a Address>) {
+        let named: HashSet<&Address> = addresses.collect();
+        self.all().retain(|address, _| named.contains(address));
     }
 
     /// Calls `look` with each.
@@ -122,7 +123,7 @@ mod tests {
             one.health.failed(Blame::Connection, one.health.mark(), &HealthRules::default(), 0);
         }
         assert_eq!((same.health.is_up(), other.health.is_up()), (false, true));
-        directory.keep_only(&[&address(1)]);
+        directory.keep_only([address(1)].iter());
         assert_eq!(directory.numbers().len(), 1);
         assert!(!directory.of(&address(1)).health.is_up(), "what stays keeps its state");
         assert!(directory.of(&address(2)).health.is_up());
