@@ -272,6 +272,8 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
         };
         let settings = Settings::new(&command.options, &worker.origins, worker.number);
         worker.settings.replace(Rc::new(settings));
+        // There may be room by the new limit.
+        worker.one_left.notify_waiters();
         if let Some(log) = command.access_log {
             worker.access_log.replace(log);
         }

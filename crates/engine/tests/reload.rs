@@ -129,6 +129,19 @@ fn those_who_come_after_a_reload_share_one_fetch() {
 }
 
 #[test]
+fn more_connections_are_allowed_at_once() {
+    let mut scene =
+        Setup::safe().options(|options| options.limits.connections_max = 1).run([get("/").answers(ok(&[FRESH], "page"))]);
+    let mut first = scene.client();
+    first.get("/");
+    let mut second = scene.client();
+    second.ask("GET", "/", &[]);
+    reload(&mut scene, |options| options.limits.connections_max = 2);
+    assert!(second.response().is_hit(), "while the first is connected");
+    assert!(first.get("/").is_hit());
+}
+
+#[test]
 fn rules_and_sites_are_those_of_the_new_settings() {
     let mut scene = Scenario::safe([get("/x").answers(ok(&[FRESH], "one")), get("/x").answers(ok(&[FRESH], "two"))]);
     let mut client = scene.client();
