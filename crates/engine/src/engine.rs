@@ -96,6 +96,7 @@ impl Engine {
         let mut engine =
             Self { handle, options: sender, listening, stop, workers: Vec::new(), access_log, checks, log_row: 0 };
         let (crew, inboxes) = Crew::new(workers);
+        let (started, starts) = std::sync::mpsc::channel();
         for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
             let (commands, received) = mpsc::channel(COMMANDS_MAX);
             let seed = Seed {
@@ -107,10 +108,17 @@ impl Engine {
                 commands: received,
                 stopping: stopping.clone(),
                 shares,
+                started: started.clone(),
             };
             let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || seed.run());
             let thread = thread.map_err(|error| StartError { what: format!("worker {number}"), error })?;
             engine.workers.push(Running { thread, commands });
+        }
+        drop(started);
+        for _ in 0..workers {
+            let ended = || Err(io::Error::other("it ended at once"));
+            let start = starts.recv().unwrap_or_else(|_| ended());
+            start.map_err(|error| StartError { what: "a worker".to_owned(), error })?;
         }
         Ok(engine)
     }

@@ -27,6 +27,7 @@ use kasoku_semantics::time::Now;
 use kasoku_sys::Acceptor;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
+use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
@@ -203,6 +204,8 @@ pub(crate) struct Seed {
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) stopping: watch::Receiver<bool>,
     pub(crate) shares: Vec<Share>,
+    /// Told whether it serves: the kernel sends it clients by now, who would wait for ever for one that does not.
+    pub(crate) started: std::sync::mpsc::Sender<io::Result<()>>,
 }
 
 impl Seed {
@@ -210,7 +213,11 @@ impl Seed {
         let runtime =
             match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
                 Ok(runtime) => runtime,
-                Err(error) => return tracing::error!(%error, "a worker could not start"),
+                Err(error) => {
+                    // Who does not listen any more has failed for another reason.
+                    let _ = self.started.send(Err(error));
+                    return;
+                }
             };
         runtime.block_on(async move {
             let Some(top) = self.handle.tops().get(self.number).cloned() else { return };
@@ -244,7 +251,9 @@ impl Seed {
             tokio::task::spawn_local(flush(worker.clone()));
             let sweeper = tokio::task::spawn_local(sweep(worker.client.clone()));
             let mut acceptors = Acceptors::default();
-            acceptors.open(&worker, self.shares);
+            let opened = self.shares.into_iter().try_for_each(|share| acceptors.open(&worker, share));
+            // As above.
+            let _ = self.started.send(opened);
             until_stopped(&worker, &mut acceptors, self.commands).await;
             sweeper.abort();
             let drained = async {
@@ -278,7 +287,11 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
             worker.access_log.replace(log);
         }
         acceptors.close(&command.close);
-        acceptors.open(worker, command.open);
+        for share in command.open {
+            if let Err(error) = acceptors.open(worker, share) {
+                tracing::error!(%error, "a listener could not be served");
+            }
+        }
         // Nobody waits any more when this worker took too long.
         let _ = command.done.send(());
     }
@@ -289,16 +302,11 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
 struct Acceptors(Vec<(Listener, JoinHandle<()>)>);
 
 impl Acceptors {
-    fn open(&mut self, worker: &Rc<Worker>, shares: Vec<Share>) {
-        for Share { listener, socket } in shares {
-            match Acceptor::new(socket) {
-                Ok(acceptor) => {
-                    let accepting = accept::run(worker.clone(), acceptor, listener.proxy_protocol);
-                    self.0.push((listener, tokio::task::spawn_local(accepting)));
-                }
-                Err(error) => tracing::error!(%error, "a listener could not be served"),
-            }
-        }
+    fn open(&mut self, worker: &Rc<Worker>, share: Share) -> io::Result<()> {
+        let Share { listener, socket } = share;
+        let accepting = accept::run(worker.clone(), Acceptor::new(socket)?, listener.proxy_protocol);
+        self.0.push((listener, tokio::task::spawn_local(accepting)));
+        Ok(())
     }
 
     fn close(&mut self, closed: &[Listener]) {

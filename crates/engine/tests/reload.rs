@@ -130,8 +130,9 @@ fn those_who_come_after_a_reload_share_one_fetch() {
 
 #[test]
 fn more_connections_are_allowed_at_once() {
-    let mut scene =
-        Setup::safe().options(|options| options.limits.connections_max = 1).run([get("/").answers(ok(&[FRESH], "page"))]);
+    let mut scene = Setup::safe()
+        .options(|options| options.limits.connections_max = 1)
+        .run([get("/").answers(ok(&[FRESH], "page"))]);
     let mut first = scene.client();
     first.get("/");
     let mut second = scene.client();

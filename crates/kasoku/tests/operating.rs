@@ -5,11 +5,11 @@
 mod support;
 
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use std::io::{Read, Write};
+use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
@@ -239,6 +239,7 @@ fn the_operator_speaks_to_the_new_process_while_the_old_one_finishes() {
     program.signal(Signal::USR2);
     program.says("a new process serves; finishing what runs");
     let _second = Foreign::written_in(&pid_file);
+    eventually("the old process listens no more", || !listens(program.id(), program.clients));
     for round in 0..16 {
         get(program.clients, "/page");
         assert!(get(program.clients, "/page").is_hit(), "{round}");
@@ -248,6 +249,19 @@ fn the_operator_speaks_to_the_new_process_while_the_old_one_finishes() {
     }
     origin.release();
     assert_eq!(program.exit_code(), Some(0), "the old process");
+}
+
+/// Whether a process has a socket open that listens there.
+fn listens(process: u32, address: SocketAddr) -> bool {
+    let port = format!(":{:04X}", address.port());
+    let table = std::fs::read_to_string("/proc/net/tcp").unwrap();
+    let lines = table.lines().map(|line| line.split_whitespace().collect::<Vec<_>>());
+    let listening = lines.filter(|words| words[1].ends_with(&port) && words[3] == "0A");
+    let sockets: Vec<_> = listening.map(|words| format!("socket:[{}]", words[9])).collect();
+    let open = std::fs::read_dir(format!("/proc/{process}/fd")).unwrap();
+    // One that is closed meanwhile is not open.
+    let mut open = open.filter_map(|entry| std::fs::read_link(entry.unwrap().path()).ok());
+    open.any(|link| sockets.iter().any(|socket| link == Path::new(socket)))
 }
 
 #[test]
@@ -537,4 +551,46 @@ fn it_may_have_as_many_connections_as_the_administrator_lets_it() {
     let [soft, hard] = line.split_whitespace().skip(3).take(2).collect::<Vec<_>>()[..] else { panic!("{line}") };
     assert_eq!(soft, hard);
     assert_ne!(soft, "100");
+}
+
+/// The kernel gives each worker its share of the clients as soon as there are sockets.
+#[test]
+fn with_too_few_descriptors_for_all_workers_it_does_not_start() {
+    let config = file(
+        "few-descriptors.toml",
+        "listen = [\"127.0.0.1:0\"]\nworkers = 4\n\n[[site]]\norigin = \"http://127.0.0.1:9\"\n",
+    );
+    let (mut refused, mut served) = (0, 0);
+    for descriptors in (12..=60).step_by(4) {
+        let mut around = Command::new("sh");
+        around.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_kasoku")]);
+        around.args(["serve", "--config", config.to_str().unwrap()]).stderr(Stdio::piped());
+        let mut child = Ended(around.spawn().unwrap());
+        let lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
+        let address = lines.map_while(Result::ok).find_map(|line| {
+            let (_, address) = line.split_once(" listening on http://")?;
+            Some(address.parse().unwrap())
+        });
+        let Some(address) = address else {
+            assert!(!child.0.wait().unwrap().success(), "{descriptors} descriptors");
+            refused += 1;
+            continue;
+        };
+        for _ in 0..8 {
+            let request = "OPTIONS * HTTP/1.1\r\nHost: a\r\nMax-Forwards: 0\r\nConnection: close\r\n\r\n";
+            assert_eq!(exchange(address, request).status, 200, "{descriptors} descriptors");
+        }
+        served += 1;
+    }
+    assert!(refused > 1 && served > 1, "{refused} {served}");
+}
+
+/// A child that is killed when nobody looks at it any more.
+struct Ended(Child);
+
+impl Drop for Ended {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
 }
