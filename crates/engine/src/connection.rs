@@ -8,7 +8,7 @@ use crate::settings::Settings;
 use bytes::{Buf, BytesMut};
 use kasoku_sys::Stream;
 use kasoku_wire::proxy_protocol::parse_proxy_header;
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
@@ -31,7 +31,10 @@ const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 pub(crate) struct Connection {
     pub(crate) stream: Rc<Stream>,
     pub(crate) read_ahead: RefCell<BytesMut>,
-    pub(crate) peer: Peer,
+    address: Option<SocketAddr>,
+    /// Whether it came through a Unix socket.
+    is_unix: bool,
+    is_trusted: Cell<bool>,
     pub(crate) limits: Rc<Limits>,
 }
 
@@ -53,7 +56,6 @@ impl Connection {
         settings: &Settings,
     ) -> io::Result<Self> {
         let limits = settings.limits.clone();
-        let trusted = &settings.trusted_proxies;
         let mut read_ahead = BytesMut::new();
         let is_unix = address.is_none();
         if proxy_protocol {
@@ -62,12 +64,23 @@ impl Connection {
                 address = Some(source);
             }
         }
-        let is_trusted = match address {
+        let (read_ahead, is_trusted) = (RefCell::new(read_ahead), Cell::new(false));
+        let opened = Self { stream: Rc::new(stream), read_ahead, address, is_unix, is_trusted, limits };
+        opened.trust(&settings.trusted_proxies);
+        Ok(opened)
+    }
+
+    /// Who is at the other end, as far as it was trusted last.
+    pub(crate) fn peer(&self) -> Peer {
+        Peer { address: self.address, is_trusted: self.is_trusted.get() }
+    }
+
+    /// Trusts the peer from now on if it is one of these.
+    pub(crate) fn trust(&self, trusted: &[AddressRange]) {
+        self.is_trusted.set(match self.address {
             Some(address) => trusted.iter().any(|range| range.contains(address.ip())),
-            None => is_unix && trusted.contains(&AddressRange::Unix),
-        };
-        let peer = Peer { address, is_trusted };
-        Ok(Self { stream: Rc::new(stream), read_ahead: RefCell::new(read_ahead), peer, limits })
+            None => self.is_unix && trusted.contains(&AddressRange::Unix),
+        });
     }
 
     /// Reads more behind what was read ahead; 0: the client has closed its side. Nothing is lost when it is dropped.

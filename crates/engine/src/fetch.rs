@@ -48,7 +48,7 @@ const ASKS_MAX: usize = 2;
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, connection, request, .. } = exchange;
     let audience = audience(request, routed, upgrade);
-    let mut outgoing = forward(request, routed, &connection.peer, audience, upgrade);
+    let mut outgoing = forward(request, routed, &connection.peer(), audience, upgrade);
     if audience == Audience::OneClient {
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
     }

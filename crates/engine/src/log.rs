@@ -96,7 +96,7 @@ pub(crate) fn log_refused(
     if let Some(log) = &*worker.access_log.borrow() {
         let record = Record {
             id,
-            client: client(&connection.peer, &Fields::new()),
+            client: client(&connection.peer(), &Fields::new()),
             asked: None,
             status: fault.status(),
             body_bytes,
@@ -134,7 +134,7 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us
     };
     let record = Record {
         id: exchange.id(),
-        client: client(&exchange.connection.peer, &head.fields),
+        client: client(&exchange.connection.peer(), &head.fields),
         asked: Some(asked),
         status: delivered.status,
         body_bytes: delivered.body_bytes,

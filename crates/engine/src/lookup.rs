@@ -30,7 +30,7 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
 
 /// Finds the answer to a request that may meet the cache.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
-    let outgoing = forward(&exchange.request, routed, &exchange.connection.peer, Audience::Shared, None);
+    let outgoing = forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Shared, None);
     let cache = &exchange.worker.cache;
     let mut found = cache.look_up(&ask(exchange, routed, &outgoing));
     let mut has_failed = false;

@@ -165,7 +165,7 @@ const FROM_PROXIES: [&str; 14] = [
 
 /// Why a client may not purge.
 fn refusal(exchange: &Exchange) -> Option<&'static str> {
-    let (peer, fields) = (&exchange.connection.peer, &exchange.request.head.fields);
+    let (peer, fields) = (&exchange.connection.peer(), &exchange.request.head.fields);
     if FROM_PROXIES.iter().any(|name| fields.contains(name)) {
         if !peer.is_trusted {
             return Some(

@@ -41,7 +41,7 @@ impl Routed {
 /// Finds the site and the rule of a request, and its key.
 pub(crate) fn route(exchange: &Exchange) -> Result<Routed, Fault> {
     let Exchange { worker, connection, request, settings, .. } = exchange;
-    let proxied = Proxied::of(&request.head.fields, connection.peer.is_trusted);
+    let proxied = Proxied::of(&request.head.fields, connection.peer().is_trusted);
     let scheme = if proxied.is_https { "https" } else { "http" };
     let default_port = if proxied.is_https { 443 } else { 80 };
     let (host, target, claimed) = host_and_target(&request.head)?;

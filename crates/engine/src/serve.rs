@@ -167,9 +167,12 @@ pub(crate) fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&s
 impl Exchange {
     fn new(worker: &Rc<Worker>, connection: &Rc<Connection>, request: Request) -> Self {
         let Moment { now, mono_us } = worker.moment();
+        let settings = worker.settings();
+        // A reload may have changed whom to believe.
+        connection.trust(&settings.trusted_proxies);
         Self {
             worker: worker.clone(),
-            settings: worker.settings(),
+            settings,
             connection: connection.clone(),
             body: BodyState::new(request.body),
             uri: String::new(),
@@ -221,7 +224,7 @@ impl Exchange {
     }
 
     pub(crate) fn id(&self) -> RequestId<'_> {
-        RequestId::of(&self.connection.peer, &self.request.head.fields, self.id)
+        RequestId::of(&self.connection.peer(), &self.request.head.fields, self.id)
     }
 
     /// What its origin takes, from the first call on.

@@ -129,6 +129,20 @@ fn those_who_come_after_a_reload_share_one_fetch() {
 }
 
 #[test]
+fn a_proxy_that_is_trusted_no_more_is_not_believed_on_the_connection_that_it_has() {
+    let loopback = kasoku_engine::options::AddressRange::loopback();
+    let mut scene = Setup::safe()
+        .options(|options| options.trusted_proxies = loopback)
+        .run([get("/").answers(ok(&[FRESH], "https")), get("/").answers(ok(&[FRESH], "http"))]);
+    let mut proxy = scene.client();
+    let https = ["X-Forwarded-Proto: https"];
+    proxy.get_with("/", &https);
+    assert!(proxy.get_with("/", &https).is_hit());
+    reload(&mut scene, |options| options.trusted_proxies.clear());
+    assert_eq!(proxy.get_with("/", &https).text(), "http");
+}
+
+#[test]
 fn more_connections_are_allowed_at_once() {
     let mut scene = Setup::safe()
         .options(|options| options.limits.connections_max = 1)
