@@ -142,6 +142,15 @@ mod tests {
     }
 
     #[test]
+    fn credentials_in_a_list_of_origins_are_not_told() {
+        let several = |port| {
+            format!("[[site]]\norigin = [\"http://u:p@127.0.0.1:{port}\", {{ url = \"http://v:q@127.0.0.2:1\", weight = 2 }}]\n")
+        };
+        let told = told(&several(1), &several(2)).join("\n");
+        assert!(told.contains("127.0.0.1:1") && !told.contains("u:p") && !told.contains("v:q"), "{told}");
+    }
+
+    #[test]
     fn sites_without_hosts_are_counted() {
         let any = "[[site]]\norigin = \"http://127.0.0.1:1\"\n";
         let told = told(&format!("{SITE}{any}"), &format!("{SITE}{}", any.replace(":1\"", ":2\"")));
