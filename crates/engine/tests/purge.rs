@@ -47,6 +47,17 @@ fn what_was_not_stored_is_purged_all_the_same() {
 }
 
 #[test]
+fn a_purge_that_is_carried_out_is_no_error() {
+    let scene = Scenario::safe([]);
+    let mut client = scene.client();
+    let total = |counter| scene.engine.metrics().total(counter);
+    client.ask("PURGE", "/", &[]).response();
+    scene.eventually(|| total(Counter::Requests) == 1);
+    scene.eventually(|| total(Counter::Passes) == 1);
+    assert_eq!((total(Counter::Errors), total(Counter::Purges)), (0, 1));
+}
+
+#[test]
 fn purge_is_obeyed_from_listed_addresses_only() {
     let elsewhere = AddressRange::Ip { address: [192, 0, 2, 0].into(), prefix_bits: 24 };
     let scene = Setup::safe()
