@@ -144,7 +144,9 @@ mod tests {
     #[test]
     fn credentials_in_a_list_of_origins_are_not_told() {
         let several = |port| {
-            format!("[[site]]\norigin = [\"http://u:p@127.0.0.1:{port}\", {{ url = \"http://v:q@127.0.0.2:1\", weight = 2 }}]\n")
+            format!(
+                "[[site]]\norigin = [\"http://u:p@127.0.0.1:{port}\", {{ url = \"http://v:q@127.0.0.2:1\", weight = 2 }}]\n"
+            )
         };
         let told = told(&several(1), &several(2)).join("\n");
         assert!(told.contains("127.0.0.1:1") && !told.contains("u:p") && !told.contains("v:q"), "{told}");
