@@ -111,6 +111,9 @@ impl Cache {
         }
         let Some(resource) = self.0.memory.value(ask.key.hash(), ask.key.bytes()) else { return };
         let Some(old) = resource.select(&ask.request.fields, ask.policy) else { return };
+        if !old.meta.is_under(ask.policy) {
+            return;
+        }
         match head_response(&old.meta.head, response, response_time, ask.policy) {
             HeadOutcome::Ignore => {}
             // What one visitor was told neither changes nor drops what all get.

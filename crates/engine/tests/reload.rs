@@ -4,7 +4,7 @@
 
 use kasoku_engine::options::{AccessLog, ListenAddress, Listener, LogFormat, LogTarget, Options, Route, Rule};
 use kasoku_semantics::policy::Policy;
-use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok};
+use kasoku_testkit::{Client, Gate, Scenario, Setup, get, head, ok};
 use std::sync::Arc;
 
 const FRESH: &str = "Cache-Control: max-age=60";
@@ -154,6 +154,24 @@ fn more_connections_are_allowed_at_once() {
     reload(&mut scene, |options| options.limits.connections_max = 2);
     assert!(second.response().is_hit(), "while the first is connected");
     assert!(first.get("/").is_hit());
+}
+
+#[test]
+fn a_head_that_was_asked_under_the_old_rules_says_nothing_of_what_the_new_ones_have_stored() {
+    let gate = Gate::new();
+    let long = "HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nETag: \"1\"\r\nContent-Length: 4\r\n\r\n";
+    let mut scene =
+        Scenario::safe([head("/").waits(&gate).answers(long), get("/").answers(ok(&[FRESH, "ETag: \"1\""], "page"))]);
+    let mut before = scene.client();
+    before.ask("HEAD", "/", &[]);
+    scene.origin.arrived(1);
+    reload(&mut scene, |options| routes(options, |route| route.query.sort = true));
+    let mut after = scene.client();
+    after.get("/");
+    gate.open();
+    assert_eq!(before.response_to_head().field("cache-control"), "max-age=600");
+    let hit = after.get("/");
+    assert_eq!((hit.is_hit(), hit.field("cache-control").as_str()), (true, "max-age=60"));
 }
 
 #[test]
