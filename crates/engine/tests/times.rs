@@ -5,7 +5,7 @@
 use kasoku_engine::options::{LogFormat, LogTarget};
 use kasoku_metrics::Counter;
 use kasoku_testkit::unreachable::dead_address;
-use kasoku_testkit::{Gate, Scenario, Setup, get, ok, post};
+use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok, post};
 use serde_json::Value;
 use std::path::PathBuf;
 
@@ -55,6 +55,30 @@ fn a_miss_tells_what_its_origin_took_and_a_hit_has_none() {
     assert_eq!(times(&lines[0]), [Some(5.0), Some(3.0), Some(5.0)]);
     assert_eq!(lines[0]["origin"], origin.as_str());
     assert_eq!((times(&lines[1]), lines[1].get("origin")), ([Some(0.0), None, None], None));
+}
+
+#[test]
+fn a_slow_client_makes_its_request_long_and_not_the_origins_time() {
+    // More than the sockets' buffers hold.
+    const BODY: &[u8] = &[b'x'; 24 << 20];
+    let (setup, path) = logging("slow-client");
+    let scene = setup
+        .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (512 << 20, 32 << 20))
+        .run([get("/").answers(ok(&[FRESH], BODY))]);
+    let mut client = Client::connect_slow(scene.engine.addresses()[0]);
+    for number in 0..2 {
+        client.ask("GET", "/", &[]);
+        // The first has been read to its end by us, and the second is a hit.
+        scene.counted(Counter::Stored, 1);
+        client.next_head();
+        scene.settled();
+        scene.advance(7);
+        assert_eq!(client.take(BODY.len()).len(), BODY.len(), "{number}");
+    }
+    let lines = lines(scene, &path);
+    let of_page: Vec<&Value> = lines.iter().filter(|line| line["method"] == "GET").collect();
+    assert_eq!(times(of_page[0]), [Some(7.0), Some(0.0), Some(0.0)]);
+    assert_eq!(times(of_page[1]), [Some(7.0), None, None]);
 }
 
 #[test]
