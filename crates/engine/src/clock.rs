@@ -68,7 +68,9 @@ impl Clock for SystemClock {
     }
 
     fn moment(&self) -> Moment {
-        let mono_us = self.start.elapsed().as_micros() as u64;
+        let elapsed = self.start.elapsed();
+        // Not as_micros(), which reckons in 128 bits.
+        let mono_us = elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros());
         let mono_ms = mono_us / 1000;
         if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
             // A thread that still sees the offset from before is right to the second, too.

@@ -47,9 +47,7 @@ impl Outcome {
 
 /// After a request has been answered.
 pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
-    if !exchange.is_first_log() {
-        return;
-    }
+    exchange.has_been_logged();
     let duration_us = exchange.duration_us();
     let outcome = Outcome::of(delivered);
     let (counter, timer) = outcome.counters();
@@ -64,8 +62,10 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     cells.count(counter);
     cells.observe(timer, duration_us);
     count_more(worker, delivered);
-    let has_been_forwarded = delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some());
-    if matches!(outcome, Outcome::Miss | Outcome::Pass) && has_been_forwarded {
+    // A purge, and OPTIONS that goes no further, have missed nothing.
+    if matches!(outcome, Outcome::Miss | Outcome::Pass)
+        && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some())
+    {
         worker.top.missed(exchange.now().mono_ms, &exchange.uri, reason(delivered));
     }
     tracing::debug!(
@@ -77,7 +77,8 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     );
 }
 
-/// A request that ends without its answer, since the program does. Does nothing for one that has been told about.
+/// A request that ends without its answer, since the program does.
+#[cold]
 pub(crate) fn log_cut(exchange: &Exchange) {
     let (status, body_bytes) = exchange.progress().unwrap_or((StatusCode::SERVICE_UNAVAILABLE, 0));
     let error = Some(Reason::Stopped);

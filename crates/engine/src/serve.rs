@@ -212,9 +212,9 @@ impl Exchange {
         self.progress.get()
     }
 
-    /// Whether it still has to be told about; from then on it has not.
-    pub(crate) fn is_first_log(&self) -> bool {
-        !self.is_logged.replace(true)
+    /// It has been told about.
+    pub(crate) fn has_been_logged(&self) {
+        self.is_logged.set(true);
     }
 
     /// Microseconds from its head to now. What never had to wait took none: it was served in one go, and reading the clock
@@ -247,8 +247,10 @@ impl Exchange {
 
 impl Drop for Exchange {
     fn drop(&mut self) {
-        // The worker ends, and its deadline was over before the request was.
-        log::log_cut(self);
+        if !self.is_logged.get() {
+            // The worker ends, and its deadline was over before the request was.
+            log::log_cut(self);
+        }
         let head = std::mem::replace(&mut self.request.head, RequestHead::new(Method::GET, String::new()));
         self.worker.heads.give(head);
         self.worker.uris.give(std::mem::take(&mut self.uri));

@@ -63,7 +63,9 @@ impl Times {
         let bucket = BOUNDS_US.iter().position(|bound| us <= *bound).unwrap_or(BOUNDS_US.len());
         let start = timer as usize * CELLS;
         self.add(start + bucket, 1);
-        self.add(start + BUCKETS, us);
+        if us > 0 {
+            self.add(start + BUCKETS, us);
+        }
     }
 
     fn add(&self, cell: usize, n: u64) {
