@@ -48,10 +48,8 @@ use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use listener::{Acceptor, Limits};
 use std::fmt;
-use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
-use std::os::unix::fs::PermissionsExt;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -159,19 +157,13 @@ pub fn open(address: &ListenAddress) -> Result<ListeningSocket, StartError> {
     let socket = match address {
         ListenAddress::Tcp(address) => listen::tcp(*address, 1)
             .and_then(|sockets| sockets.into_iter().next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())),
-        ListenAddress::Unix(path) => listen::unix(path).and_then(|socket| {
-            std::fs::set_permissions(path, Permissions::from_mode(UNIX_MODE))?;
-            Ok(socket)
-        }),
+        ListenAddress::Unix(path) => listen::unix_for_group(path),
         ListenAddress::Descriptor(_) => {
             Err(io::Error::new(io::ErrorKind::Unsupported, "who can reach a socket that was handed over is unknown"))
         }
     };
     socket.map_err(|error| StartError { address: address.to_string(), error })
 }
-
-/// Who may connect to a Unix socket.
-const UNIX_MODE: u32 = 0o660;
 
 /// Why the operator's listener did not start.
 #[derive(Debug)]

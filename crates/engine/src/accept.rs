@@ -11,10 +11,11 @@ use crate::worker::{Place, Worker};
 use kasoku_metrics::Counter;
 use kasoku_sys::listen::BACKLOG;
 use kasoku_sys::{Accepted, Acceptor, Stream};
+use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::sync::mpsc;
+use tokio::sync::{mpsc, oneshot};
 
 /// How long accepting pauses when the process or the machine has no descriptors left.
 const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
@@ -31,14 +32,21 @@ pub(crate) struct HandedOver {
     counted: Counted,
 }
 
-/// Accepts until the worker stops, and then those who have connected before that.
-pub(crate) async fn run(worker: Rc<Worker>, acceptor: Acceptor, proxy_protocol: bool) {
+/// Accepts until the worker stops or the listener is `closed`, and then those who have connected before that.
+pub(crate) async fn run(
+    worker: Rc<Worker>,
+    acceptor: Acceptor,
+    proxy_protocol: bool,
+    mut closed: oneshot::Receiver<Infallible>,
+) {
     let mut stopped = std::pin::pin!(worker.stopped());
     loop {
         worker.has_room().await;
         let accepted = tokio::select! {
             accepted = acceptor.accept() => accepted,
             () = &mut stopped => break,
+            // Nothing is ever sent: the other end is dropped.
+            _ = &mut closed => break,
         };
         match accepted {
             Ok(accepted) => take(&worker, accepted, proxy_protocol),

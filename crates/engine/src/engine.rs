@@ -132,6 +132,9 @@ impl Engine {
         let workers = self.workers.len();
         let options = Arc::new(options);
         let before = self.options.borrow().clone();
+        // All of them take it, or none.
+        let places: Result<Vec<_>, _> = self.workers.iter().map(|worker| worker.commands.try_reserve()).collect();
+        let places = places.map_err(|_| StartError { what: "a worker".to_owned(), error: still_reloading() })?;
         let listening = self.listening.changed(&options.listeners, workers)?;
         let closed: Vec<Listener> = before.listeners.iter().filter(|old| !listening.has(old)).cloned().collect();
         let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
@@ -142,7 +145,7 @@ impl Engine {
         let old_log = new_log.map(|new| std::mem::replace(&mut self.access_log, new));
         let opened = |old: &Listener| !self.listening.has(old);
         let (done, wait) = std::sync::mpsc::channel();
-        for (number, (worker, shares)) in self.workers.iter().zip(shares).enumerate() {
+        for (number, (place, shares)) in places.into_iter().zip(shares).enumerate() {
             let command = Command {
                 options: options.clone(),
                 open: shares.into_iter().filter(|share| opened(&share.listener)).collect(),
@@ -150,8 +153,7 @@ impl Engine {
                 access_log: has_other_log.then(|| self.log_of_worker(number)),
                 done: done.clone(),
             };
-            // Who does not take it has ended, or is four reloads behind; both are told below.
-            let _ = worker.commands.try_send(command);
+            place.send(command);
         }
         drop(done);
         self.listening = listening;
@@ -242,6 +244,10 @@ impl Engine {
             log.finish();
         }
     }
+}
+
+fn still_reloading() -> io::Error {
+    io::Error::new(io::ErrorKind::WouldBlock, "it has not taken the settings of earlier reloads yet")
 }
 
 impl Drop for Engine {

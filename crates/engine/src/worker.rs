@@ -27,12 +27,13 @@ use kasoku_semantics::time::Now;
 use kasoku_sys::Acceptor;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
+use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::LocalOptions;
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio::task::JoinHandle;
 
 /// Requests of one worker that ask for themselves at a time after fills failed under them.
@@ -297,31 +298,33 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
     }
 }
 
-/// The tasks that accept, each with its listener.
+/// The tasks that accept.
 #[derive(Default)]
-struct Acceptors(Vec<(Listener, JoinHandle<()>)>);
+struct Acceptors(Vec<Accepting>);
+
+/// A task that accepts for a listener, and what it is ended by when it is dropped.
+struct Accepting {
+    listener: Listener,
+    task: JoinHandle<()>,
+    _open: oneshot::Sender<Infallible>,
+}
 
 impl Acceptors {
     fn open(&mut self, worker: &Rc<Worker>, share: Share) -> io::Result<()> {
         let Share { listener, socket } = share;
-        let accepting = accept::run(worker.clone(), Acceptor::new(socket)?, listener.proxy_protocol);
-        self.0.push((listener, tokio::task::spawn_local(accepting)));
+        let (_open, closed) = oneshot::channel();
+        let accepting = accept::run(worker.clone(), Acceptor::new(socket)?, listener.proxy_protocol, closed);
+        self.0.push(Accepting { listener, task: tokio::task::spawn_local(accepting), _open });
         Ok(())
     }
 
     fn close(&mut self, closed: &[Listener]) {
-        self.0.retain(|(listener, task)| {
-            let stays = !closed.contains(listener);
-            if !stays {
-                task.abort();
-            }
-            stays
-        });
+        self.0.retain(|accepting| !closed.contains(&accepting.listener));
     }
 
     /// Waits for their ends, which come when the worker stops.
     async fn wait(self) {
-        for (_, task) in self.0 {
+        for Accepting { task, .. } in self.0 {
             let _ = task.await;
         }
     }

@@ -214,6 +214,24 @@ fn listeners_come_and_go_and_connections_stay() {
 }
 
 #[test]
+fn who_has_connected_to_a_listener_that_goes_is_served() {
+    // The only worker is held up by nobody, but may have no more connections: others wait in the kernel.
+    let mut scene = Setup::safe()
+        .options(|options| options.limits.connections_max = 1)
+        .run([get("/").answers(ok(&[FRESH], "page"))]);
+    let mut first = scene.client();
+    first.get("/");
+    let mut waiting = scene.client();
+    waiting.ask("GET", "/", &[]);
+    let other = Listener { address: ListenAddress::Tcp(([127, 0, 0, 2], 0).into()), proxy_protocol: false };
+    reload(&mut scene, |options| {
+        options.listeners = vec![other];
+        options.limits.connections_max = 2;
+    });
+    assert_eq!(waiting.response().text(), "page");
+}
+
+#[test]
 fn a_reload_that_fails_changes_nothing() {
     let taken = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
     let mut scene = Scenario::safe([get("/").answers(ok(&[FRESH], "page"))]);

@@ -69,6 +69,13 @@ fn raise_descriptor_limit() {
     }
 }
 
+/// Why no other process has taken over.
+enum Unfinished {
+    Failed(String),
+    /// The signal of that name came first.
+    Stop(&'static str),
+}
+
 /// Says it on standard error, if anybody reads that still: a program that serves does not end for want of a reader.
 fn say(text: &str) {
     let _ = io::stderr().write_all(text.as_bytes());
@@ -178,7 +185,11 @@ impl<'f> Program<'f> {
                         systemd::tell(&format!("MAINPID={process}"));
                         return self.finish();
                     }
-                    Err(error) => tracing::error!("SIGUSR2: this process goes on: {error}"),
+                    Err(Unfinished::Failed(error)) => tracing::error!("SIGUSR2: this process goes on: {error}"),
+                    Err(Unfinished::Stop(name)) => {
+                        tracing::info!("{name}: no new process; finishing what runs");
+                        break;
+                    }
                 },
             }
         }
@@ -237,14 +248,22 @@ impl<'f> Program<'f> {
     }
 
     /// Starts a new process on the same sockets, and waits until it serves.
-    fn hand_over(&mut self) -> Result<u32, String> {
+    fn hand_over(&mut self) -> Result<u32, Unfinished> {
         let admin = self.admin_socket.iter().map(|(address, socket)| (upgrade::admin(address), socket));
         let sockets = self.engine.listening().sockets().chain(admin);
         let successor = {
             let _registers_with = self.runtime.enter();
-            Successor::start(sockets).map_err(|error| format!("no new process could be started: {error}"))?
+            Successor::start(sockets)
+                .map_err(|error| Unfinished::Failed(format!("no new process could be started: {error}")))?
         };
         tracing::info!(process = successor.id(), "SIGUSR2: a new process starts");
-        self.runtime.block_on(successor.serves())
+        let signals = &mut self.signals;
+        self.runtime.block_on(async {
+            tokio::select! {
+                served = successor.serves() => served.map_err(Unfinished::Failed),
+                // Dropped, the new process is ended.
+                name = signals.next_stop() => Err(Unfinished::Stop(name)),
+            }
+        })
     }
 }

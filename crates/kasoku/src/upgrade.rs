@@ -69,10 +69,11 @@ impl Predecessor {
 pub(crate) struct Successor {
     child: Child,
     ready: UnixStream,
+    has_served: bool,
 }
 
 impl Successor {
-    /// Starts it. To be called inside the runtime's context.
+    /// Starts it; it is ended again when this is dropped before it serves. To be called inside the runtime's context.
     pub(crate) fn start<'s>(sockets: impl Iterator<Item = (String, &'s ListeningSocket)>) -> io::Result<Self> {
         let mut lines = String::new();
         // Duplicates, which are closed here once the new process has them.
@@ -92,7 +93,7 @@ impl Successor {
             .env(SOCKETS, lines)
             .env(READY, number.to_string())
             .spawn()?;
-        Ok(Self { child, ready: UnixStream::from_std(ours)? })
+        Ok(Self { child, ready: UnixStream::from_std(ours)?, has_served: false })
     }
 
     /// Its number.
@@ -103,20 +104,29 @@ impl Successor {
     /// Waits until it serves.
     ///
     /// # Errors
-    /// It has ended instead, or takes too long: then it is ended.
+    /// It has ended instead, or takes too long.
     pub(crate) async fn serves(mut self) -> Result<u32, String> {
         let mut byte = [0];
         match tokio::time::timeout(READY_TIMEOUT, self.ready.read(&mut byte)).await {
-            Ok(Ok(1)) => Ok(self.id()),
+            Ok(Ok(1)) => {
+                self.has_served = true;
+                Ok(self.id())
+            }
             Ok(_) => {
                 let status = self.child.wait().map(|status| status.to_string());
                 Err(format!("it ended before it served: {}", status.unwrap_or_else(|error| error.to_string())))
             }
-            Err(_) => {
-                let _ = self.child.kill();
-                let _ = self.child.wait();
-                Err(format!("it did not serve within {} s", READY_TIMEOUT.as_secs()))
-            }
+            Err(_) => Err(format!("it did not serve within {} s", READY_TIMEOUT.as_secs())),
+        }
+    }
+}
+
+/// Of no use before it serves.
+impl Drop for Successor {
+    fn drop(&mut self) {
+        if !self.has_served {
+            let _ = self.child.kill();
+            let _ = self.child.wait();
         }
     }
 }

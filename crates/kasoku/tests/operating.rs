@@ -299,6 +299,24 @@ fn a_new_process_that_cannot_serve_changes_nothing() {
 }
 
 #[test]
+fn a_stop_does_not_wait_for_a_new_process_that_hangs() {
+    let origin = Origin::start();
+    let config = configuration("upgrade-hangs.toml", &origin, "");
+    let program = serve(&config);
+    // Whoever reads a FIFO waits for who writes.
+    std::fs::remove_file(&config).unwrap();
+    let made = Command::new("mkfifo").arg(&config).status().unwrap();
+    assert!(made.success());
+    program.signal(Signal::USR2);
+    let successor: i32 = program.says("a new process starts process=").parse().unwrap();
+    program.signal(Signal::TERM);
+    program.says("SIGTERM: no new process; finishing what runs");
+    assert_eq!(program.exit_code(), Some(0));
+    assert!(test_kill_process(Pid::from_raw(successor).unwrap()).is_err(), "it is gone as well");
+    std::fs::remove_file(&config).unwrap();
+}
+
+#[test]
 fn no_request_fails_while_the_program_ends() {
     let origin = Origin::start();
     let program = serve(&configuration("drain.toml", &origin, "limits.drain-idle-timeout = \"5s\""));

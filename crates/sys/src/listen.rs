@@ -5,11 +5,13 @@
 //! binds its first socket without it, which fails when anybody listens there, and allows sharing only afterwards. Unix
 //! sockets and inherited descriptors have one queue for all: every worker gets a duplicate.
 
+use rustix::fs::{Mode, OFlags};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::fs::Permissions;
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
-use std::os::unix::fs::FileTypeExt;
+use std::os::unix::fs::{FileTypeExt, PermissionsExt};
 use std::path::Path;
 
 /// Connections that the kernel queues for one listening socket.
@@ -96,9 +98,25 @@ fn for_clients(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)
 }
 
-/// A Unix socket at `path`. A socket file that nobody serves any more is replaced; one that is served, or a file of
-/// another kind, is `AddrInUse`.
+/// A Unix socket at `path`, for whomever the umask lets. A socket file that nobody serves any more is replaced; one that is
+/// served, or a file of another kind, is `AddrInUse`.
 pub fn unix(path: &Path) -> io::Result<ListeningSocket> {
+    unix_socket(path, None)
+}
+
+/// The same for its owner and group alone, whatever the umask: there is no moment in which others can connect.
+pub fn unix_for_group(path: &Path) -> io::Result<ListeningSocket> {
+    const MODE: u32 = 0o660;
+    let socket = unix_socket(path, Some(MODE))?;
+    // The umask has taken from it. By descriptor, so that nobody is followed who puts a link in its place.
+    let file = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
+    if std::fs::File::from(file.try_clone()?).metadata()?.file_type().is_socket() {
+        std::fs::set_permissions(format!("/proc/self/fd/{}", file.as_raw_fd()), Permissions::from_mode(MODE))?;
+    }
+    Ok(socket)
+}
+
+fn unix_socket(path: &Path, mode: Option<u32>) -> io::Result<ListeningSocket> {
     let address = SockAddr::unix(path)?;
     if let Ok(file) = std::fs::symlink_metadata(path) {
         let served = Socket::new(Domain::UNIX, Type::STREAM, None)?.connect(&address).is_ok();
@@ -109,6 +127,10 @@ pub fn unix(path: &Path) -> io::Result<ListeningSocket> {
     }
     let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
     socket.set_nonblocking(true)?;
+    if let Some(mode) = mode {
+        // What the socket file begins with (Linux), less the umask.
+        rustix::fs::fchmod(&socket, Mode::from_raw_mode(mode))?;
+    }
     socket.bind(&address)?;
     socket.listen(BACKLOG)?;
     Ok(ListeningSocket::Unix(socket.into()))
