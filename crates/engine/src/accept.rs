@@ -6,12 +6,12 @@
 
 use crate::connection::Connection;
 use crate::crew::Counted;
+use crate::options::{ListenAddress, Listener};
 use crate::serve::serve;
 use crate::worker::{Place, Worker};
 use kasoku_metrics::Counter;
 use kasoku_sys::listen::BACKLOG;
 use kasoku_sys::{Accepted, Acceptor, Stream};
-use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
@@ -19,6 +19,17 @@ use tokio::sync::{mpsc, oneshot};
 
 /// How long accepting pauses when the process or the machine has no descriptors left.
 const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
+
+/// How long a connection that has begun may take until it can be accepted: a round trip, and the kernel's time.
+const HANDSHAKE_TIME: Duration = Duration::from_millis(250);
+
+/// How a listener ends.
+pub(crate) enum Closed {
+    /// Nobody listens there any more.
+    ForGood,
+    /// Another one takes its socket over.
+    Replaced,
+}
 
 /// A connection that no event loop has yet.
 struct Fresh {
@@ -36,17 +47,19 @@ pub(crate) struct HandedOver {
 pub(crate) async fn run(
     worker: Rc<Worker>,
     acceptor: Acceptor,
-    proxy_protocol: bool,
-    mut closed: oneshot::Receiver<Infallible>,
+    listener: Listener,
+    mut closed: oneshot::Receiver<Closed>,
 ) {
+    // A descriptor that was handed over is somebody else's as well.
+    let is_ours = matches!(listener.address, ListenAddress::Tcp(_));
+    let proxy_protocol = listener.proxy_protocol;
     let mut stopped = std::pin::pin!(worker.stopped());
-    loop {
+    let is_over = loop {
         worker.has_room().await;
         let accepted = tokio::select! {
             accepted = acceptor.accept() => accepted,
-            () = &mut stopped => break,
-            // Nothing is ever sent: the other end is dropped.
-            _ = &mut closed => break,
+            () = &mut stopped => break worker.is_listening_ended(),
+            closed = &mut closed => break matches!(closed, Ok(Closed::ForGood)),
         };
         match accepted {
             Ok(accepted) => take(&worker, accepted, proxy_protocol),
@@ -58,11 +71,28 @@ pub(crate) async fn run(
                 tokio::time::sleep(PAUSE_ON_ERROR).await;
             }
         }
+    };
+    if is_over
+        && is_ours
+        && let Err(error) = acceptor.refuse_new()
+    {
+        tracing::debug!(%error, "those who connect at this moment may be reset");
     }
-    // The socket is closed after this: whoever waits in its queue then is refused.
+    finish(&worker, &acceptor, proxy_protocol).await;
+}
+
+/// Takes those who have begun to connect. The socket is closed after this.
+async fn finish(worker: &Rc<Worker>, acceptor: &Acceptor, proxy_protocol: bool) {
+    let time = HANDSHAKE_TIME.min(worker.settings().limits.drain_idle_timeout);
+    let rest = async {
+        while let Ok(accepted) = acceptor.accept().await {
+            take(worker, accepted, proxy_protocol);
+        }
+    };
+    let _ = tokio::time::timeout(time, rest).await;
     for _ in 0..BACKLOG {
         let Ok(Some(accepted)) = acceptor.try_accept() else { break };
-        take(&worker, accepted, proxy_protocol);
+        take(worker, accepted, proxy_protocol);
     }
 }
 

@@ -11,7 +11,7 @@ use crate::crew::Crew;
 use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
 use crate::options::{Listener, Options, object_bytes_limit};
-use crate::worker::{Command, Seed};
+use crate::worker::{Command, Course, Seed};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
 use kasoku_origin::Directory;
@@ -34,7 +34,7 @@ pub struct Engine {
     handle: Handle,
     options: watch::Sender<Arc<Options>>,
     listening: Listening,
-    stop: watch::Sender<bool>,
+    course: watch::Sender<Course>,
     workers: Vec<Running>,
     access_log: Option<AccessLog>,
     checks: Option<Checks>,
@@ -87,14 +87,14 @@ impl Engine {
         // asks through a handle.
         let metrics = Metrics::new(workers + 3);
         let access_log = open_log(&options, workers, &metrics, 0)?;
-        let (stop, stopping) = watch::channel(false);
+        let (course, stopping) = watch::channel(Course::Serve);
         let (sender, receiver) = watch::channel(Arc::new(options));
         let handle = Handle::new(cache, metrics, clock, receiver, workers);
         let options = handle.options();
         let checks = Checks::start(&options, handle.origins())
             .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
         let mut engine =
-            Self { handle, options: sender, listening, stop, workers: Vec::new(), access_log, checks, log_row: 0 };
+            Self { handle, options: sender, listening, course, workers: Vec::new(), access_log, checks, log_row: 0 };
         let (crew, inboxes) = Crew::new(workers);
         let (started, starts) = std::sync::mpsc::channel();
         for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
@@ -211,7 +211,12 @@ impl Engine {
 
     /// Stops accepting and ends the connections as their requests end, at most until the workers' deadline; waits for it.
     pub fn stop(mut self) {
-        self.end();
+        self.end(Course::Stop);
+    }
+
+    /// The same where another process listens on the same sockets: whoever connects from now on is its.
+    pub fn leave(mut self) {
+        self.end(Course::Leave);
     }
 
     /// Forgets the origins that nobody names any more, and checks those that are to be checked now.
@@ -230,11 +235,11 @@ impl Engine {
         self.access_log.as_ref().map(|log| log.of_worker(self.handle.metrics().cells(number)))
     }
 
-    fn end(&mut self) {
+    fn end(&mut self, course: Course) {
         // While a duplicate is open, clients could connect to a socket that nobody looks at.
         self.listening = Listening::default();
         // The receivers are gone only when all workers have ended already.
-        let _ = self.stop.send(true);
+        let _ = self.course.send(course);
         self.checks = None;
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
@@ -252,7 +257,7 @@ fn still_reloading() -> io::Error {
 
 impl Drop for Engine {
     fn drop(&mut self) {
-        self.end();
+        self.end(Course::Stop);
     }
 }
 

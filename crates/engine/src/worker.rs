@@ -4,7 +4,7 @@
 //! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log and the clock. Everything
 //! else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
 
-use crate::accept::{self, HandedOver};
+use crate::accept::{self, Closed, HandedOver};
 use crate::access_log::{self, WorkerLog};
 use crate::clock::{Clock, Moment};
 use crate::connection::READ_BYTES;
@@ -27,7 +27,6 @@ use kasoku_semantics::time::Now;
 use kasoku_sys::Acceptor;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
-use std::convert::Infallible;
 use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -69,7 +68,7 @@ pub(crate) struct Worker {
     crew: Arc<Crew>,
     alone: Cell<usize>,
     one_left: Notify,
-    stopping: watch::Receiver<bool>,
+    stopping: watch::Receiver<Course>,
 }
 
 impl Worker {
@@ -90,13 +89,18 @@ impl Worker {
 
     /// Whether connections should end after the request at hand.
     pub(crate) fn is_stopping(&self) -> bool {
-        *self.stopping.borrow()
+        *self.stopping.borrow() != Course::Serve
+    }
+
+    /// Whether nobody listens where this program did: it has stopped, and none has taken its place.
+    pub(crate) fn is_listening_ended(&self) -> bool {
+        *self.stopping.borrow() == Course::Stop
     }
 
     /// Waits until the worker is told to stop.
     pub(crate) async fn stopped(&self) {
         // An error means that the engine is gone, which is the same.
-        let _ = self.stopping.clone().wait_for(|stop| *stop).await;
+        let _ = self.stopping.clone().wait_for(|course| *course != Course::Serve).await;
     }
 
     /// Waits until the worker may have another connection.
@@ -184,6 +188,17 @@ async fn flush(worker: Rc<Worker>) {
     }
 }
 
+/// What a worker is to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Course {
+    /// Go on.
+    Serve,
+    /// Stop: nobody will listen.
+    Stop,
+    /// Stop: another process listens on the same sockets.
+    Leave,
+}
+
 /// What a reload changes for one worker.
 pub(crate) struct Command {
     pub(crate) options: Arc<Options>,
@@ -203,7 +218,7 @@ pub(crate) struct Seed {
     pub(crate) handle: Handle,
     pub(crate) access_log: Option<WorkerLog>,
     pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) stopping: watch::Receiver<bool>,
+    pub(crate) stopping: watch::Receiver<Course>,
     pub(crate) shares: Vec<Share>,
     /// Told whether it serves: the kernel sends it clients by now, who would wait for ever for one that does not.
     pub(crate) started: std::sync::mpsc::Sender<io::Result<()>>,
@@ -287,7 +302,7 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
         if let Some(log) = command.access_log {
             worker.access_log.replace(log);
         }
-        acceptors.close(&command.close);
+        acceptors.close(&command.close, &command.options.listeners);
         for share in command.open {
             if let Err(error) = acceptors.open(worker, share) {
                 tracing::error!(%error, "a listener could not be served");
@@ -302,24 +317,29 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
 #[derive(Default)]
 struct Acceptors(Vec<Accepting>);
 
-/// A task that accepts for a listener, and what it is ended by when it is dropped.
+/// A task that accepts for a listener, and what ends it.
 struct Accepting {
     listener: Listener,
     task: JoinHandle<()>,
-    _open: oneshot::Sender<Infallible>,
+    close: oneshot::Sender<Closed>,
 }
 
 impl Acceptors {
     fn open(&mut self, worker: &Rc<Worker>, share: Share) -> io::Result<()> {
         let Share { listener, socket } = share;
-        let (_open, closed) = oneshot::channel();
-        let accepting = accept::run(worker.clone(), Acceptor::new(socket)?, listener.proxy_protocol, closed);
-        self.0.push(Accepting { listener, task: tokio::task::spawn_local(accepting), _open });
+        let (close, closed) = oneshot::channel();
+        let accepting = accept::run(worker.clone(), Acceptor::new(socket)?, listener.clone(), closed);
+        self.0.push(Accepting { listener, task: tokio::task::spawn_local(accepting), close });
         Ok(())
     }
 
-    fn close(&mut self, closed: &[Listener]) {
-        self.0.retain(|accepting| !closed.contains(&accepting.listener));
+    /// Ends those of `closed`, some of whose addresses are `kept` by others.
+    fn close(&mut self, closed: &[Listener], kept: &[Listener]) {
+        for Accepting { listener, close, .. } in self.0.extract_if(.., |one| closed.contains(&one.listener)) {
+            let is_kept = kept.iter().any(|other| other.address == listener.address);
+            // A task that has ended already need not be told.
+            let _ = close.send(if is_kept { Closed::Replaced } else { Closed::ForGood });
+        }
     }
 
     /// Waits for their ends, which come when the worker stops.

@@ -183,7 +183,7 @@ impl<'f> Program<'f> {
                         self.admin = None;
                         tracing::info!(process, "SIGUSR2: a new process serves; finishing what runs");
                         systemd::tell(&format!("MAINPID={process}"));
-                        return self.finish();
+                        return self.finish(Engine::leave);
                     }
                     Err(Unfinished::Failed(error)) => tracing::error!("SIGUSR2: this process goes on: {error}"),
                     Err(Unfinished::Stop(name)) => {
@@ -194,23 +194,23 @@ impl<'f> Program<'f> {
             }
         }
         systemd::tell(systemd::STOPPING);
-        self.finish();
+        self.finish(Engine::stop);
     }
 
     /// Ends the requests that run. Whoever says stop once more does not wait for them.
-    fn finish(self) {
+    fn finish(self, end: fn(Engine)) {
         let Self { engine, admin, admin_socket, runtime, mut signals, _pid_file, .. } = self;
         drop(admin_socket);
         std::thread::scope(|scope| {
-            let (ended, end) = tokio::sync::oneshot::channel();
+            let (ended, until_ended) = tokio::sync::oneshot::channel();
             scope.spawn(move || {
-                engine.stop();
+                end(engine);
                 // Who waits for it does not go away before.
                 let _ = ended.send(());
             });
             let hurried = runtime.block_on(async {
                 tokio::select! {
-                    _ = end => None,
+                    _ = until_ended => None,
                     name = signals.next_stop() => Some(name),
                 }
             });

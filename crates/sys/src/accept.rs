@@ -6,6 +6,7 @@
 use crate::listen::ListeningSocket;
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
+use socket2::{SockFilter, SockRef};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -35,6 +36,31 @@ impl Acceptor {
         // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
         Ok(Self(socket))
+    }
+
+    /// Lets nobody begin to connect any more (TCP): whoever does finds out when the socket is closed. Connections that have
+    /// begun are completed and can be accepted. It holds for all duplicates of the socket, in all processes, for good.
+    ///
+    /// A socket that is closed resets who waits in its queue, and between a look at an empty queue and the close somebody
+    /// can come. After this, nobody does.
+    ///
+    /// # Errors
+    /// The kernel's.
+    pub fn refuse_new(&self) -> io::Result<()> {
+        // Classic BPF on the TCP header: a segment with SYN is dropped. (Listening sockets get no other with SYN than the first
+        // of a connection.)
+        const LOAD_BYTE: u16 = 0x30;
+        const JUMP_IF_SET: u16 = 0x45;
+        const RETURN: u16 = 0x06;
+        const FLAGS_AT: u32 = 13;
+        const SYN: u32 = 0x02;
+        let drop_syn = [
+            SockFilter::new(LOAD_BYTE, 0, 0, FLAGS_AT),
+            SockFilter::new(JUMP_IF_SET, 0, 1, SYN),
+            SockFilter::new(RETURN, 0, 0, 0),
+            SockFilter::new(RETURN, 0, 0, u32::MAX),
+        ];
+        SockRef::from(self.0.get_ref()).attach_filter(&drop_syn)
     }
 
     /// The next connection, if one waits.
