@@ -11,6 +11,18 @@ use std::fmt;
 /// The most issues that are shown one by one.
 const ISSUES_SHOWN_MAX: usize = 50;
 
+/// A text as it may be quoted: without credentials, and without characters that a terminal obeys or that turn the order of
+/// those after them. (annotate-snippets sees to the control characters of ASCII.) As long in bytes as before, so that
+/// places stay true.
+fn shown(text: &str) -> String {
+    let harmless = |c: char| match c {
+        '\u{80}'..='\u{9f}' => '\u{b7}',
+        '\u{200e}' | '\u{200f}' | '\u{202a}'..='\u{202e}' | '\u{2066}'..='\u{2069}' => '\u{fffd}',
+        other => other,
+    };
+    secrets::mask(text).chars().map(harmless).collect()
+}
+
 /// Issues and the texts that they point into.
 #[derive(Clone, Debug, Default)]
 pub struct Report {
@@ -37,8 +49,7 @@ impl Report {
             return String::new();
         }
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let shown =
-            Shown { file_name: &self.file_name, file: secrets::mask(&self.file), flags: secrets::mask(&self.flags) };
+        let shown = Shown { file_name: &self.file_name, file: shown(&self.file), flags: shown(&self.flags) };
         let mut text = String::new();
         for issue in self.issues.iter().take(ISSUES_SHOWN_MAX) {
             text.push_str(&renderer.render(&[shown.group(issue)]));
@@ -136,5 +147,20 @@ impl Shown<'_> {
             Source::File => (self.file_name, &self.file),
             Source::Flags => ("command line", &self.flags),
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_terminal_obeys_is_not_quoted_and_places_stay_true() {
+        for text in ["a = \"1\u{96}B\u{202e}c\"\n", "b\u{9b}31m", "plain \u{e9}"] {
+            let quoted = shown(text);
+            assert_eq!(quoted.len(), text.len(), "{text:?}");
+            assert!(!quoted.chars().any(|c| matches!(c, '\u{80}'..='\u{9f}' | '\u{202e}')), "{quoted:?}");
+        }
+        assert_eq!(shown("plain \u{e9}"), "plain \u{e9}");
     }
 }
