@@ -43,21 +43,23 @@ pub(crate) struct HandedOver {
     counted: Counted,
 }
 
-/// Accepts until the worker stops or the listener is `closed`, and then those who have connected before that.
+/// Accepts until the worker stops or the listener is `closed`; then those who have connected before that, where nobody else
+/// will.
 pub(crate) async fn run(
     worker: Rc<Worker>,
     acceptor: Acceptor,
     listener: Listener,
     mut closed: oneshot::Receiver<Closed>,
 ) {
-    // A descriptor that was handed over is somebody else's as well.
-    let is_ours = matches!(listener.address, ListenAddress::Tcp(_));
     let proxy_protocol = listener.proxy_protocol;
     let mut stopped = std::pin::pin!(worker.stopped());
     let is_over = loop {
-        worker.has_room().await;
+        let next = async {
+            worker.has_room().await;
+            acceptor.accept().await
+        };
         let accepted = tokio::select! {
-            accepted = acceptor.accept() => accepted,
+            accepted = next => accepted,
             () = &mut stopped => break worker.is_listening_ended(),
             closed = &mut closed => break matches!(closed, Ok(Closed::ForGood)),
         };
@@ -72,26 +74,27 @@ pub(crate) async fn run(
             }
         }
     };
-    if is_over
-        && is_ours
-        && let Err(error) = acceptor.refuse_new()
-    {
-        tracing::debug!(%error, "those who connect at this moment may be reset");
+    // A descriptor that was handed over is somebody else's as well.
+    if is_over && !matches!(listener.address, ListenAddress::Descriptor(_)) {
+        finish(&worker, &acceptor, proxy_protocol).await;
     }
-    finish(&worker, &acceptor, proxy_protocol).await;
 }
 
-/// Takes those who have begun to connect. The socket is closed after this.
+/// Takes those who have begun to connect, as there is room. The socket is closed after this, which resets who waits there.
 async fn finish(worker: &Rc<Worker>, acceptor: &Acceptor, proxy_protocol: bool) {
     let time = HANDSHAKE_TIME.min(worker.settings().limits.drain_idle_timeout);
-    let rest = async {
-        while let Ok(accepted) = acceptor.accept().await {
-            take(worker, accepted, proxy_protocol);
-        }
-    };
-    let _ = tokio::time::timeout(time, rest).await;
+    let has_no_more = acceptor.refuse_new().is_ok();
     for _ in 0..BACKLOG {
-        let Ok(Some(accepted)) = acceptor.try_accept() else { break };
+        worker.has_room().await;
+        let accepted = match acceptor.try_accept() {
+            // Only where they can come to an end is it worth waiting for more.
+            Ok(None) if has_no_more => match tokio::time::timeout(time, acceptor.accept()).await {
+                Ok(Ok(accepted)) => accepted,
+                _ => return,
+            },
+            Ok(Some(accepted)) => accepted,
+            _ => return,
+        };
         take(worker, accepted, proxy_protocol);
     }
 }

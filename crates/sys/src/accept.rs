@@ -6,7 +6,7 @@
 use crate::listen::ListeningSocket;
 use rustix::io::Errno;
 use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
-use socket2::{SockFilter, SockRef};
+use socket2::{Domain, SockFilter, SockRef};
 use std::io;
 use std::net::SocketAddr;
 use std::os::fd::OwnedFd;
@@ -38,14 +38,14 @@ impl Acceptor {
         Ok(Self(socket))
     }
 
-    /// Lets nobody begin to connect any more (TCP): whoever does finds out when the socket is closed. Connections that have
+    /// Lets nobody begin to connect any more: whoever does finds out when the socket is closed. Connections that have
     /// begun are completed and can be accepted. It holds for all duplicates of the socket, in all processes, for good.
     ///
     /// A socket that is closed resets who waits in its queue, and between a look at an empty queue and the close somebody
     /// can come. After this, nobody does.
     ///
     /// # Errors
-    /// The kernel's.
+    /// The kernel's. A Unix socket is `Unsupported`: there, connecting has no beginning of its own.
     pub fn refuse_new(&self) -> io::Result<()> {
         // Classic BPF on the TCP header: a segment with SYN is dropped. (Listening sockets get no other with SYN than the first
         // of a connection.)
@@ -60,7 +60,11 @@ impl Acceptor {
             SockFilter::new(RETURN, 0, 0, 0),
             SockFilter::new(RETURN, 0, 0, u32::MAX),
         ];
-        SockRef::from(self.0.get_ref()).attach_filter(&drop_syn)
+        let socket = SockRef::from(self.0.get_ref());
+        if socket.domain()? == Domain::UNIX {
+            return Err(io::ErrorKind::Unsupported.into());
+        }
+        socket.attach_filter(&drop_syn)
     }
 
     /// The next connection, if one waits.
@@ -87,5 +91,44 @@ const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 impl Accepted {
     fn new(socket: OwnedFd, peer: Option<SocketAddrAny>) -> Self {
         Self { socket, peer: peer.and_then(|address| address.try_into().ok()) }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::listen;
+    use std::io::{Read, Write};
+    use std::net::TcpStream;
+    use std::time::Duration;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn after_it_refuses_new_ones_who_has_connected_is_accepted_and_nobody_else_connects() {
+        let socket = listen::tcp(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
+        let address = socket.local_address().unwrap();
+        let acceptor = Acceptor::new(socket).unwrap();
+        let mut early = TcpStream::connect(address).unwrap();
+        acceptor.refuse_new().unwrap();
+        let late = TcpStream::connect_timeout(&address, Duration::from_millis(100));
+        assert_eq!(late.map_err(|error| error.kind()).err(), Some(io::ErrorKind::TimedOut));
+        let accepted = acceptor.accept().await.unwrap();
+        assert!(acceptor.try_accept().unwrap().is_none(), "nobody else is there");
+        // The filter is not one of connections.
+        let mut served = TcpStream::from(accepted.socket);
+        served.set_nonblocking(false).unwrap();
+        early.write_all(b"a").unwrap();
+        served.read_exact(&mut [0]).unwrap();
+        drop(acceptor);
+        let refused = TcpStream::connect(address).map_err(|error| error.kind());
+        assert_eq!(refused.err(), Some(io::ErrorKind::ConnectionRefused));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_unix_socket_can_t_refuse_new_ones_and_says_so() {
+        let path = std::env::temp_dir().join(format!("kasoku-refuse-{}.sock", std::process::id()));
+        let _ = std::fs::remove_file(&path);
+        let acceptor = Acceptor::new(listen::unix(&path).unwrap()).unwrap();
+        std::fs::remove_file(&path).unwrap();
+        assert_eq!(acceptor.refuse_new().map_err(|error| error.kind()), Err(io::ErrorKind::Unsupported));
     }
 }
