@@ -197,7 +197,8 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), &'sta
         b"exact" | b"default" => Target::Url(url.to_owned()),
         b"prefix" => Target::Prefix(url.to_owned()),
         b"regex" => match url.strip_suffix(".*").map(|prefix| prefix.trim_end_matches('(')) {
-            Some(prefix) if !prefix.contains(['*', '[', '(', '\\', '^', '$', '|', '+']) => {
+            // A `?` may as well begin a query.
+            Some(prefix) if !prefix.contains(['*', '[', '(', '\\', '^', '$', '|', '+', '?']) => {
                 Target::Prefix(prefix.to_owned())
             }
             _ => return Err("Of regular expressions only those are known that end in `.*` and are plain before it."),

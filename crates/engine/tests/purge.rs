@@ -188,6 +188,7 @@ fn plugins_purge_a_prefix_with_a_regular_expression() {
     };
     assert_eq!(regex(&mut client, "/blog/(a|b).*").0, 400);
     assert_eq!(regex(&mut client, "/blog/[0-9]").0, 400);
+    assert_eq!(regex(&mut client, "/blog/?.*").0, 400, "an optional slash, or a query?");
     assert!(client.get("/blog/1").is_hit());
     let purged = regex(&mut client, "/.*");
     assert_eq!(purged, (200, "Purged all that begins with http://example.org/\n".to_owned()));
