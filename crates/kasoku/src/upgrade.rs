@@ -15,7 +15,7 @@ use std::env;
 use std::io::{self, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 use tokio::io::AsyncReadExt;
 use tokio::net::UnixStream;
 
@@ -32,6 +32,10 @@ pub(crate) fn admin(address: &ListenAddress) -> String {
 
 /// How long the new process may take until it serves.
 const READY_TIMEOUT: Duration = Duration::from_secs(60);
+
+/// How long it may take to end once it can't say any more that it serves, and how often it is looked at.
+const END_TIMEOUT: Duration = Duration::from_secs(5);
+const END_INTERVAL: Duration = Duration::from_millis(20);
 
 /// What a process has got from the one whose place it takes.
 #[derive(Default)]
@@ -112,11 +116,21 @@ impl Successor {
                 self.has_served = true;
                 Ok(self.id())
             }
-            Ok(_) => {
-                let status = self.child.wait().map(|status| status.to_string());
-                Err(format!("it ended before it served: {}", status.unwrap_or_else(|error| error.to_string())))
-            }
+            Ok(_) => Err(format!("it ended before it served: {}", self.status().await)),
             Err(_) => Err(format!("it did not serve within {} s", READY_TIMEOUT.as_secs())),
+        }
+    }
+
+    /// How it has ended, as soon as it has. One that only holds its tongue is not waited for.
+    async fn status(&mut self) -> String {
+        let begun = Instant::now();
+        loop {
+            match self.child.try_wait() {
+                Ok(Some(status)) => return status.to_string(),
+                Ok(None) if begun.elapsed() < END_TIMEOUT => tokio::time::sleep(END_INTERVAL).await,
+                Ok(None) => return "it says nothing more, but runs".to_owned(),
+                Err(error) => return error.to_string(),
+            }
         }
     }
 }
