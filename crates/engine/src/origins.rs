@@ -62,7 +62,7 @@ pub(crate) async fn send<U: Upload + 'static>(
     interim: &mut impl Interim,
 ) -> Result<Response, Error> {
     let begun_us = worker.moment().mono_us;
-    let sent = send_to_one(worker, route, errand, request, upload, interim).await;
+    let sent = Sending { worker, route, errand, request }.until_answered(upload, interim).await;
     let Moment { now, mono_us } = worker.moment();
     match &sent {
         Ok(_) => errand.time.has_head(mono_us),
@@ -76,73 +76,80 @@ pub(crate) async fn send<U: Upload + 'static>(
     sent
 }
 
-/// Until one has answered or there is no other to ask.
-async fn send_to_one<U: Upload + 'static>(
-    worker: &Worker,
-    route: &Route,
-    errand: &Errand,
-    request: &RequestHead,
-    upload: &mut Option<U>,
-    interim: &mut impl Interim,
-) -> Result<Response, Error> {
-    let mut asking = Asking::new(errand.key_hash, is_repeatable(request, upload));
-    let mut interim = Watched { interim, has_come: false };
-    let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
-    let mut failure = Error::Down;
-    while let Some(choice) = route.group.choose(&mut asking, &route.health, worker.now().mono_ms) {
-        if !matches!(failure, Error::Down) {
-            worker.cells.count(Counter::OriginFailovers);
-        }
-        errand.time.asked(choice.origin.clone());
-        match ask(worker, route, &choice, request, upload, &mut interim).await {
-            Ok(response) => return Ok(response),
-            Err(error) => failure = error,
-        }
-        let may_go_on = match failure.blame() {
-            Blame::Connection => upload.is_some(),
-            Blame::Answer => asking.is_repeatable && failure.is_connection_lost(),
-            Blame::Nobody => false,
-        };
-        if !may_go_on || interim.has_come || worker.now().mono_ms >= give_up {
-            break;
-        }
-    }
-    Err(failure)
+/// What stays the same, whoever is asked.
+struct Sending<'a> {
+    worker: &'a Worker,
+    route: &'a Route,
+    errand: &'a Errand,
+    request: &'a RequestHead,
 }
 
-/// Asks one origin, and tells what becomes of it.
-async fn ask<U: Upload + 'static>(
-    worker: &Worker,
-    route: &Route,
-    choice: &Choice,
-    request: &RequestHead,
-    upload: &mut Option<U>,
-    interim: &mut impl Interim,
-) -> Result<Response, Error> {
-    let origin = &choice.origin;
-    origin.count_request();
-    let sent = origin.health.mark();
-    let asked = worker.client.send(choice, request, upload, &route.origin, interim).await;
-    worker.count_origin();
-    match &asked {
-        Ok(_) => {
-            if origin.health.answered() {
-                tracing::info!("{} answers again", origin.address);
+impl Sending<'_> {
+    /// Until one has answered or there is no other to ask.
+    async fn until_answered<U: Upload + 'static>(
+        &self,
+        upload: &mut Option<U>,
+        interim: &mut impl Interim,
+    ) -> Result<Response, Error> {
+        let Self { worker, route, errand, request } = *self;
+        let mut asking = Asking::new(errand.key_hash, is_repeatable(request, upload));
+        let mut interim = Watched { interim, has_come: false };
+        let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
+        let mut failure = Error::Down;
+        while let Some(choice) = route.group.choose(&mut asking, &route.health, worker.now().mono_ms) {
+            if !matches!(failure, Error::Down) {
+                worker.cells.count(Counter::OriginFailovers);
+            }
+            errand.time.asked(choice.origin.clone());
+            match self.ask(&choice, upload, &mut interim).await {
+                Ok(response) => return Ok(response),
+                Err(error) => failure = error,
+            }
+            let may_go_on = match failure.blame() {
+                Blame::Connection => upload.is_some(),
+                Blame::Answer => asking.is_repeatable && failure.is_connection_lost(),
+                Blame::Nobody => false,
+            };
+            if !may_go_on || interim.has_come || worker.now().mono_ms >= give_up {
+                break;
             }
         }
-        Err(Error::Upload(_)) => {}
-        Err(error) => {
-            worker.cells.count(Counter::OriginErrors);
-            let blame = error.blame();
-            if blame != Blame::Nobody {
-                origin.count_failure();
-            }
-            if origin.health.failed(blame, sent, &route.health, worker.now().mono_ms) {
-                tracing::warn!("{} failed {} times in a row: {error}", origin.address, route.health.failures);
-            }
-        }
+        Err(failure)
     }
-    asked
+
+    /// Asks one origin, and tells what becomes of it.
+    async fn ask<U: Upload + 'static>(
+        &self,
+        choice: &Choice,
+        upload: &mut Option<U>,
+        interim: &mut impl Interim,
+    ) -> Result<Response, Error> {
+        let Self { worker, route, request, .. } = *self;
+        let origin = &choice.origin;
+        origin.count_request();
+        let sent = origin.health.mark();
+        let asked = worker.client.send(choice, request, upload, &route.origin, interim).await;
+        worker.count_origin();
+        match &asked {
+            Ok(_) => {
+                if origin.health.answered() {
+                    tracing::info!("{} answers again", origin.address);
+                }
+            }
+            Err(Error::Upload(_)) => {}
+            Err(error) => {
+                worker.cells.count(Counter::OriginErrors);
+                let blame = error.blame();
+                if blame != Blame::Nobody {
+                    origin.count_failure();
+                }
+                if origin.health.failed(blame, sent, &route.health, worker.now().mono_ms) {
+                    tracing::warn!("{} failed {} times in a row: {error}", origin.address, route.health.failures);
+                }
+            }
+        }
+        asked
+    }
 }
 
 /// Notices interim responses on their way to the client: from then on its answer has begun.
