@@ -1,8 +1,9 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
 //! What crosses the workers: the cache (sharded), the metrics (one writer each), how many connections each has and fresh
-//! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log and the clock. Everything
-//! else, origin connections included, belongs to one worker and is neither locked nor counted atomically.
+//! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
+//! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
+//! atomically.
 
 use crate::accept::{self, Closed, HandedOver};
 use crate::access_log::{self, WorkerLog};

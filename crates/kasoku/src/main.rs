@@ -1,4 +1,15 @@
-//! The program: arguments, workers, signals.
+//! The program: arguments, signals, the operator's commands.
+//!
+//! | file | job |
+//! |---|---|
+//! | `serve` | `kasoku serve`: starts everything in its order, and does what signals say |
+//! | `identity` | whom it becomes, and the file that says which process it is |
+//! | `signals`, `systemd` | what it is told, and what it tells |
+//! | `upgrade` | a new process in this one's place |
+//! | `check` | `kasoku check` |
+//! | `operator` | how the other commands ask the program that runs |
+//! | `purge`, `explain`, `top` | those commands |
+//! | `terminal` | the terminal while `top` draws on it |
 
 mod check;
 mod explain;
