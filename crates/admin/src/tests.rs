@@ -5,7 +5,7 @@ mod top;
 
 use super::*;
 use kasoku_engine::Engine;
-use kasoku_engine::options::{Options, OriginAddress, OriginHealth};
+use kasoku_engine::options::{Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Timer};
 use kasoku_testkit::Setup;
@@ -163,14 +163,14 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
 fn each_origin_has_its_numbers_in_both_formats() {
     let (admin, engine) = started();
     let origins = engine.origins();
-    let tcp = origins.of(&OriginAddress::Tcp { host: "10.0.0.1".to_owned(), port: 80 });
+    let tcp = origins.of(&OriginAddress::http("10.0.0.1".to_owned(), 80));
     tcp.count_request();
     tcp.count_request();
     tcp.count_failure();
     for _ in 0..3 {
         tcp.health.checked(false, &OriginHealth::default());
     }
-    origins.of(&OriginAddress::Unix("/run/\"a\\b".into()));
+    origins.of(&OriginAddress::Http(OriginEndpoint::Unix("/run/\"a\\b".into())));
     let answer = get(&admin, "/metrics");
     for line in [
         "# TYPE kasoku_origin_up gauge",

@@ -5,7 +5,7 @@
 
 use crate::host;
 use crate::issue::{Fault, quoted};
-use kasoku_engine::options::{AddressRange, ListenAddress, OriginAddress};
+use kasoku_engine::options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -93,17 +93,17 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
         }
         _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), ORIGIN_HELP)),
     }
-    parse_authority(rest).map_err(|why| bad(&why, ORIGIN_HELP))
+    parse_authority(rest).map(OriginAddress::Http).map_err(|why| bad(&why, ORIGIN_HELP))
 }
 
-fn parse_origin_rest(url: &str) -> Result<OriginAddress, String> {
+fn parse_origin_rest(url: &str) -> Result<OriginEndpoint, String> {
     parse_authority(url.strip_prefix("http://").unwrap_or(url))
 }
 
 /// What follows `http://`, or why it is nothing.
-fn parse_authority(text: &str) -> Result<OriginAddress, String> {
+fn parse_authority(text: &str) -> Result<OriginEndpoint, String> {
     if let Some(path) = text.strip_prefix("unix:") {
-        return parse_unix_path(path).map(OriginAddress::Unix).map_err(str::to_owned);
+        return parse_unix_path(path).map(OriginEndpoint::Unix).map_err(str::to_owned);
     }
     let text = text.strip_suffix('/').unwrap_or(text);
     if text.contains('@') {
@@ -122,12 +122,12 @@ fn parse_authority(text: &str) -> Result<OriginAddress, String> {
     if let Some(address) = host.strip_prefix('[').and_then(|rest| rest.strip_suffix(']')) {
         let address =
             address.parse::<Ipv6Addr>().map_err(|_| "between the brackets there must be an IPv6 address".to_owned())?;
-        return Ok(OriginAddress::Tcp { host: address.to_string(), port });
+        return Ok(OriginEndpoint::Tcp { host: address.to_string(), port });
     }
     if host.contains(':') {
         return Err("an IPv6 address needs brackets".to_owned());
     }
-    Ok(OriginAddress::Tcp { host: host::parse_name(host)?, port })
+    Ok(OriginEndpoint::Tcp { host: host::parse_name(host)?, port })
 }
 
 /// `host:port`, with 80 when there is no port.
@@ -195,7 +195,7 @@ mod tests {
     use super::*;
 
     fn tcp(host: &str, port: u16) -> OriginAddress {
-        OriginAddress::Tcp { host: host.to_owned(), port }
+        OriginAddress::Http(OriginEndpoint::Tcp { host: host.to_owned(), port })
     }
 
     #[test]
@@ -239,7 +239,10 @@ mod tests {
         assert_eq!(parse_origin("HTTP://App.Internal/"), Ok(tcp("app.internal", 80)));
         assert_eq!(parse_origin("http://[::1]:8000"), Ok(tcp("::1", 8000)));
         assert_eq!(parse_origin("http://[::1]"), Ok(tcp("::1", 80)));
-        assert_eq!(parse_origin("http://unix:/run/app.sock"), Ok(OriginAddress::Unix("/run/app.sock".into())));
+        assert_eq!(
+            parse_origin("http://unix:/run/app.sock"),
+            Ok(OriginAddress::Http(OriginEndpoint::Unix("/run/app.sock".into())))
+        );
     }
 
     #[test]

@@ -50,7 +50,7 @@ fn an_origin_is_all_that_is_needed() {
     assert!(loaded.warnings.is_empty());
     let [site] = loaded.options.sites.as_slice() else { panic!("one site") };
     assert_eq!((site.name.as_str(), site.hosts.len()), ("default", 0));
-    assert_eq!(site.route.origins, [OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port: 8000 }.into()]);
+    assert_eq!(site.route.origins, [OriginAddress::http("127.0.0.1".to_owned(), 8000).into()]);
 }
 
 #[test]

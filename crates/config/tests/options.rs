@@ -5,7 +5,7 @@
 use kasoku_config::check_text;
 use kasoku_engine::options::{
     AddressRange, Balance, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Origin, OriginAddress,
-    OriginHealth, OriginLimits,
+    OriginEndpoint, OriginHealth, OriginLimits,
 };
 use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
@@ -23,7 +23,7 @@ fn tcp(text: &str) -> ListenAddress {
 }
 
 fn origin(port: u16) -> Origin {
-    OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port }.into()
+    OriginAddress::http("127.0.0.1".to_owned(), port).into()
 }
 
 #[test]
@@ -101,7 +101,10 @@ site = [{ origin = "http://unix:/run/app.sock" }]
     assert_eq!(options.listeners, expected);
     let range = AddressRange::Ip { address: "10.0.0.0".parse().unwrap(), prefix_bits: 8 };
     assert_eq!(options.trusted_proxies, [range, AddressRange::Unix]);
-    assert_eq!(options.sites[0].route.origins, [OriginAddress::Unix("/run/app.sock".into()).into()]);
+    assert_eq!(
+        options.sites[0].route.origins,
+        [OriginAddress::Http(OriginEndpoint::Unix("/run/app.sock".into())).into()]
+    );
 }
 
 #[test]

@@ -7,7 +7,7 @@
 use crate::connection::{Connection, READ_BYTES};
 use bytes::BytesMut;
 use kasoku_origin::error::UploadError;
-use kasoku_origin::http::{Upload, UploadPiece};
+use kasoku_origin::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};

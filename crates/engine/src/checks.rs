@@ -9,8 +9,7 @@
 
 use crate::options::{Options, OriginHealth, OriginLimits};
 use http::Method;
-use kasoku_origin::http::Client;
-use kasoku_origin::{Address, Directory, OriginState};
+use kasoku_origin::{Address, Circumstances, Client, Directory, Endpoint, Gateway, OriginState, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
 use std::io;
@@ -31,6 +30,7 @@ struct Check {
     origin: Arc<OriginState>,
     rules: OriginHealth,
     limits: OriginLimits,
+    gateway: Gateway,
     request: RequestHead,
 }
 
@@ -89,6 +89,7 @@ fn checks(options: &Options, directory: &Directory) -> HashMap<Address, Check> {
                 origin: directory.of(&origin.address),
                 rules: route.health.clone(),
                 limits: route.origin.clone(),
+                gateway: route.gateway.clone(),
                 request: request(path, route.origin_host.as_deref(), &origin.address),
             });
         }
@@ -97,9 +98,9 @@ fn checks(options: &Options, directory: &Directory) -> HashMap<Address, Check> {
 }
 
 fn request(path: &str, host: Option<&str>, address: &Address) -> RequestHead {
-    let own = || match address {
-        Address::Tcp { .. } => address.to_string().trim_start_matches("http://").to_owned(),
-        Address::Unix(_) => "localhost".to_owned(),
+    let own = || match address.endpoint() {
+        Some(endpoint @ Endpoint::Tcp { .. }) => endpoint.to_string(),
+        Some(Endpoint::Unix(_)) | None => "localhost".to_owned(),
     };
     let agent = concat!("kasoku/", env!("CARGO_PKG_VERSION"), " (check)");
     RequestHead::new(Method::GET, path)
@@ -126,7 +127,10 @@ impl Check {
     }
 
     async fn passes(&self, client: &Rc<Client>) -> bool {
-        let probe = client.probe(&self.origin.address, &self.request, &self.limits);
+        let circumstances = Circumstances::default();
+        let (head, gateway, limits) = (&self.request, &self.gateway, &self.limits);
+        let request = Request { head, circumstances: &circumstances, gateway, limits };
+        let probe = client.probe(&self.origin.address, &request);
         match tokio::time::timeout(self.rules.timeout, probe).await {
             Ok(Ok(head)) => {
                 let (first, last) = self.rules.expect;

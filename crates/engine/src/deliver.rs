@@ -16,7 +16,7 @@ use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
-use kasoku_origin::http::{Piece, Response};
+use kasoku_origin::{Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};

@@ -136,9 +136,10 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         OriginError::FirstByteTimeout => Reason::OriginTimeoutFirstByte,
         OriginError::BetweenBytesTimeout => Reason::OriginTimeoutBetweenBytes,
         OriginError::ClosedBeforeResponse | OriginError::ClosedEarly | OriginError::Io(_) => Reason::OriginClosedEarly,
-        OriginError::MalformedHead(_) | OriginError::MalformedBody(_) | OriginError::UnexpectedInterim => {
-            Reason::OriginMalformed
-        }
+        OriginError::MalformedHead(_)
+        | OriginError::MalformedBody(_)
+        | OriginError::UnexpectedInterim
+        | OriginError::RedirectsForEver => Reason::OriginMalformed,
         OriginError::Upload(_) => Reason::ClientClosed,
     }
 }

@@ -23,9 +23,8 @@ use http::{Method, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Verdict};
 use kasoku_metrics::Counter;
-use kasoku_origin::Error;
 use kasoku_origin::error::UploadError;
-use kasoku_origin::http::{Interim, NoUpload, Piece, Response};
+use kasoku_origin::{Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
@@ -60,7 +59,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let writer = begin_beside(worker, routed, &outgoing, audience);
     let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
-    let errand = Errand::new(routed, exchange.begin_origin());
+    let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
     let sent = if upload.is_some() {
         origins::send(worker, &routed.route, &errand, &outgoing, &mut upload, &mut interim).await
     } else {
@@ -205,7 +204,7 @@ pub(crate) async fn fill(
 ) -> Answer {
     let (news_sender, mut news) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
-    let errand = Errand::new(routed, exchange.begin_origin());
+    let errand = Errand::new(exchange, routed, Audience::Shared, exchange.begin_origin());
     let task = FillTask::new(exchange, routed, errand, outgoing, interim_sender);
     tokio::task::spawn_local(task.run(writer, news_sender));
     let mut to_client = ToClient::new(exchange);
@@ -277,7 +276,8 @@ pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter, ou
 fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
     let (news, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
-    let errand = Errand::new(routed, Rc::new(OriginTime::begin(exchange.worker.moment().mono_us)));
+    let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
+    let errand = Errand::new(exchange, routed, Audience::Shared, time);
     let task = FillTask::new(exchange, routed, errand, outgoing, interim);
     tokio::task::spawn_local(task.run(writer, news));
 }

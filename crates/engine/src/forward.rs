@@ -5,12 +5,16 @@
 //! proxies and frameworks are removed (`unkeyed`), the client's address is not told, and `Via` names nobody but us. A request
 //! that passes keeps what applications need.
 
+use crate::client::client;
 use crate::connection::Peer;
 use crate::parse::Request;
+use crate::request_id::Digits;
 use crate::respond::NAME;
 use crate::route::Routed;
+use crate::serve::Exchange;
 use crate::unkeyed::{is_same, is_unkeyed};
 use http::{Method, Version};
+use kasoku_origin::Circumstances;
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_wire::field::list;
@@ -38,7 +42,7 @@ pub(crate) fn forward(
     audience: Audience,
     upgrade: Option<&str>,
 ) -> RequestHead {
-    let is_guarded = audience == Audience::Shared && routed.route.policy.profile == Profile::Safe;
+    let is_guarded = is_guarded(routed, audience);
     let mut fields = Fields::with_capacity(request.head.fields.block().len() + 256, request.head.fields.len() + 8);
     //= RFC 9112 section 3.2
     //# A client MUST send a Host header field (Section 7.2 of [HTTP]) in all HTTP/1.1 request messages.
@@ -91,6 +95,26 @@ pub(crate) fn forward(
         version: Version::HTTP_11,
         fields,
     }
+}
+
+/// What a program may be told besides the request.
+pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
+    let (peer, fields) = (exchange.connection.peer(), &exchange.request.head.fields);
+    let is_told = !is_guarded(routed, audience);
+    // A proxy tells the address alone.
+    let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
+    let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
+    Circumstances {
+        is_https: routed.scheme == "https",
+        local: exchange.connection.stream.local_address().filter(|_| is_told),
+        remote: remote.filter(|_| is_told),
+        request_id: String::from_utf8_lossy(exchange.id().text(&mut Digits::default())).into_owned(),
+    }
+}
+
+/// Whether what is not in the key is kept back.
+fn is_guarded(routed: &Routed, audience: Audience) -> bool {
+    audience == Audience::Shared && routed.route.policy.profile == Profile::Safe
 }
 
 /// Whether the origin would get all fields of a request, but for those of which [`is_sent_as_received`] says no, as the

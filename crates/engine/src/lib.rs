@@ -43,6 +43,7 @@ mod accept;
 mod access_log;
 mod body;
 mod checks;
+mod client;
 pub mod clock;
 mod connection;
 mod crew;

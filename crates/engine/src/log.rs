@@ -3,7 +3,8 @@
 //!
 //! Each request has one [`Outcome`], so that hits, misses, passes and errors add up to the requests, and one line.
 
-use crate::access_log::{Asked, Record, client};
+use crate::access_log::{Asked, Record};
+use crate::client::client;
 use crate::connection::Connection;
 use crate::error::Fault;
 use crate::outgoing::Delivered;

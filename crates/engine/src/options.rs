@@ -7,7 +7,8 @@
 use kasoku_origin::Group;
 pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
-    Address as OriginAddress, Balance, HealthRules as OriginHealth, Limits as OriginLimits, Origin,
+    Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
+    Limits as OriginLimits, Origin,
 };
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
@@ -290,6 +291,8 @@ pub struct Route {
     pub origin_host: Option<String>,
     /// Deadlines and bounds towards the origin.
     pub origin: OriginLimits,
+    /// How URLs become scripts and files.
+    pub gateway: Gateway,
     /// The caching rules.
     pub policy: Arc<Policy>,
     /// Protocols that `Upgrade` may switch to, lower case. Default `["websocket"]`.
@@ -311,6 +314,7 @@ impl Route {
             group: Group::default(),
             origin_host: None,
             origin: OriginLimits::default(),
+            gateway: Gateway::default(),
             policy: Arc::new(Policy::new(profile)),
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),

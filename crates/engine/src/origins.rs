@@ -18,29 +18,47 @@
 //! wait.
 
 use crate::clock::Moment;
+use crate::forward::{Audience, circumstances};
 use crate::options::Route;
-use crate::route::Routed;
+use crate::route::{Routed, route_elsewhere};
+use crate::serve::Exchange;
+use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
+use http::Method;
 use kasoku_metrics::{Counter, Timer};
 use kasoku_origin::group::{self, Asking, Choice};
 use kasoku_origin::health::Blame;
-use kasoku_origin::http::{Interim, Response, Upload, is_repeatable};
-use kasoku_origin::{Balance, Error};
+use kasoku_origin::upload::is_repeatable;
+use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::rc::Rc;
+
+/// Local redirects that one request follows; Apache's LimitInternalRecursion is the same.
+const LOCAL_REDIRECTS_MAX: usize = 10;
 
 /// What an origin is asked for, and whose time that takes.
 pub(crate) struct Errand {
     /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
     key_hash: u64,
     uri: Box<str>,
+    authority: Box<str>,
+    settings: Rc<Settings>,
+    circumstances: Circumstances,
     pub(crate) time: Rc<OriginTime>,
 }
 
 impl Errand {
-    pub(crate) fn new(routed: &Routed, time: Rc<OriginTime>) -> Self {
-        Self { key_hash: key_hash(routed), uri: routed.key.uri().into(), time }
+    /// For a request whose answer is for these.
+    pub(crate) fn new(exchange: &Exchange, routed: &Routed, audience: Audience, time: Rc<OriginTime>) -> Self {
+        Self {
+            key_hash: key_hash(routed),
+            uri: routed.key.uri().into(),
+            authority: routed.authority().into(),
+            settings: exchange.settings.clone(),
+            circumstances: circumstances(exchange, routed, audience),
+            time,
+        }
     }
 }
 
@@ -62,7 +80,11 @@ pub(crate) async fn send<U: Upload + 'static>(
     interim: &mut impl Interim,
 ) -> Result<Response, Error> {
     let begun_us = worker.moment().mono_us;
-    let sent = Sending { worker, route, errand, request }.until_answered(upload, interim).await;
+    let sent = match (Sending { worker, route, errand, request }).until_answered(upload, interim).await {
+        Ok(Reply::Response(response)) => Ok(response),
+        Ok(Reply::Elsewhere(target)) => Box::pin(elsewhere(worker, errand, request, target, interim)).await,
+        Err(error) => Err(error),
+    };
     let Moment { now, mono_us } = worker.moment();
     match &sent {
         Ok(_) => errand.time.has_head(mono_us),
@@ -74,6 +96,51 @@ pub(crate) async fn send<U: Upload + 'static>(
     worker.cells.observe(Timer::Origin, took_us);
     worker.top.slow(now.mono_ms, &errand.uri, took_us);
     sent
+}
+
+/// Follows local redirects (RFC 3875 section 6.2.2), each to the route that its path has here.
+///
+/// What comes of it is the answer to the first request, and stored as that, by its rules. Where the path that it leads to is one
+/// whose requests pass, it is for one client: what a rule keeps from being shared must not be shared under another name.
+async fn elsewhere(
+    worker: &Worker,
+    errand: &Errand,
+    request: &RequestHead,
+    mut target: String,
+    interim: &mut impl Interim,
+) -> Result<Response, Error> {
+    let mut request = as_get(request);
+    let mut passes_somewhere = false;
+    for _ in 0..LOCAL_REDIRECTS_MAX {
+        let sites = &errand.settings.sites;
+        let found = route_elsewhere(sites, &mut worker.paths.borrow_mut(), &errand.authority, &target);
+        let Some((route, passes)) = found else { return Err(Error::RedirectsForEver) };
+        passes_somewhere |= passes;
+        request.target = std::mem::take(&mut target);
+        let sending = Sending { worker, route: &route, errand, request: &request };
+        match sending.until_answered(&mut Some(NoUpload), interim).await? {
+            Reply::Response(mut response) => {
+                if passes_somewhere {
+                    response.head.fields.push("Cache-Control", "private");
+                }
+                return Ok(response);
+            }
+            Reply::Elsewhere(next) => target = next,
+        }
+    }
+    Err(Error::RedirectsForEver)
+}
+
+/// The same request as a GET, whatever it was; a HEAD stays one.
+fn as_get(request: &RequestHead) -> RequestHead {
+    let mut get = request.clone();
+    if get.method != Method::HEAD {
+        get.method = Method::GET;
+    }
+    for name in ["content-length", "transfer-encoding", "content-type", "content-encoding", "expect"] {
+        get.fields.remove(name);
+    }
+    get
 }
 
 /// What stays the same, whoever is asked.
@@ -90,7 +157,7 @@ impl Sending<'_> {
         &self,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
-    ) -> Result<Response, Error> {
+    ) -> Result<Reply, Error> {
         let Self { worker, route, errand, request } = *self;
         let mut asking = Asking::new(errand.key_hash, is_repeatable(request, upload));
         let mut interim = Watched { interim, has_come: false };
@@ -102,7 +169,7 @@ impl Sending<'_> {
             }
             errand.time.asked(choice.origin.clone());
             match self.ask(&choice, upload, &mut interim).await {
-                Ok(response) => return Ok(response),
+                Ok(reply) => return Ok(reply),
                 Err(error) => failure = error,
             }
             let may_go_on = match failure.blame() {
@@ -123,12 +190,14 @@ impl Sending<'_> {
         choice: &Choice,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
-    ) -> Result<Response, Error> {
-        let Self { worker, route, request, .. } = *self;
+    ) -> Result<Reply, Error> {
+        let Self { worker, route, errand, request } = *self;
+        let circumstances = &errand.circumstances;
+        let request = Request { head: request, circumstances, gateway: &route.gateway, limits: &route.origin };
         let origin = &choice.origin;
         origin.count_request();
         let sent = origin.health.mark();
-        let asked = worker.client.send(choice, request, upload, &route.origin, interim).await;
+        let asked = worker.client.send(choice, &request, upload, interim).await;
         worker.count_origin();
         match &asked {
             Ok(_) => {

@@ -6,7 +6,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
-use kasoku_origin::http::Tunnel;
+use kasoku_origin::Tunnel;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;

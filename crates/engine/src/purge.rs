@@ -7,7 +7,7 @@
 //! listed addresses. A request that came through a proxy seems to come from the proxy's address, often this machine's:
 //! it is obeyed only where that proxy is trusted and names a client that is listed.
 
-use crate::access_log::client;
+use crate::client::client;
 use crate::connection::Peer;
 use crate::handle::Handle;
 use crate::options::{AddressRange, Site};

@@ -144,6 +144,16 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
     canonical
 }
 
+/// The route of another target of the same host, and whether its requests pass: where a program redirects to by itself.
+pub(crate) fn route_elsewhere(
+    sites: &[Site],
+    paths: &mut PathReader,
+    authority: &str,
+    target: &str,
+) -> Option<(Arc<Route>, bool)> {
+    find(sites, authority, target, paths).map(|(route, passes)| (route.clone(), passes))
+}
+
 /// The route of a site's first rule that matches, or the site's own, and whether the request passes.
 ///
 /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where

@@ -66,7 +66,7 @@ fn own(route: &mut Arc<Route>) {
 fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     // The same in each run: no seed.
     let mut hasher = DefaultHasher::new();
-    (policy, &route.query, &route.origin_host, route.pass).hash(&mut hasher);
+    (policy, &route.query, &route.origin_host, &route.gateway, route.pass).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -96,7 +96,7 @@ mod tests {
         let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));
         assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
-        let origin = OriginAddress::Tcp { host: "127.0.0.1".to_owned(), port: 1 };
+        let origin = OriginAddress::http("127.0.0.1".to_owned(), 1);
         assert_eq!(plain, rules(|route| route.origins.push(origin.into())));
     }
 

@@ -2,7 +2,7 @@
 
 use crate::connection::Connection;
 use bytes::BytesMut;
-use kasoku_origin::http::Tunnel;
+use kasoku_origin::Tunnel;
 use kasoku_sys::Stream;
 use std::cell::Cell;
 use std::io::{self, IoSlice};

@@ -91,7 +91,7 @@ fn options(origin: SocketAddr) -> Options {
             ..Policy::new(profile)
         };
         let limits = OriginLimits { connections_max: ORIGIN_CONNECTIONS_MAX, ..OriginLimits::default() };
-        let origins = vec![OriginAddress::Tcp { host: origin.ip().to_string(), port: origin.port() }.into()];
+        let origins = vec![OriginAddress::http(origin.ip().to_string(), origin.port()).into()];
         let route = Route { policy: Arc::new(policy), origin: limits, ..Route::new(profile, origins) };
         let hosts = vec![HostPattern::Exact(host.to_owned())];
         Site { name: host.to_owned(), hosts, rules: Vec::new(), route: Arc::new(route) }

@@ -1,28 +1,100 @@
-//! Where an origin listens.
+//! Where an origin is, and how it is spoken to.
 
 use std::fmt;
 use std::path::PathBuf;
 
-/// Where an origin listens. Only plain HTTP/1.1 for now.
+/// An origin, as a configuration names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub enum Address {
-    /// `http://host:port`; the name is resolved at each new connection.
+    /// `http://host:port`, `http://unix:/run/app.sock`: HTTP/1.1.
+    Http(Endpoint),
+    /// `fastcgi://127.0.0.1:9000`, `fastcgi://unix:/run/php/php-fpm.sock`: FastCGI 1.0, as a responder.
+    FastCgi(Endpoint),
+    /// `scgi://127.0.0.1:4000`, `scgi://unix:/run/app.sock`
+    Scgi(Endpoint),
+    /// `cgi:///usr/lib/cgi-bin`: a directory of programs, or one program (RFC 3875).
+    Cgi(PathBuf),
+    /// `file:///var/www/html`: the files below a directory.
+    Files(PathBuf),
+}
+
+/// Where a server listens.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub enum Endpoint {
+    /// The name is resolved at each new connection.
     Tcp {
         /// A name or an address (IPv6 without brackets).
         host: String,
-        /// Default 80.
+        /// In a URL of http, 80 where none is written.
         port: u16,
     },
-    /// `http://unix:/run/app.sock`
+    /// The path of a Unix socket.
     Unix(PathBuf),
+}
+
+impl Address {
+    /// `http://host:port`
+    pub fn http(host: impl Into<String>, port: u16) -> Self {
+        Self::Http(Endpoint::Tcp { host: host.into(), port })
+    }
+
+    /// The scheme of its URL.
+    pub fn scheme(&self) -> &'static str {
+        match self {
+            Self::Http(_) => "http",
+            Self::FastCgi(_) => "fastcgi",
+            Self::Scgi(_) => "scgi",
+            Self::Cgi(_) => "cgi",
+            Self::Files(_) => "file",
+        }
+    }
+
+    /// Where its server listens, if it has one.
+    pub fn endpoint(&self) -> Option<&Endpoint> {
+        match self {
+            Self::Http(endpoint) | Self::FastCgi(endpoint) | Self::Scgi(endpoint) => Some(endpoint),
+            Self::Cgi(_) | Self::Files(_) => None,
+        }
+    }
 }
 
 impl fmt::Display for Address {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}://", self.scheme())?;
         match self {
-            Self::Tcp { host, port } if host.contains(':') => write!(f, "http://[{host}]:{port}"),
-            Self::Tcp { host, port } => write!(f, "http://{host}:{port}"),
-            Self::Unix(path) => write!(f, "http://unix:{}", path.display()),
+            Self::Http(endpoint) | Self::FastCgi(endpoint) | Self::Scgi(endpoint) => endpoint.fmt(f),
+            Self::Cgi(path) | Self::Files(path) => path.display().fmt(f),
+        }
+    }
+}
+
+/// As in a URL: `host:port`, `[v6]:port`, `unix:/path`.
+impl fmt::Display for Endpoint {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
+            Self::Tcp { host, port } => write!(f, "{host}:{port}"),
+            Self::Unix(path) => write!(f, "unix:{}", path.display()),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_address_is_shown_as_it_is_written() {
+        let tcp = |host: &str| Endpoint::Tcp { host: host.to_owned(), port: 80 };
+        for (address, text) in [
+            (Address::Http(tcp("a.example")), "http://a.example:80"),
+            (Address::Http(tcp("::1")), "http://[::1]:80"),
+            (Address::FastCgi(Endpoint::Unix("/run/php.sock".into())), "fastcgi://unix:/run/php.sock"),
+            (Address::Scgi(tcp("127.0.0.1")), "scgi://127.0.0.1:80"),
+            (Address::Cgi("/usr/lib/cgi-bin".into()), "cgi:///usr/lib/cgi-bin"),
+            (Address::Files("/var/www".into()), "file:///var/www"),
+        ] {
+            assert_eq!(address.to_string(), text);
         }
     }
 }

@@ -112,12 +112,13 @@ impl Directory {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Endpoint;
     use crate::health::{Blame, HealthRules};
 
     #[test]
     fn who_names_the_same_address_shares_what_is_known() {
         let directory = Directory::default();
-        let address = |port| Address::Tcp { host: "a".to_owned(), port };
+        let address = |port| Address::Http(Endpoint::Tcp { host: "a".to_owned(), port });
         let (one, same, other) = (directory.of(&address(1)), directory.of(&address(1)), directory.of(&address(2)));
         for _ in 0..3 {
             one.health.failed(Blame::Connection, one.health.mark(), &HealthRules::default(), 0);

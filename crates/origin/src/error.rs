@@ -32,6 +32,8 @@ pub enum Error {
     MalformedBody(BodyError),
     /// A 101 nobody asked for, or more interim responses than [`crate::limits::INTERIM_RESPONSES_MAX`].
     UnexpectedInterim,
+    /// One local redirect followed another, too often.
+    RedirectsForEver,
     /// The request's body did not come to its end: the client is to blame.
     Upload(UploadError),
     /// The connection failed.
@@ -109,6 +111,7 @@ impl fmt::Display for Error {
             Self::MalformedHead(error) => write!(f, "the origin's answer is malformed: {error}"),
             Self::MalformedBody(error) => write!(f, "the body of the origin's answer is malformed: {error}"),
             Self::UnexpectedInterim => f.write_str("the origin sent interim answers that nobody asked for"),
+            Self::RedirectsForEver => f.write_str("the origin's local redirects come to no end"),
             Self::Upload(error) => write!(f, "the body of the request did not come to its end: {error:?}"),
             Self::Io(error) => write!(f, "the connection to the origin failed: {error}"),
         }

@@ -18,9 +18,11 @@
 //! the key, the address and the weight and on nothing else: the spread is the same in all workers, after a
 //! restart and on other machines.
 
-use crate::Address;
 use crate::directory::{Directory, OriginState};
+use crate::error::Error;
 use crate::health::{HealthRules, Standing};
+use crate::places::Place;
+use crate::{Address, Limits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 
@@ -84,6 +86,13 @@ pub struct Choice {
     pub origin: Arc<OriginState>,
     /// How many connections to it may be in use.
     pub connections_max: usize,
+}
+
+impl Choice {
+    /// A place among the connections in use.
+    pub(crate) async fn place(&self, limits: &Limits) -> Result<Place, Error> {
+        self.origin.places.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
+    }
 }
 
 /// A request on its way to its origins.

@@ -1,23 +1,41 @@
 //! Asks an origin, and gives back a head and a stream of body chunks.
 //!
-//! One kind of origin so far: HTTP/1.1 over TCP or a Unix socket ([`http`]). The client is our own over the parsers
-//! of `kasoku-wire`, so that what a malformed response leads to comes from RFC 9112 (docs/decisions/0001-http-origin-client.md).
-//! Connections belong to one worker: they are neither `Send` nor shared. What the process shares is what it knows of an
-//! origin ([`directory`]): whether it should be asked ([`health`]), and how many connections to it are in use. Which origin
-//! of several is asked says a [`group`].
+//! An [`Address`] says which kind of origin it is; a [`Client`] asks each kind in its way, with the same [`Request`], and
+//! gives back the same [`Response`]. Connections belong to one worker: they are neither `Send` nor shared. What the process
+//! shares is what it knows of an origin ([`directory`]): whether it should be asked ([`health`]), and how many connections to it
+//! are in use. Which origin of several is asked says a [`group`].
+//!
+//! | file | job |
+//! |---|---|
+//! | `address`, `request`, `upload` | who is asked, and with what |
+//! | `client` | one worker's side: asks in the way that the kind wants |
+//! | `http` | HTTP/1.1 over TCP or a Unix socket |
+//! | `response`, `interim`, `error` | what comes of it |
+//! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
 
 pub mod address;
+pub mod client;
 pub mod directory;
 pub mod error;
 pub mod group;
 pub mod health;
-pub mod http;
+mod http;
+pub mod interim;
 pub mod limits;
 mod places;
+pub mod request;
+pub mod response;
+pub mod upload;
 
-pub use address::Address;
+pub use address::{Address, Endpoint};
+pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
 pub use error::Error;
 pub use group::{Balance, Group, Origin};
 pub use health::HealthRules;
+pub use http::Tunnel;
+pub use interim::{Interim, NoInterim};
 pub use limits::Limits;
+pub use request::{Circumstances, Gateway, Request};
+pub use response::{Body, Piece, Reply, Response};
+pub use upload::{NoUpload, Upload, UploadPiece};

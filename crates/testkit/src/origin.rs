@@ -4,7 +4,7 @@ use crate::message::{Framing, Head};
 use crate::script::{Act, Exchange};
 use crate::socket::{Content, Socket, Stopped, Stream};
 use crate::{Gate, WAIT_MAX};
-use kasoku_engine::options::{self, OriginAddress};
+use kasoku_engine::options::{self, OriginAddress, OriginEndpoint};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -82,7 +82,9 @@ impl Origin {
 
     /// Listens where nobody did so far: an origin that comes back.
     pub fn start_at(origin: &options::Origin, script: impl IntoIterator<Item = Exchange>) -> Self {
-        let OriginAddress::Tcp { host, port } = &origin.address else { panic!("not an address of TCP") };
+        let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &origin.address else {
+            panic!("not an address of TCP")
+        };
         Self::listen(TcpListener::bind((host.as_str(), *port)).unwrap(), script)
     }
 
@@ -107,7 +109,7 @@ impl Origin {
 
     /// Where it listens, as one of a route's origins.
     pub fn address(&self) -> options::Origin {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }.into()
+        OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
 
     /// Its port.

@@ -43,5 +43,5 @@ impl Deaf {
 }
 
 fn address(address: SocketAddr) -> Origin {
-    OriginAddress::Tcp { host: address.ip().to_string(), port: address.port() }.into()
+    OriginAddress::http(address.ip().to_string(), address.port()).into()
 }

@@ -9,7 +9,9 @@ use crate::issue::{At, Fault, Issue, Place, quoted};
 use crate::raw::{RawHealth, RawOrigin, RawOrigins, RawRoute};
 use crate::table::{self, Scope};
 use crate::{address, bounds};
-use kasoku_engine::options::{Balance, ListenAddress, ORIGINS_MAX, Origin, OriginAddress, OriginHealth, Route, Site};
+use kasoku_engine::options::{
+    Balance, ListenAddress, ORIGINS_MAX, Origin, OriginAddress, OriginEndpoint, OriginHealth, Route, Site,
+};
 use std::collections::HashMap;
 use std::net::IpAddr;
 
@@ -70,12 +72,13 @@ fn origin(raw: &RawOrigin, listeners: &[WrittenListener], issues: &mut Vec<Issue
 
 /// Whether requests to that origin would come back to us.
 fn is_same(origin: &OriginAddress, listener: &ListenAddress) -> bool {
-    match (origin, listener) {
-        (OriginAddress::Tcp { host, port }, ListenAddress::Tcp(address)) if *port == address.port() => {
+    let Some(endpoint) = origin.endpoint() else { return false };
+    match (endpoint, listener) {
+        (OriginEndpoint::Tcp { host, port }, ListenAddress::Tcp(address)) if *port == address.port() => {
             let ip = if host == "localhost" { Some(IpAddr::from([127, 0, 0, 1])) } else { host.parse().ok() };
             ip.is_some_and(|ip: IpAddr| ip == address.ip() || address.ip().is_unspecified() && ip.is_loopback())
         }
-        (OriginAddress::Unix(origin), ListenAddress::Unix(listener)) => origin == listener,
+        (OriginEndpoint::Unix(origin), ListenAddress::Unix(listener)) => origin == listener,
         _ => false,
     }
 }

@@ -18,7 +18,6 @@
 //! A page has whole lines only, so lines of two workers never mix. Lines of one worker stand in the order of their
 //! requests; those of another may stand up to a second apart.
 
-mod client;
 mod format;
 mod pages;
 mod record;
@@ -26,7 +25,6 @@ mod stamp;
 mod text;
 mod writer;
 
-pub(crate) use client::client;
 pub(crate) use record::{Asked, Record};
 
 use crate::options::{AccessLog as Options, LogFormat, LogTarget};

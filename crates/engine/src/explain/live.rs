@@ -15,13 +15,11 @@ use kasoku_cache::verdict::Exchange;
 use kasoku_cache::{Ask, Cache};
 use kasoku_origin::group::{Asking, Group};
 use kasoku_origin::health::Blame;
-use kasoku_origin::http::{Client, NoInterim, NoUpload, Piece, Response};
-use kasoku_origin::{Directory, Error};
+use kasoku_origin::{Circumstances, Client, Directory, Error, NoInterim, NoUpload, Piece, Reply, Request, Response};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
-use std::rc::Rc;
 use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -87,17 +85,24 @@ pub(super) fn ask(routed: &Routed, outgoing: &RequestHead, clock: &dyn Clock) ->
 
 async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> Result<Live, Error> {
     let request_time = clock.now();
-    let (client, route) = (Rc::new(Client::new()), &routed.route);
+    let (client, route) = (Client::new(), &routed.route);
+    let circumstances = Circumstances { is_https: routed.scheme == "https", ..Circumstances::default() };
+    let (gateway, limits) = (&route.gateway, &route.origin);
+    let asked = Request { head: &request, circumstances: &circumstances, gateway, limits };
     let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
     let mut asking = Asking::new(origins::key_hash(routed), true);
     let mut sent = Err(Error::Down);
     while let Some(choice) = group.choose(&mut asking, &route.health, request_time.mono_ms) {
-        sent = client.send(&choice, &request, &mut Some(NoUpload), &route.origin, &mut NoInterim).await;
+        sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
         if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
             break;
         }
     }
-    let mut response = sent?;
+    let mut response = match sent? {
+        Reply::Response(response) => response,
+        // What is there is another URL's to explain.
+        Reply::Elsewhere(_) => return Err(Error::RedirectsForEver),
+    };
     let response_time = clock.now();
     let body_length = match response.body.length() {
         None => length_of(&mut response).await,

@@ -71,7 +71,7 @@ impl Origin {
 
     /// Where it listens.
     pub(crate) fn address(&self) -> OriginAddress {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }
+        OriginAddress::http(self.address.ip().to_string(), self.address.port())
     }
 
     /// Waits until all connections are over; those since the last call.

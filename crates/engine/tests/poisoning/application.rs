@@ -77,7 +77,7 @@ impl Application {
     }
 
     pub(crate) fn address(&self) -> OriginAddress {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }
+        OriginAddress::http(self.address.ip().to_string(), self.address.port())
     }
 
     /// The next request waits for this gate before it is answered.

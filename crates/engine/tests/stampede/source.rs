@@ -109,7 +109,7 @@ impl Source {
     }
 
     pub(crate) fn address(&self) -> Origin {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }.into()
+        OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
 
     /// What it has been asked so far: method and target of each request.

@@ -1,11 +1,12 @@
 //! Who is chosen.
 
 use super::*;
+use crate::Endpoint;
 use crate::health::Blame;
 use std::collections::HashMap;
 
 fn address(name: &str) -> Address {
-    Address::Tcp { host: name.to_owned(), port: 80 }
+    Address::Http(Endpoint::Tcp { host: name.to_owned(), port: 80 })
 }
 
 /// Origins as `"a"`, `"b*3"` for a weight, `"c!"` for a backup.
@@ -38,8 +39,8 @@ impl Scene {
 
 fn name(choice: Choice) -> String {
     match &choice.origin.address {
-        Address::Tcp { host, .. } => host.clone(),
-        Address::Unix(_) => String::new(),
+        Address::Http(Endpoint::Tcp { host, .. }) => host.clone(),
+        _ => String::new(),
     }
 }
 

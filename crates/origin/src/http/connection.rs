@@ -3,7 +3,7 @@
 use crate::error::Error;
 use crate::limits::READ_BYTES;
 use crate::places::Place;
-use crate::{Address, Limits};
+use crate::{Endpoint, Limits};
 use bytes::BytesMut;
 use kasoku_sys::Stream;
 use kasoku_wire::ResponseHead;
@@ -22,11 +22,11 @@ pub(super) struct Connection {
 
 impl Connection {
     /// Opens one, within the connect timeout.
-    pub(super) async fn open(address: &Address, limits: &Limits) -> Result<Self, Error> {
+    pub(super) async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<Self, Error> {
         let stream = async {
-            let opened = match address {
-                Address::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp),
-                Address::Unix(path) => UnixStream::connect(path).await.and_then(Stream::unix),
+            let opened = match endpoint {
+                Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp),
+                Endpoint::Unix(path) => UnixStream::connect(path).await.and_then(Stream::unix),
             };
             opened.map_err(Error::Unreachable)
         };

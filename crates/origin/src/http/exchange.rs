@@ -5,78 +5,68 @@
 //! are cut (`engine/src/deliver.rs`).
 
 use super::connection::{Connection, with_deadline};
-use super::pool::Client;
-use super::response::{Response, UploadTask};
-use super::upload::{self, NoUpload, Upload};
+use super::pool::Pool;
+use super::response::{UploadTask, response};
+use super::upload as sending;
 use crate::error::Error;
 use crate::group::Choice;
+use crate::interim::{Interim, NoInterim};
 use crate::limits::{INTERIM_RESPONSES_MAX, UNREPEATABLE_IDLE_MAX};
 use crate::places::Place;
-use crate::{Address, Limits};
+use crate::request::Request;
+use crate::response::Response;
+use crate::upload::{NoUpload, Upload, is_repeatable};
+use crate::{Endpoint, Limits};
 use http::StatusCode;
 use kasoku_wire::http1::{BodyLength, encode_request_head};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::io::IoSlice;
 use std::rc::Rc;
 
-/// Who gets interim (1xx) responses.
-pub trait Interim {
-    /// One arrived. 101 does not come here: it is final.
-    fn interim(&mut self, head: ResponseHead) -> impl Future<Output = ()>;
-}
-
-/// Nobody.
-pub struct NoInterim;
-
-impl Interim for NoInterim {
-    async fn interim(&mut self, _: ResponseHead) {}
-}
-
-impl Client {
+impl Pool {
     /// Sends a request and waits for the final head. `upload` is taken as soon as a connection is there; when it
     /// is still there after an error, nothing was sent.
     ///
     /// `head` must carry the fields that frame `upload`.
-    pub async fn send<U: Upload + 'static>(
+    pub(crate) async fn send<U: Upload + 'static>(
         self: &Rc<Self>,
         choice: &Choice,
-        head: &RequestHead,
+        endpoint: &Endpoint,
+        request: &Request<'_>,
         upload: &mut Option<U>,
-        limits: &Limits,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
+        let Request { head, limits, .. } = *request;
         let is_repeatable = is_repeatable(head, upload);
         // A kept connection may be closed by the origin at the moment in which we use it. A request that can't be repeated
         // is only entrusted to one that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let address = &choice.origin.address;
-        let place = place(choice, limits).await?;
-        if let Some(mut connection) = self.take_idle(address, idle_max) {
+        let place = choice.place(limits).await?;
+        if let Some(mut connection) = self.take_idle(endpoint, idle_max) {
             connection.place = Some(place);
-            match self.exchange(connection, address, head, upload, limits, interim).await {
+            match self.exchange(connection, endpoint, request, upload, interim).await {
                 //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) if is_repeatable => {
-                    self.counters().retries.set(self.counters().retries.get() + 1);
+                    self.counters.retry();
                 }
                 done => return done,
             }
-            let place = self::place(choice, limits).await?;
-            return self.exchange_anew(place, choice, head, upload, limits, interim).await;
+            let place = choice.place(limits).await?;
+            return self.exchange_anew(place, choice, endpoint, request, upload, interim).await;
         }
-        self.exchange_anew(place, choice, head, upload, limits, interim).await
+        self.exchange_anew(place, choice, endpoint, request, upload, interim).await
     }
 
     /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works
     /// must be known as well. The body is not read.
-    pub async fn probe(
+    pub(crate) async fn probe(
         self: &Rc<Self>,
-        address: &Address,
-        head: &RequestHead,
-        limits: &Limits,
+        endpoint: &Endpoint,
+        request: &Request<'_>,
     ) -> Result<ResponseHead, Error> {
-        let connection = Connection::open(address, limits).await?;
-        let asked = self.exchange(connection, address, head, &mut Some(NoUpload), limits, &mut NoInterim).await;
+        let connection = Connection::open(endpoint, request.limits).await?;
+        let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
         asked.map(|response| response.head)
     }
 
@@ -84,29 +74,28 @@ impl Client {
         self: &Rc<Self>,
         place: Place,
         choice: &Choice,
-        head: &RequestHead,
+        endpoint: &Endpoint,
+        request: &Request<'_>,
         upload: &mut Option<U>,
-        limits: &Limits,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
-        let address = &choice.origin.address;
-        let mut connection = Connection::open(address, limits).await?;
+        let mut connection = Connection::open(endpoint, request.limits).await?;
         choice.origin.health.connected();
         connection.place = Some(place);
-        self.counters().connections.set(self.counters().connections.get() + 1);
-        self.exchange(connection, address, head, upload, limits, interim).await
+        self.counters.connection();
+        self.exchange(connection, endpoint, request, upload, interim).await
     }
 
     async fn exchange<U: Upload + 'static>(
         self: &Rc<Self>,
         mut connection: Connection,
-        address: &Address,
-        head: &RequestHead,
+        endpoint: &Endpoint,
+        request: &Request<'_>,
         upload: &mut Option<U>,
-        limits: &Limits,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
-        self.counters().requests.set(self.counters().requests.get() + 1);
+        let Request { head, limits, .. } = *request;
+        self.counters.request();
         let mut block = Vec::with_capacity(head.fields.block().len() + head.target.len() + 32);
         encode_request_head(head, &mut block);
         let mut parts = [IoSlice::new(&block)];
@@ -118,45 +107,30 @@ impl Client {
             Some(body) if matches!(body.length(), BodyLength::None) => UploadTask::none(),
             Some(body) => {
                 let stream = connection.stream.clone();
-                let sending = upload::send(body, stream, limits.between_bytes_timeout);
+                let sending = sending::send(body, stream, limits.between_bytes_timeout);
                 match wait_for_continue(&mut connection, head, limits, interim).await? {
                     Some(refusal) => {
-                        return self.response(connection, address, head, refusal, UploadTask::unsent(), limits);
+                        return self.response(connection, endpoint, head, refusal, UploadTask::unsent(), limits);
                     }
                     None => UploadTask::spawn(sending),
                 }
             }
         };
         let final_head = final_head(&mut connection, head, &mut upload, limits, interim).await?;
-        self.response(connection, address, head, final_head, upload, limits)
+        self.response(connection, endpoint, head, final_head, upload, limits)
     }
 
     fn response(
         self: &Rc<Self>,
         connection: Connection,
-        address: &Address,
+        endpoint: &Endpoint,
         request: &RequestHead,
         head: ResponseHead,
         upload: UploadTask,
         limits: &Limits,
     ) -> Result<Response, Error> {
-        Response::new(self.clone(), connection, address.clone(), request, head, upload, limits.clone())
+        response(self.clone(), connection, endpoint.clone(), request, head, upload, limits.clone())
     }
-}
-
-/// Whether a request may be sent once more: it does nothing twice, and has no body that would be gone.
-//= RFC 9110 section 9.2.2
-//# A client SHOULD NOT automatically retry a request with a non-idempotent method unless it has some means to know that
-//# the request semantics are actually idempotent, regardless of the method, or some means to detect that the original
-//# request was never applied.
-pub fn is_repeatable<U: Upload>(head: &RequestHead, upload: &Option<U>) -> bool {
-    let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
-    head.method.is_idempotent() && !has_upload
-}
-
-/// A place among the connections in use to that origin.
-async fn place(choice: &Choice, limits: &Limits) -> Result<Place, Error> {
-    choice.origin.places.take(choice.connections_max, limits.queue_requests_max, limits.queue_timeout).await
 }
 
 /// With `Expect: 100-continue`, holds the body until the origin says 100 or a final status. A final head is returned:

@@ -1,27 +1,17 @@
-//! The connections of one worker.
+//! The connections of one worker that are kept.
 
 use super::connection::Connection;
-use crate::{Address, Limits};
-use std::cell::{Cell, RefCell};
+use crate::client::Counters;
+use crate::{Endpoint, Limits};
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
-/// The origins' side of one worker: sends requests and keeps connections.
-#[derive(Default)]
-pub struct Client {
-    idle: RefCell<HashMap<Address, Vec<Idle>>>,
-    counters: Counters,
-}
-
-/// What has happened so far.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Requests sent, retries included.
-    pub requests: Cell<u64>,
-    /// Connections opened.
-    pub connections: Cell<u64>,
-    /// Requests sent again because a kept connection was found dead.
-    pub retries: Cell<u64>,
+/// Connections that wait for their next request.
+pub(crate) struct Pool {
+    idle: RefCell<HashMap<Endpoint, Vec<Idle>>>,
+    pub(super) counters: Rc<Counters>,
 }
 
 struct Idle {
@@ -36,21 +26,16 @@ impl Idle {
     }
 }
 
-impl Client {
+impl Pool {
     /// Without connections.
-    pub fn new() -> Self {
-        Self::default()
-    }
-
-    /// What has happened so far.
-    pub fn counters(&self) -> &Counters {
-        &self.counters
+    pub(crate) fn new(counters: Rc<Counters>) -> Self {
+        Self { idle: RefCell::default(), counters }
     }
 
     /// The most recently used connection that is still good, and was idle for `idle_max` at most.
-    pub(super) fn take_idle(&self, address: &Address, idle_max: Duration) -> Option<Connection> {
+    pub(super) fn take_idle(&self, endpoint: &Endpoint, idle_max: Duration) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
-        let connections = idle.get_mut(address)?;
+        let connections = idle.get_mut(endpoint)?;
         connections.retain(|idle| !idle.is_expired());
         while let Some(mut idle) = connections.pop() {
             if idle.since.elapsed() > idle_max {
@@ -66,17 +51,17 @@ impl Client {
     }
 
     /// Closes the connections that were idle for too long, or that their origin has closed. To be called now and then.
-    pub fn sweep(&self) {
+    pub(crate) fn sweep(&self) {
         self.idle.borrow_mut().retain(|_, connections| {
             connections.retain_mut(|idle| !idle.is_expired() && idle.connection.is_quiet());
             !connections.is_empty()
         });
     }
 
-    pub(super) fn keep(&self, address: &Address, limits: &Limits, mut connection: Connection) {
+    pub(super) fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: Connection) {
         connection.place = None;
         let mut idle = self.idle.borrow_mut();
-        let connections = idle.entry(address.clone()).or_default();
+        let connections = idle.entry(endpoint.clone()).or_default();
         if connections.len() < limits.idle_connections_max {
             connections.push(Idle { connection, since: Instant::now(), idle_timeout: limits.idle_timeout });
         }

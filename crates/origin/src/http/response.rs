@@ -2,46 +2,30 @@
 //! what becomes of it is decided in `engine/src/fetch.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
 
 use super::connection::{Connection, with_deadline};
-use super::pool::Client;
+use super::pool::Pool;
 use crate::error::Error;
 use crate::limits::READ_BYTES;
-use crate::{Address, Limits};
-use bytes::{Bytes, BytesMut};
+use crate::response::{Body, HttpBody, Piece, Response};
+use crate::{Endpoint, Limits};
+use bytes::BytesMut;
 use http::{StatusCode, Version};
 use kasoku_sys::Stream;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, keeps_alive, response_body_length};
-use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use kasoku_wire::{RequestHead, ResponseHead};
 use std::cell::Cell;
 use std::rc::Rc;
 use tokio::task::JoinHandle;
 
-/// A final response, or 101.
-pub struct Response {
-    /// The head as it was received.
-    pub head: ResponseHead,
-    /// The body, still to be read.
-    pub body: ResponseBody,
-}
-
 /// A response's body on its way. Dropping it before the end closes the connection.
-pub struct ResponseBody {
-    client: Rc<Client>,
-    address: Address,
+pub(crate) struct ResponseBody {
+    pool: Rc<Pool>,
+    endpoint: Endpoint,
     limits: Limits,
     connection: Option<Connection>,
     decoder: BodyDecoder,
     length: BodyLength,
     upload: UploadTask,
     is_kept_alive: bool,
-}
-
-/// A piece of a response's body.
-#[derive(Debug)]
-pub enum Piece {
-    /// Bytes, never none.
-    Data(Bytes),
-    /// The end, with trailer fields if there are some.
-    End(Option<Fields>),
 }
 
 /// What is left of a connection after 101. It has given its place among the connections in use back: it may last for hours.
@@ -52,31 +36,25 @@ pub struct Tunnel {
     pub read_ahead: BytesMut,
 }
 
-impl Response {
-    pub(super) fn new(
-        client: Rc<Client>,
-        connection: Connection,
-        address: Address,
-        request: &RequestHead,
-        head: ResponseHead,
-        upload: UploadTask,
-        limits: Limits,
-    ) -> Result<Self, Error> {
-        let length = response_body_length(&head, &request.method).map_err(Error::MalformedHead)?;
-        let is_kept_alive = keeps_alive(head.version, &head.fields)
-            && head.version == Version::HTTP_11
-            && !matches!(length, BodyLength::UntilClose)
-            && !announces_impossible_body(&head);
-        let decoder = BodyDecoder::new(length, &limits.body);
-        let connection = Some(connection);
-        let body = ResponseBody { client, address, limits, connection, decoder, length, upload, is_kept_alive };
-        Ok(Self { head, body })
-    }
-
-    /// Whether the origin has switched protocols.
-    pub fn is_switched(&self) -> bool {
-        self.head.status == StatusCode::SWITCHING_PROTOCOLS
-    }
+/// The response of that head, whose body is still to be read.
+pub(super) fn response(
+    pool: Rc<Pool>,
+    connection: Connection,
+    endpoint: Endpoint,
+    request: &RequestHead,
+    head: ResponseHead,
+    upload: UploadTask,
+    limits: Limits,
+) -> Result<Response, Error> {
+    let length = response_body_length(&head, &request.method).map_err(Error::MalformedHead)?;
+    let is_kept_alive = keeps_alive(head.version, &head.fields)
+        && head.version == Version::HTTP_11
+        && !matches!(length, BodyLength::UntilClose)
+        && !announces_impossible_body(&head);
+    let decoder = BodyDecoder::new(length, &limits.body);
+    let connection = Some(connection);
+    let body = ResponseBody { pool, endpoint, limits, connection, decoder, length, upload, is_kept_alive };
+    Ok(Response { head, body: Body::Http(Box::new(HttpBody(body))) })
 }
 
 /// Whether a 204 says that content follows. It has none; an origin that sends some nevertheless would send it when the
@@ -92,7 +70,7 @@ fn announces_impossible_body(head: &ResponseHead) -> bool {
 
 impl ResponseBody {
     /// The body's length in bytes, where the framing tells before its end.
-    pub fn length(&self) -> Option<u64> {
+    pub(crate) fn length(&self) -> Option<u64> {
         match self.length {
             BodyLength::None => Some(0),
             BodyLength::Length(length) => Some(length),
@@ -101,12 +79,12 @@ impl ResponseBody {
     }
 
     /// Whether the response has no body, whatever its fields say.
-    pub fn is_none(&self) -> bool {
+    pub(crate) fn is_none(&self) -> bool {
         matches!(self.length, BodyLength::None)
     }
 
     /// The next piece. After the end, or an error, there is nothing more.
-    pub async fn next(&mut self) -> Result<Piece, Error> {
+    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
         let piece = self.read().await;
         match &piece {
             Ok(Piece::Data(_)) => {}
@@ -137,7 +115,7 @@ impl ResponseBody {
     }
 
     /// What is left after 101.
-    pub fn into_tunnel(mut self) -> Option<Tunnel> {
+    pub(crate) fn into_tunnel(mut self) -> Option<Tunnel> {
         let connection = self.connection.take()?;
         Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead })
     }
@@ -153,7 +131,7 @@ impl ResponseBody {
         //# A client MUST NOT process, cache, or forward such extra data as a separate response, since such behavior would
         //# be vulnerable to cache poisoning.
         if self.is_kept_alive && self.upload.is_complete() && connection.read_ahead.is_empty() {
-            self.client.keep(&self.address, &self.limits, connection);
+            self.pool.keep(&self.endpoint, &self.limits, connection);
         }
     }
 }

@@ -1,43 +1,12 @@
-//! The request's body on its way to the origin.
+//! Sends the request's body, framed as its head says.
 
-use crate::error::{Error, UploadError};
-use bytes::Bytes;
+use crate::error::Error;
+use crate::upload::{Upload, UploadPiece};
 use kasoku_sys::Stream;
-use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyLength, encode_chunk_head, encode_last_chunk};
 use std::io::IoSlice;
 use std::rc::Rc;
 use std::time::Duration;
-
-/// A request's body, wherever it comes from.
-pub trait Upload {
-    /// How it is framed: [`BodyLength::Length`] or [`BodyLength::Chunked`].
-    fn length(&self) -> BodyLength;
-
-    /// The next piece.
-    fn next(&mut self) -> impl Future<Output = Result<UploadPiece, UploadError>>;
-}
-
-/// A piece of a request's body.
-pub enum UploadPiece {
-    /// Bytes.
-    Data(Bytes),
-    /// The end, with trailer fields if there are some.
-    End(Option<Fields>),
-}
-
-/// No body.
-pub struct NoUpload;
-
-impl Upload for NoUpload {
-    fn length(&self) -> BodyLength {
-        BodyLength::None
-    }
-
-    async fn next(&mut self) -> Result<UploadPiece, UploadError> {
-        Ok(UploadPiece::End(None))
-    }
-}
 
 /// Sends all of `upload`; each piece must be taken within `pause_max`.
 pub(super) async fn send(mut upload: impl Upload, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {

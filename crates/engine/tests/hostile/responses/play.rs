@@ -129,7 +129,7 @@ impl Origin {
     }
 
     fn address(&self) -> OriginAddress {
-        OriginAddress::Tcp { host: self.address.ip().to_string(), port: self.address.port() }
+        OriginAddress::http(self.address.ip().to_string(), self.address.port())
     }
 
     fn plays(&self, row: &Row) {

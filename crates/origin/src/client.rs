@@ -1,0 +1,99 @@
+//! The origins' side of one worker: asks an origin in the way that its kind wants.
+
+use crate::address::Address;
+use crate::error::Error;
+use crate::group::Choice;
+use crate::http;
+use crate::interim::Interim;
+use crate::request::Request;
+use crate::response::Reply;
+use crate::upload::Upload;
+use kasoku_wire::ResponseHead;
+use std::cell::Cell;
+use std::io;
+use std::rc::Rc;
+
+/// See the [module](self).
+pub struct Client {
+    http: Rc<http::Pool>,
+    counters: Rc<Counters>,
+}
+
+/// What has happened so far.
+#[derive(Debug, Default)]
+pub struct Counters {
+    /// Requests sent, retries included.
+    pub requests: Cell<u64>,
+    /// Connections opened.
+    pub connections: Cell<u64>,
+    /// Requests sent again because a kept connection was found dead.
+    pub retries: Cell<u64>,
+}
+
+impl Counters {
+    pub(crate) fn request(&self) {
+        self.requests.set(self.requests.get() + 1);
+    }
+
+    pub(crate) fn connection(&self) {
+        self.connections.set(self.connections.get() + 1);
+    }
+
+    pub(crate) fn retry(&self) {
+        self.retries.set(self.retries.get() + 1);
+    }
+}
+
+impl Client {
+    /// Without connections.
+    pub fn new() -> Self {
+        let counters = Rc::<Counters>::default();
+        Self { http: Rc::new(http::Pool::new(counters.clone())), counters }
+    }
+
+    /// What has happened so far.
+    pub fn counters(&self) -> &Counters {
+        &self.counters
+    }
+
+    /// Asks, and waits for the final head. `upload` is taken as soon as somebody is there who reads it; when it is still there
+    /// after an error, nothing was sent.
+    pub async fn send<U: Upload + 'static>(
+        &self,
+        choice: &Choice,
+        request: &Request<'_>,
+        upload: &mut Option<U>,
+        interim: &mut impl Interim,
+    ) -> Result<Reply, Error> {
+        match &choice.origin.address {
+            Address::Http(endpoint) => {
+                self.http.send(choice, endpoint, request, upload, interim).await.map(Reply::Response)
+            }
+            address => Err(unsupported(address)),
+        }
+    }
+
+    /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works
+    /// must be known as well. The body is not read.
+    pub async fn probe(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
+        match address {
+            Address::Http(endpoint) => self.http.probe(endpoint, request).await,
+            address => Err(unsupported(address)),
+        }
+    }
+
+    /// Closes the connections that were idle for too long, or that their origin has closed. To be called now and then.
+    pub fn sweep(&self) {
+        self.http.sweep();
+    }
+}
+
+impl Default for Client {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+fn unsupported(address: &Address) -> Error {
+    Error::Unreachable(io::Error::other(format!("{} is not supported yet", address.scheme())))
+}

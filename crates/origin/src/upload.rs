@@ -1,0 +1,46 @@
+//! The request's body on its way to an origin.
+
+use crate::error::UploadError;
+use bytes::Bytes;
+use kasoku_wire::http1::BodyLength;
+use kasoku_wire::{Fields, RequestHead};
+
+/// A request's body, wherever it comes from.
+pub trait Upload {
+    /// How it is framed: [`BodyLength::Length`] or [`BodyLength::Chunked`].
+    fn length(&self) -> BodyLength;
+
+    /// The next piece.
+    fn next(&mut self) -> impl Future<Output = Result<UploadPiece, UploadError>>;
+}
+
+/// A piece of a request's body.
+pub enum UploadPiece {
+    /// Bytes.
+    Data(Bytes),
+    /// The end, with trailer fields if there are some.
+    End(Option<Fields>),
+}
+
+/// No body.
+pub struct NoUpload;
+
+impl Upload for NoUpload {
+    fn length(&self) -> BodyLength {
+        BodyLength::None
+    }
+
+    async fn next(&mut self) -> Result<UploadPiece, UploadError> {
+        Ok(UploadPiece::End(None))
+    }
+}
+
+/// Whether a request may be sent once more: it does nothing twice, and has no body that would be gone.
+//= RFC 9110 section 9.2.2
+//# A client SHOULD NOT automatically retry a request with a non-idempotent method unless it has some means to know that
+//# the request semantics are actually idempotent, regardless of the method, or some means to detect that the original
+//# request was never applied.
+pub fn is_repeatable<U: Upload>(head: &RequestHead, upload: &Option<U>) -> bool {
+    let has_upload = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
+    head.method.is_idempotent() && !has_upload
+}
