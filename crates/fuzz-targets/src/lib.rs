@@ -20,6 +20,7 @@
 mod age;
 mod arrival;
 mod cache_control;
+mod cgi_head;
 mod chunked_body;
 mod configuration;
 mod content_range;
@@ -47,12 +48,13 @@ pub struct Target {
 }
 
 /// All of them, in the order in which bytes meet what they check.
-pub const TARGETS: [Target; 16] = [
+pub const TARGETS: [Target; 17] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
     Target { name: "response_head", run: response_head::run },
     Target { name: "chunked_body", run: chunked_body::run },
+    Target { name: "cgi_head", run: cgi_head::run },
     Target { name: "list", run: list::run },
     Target { name: "cache_control", run: cache_control::run },
     Target { name: "targeted_field", run: targeted_field::run },

@@ -11,12 +11,12 @@ pub(super) fn is_token(bytes: &[u8]) -> bool {
 }
 
 /// Whether `byte` is a `tchar` (RFC 9110 section 5.6.2).
-pub(super) fn is_tchar(byte: u8) -> bool {
+pub(crate) fn is_tchar(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 /// Whether `byte` may stand in a field value or a reason phrase: HTAB, SP, VCHAR or obs-text.
-pub(super) fn is_text(byte: u8) -> bool {
+pub(crate) fn is_text(byte: u8) -> bool {
     byte == b'\t' || (byte >= b' ' && byte != 0x7f)
 }
 
