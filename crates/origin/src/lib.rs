@@ -16,6 +16,7 @@
 pub mod address;
 pub mod client;
 pub mod directory;
+pub mod document_root;
 pub mod error;
 pub mod group;
 pub mod health;

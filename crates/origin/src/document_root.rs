@@ -1,0 +1,184 @@
+//! From the path of a URL to a file or a script below a directory.
+//!
+//! What nginx, Apache and Caddy spread over settings that each of them has to get right is one search here, for static files,
+//! CGI programs and what php-fpm runs alike:
+//!
+//! 1. The path is decoded once and its dot segments are resolved ([`url_path`]).
+//! 2. Names that nobody means to serve are left alone ([`names`]).
+//! 3. The rest is opened below the root, which the kernel sees to ([`open`]). Nothing is decided on a name that is looked up
+//!    again later: what was found is open. (A script's interpreter opens it by its name once more; who may write below the
+//!    root could swap it meanwhile, and could as well have written the script.)
+//! 4. Where a segment before the last is a file, that file is a script or there is nothing: `/a.php/b` is `/a.php` with the
+//!    PATH_INFO `/b`, `/a.jpg/b.php` is nothing, whatever php.ini says of fix_pathinfo.
+//! 5. A directory is its first index file. Without the slash at its end it is a redirect to itself with one; without an index
+//!    file it is forbidden. There are no listings.
+//! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as nothing.
+//!
+//! The root is opened anew for each search: it may be a link that a deployment turns to another release.
+
+mod names;
+mod open;
+mod owned;
+mod search;
+#[cfg(test)]
+mod tests;
+mod url_path;
+
+pub use names::SOURCE_SUFFIXES;
+pub(crate) use open::Wait;
+use open::open_root;
+use owned::OwnedRules;
+pub(crate) use owned::may_wait;
+use rustix::fs::Stat;
+use search::{Search, WithoutIndex, expanded};
+use std::fs::File;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+use url_path::UrlPath;
+
+/// What in a `try_files` name stands for the path of the URL.
+pub const PATH_PLACEHOLDER: &str = "{path}";
+
+/// What becomes of symbolic links.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum Symlinks {
+    /// They are followed as long as they stay below the root. An absolute link leaves it, wherever it leads.
+    #[default]
+    Beneath,
+    /// They are followed to wherever they lead: then whoever may make a link below the root may publish any file.
+    Anywhere,
+    /// Nothing is found through one.
+    Never,
+}
+
+/// Which files are scripts.
+#[derive(Clone, Copy, Debug)]
+pub enum Scripts<'a> {
+    /// None.
+    None,
+    /// Those whose names end so. `.php` is not `.PHP`, which php-fpm would not run; that one is source then.
+    Suffixes(&'a [String]),
+    /// All of them; one that isn't executable is forbidden.
+    Programs,
+}
+
+/// How a path is searched for.
+#[derive(Clone, Copy, Debug)]
+pub struct Rules<'a> {
+    /// What of the path stands before the root's own; empty, or `/mt`. A path without it is missing.
+    pub url_prefix: &'a str,
+    /// Which files stand for their directory, in order.
+    pub index: &'a [String],
+    /// What is tried in order, with [`PATH_PLACEHOLDER`] in it; empty: the path as it is.
+    pub try_files: &'a [String],
+    /// Which files are scripts.
+    pub scripts: Scripts<'a>,
+    /// What the names of files end with that hold source, and are never sent; scripts' suffixes count as well.
+    pub source_suffixes: &'a [String],
+    /// What becomes of symbolic links.
+    pub symlinks: Symlinks,
+}
+
+/// What a path leads to.
+#[derive(Debug)]
+pub enum Found {
+    /// A file to send.
+    File(OpenFile),
+    /// A script to run.
+    Script(Script),
+    /// A directory whose slash is missing: the path with it, encoded, which always begins with exactly one slash.
+    Redirect(String),
+    /// Nothing that is there for clients.
+    Missing,
+    /// Something that is not for clients.
+    Forbidden,
+}
+
+/// A regular file, open for reading.
+#[derive(Debug)]
+pub struct OpenFile {
+    /// At its beginning; reads never wait for a writer.
+    pub file: File,
+    pub(crate) stat: Stat,
+    /// Its name below the root, beginning with `/`.
+    pub name: Vec<u8>,
+}
+
+impl OpenFile {
+    /// How long it was when it was opened, in bytes.
+    pub fn length(&self) -> u64 {
+        u64::try_from(self.stat.st_size).unwrap_or(0)
+    }
+}
+
+/// A script, and how the path of the URL divides at it (RFC 3875 section 4.1).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Script {
+    /// SCRIPT_FILENAME: where it is, below the root as that was given.
+    pub file: PathBuf,
+    /// SCRIPT_NAME: the decoded path that leads to it, with the prefix.
+    pub script_name: String,
+    /// PATH_INFO: what follows in the path, decoded; empty, or it begins with `/`.
+    pub path_info: String,
+    /// PATH_TRANSLATED: PATH_INFO as a file below the root; none without PATH_INFO. It is only a name: nothing says that it is
+    /// there or may be read.
+    pub path_translated: Option<PathBuf>,
+}
+
+/// What the path of a URL leads to below `root`; `path` is as it was sent, without the query.
+///
+/// The answer mostly comes from the kernel's memory. Where it doesn't, a thread of the runtime's pool waits for the disk, not
+/// the worker.
+///
+/// # Errors
+/// The root isn't there, there are no descriptors left, the disk is broken: nothing that the path is to blame for.
+pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
+    match DocumentRoot::open(root, Wait::Never).and_then(|root| root.find(path, rules)) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        found => return found,
+    }
+    let (root, path, rules) = (root.to_owned(), path.to_owned(), OwnedRules::from(rules));
+    may_wait(move || DocumentRoot::open(&root, Wait::Allowed)?.find(&path, &rules.borrowed())).await
+}
+
+/// A directory whose files are for clients, opened.
+#[derive(Debug)]
+pub(crate) struct DocumentRoot<'a> {
+    path: &'a Path,
+    directory: OwnedFd,
+    wait: Wait,
+}
+
+impl<'a> DocumentRoot<'a> {
+    /// Opens it.
+    ///
+    /// # Errors
+    /// It isn't there, or is no directory that we may search; with [`Wait::Never`] of kind `WouldBlock`.
+    pub(crate) fn open(path: &'a Path, wait: Wait) -> io::Result<Self> {
+        Ok(Self { path, directory: open_root(path, wait)?, wait })
+    }
+
+    /// What the path of a URL leads to; `path` is as it was sent, without the query.
+    ///
+    /// # Errors
+    /// Something other than what is at that path: no descriptors, a broken disk; with [`Wait::Never`] also of kind `WouldBlock`.
+    pub(crate) fn find(&self, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
+        let Some(path) = UrlPath::read(path) else { return Ok(Found::Missing) };
+        let Some(below) = path.below(rules.url_prefix) else { return Ok(Found::Missing) };
+        let search = Search { root: self, rules, below };
+        if rules.try_files.is_empty() {
+            return if path.is_odd() { Ok(Found::Missing) } else { search.at(below, WithoutIndex::Forbidden) };
+        }
+        for candidate in rules.try_files {
+            let is_possible = !(path.is_odd() && candidate.contains(PATH_PLACEHOLDER));
+            if is_possible {
+                match search.at(&expanded(candidate, below), WithoutIndex::Missing)? {
+                    Found::Missing => {}
+                    found => return Ok(found),
+                }
+            }
+        }
+        Ok(Found::Missing)
+    }
+}

@@ -1,0 +1,104 @@
+//! What the kernel is asked: to open a name below a root, and what is there.
+//!
+//! Names go to openat2(2) with RESOLVE_BENEATH, so the kernel itself refuses whatever leaves the root, in the moment in
+//! which it opens it: nothing can be swapped in between a check and the use. RESOLVE_NO_MAGICLINKS keeps `/proc/*/fd` and its
+//! like out, also where links may leave the root.
+//!
+//! Opening can wait for a disk, and a worker must not. So a name is first looked up with RESOLVE_CACHED, by which the kernel
+//! answers from memory or not at all (Linux 5.12); then [`Wait::Never`] comes back as an error of kind `WouldBlock`, and the
+//! caller asks again from a thread that may wait.
+
+use super::Symlinks;
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+
+/// Whether the thread may wait for a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// What is not in the kernel's memory is an error of kind `WouldBlock`.
+    Never,
+    /// It may take as long as it takes.
+    Allowed,
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Purpose {
+    /// To be read.
+    Read,
+    /// To know that it is there: that takes no permission to read it, so a script may be readable for its interpreter alone.
+    Look,
+}
+
+/// What is at a name.
+pub(super) enum Opened {
+    File(OwnedFd, Stat),
+    Directory,
+    /// Nothing.
+    Absent,
+    /// A segment before the last is no directory, or the whole is longer than names are: a shorter name may be there.
+    BeyondFile,
+    /// Not for us: no permission, outside of the root, or no file but a device, a socket or a pipe.
+    Denied,
+}
+
+/// How often a look-up is repeated that something was renamed under. Whoever does that more often gets nothing.
+const RENAMES_MAX: usize = 8;
+
+/// Opens the directory that is the root. Its own path may hold links.
+pub(super) fn open_root(path: &Path, wait: Wait) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Ok(ask(CWD, path.as_os_str().as_encoded_bytes(), flags, ResolveFlags::empty(), wait)?)
+}
+
+/// Opens what is at `name`, which is relative.
+pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpose, wait: Wait) -> io::Result<Opened> {
+    let name = if name.is_empty() { b"." } else { name };
+    // NONBLOCK: to open a pipe would wait for its writer.
+    let flags = match purpose {
+        Purpose::Look => OFlags::PATH | OFlags::CLOEXEC,
+        Purpose::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+    };
+    let bounds = match links {
+        Symlinks::Beneath => ResolveFlags::BENEATH,
+        Symlinks::Never => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+        Symlinks::Anywhere => ResolveFlags::empty(),
+    };
+    match ask(root, name, flags, bounds | ResolveFlags::NO_MAGICLINKS, wait) {
+        Ok(file) => {
+            let stat = fstat(&file)?;
+            Ok(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => Opened::File(file, stat),
+                FileType::Directory => Opened::Directory,
+                _ => Opened::Denied,
+            })
+        }
+        Err(Errno::NOENT) => Ok(Opened::Absent),
+        Err(Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(Opened::BeyondFile),
+        Err(Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::NODEV) => Ok(Opened::Denied),
+        Err(other) => Err(other.into()),
+    }
+}
+
+fn ask(root: impl AsFd, name: &[u8], flags: OFlags, bounds: ResolveFlags, wait: Wait) -> Result<OwnedFd, Errno> {
+    let root = root.as_fd();
+    if wait == Wait::Never {
+        return match openat2(root, name, flags, Mode::empty(), bounds | ResolveFlags::CACHED) {
+            // An old kernel does not know the flag.
+            Err(Errno::INVAL) => Err(Errno::AGAIN),
+            answer => answer,
+        };
+    }
+    let mut renames = 0;
+    loop {
+        match openat2(root, name, flags, Mode::empty(), bounds) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if renames < RENAMES_MAX => renames += 1,
+            Err(Errno::AGAIN) => return Err(Errno::ACCESS),
+            answer => return answer,
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! One search below an opened root: what is at a name, which index file stands for a directory, which script a path goes through.
+
+use super::names;
+use super::open::{Opened, Purpose, open};
+use super::url_path::encode;
+use super::{DocumentRoot, Found, OpenFile, PATH_PLACEHOLDER, Rules, Script, Scripts};
+use rustix::fs::Stat;
+use std::ffi::OsStr;
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+
+/// What a directory without an index file is.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum WithoutIndex {
+    /// There, and not for clients.
+    Forbidden,
+    /// Something else may be tried; and the name has to end in a slash for a directory to be meant.
+    Missing,
+}
+
+/// What a name says about its file.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    Static,
+    Script,
+    Source,
+    Backup,
+}
+
+/// One search. Its names begin with `/` or are empty, and hold no empty segment.
+pub(super) struct Search<'a> {
+    pub(super) root: &'a DocumentRoot<'a>,
+    pub(super) rules: &'a Rules<'a>,
+    /// The path that is asked for, without the prefix.
+    pub(super) below: &'a [u8],
+}
+
+impl Search<'_> {
+    /// What is at that name.
+    pub(super) fn at(&self, name: &[u8], without_index: WithoutIndex) -> io::Result<Found> {
+        if let Some(hidden) = names::first_hidden(name) {
+            // What follows a script may be called anything.
+            return self.script_before(name, hidden);
+        }
+        let kind = self.kind(name);
+        match self.open(name, if kind == Kind::Static { Purpose::Read } else { Purpose::Look })? {
+            Opened::File(file, stat) => Ok(self.file(kind, file, stat, name, b"")),
+            Opened::Directory => self.directory(name, without_index),
+            Opened::Absent => Ok(Found::Missing),
+            Opened::BeyondFile => self.script_before(name, name.len()),
+            Opened::Denied => Ok(Found::Forbidden),
+        }
+    }
+
+    fn directory(&self, name: &[u8], without_index: WithoutIndex) -> io::Result<Found> {
+        let is_meant = name.ends_with(b"/");
+        if without_index == WithoutIndex::Missing && !is_meant {
+            return Ok(Found::Missing);
+        }
+        let name = name.strip_suffix(b"/").unwrap_or(name);
+        for index in self.rules.index {
+            let index = [name, b"/", index.as_bytes()].concat();
+            let kind = self.kind(&index);
+            match self.open(&index, if kind == Kind::Static { Purpose::Read } else { Purpose::Look })? {
+                Opened::File(..) if self.below == name => return Ok(self.redirect()),
+                Opened::File(file, stat) => return Ok(self.file(kind, file, stat, &index, b"")),
+                Opened::Denied => return Ok(Found::Forbidden),
+                Opened::Absent | Opened::BeyondFile | Opened::Directory => {}
+            }
+        }
+        Ok(if without_index == WithoutIndex::Missing { Found::Missing } else { Found::Forbidden })
+    }
+
+    /// The script that a segment of `name` is, in the part that ends before `limit`.
+    ///
+    /// A file is at one of the prefixes at most: those before it are directories, those behind it lead nowhere. So it is found
+    /// by halving, which bounds what a path of a thousand segments costs.
+    fn script_before(&self, name: &[u8], limit: usize) -> io::Result<Found> {
+        if matches!(self.rules.scripts, Scripts::None) {
+            return Ok(Found::Missing);
+        }
+        let ends = name.iter().enumerate().skip(1).filter(|(at, byte)| **byte == b'/' && *at <= limit);
+        let ends: Vec<usize> = ends.map(|(at, _)| at).collect();
+        let mut ends = &ends[..];
+        while let Some((low, [end, high @ ..])) = ends.split_at_checked(ends.len() / 2) {
+            let Some((script, info)) = name.split_at_checked(*end) else { break };
+            match self.open(script, Purpose::Look)? {
+                Opened::Directory => ends = high,
+                Opened::Absent | Opened::BeyondFile => ends = low,
+                Opened::Denied => return Ok(Found::Forbidden),
+                Opened::File(file, stat) => {
+                    let kind = self.kind(script);
+                    let is_script = kind == Kind::Script;
+                    return Ok(if is_script { self.file(kind, file, stat, script, info) } else { Found::Missing });
+                }
+            }
+        }
+        Ok(Found::Missing)
+    }
+
+    fn open(&self, name: &[u8], purpose: Purpose) -> io::Result<Opened> {
+        open(&self.root.directory, relative(name), self.rules.symlinks, purpose, self.root.wait)
+    }
+
+    fn kind(&self, name: &[u8]) -> Kind {
+        let suffixes = if let Scripts::Suffixes(suffixes) = self.rules.scripts { suffixes } else { &[] };
+        let is_script = match self.rules.scripts {
+            Scripts::Programs => true,
+            _ => suffixes.iter().any(|suffix| name.ends_with(suffix.as_bytes())),
+        };
+        if names::is_backup(name) {
+            Kind::Backup
+        } else if is_script {
+            Kind::Script
+        } else if names::has_any_suffix(name, suffixes) || names::has_any_suffix(name, self.rules.source_suffixes) {
+            Kind::Source
+        } else {
+            Kind::Static
+        }
+    }
+
+    fn file(&self, kind: Kind, file: OwnedFd, stat: Stat, name: &[u8], path_info: &[u8]) -> Found {
+        const EXECUTABLE: u32 = 0o111;
+        match kind {
+            Kind::Backup => Found::Missing,
+            Kind::Source => Found::Forbidden,
+            Kind::Static => Found::File(OpenFile { file: file.into(), stat, name: name.to_vec() }),
+            Kind::Script if matches!(self.rules.scripts, Scripts::Programs) && stat.st_mode & EXECUTABLE == 0 => {
+                Found::Forbidden
+            }
+            Kind::Script => self.script(name, path_info).map_or(Found::Missing, Found::Script),
+        }
+    }
+
+    /// `None`: the path is no UTF-8, and a script is told text.
+    fn script(&self, name: &[u8], path_info: &[u8]) -> Option<Script> {
+        let prefix = self.rules.url_prefix.trim_end_matches('/');
+        let file = |name| self.root.path.join(OsStr::from_bytes(relative(name)));
+        Some(Script {
+            file: file(name),
+            script_name: [prefix, std::str::from_utf8(name).ok()?].concat(),
+            path_info: std::str::from_utf8(path_info).ok()?.to_owned(),
+            path_translated: (!path_info.is_empty()).then(|| file(path_info)),
+        })
+    }
+
+    fn redirect(&self) -> Found {
+        let prefix = self.rules.url_prefix.trim_end_matches('/').as_bytes();
+        Found::Redirect(encode(&[prefix, self.below, b"/"].concat()))
+    }
+}
+
+/// A name as the kernel wants it below a directory.
+pub(super) fn relative(name: &[u8]) -> &[u8] {
+    name.strip_prefix(b"/").unwrap_or(name)
+}
+
+/// A `try_files` name with the path in it. No slash is doubled by that.
+pub(super) fn expanded(candidate: &str, below: &[u8]) -> Vec<u8> {
+    let mut name = Vec::with_capacity(candidate.len() + below.len());
+    for (number, literal) in candidate.split(PATH_PLACEHOLDER).enumerate() {
+        if number > 0 {
+            name.extend_from_slice(below);
+        }
+        name.extend_from_slice(literal.as_bytes());
+    }
+    name.insert(0, b'/');
+    name.dedup_by(|one, before| *one == b'/' && *before == b'/');
+    name
+}
