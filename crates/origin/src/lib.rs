@@ -23,6 +23,8 @@ pub mod health;
 mod http;
 pub mod interim;
 pub mod limits;
+#[allow(dead_code, reason = "its first users come with the gateway protocols")]
+mod meta_variables;
 mod places;
 pub mod request;
 pub mod response;
