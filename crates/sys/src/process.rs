@@ -1,0 +1,371 @@
+//! Programs that are started for one request, fast and from a clean slate.
+//!
+//! [`start`] is what posix_spawn(3) does, made here since that has no resource limits and std's has no way to close what
+//! it did not open: a child that shares this process's memory until it has become the program (clone with CLONE_VM and
+//! CLONE_VFORK), so that its cost does not grow with our memory as fork's does. What the program finds:
+//!
+//! * Descriptors 0, 1 and 2, and no other, whatever this process has open and however it was opened (during an upgrade
+//!   listening sockets are open for a successor, [`crate::listen::leave_open`]).
+//! * A process group of its own, so that what it starts can be ended with it.
+//! * All signals at their default and none blocked. Rust ignores SIGPIPE; a program whose reader has gone should end.
+//! * As many descriptors as are usual, however many this process may have.
+//! * Its bounds ([`Bounds`]) from its first instruction on. Set from outside after the start, they could miss what it has
+//!   forked until then.
+//!
+//! Measured with `cargo run --release -p kasoku-sys --example process_start` (2 cores, Linux 6.18, medians of 300): the caller
+//! stands still for 28 µs, whether it holds 1 GiB or nothing; with std's Command for 36 µs by posix_spawn and for 13 ms by
+//! fork, which std uses where limits are to be set (docs/decisions/0018).
+//!
+//! The calling thread stands still until the program's file has been opened and mapped. On a slow disk that may take
+//! long, so workers start programs on another thread.
+//!
+//! A [`Process`] is never left behind: dropping it kills its group, and somebody waits for it.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, Resource, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::ffi::{CStr, CString, c_char, c_int, c_void};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
+use std::ptr;
+use std::time::Duration;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+
+/// A program, and what it is to find.
+#[derive(Clone, Copy, Debug)]
+pub struct Program<'a> {
+    /// Its file. No shell is asked, and PATH is not searched.
+    pub file: &'a CStr,
+    /// Its arguments, its own name first.
+    pub arguments: &'a [CString],
+    /// `NAME=value` each.
+    pub environment: &'a [CString],
+    /// The working directory.
+    pub directory: &'a CStr,
+    /// Descriptor 0.
+    pub stdin: BorrowedFd<'a>,
+    /// Descriptor 1.
+    pub stdout: BorrowedFd<'a>,
+    /// Descriptor 2.
+    pub stderr: BorrowedFd<'a>,
+    /// What it may use.
+    pub bounds: Bounds,
+}
+
+/// What one process may use of the machine; each process that it starts may use as much.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Bounds {
+    /// Address space in bytes (RLIMIT_AS): more is not given, and most programs end then.
+    pub memory_bytes_max: Option<u64>,
+    /// Time on a processor, rounded up to seconds (RLIMIT_CPU): then it gets SIGXCPU, a second later SIGKILL.
+    pub cpu_max: Option<Duration>,
+}
+
+/// A running program that belongs to no event loop yet.
+#[derive(Debug)]
+pub struct Started(Child);
+
+/// A running program in the event loop of this thread.
+#[derive(Debug)]
+pub struct Process {
+    // Before the child: what is registered has to go before the descriptor is closed.
+    watch: AsyncFd<OwnedFd>,
+    child: Child,
+}
+
+/// How a program has ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Ending {
+    /// By itself, with that code.
+    Exit(i32),
+    /// By a signal of that number.
+    Signal(i32),
+    /// Nobody knows: somebody else has waited for it.
+    Unknown,
+}
+
+/// Starts a program. Blocks until its file is being executed.
+///
+/// # Errors
+/// Whatever keeps the file from being executed: `NotFound`, `PermissionDenied`, ENOEXEC (no program, and no `#!`), E2BIG (more than
+/// the kernel takes of arguments and environment); or the kernel's refusal to make a process or a descriptor.
+pub fn start(program: &Program<'_>) -> io::Result<Started> {
+    let arguments = pointers(program.arguments);
+    let environment = pointers(program.environment);
+    let above = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_OF_OUR_OWN);
+    let standard = [above(program.stdin)?, above(program.stdout)?, above(program.stderr)?];
+    let descriptors = rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
+    let mut plan = Plan {
+        file: program.file.as_ptr(),
+        arguments: arguments.as_ptr(),
+        environment: environment.as_ptr(),
+        directory: program.directory.as_ptr(),
+        standard: [standard[0].as_raw_fd(), standard[1].as_raw_fd(), standard[2].as_raw_fd()],
+        memory: program.bounds.memory_bytes_max.map(|bytes| limit(bytes, bytes)),
+        cpu: program.bounds.cpu_max.map(|time| {
+            let seconds = time.as_secs() + u64::from(time.subsec_nanos() > 0);
+            limit(seconds, seconds.saturating_add(1))
+        }),
+        descriptors: limit(DESCRIPTORS_MAX.min(descriptors), descriptors),
+        errno: 0,
+    };
+    let started = clone_into(&mut plan)?;
+    if plan.errno == 0 {
+        return Ok(started);
+    }
+    // It has ended already, and is waited for when it is dropped.
+    drop(started);
+    Err(io::Error::from_raw_os_error(plan.errno))
+}
+
+/// Descriptors below are the program's.
+const FIRST_OF_OUR_OWN: RawFd = 3;
+
+/// How many descriptors a program may have open unless it asks for more, as after a login. This process lets itself have more,
+/// which select(2) can't stand, nor a program that closes each one that there might be.
+const DESCRIPTORS_MAX: u64 = 1024;
+
+/// The child's stack, in bytes. It calls a dozen functions of the C library, none of them deep.
+const STACK_BYTES: usize = 64 << 10;
+
+/// All that the child reads and writes; it lives in the parent's memory.
+struct Plan {
+    file: *const c_char,
+    arguments: *const *const c_char,
+    environment: *const *const c_char,
+    directory: *const c_char,
+    standard: [RawFd; 3],
+    memory: Option<libc::rlimit>,
+    cpu: Option<libc::rlimit>,
+    descriptors: libc::rlimit,
+    /// Why it did not become the program; 0: it did.
+    errno: c_int,
+}
+
+fn pointers(texts: &[CString]) -> Vec<*const c_char> {
+    texts.iter().map(|text| text.as_ptr()).chain([ptr::null()]).collect()
+}
+
+fn limit(soft: u64, hard: u64) -> libc::rlimit {
+    libc::rlimit { rlim_cur: soft, rlim_max: hard }
+}
+
+/// Makes the child, which carries out the plan.
+#[allow(unsafe_code)]
+fn clone_into(plan: &mut Plan) -> io::Result<Started> {
+    let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
+    let mut pidfd: c_int = -1;
+    // SAFETY: an all-zero sigset_t is a valid value of it, and sigfillset writes all of it.
+    let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // SAFETY: as above.
+    let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
+    // A handler of ours must not run in the child: it would run on its stack and in our memory.
+    // SAFETY: both are valid for the calls, and the mask is put back below on this same thread.
+    unsafe {
+        libc::sigfillset(&mut all);
+        libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
+    }
+    let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
+    // SAFETY: CLONE_VFORK keeps this thread from going on until the child has left our memory (execve or _exit), so `plan`, `stack`,
+    // all that the plan points to and the descriptors outlive its use, and nobody but the child touches them meanwhile. The stack grows
+    // down from its end, which is aligned to 16 bytes. The child does nothing that another thread's lock could stop, see `become_program`.
+    let pid = unsafe {
+        let top = stack.as_mut_ptr().add(stack.len()).cast::<c_void>();
+        libc::clone(become_program, top, flags, ptr::from_mut(plan).cast(), &raw mut pidfd)
+    };
+    let error = io::Error::last_os_error();
+    // SAFETY: `before` was written by the first call.
+    unsafe {
+        libc::pthread_sigmask(libc::SIG_SETMASK, &before, ptr::null_mut());
+    }
+    let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(error) };
+    // SAFETY: CLONE_PIDFD has opened it for us; nobody else owns it.
+    let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
+    Ok(Started(Child { pid, pidfd, ending: None }))
+}
+
+/// The child: it shares the parent's memory, and the thread that made it stands still. Only calls that signal-safety(7) allows, no
+/// allocation, no lock, nothing that could panic.
+#[allow(unsafe_code)]
+extern "C" fn become_program(plan: *mut c_void) -> c_int {
+    let plan = plan.cast::<Plan>();
+    // SAFETY: `clone_into` hands over a valid plan and does not touch it until this function ends or execve does. Each call gets
+    // pointers into it, or to values of this frame.
+    unsafe {
+        // The kernel's struct sigaction, all of it zero: SIG_DFL, no flags, an empty mask. The C library's own function refuses two
+        // signals that it uses itself, and a parent of ours may have ignored them. SIGKILL and SIGSTOP can't be changed.
+        let default = [0_u64; 8];
+        for signal in 1..=SIGNAL_MAX {
+            libc::syscall(
+                libc::SYS_rt_sigaction,
+                signal,
+                default.as_ptr(),
+                ptr::null_mut::<c_void>(),
+                SIGNAL_SET_BYTES,
+            );
+        }
+        // 0 for our own number.
+        let mut done = libc::setpgid(0, 0) == 0;
+        let [stdin, stdout, stderr] = (*plan).standard;
+        done = done && libc::dup2(stdin, 0) >= 0 && libc::dup2(stdout, 1) >= 0 && libc::dup2(stderr, 2) >= 0;
+        done = done && libc::chdir((*plan).directory) == 0;
+        if let Some(memory) = &(*plan).memory {
+            done = done && libc::setrlimit(libc::RLIMIT_AS, memory) == 0;
+        }
+        if let Some(cpu) = &(*plan).cpu {
+            done = done && libc::setrlimit(libc::RLIMIT_CPU, cpu) == 0;
+        }
+        done = done && libc::setrlimit(libc::RLIMIT_NOFILE, &(*plan).descriptors) == 0;
+        // Linux 5.11. An older one refuses: then what is CLOEXEC is closed, as all of ours is but during an upgrade.
+        libc::syscall(
+            libc::SYS_close_range,
+            FIRST_OF_OUR_OWN as libc::c_uint,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        );
+        let mut none: libc::sigset_t = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        if done && libc::sigprocmask(libc::SIG_SETMASK, &none, ptr::null_mut()) == 0 {
+            libc::execve((*plan).file, (*plan).arguments, (*plan).environment);
+        }
+        // The parent's errno is this one; it reads it from here, since other calls come between.
+        (*plan).errno = *libc::__errno_location();
+        libc::_exit(127)
+    }
+}
+
+/// The highest signal of Linux.
+const SIGNAL_MAX: c_int = 64;
+
+/// The size of the kernel's set of signals.
+const SIGNAL_SET_BYTES: usize = 8;
+
+/// A child of ours that nobody has waited for yet, or how it has ended.
+#[derive(Debug)]
+struct Child {
+    pid: Pid,
+    pidfd: OwnedFd,
+    ending: Option<Ending>,
+}
+
+impl Child {
+    /// To all of its group. Not after it was waited for: from then on the number may be another group's.
+    fn signal_group(&self, signal: Signal) {
+        if self.ending.is_none() {
+            // A group that has ended need not be told.
+            let _ = kill_process_group(self.pid, signal);
+        }
+    }
+
+    fn reap(&mut self, options: WaitIdOptions) -> Option<Ending> {
+        if self.ending.is_none() {
+            self.ending = loop {
+                match waitid(WaitId::PidFd(self.pidfd.as_fd()), options | WaitIdOptions::EXITED) {
+                    Ok(None) => break None,
+                    Ok(Some(status)) => {
+                        let by_signal = || status.terminating_signal().map_or(Ending::Unknown, Ending::Signal);
+                        break Some(status.exit_status().map_or_else(by_signal, Ending::Exit));
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(_) => break Some(Ending::Unknown),
+                }
+            };
+        }
+        self.ending
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        if self.reap(WaitIdOptions::NOHANG).is_some() {
+            return;
+        }
+        self.signal_group(Signal::KILL);
+        // Ends at once, but for one that hangs in the kernel, on a dead network disk for instance: that is not waited for here.
+        let Ok(pidfd) = self.pidfd.try_clone() else { return };
+        let waits = move || {
+            let _ = waitid(WaitId::PidFd(pidfd.as_fd()), WaitIdOptions::EXITED);
+        };
+        let _ = std::thread::Builder::new().name("kasoku-reap".to_owned()).spawn(waits);
+    }
+}
+
+impl Started {
+    /// Its number, which is that of its group as well.
+    pub fn number(&self) -> i32 {
+        self.0.pid.as_raw_nonzero().get()
+    }
+
+    /// Registers it with the event loop of this thread.
+    ///
+    /// # Errors
+    /// The kernel's; then the program has been killed.
+    #[allow(unsafe_code)]
+    pub fn register(self) -> io::Result<Process> {
+        let watched = self.0.pidfd.try_clone()?;
+        // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
+        let watch = unsafe { AsyncFd::register_with_interest(watched, Interest::READABLE) }?;
+        Ok(Process { watch, child: self.0 })
+    }
+
+    /// Waits for its end, as `wait` in a shell.
+    pub fn wait(mut self) -> Ending {
+        self.0.reap(WaitIdOptions::empty()).unwrap_or(Ending::Unknown)
+    }
+}
+
+impl Process {
+    /// Its number, which is that of its group as well.
+    pub fn number(&self) -> i32 {
+        self.child.pid.as_raw_nonzero().get()
+    }
+
+    /// Waits for its end. It is not waited for as wait(2) means it before [`Process::reap`], so its group can still be told
+    /// something.
+    ///
+    /// # Errors
+    /// The event loop is gone.
+    pub async fn ended(&self) -> io::Result<()> {
+        self.watch.readable().await.map(|mut ready| ready.retain_ready())
+    }
+
+    /// How it has ended; none while it runs. From now on its number may be another's.
+    pub fn reap(&mut self) -> Option<Ending> {
+        self.child.reap(WaitIdOptions::NOHANG)
+    }
+
+    /// Asks the program and all that it has started to end (SIGTERM).
+    pub fn terminate(&self) {
+        self.child.signal_group(Signal::TERM);
+    }
+
+    /// Ends the program and all that it has started (SIGKILL).
+    pub fn kill(&self) {
+        self.child.signal_group(Signal::KILL);
+    }
+
+    /// Whether it has ended or is about to: the kernel closes a program's descriptors on its way out, a moment before it
+    /// counts as ended. So the end of its output says whether it has closed that and works on.
+    pub fn is_ending(&self) -> bool {
+        let is_ended = || {
+            let mut watched = [PollFd::new(&self.watch, PollFlags::IN)];
+            poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
+        };
+        self.is_exiting().unwrap_or(false) || is_ended()
+    }
+
+    /// PF_EXITING of proc_pid_stat(5), field 9. The program's name, field 2, may hold spaces and brackets.
+    fn is_exiting(&self) -> Option<bool> {
+        const PF_EXITING: u64 = 4;
+        let stat = std::fs::read(format!("/proc/{}/stat", self.number())).ok()?;
+        let after_name = stat.iter().rposition(|byte| *byte == b')')?;
+        let fields = std::str::from_utf8(stat.get(after_name + 1..)?).ok()?;
+        let flags: u64 = fields.split_ascii_whitespace().nth(6)?.parse().ok()?;
+        Some(flags & PF_EXITING != 0)
+    }
+}
+
+#[cfg(test)]
+#[path = "process_tests.rs"]
+mod tests;
