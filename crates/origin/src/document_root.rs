@@ -18,17 +18,16 @@
 
 mod names;
 mod open;
-mod owned;
 mod search;
 #[cfg(test)]
 mod tests;
 mod url_path;
+mod waiting;
 
+use crate::request::Gateway;
 pub use names::SOURCE_SUFFIXES;
 pub(crate) use open::Wait;
 use open::open_root;
-use owned::OwnedRules;
-pub(crate) use owned::may_wait;
 use rustix::fs::Stat;
 use search::{Search, WithoutIndex, expanded};
 use std::fs::File;
@@ -36,6 +35,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use url_path::UrlPath;
+pub(crate) use waiting::may_wait;
 
 /// What in a `try_files` name stands for the path of the URL.
 pub const PATH_PLACEHOLDER: &str = "{path}";
@@ -53,12 +53,12 @@ pub enum Symlinks {
 }
 
 /// Which files are scripts.
-#[derive(Clone, Copy, Debug)]
-pub enum Scripts<'a> {
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Scripts {
     /// None.
     None,
-    /// Those whose names end so. `.php` is not `.PHP`, which php-fpm would not run; that one is source then.
-    Suffixes(&'a [String]),
+    /// Those whose names end as the gateway says. `.php` is not `.PHP`, which php-fpm would not run; that one is source then.
+    BySuffix,
     /// All of them; one that isn't executable is forbidden.
     Programs,
 }
@@ -66,18 +66,27 @@ pub enum Scripts<'a> {
 /// How a path is searched for.
 #[derive(Clone, Copy, Debug)]
 pub struct Rules<'a> {
-    /// What of the path stands before the root's own; empty, or `/mt`. A path without it is missing.
-    pub url_prefix: &'a str,
-    /// Which files stand for their directory, in order.
-    pub index: &'a [String],
-    /// What is tried in order, with [`PATH_PLACEHOLDER`] in it; empty: the path as it is.
-    pub try_files: &'a [String],
+    /// Prefix, index files, what is tried, links, sources. The root that it may name is not looked at.
+    pub gateway: &'a Gateway,
     /// Which files are scripts.
-    pub scripts: Scripts<'a>,
-    /// What the names of files end with that hold source, and are never sent; scripts' suffixes count as well.
-    pub source_suffixes: &'a [String],
+    pub scripts: Scripts,
+}
+
+/// What is sent of the files below a root, and how.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FileRules {
     /// What becomes of symbolic links.
     pub symlinks: Symlinks,
+    /// What the names of files end with that hold source, in whatever case: they are never sent. The suffixes of scripts count
+    /// as well.
+    pub source_suffixes: Vec<String>,
+}
+
+impl Default for FileRules {
+    fn default() -> Self {
+        let source_suffixes = SOURCE_SUFFIXES.map(str::to_owned).to_vec();
+        Self { symlinks: Symlinks::default(), source_suffixes }
+    }
 }
 
 /// What a path leads to.
@@ -138,8 +147,9 @@ pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Foun
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         found => return found,
     }
-    let (root, path, rules) = (root.to_owned(), path.to_owned(), OwnedRules::from(rules));
-    may_wait(move || DocumentRoot::open(&root, Wait::Allowed)?.find(&path, &rules.borrowed())).await
+    let (root, path, scripts) = (root.to_owned(), path.to_owned(), rules.scripts);
+    let gateway = rules.gateway.clone();
+    may_wait(move || DocumentRoot::open(&root, Wait::Allowed)?.find(&path, &Rules { gateway: &gateway, scripts })).await
 }
 
 /// A directory whose files are for clients, opened.
@@ -165,12 +175,12 @@ impl<'a> DocumentRoot<'a> {
     /// Something other than what is at that path: no descriptors, a broken disk; with [`Wait::Never`] also of kind `WouldBlock`.
     pub(crate) fn find(&self, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
         let Some(path) = UrlPath::read(path) else { return Ok(Found::Missing) };
-        let Some(below) = path.below(rules.url_prefix) else { return Ok(Found::Missing) };
+        let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(Found::Missing) };
         let search = Search { root: self, rules, below };
-        if rules.try_files.is_empty() {
+        if rules.gateway.try_files.is_empty() {
             return if path.is_odd() { Ok(Found::Missing) } else { search.at(below, WithoutIndex::Forbidden) };
         }
-        for candidate in rules.try_files {
+        for candidate in &rules.gateway.try_files {
             let is_possible = !(path.is_odd() && candidate.contains(PATH_PLACEHOLDER));
             if is_possible {
                 match search.at(&expanded(candidate, below), WithoutIndex::Missing)? {

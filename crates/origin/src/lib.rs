@@ -8,6 +8,7 @@
 //! | file | job |
 //! |---|---|
 //! | `address`, `request`, `upload` | who is asked, and with what |
+//! | `document_root` | from the path of a URL to a file or a script below a directory |
 //! | `client` | one worker's side: asks in the way that the kind wants |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
 //! | `response`, `interim`, `error` | what comes of it |

@@ -1,6 +1,7 @@
 //! What an origin is asked with, whichever kind it is.
 
 use crate::Limits;
+use crate::document_root::FileRules;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -50,6 +51,8 @@ pub struct Gateway {
     pub try_files: Vec<String>,
     /// The ends of the names of scripts: `.php`. Other files below the root are served as they are.
     pub script_suffixes: Vec<String>,
+    /// What is sent of the files below the root, and how.
+    pub files: FileRules,
     /// Further variables for programs.
     pub environment: Vec<(String, String)>,
 }

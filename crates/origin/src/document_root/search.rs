@@ -59,7 +59,7 @@ impl Search<'_> {
             return Ok(Found::Missing);
         }
         let name = name.strip_suffix(b"/").unwrap_or(name);
-        for index in self.rules.index {
+        for index in &self.rules.gateway.index {
             let index = [name, b"/", index.as_bytes()].concat();
             let kind = self.kind(&index);
             match self.open(&index, if kind == Kind::Static { Purpose::Read } else { Purpose::Look })? {
@@ -77,7 +77,7 @@ impl Search<'_> {
     /// A file is at one of the prefixes at most: those before it are directories, those behind it lead nowhere. So it is found
     /// by halving, which bounds what a path of a thousand segments costs.
     fn script_before(&self, name: &[u8], limit: usize) -> io::Result<Found> {
-        if matches!(self.rules.scripts, Scripts::None) {
+        if self.rules.scripts == Scripts::None {
             return Ok(Found::Missing);
         }
         let ends = name.iter().enumerate().skip(1).filter(|(at, byte)| **byte == b'/' && *at <= limit);
@@ -100,20 +100,23 @@ impl Search<'_> {
     }
 
     fn open(&self, name: &[u8], purpose: Purpose) -> io::Result<Opened> {
-        open(&self.root.directory, relative(name), self.rules.symlinks, purpose, self.root.wait)
+        open(&self.root.directory, relative(name), self.rules.gateway.files.symlinks, purpose, self.root.wait)
     }
 
     fn kind(&self, name: &[u8]) -> Kind {
-        let suffixes = if let Scripts::Suffixes(suffixes) = self.rules.scripts { suffixes } else { &[] };
+        let suffixes = &self.rules.gateway.script_suffixes;
         let is_script = match self.rules.scripts {
+            Scripts::None => false,
+            Scripts::BySuffix => suffixes.iter().any(|suffix| name.ends_with(suffix.as_bytes())),
             Scripts::Programs => true,
-            _ => suffixes.iter().any(|suffix| name.ends_with(suffix.as_bytes())),
         };
         if names::is_backup(name) {
             Kind::Backup
         } else if is_script {
             Kind::Script
-        } else if names::has_any_suffix(name, suffixes) || names::has_any_suffix(name, self.rules.source_suffixes) {
+        } else if names::has_any_suffix(name, suffixes)
+            || names::has_any_suffix(name, &self.rules.gateway.files.source_suffixes)
+        {
             Kind::Source
         } else {
             Kind::Static
@@ -126,7 +129,7 @@ impl Search<'_> {
             Kind::Backup => Found::Missing,
             Kind::Source => Found::Forbidden,
             Kind::Static => Found::File(OpenFile { file: file.into(), stat, name: name.to_vec() }),
-            Kind::Script if matches!(self.rules.scripts, Scripts::Programs) && stat.st_mode & EXECUTABLE == 0 => {
+            Kind::Script if self.rules.scripts == Scripts::Programs && stat.st_mode & EXECUTABLE == 0 => {
                 Found::Forbidden
             }
             Kind::Script => self.script(name, path_info).map_or(Found::Missing, Found::Script),
@@ -135,7 +138,7 @@ impl Search<'_> {
 
     /// `None`: the path is no UTF-8, and a script is told text.
     fn script(&self, name: &[u8], path_info: &[u8]) -> Option<Script> {
-        let prefix = self.rules.url_prefix.trim_end_matches('/');
+        let prefix = self.rules.gateway.url_prefix.trim_end_matches('/');
         let file = |name| self.root.path.join(OsStr::from_bytes(relative(name)));
         Some(Script {
             file: file(name),
@@ -146,7 +149,7 @@ impl Search<'_> {
     }
 
     fn redirect(&self) -> Found {
-        let prefix = self.rules.url_prefix.trim_end_matches('/').as_bytes();
+        let prefix = self.rules.gateway.url_prefix.trim_end_matches('/').as_bytes();
         Found::Redirect(encode(&[prefix, self.below, b"/"].concat()))
     }
 }

@@ -73,21 +73,18 @@ fn strings(texts: &[&str]) -> Vec<String> {
     texts.iter().map(|text| (*text).to_owned()).collect()
 }
 
+/// [`Rules`] of one's own, to be changed.
+struct OwnedRules {
+    gateway: Gateway,
+    scripts: Scripts,
+}
+
 /// Rules for `f`, which are those of a plain root otherwise.
 fn with_rules<T>(change: impl FnOnce(&mut OwnedRules), f: impl FnOnce(&Rules<'_>) -> T) -> T {
-    let index = strings(&["index.html"]);
-    let source_suffixes = strings(&SOURCE_SUFFIXES);
-    let rules = Rules {
-        url_prefix: "",
-        index: &index,
-        try_files: &[],
-        scripts: Scripts::None,
-        source_suffixes: &source_suffixes,
-        symlinks: Symlinks::Beneath,
-    };
-    let mut rules = OwnedRules::from(&rules);
+    let gateway = Gateway { index: strings(&["index.html"]), ..Gateway::default() };
+    let mut rules = OwnedRules { gateway, scripts: Scripts::None };
     change(&mut rules);
-    f(&rules.borrowed())
+    f(&Rules { gateway: &rules.gateway, scripts: rules.scripts })
 }
 
 fn plain<T>(f: impl FnOnce(&Rules<'_>) -> T) -> T {
@@ -95,8 +92,9 @@ fn plain<T>(f: impl FnOnce(&Rules<'_>) -> T) -> T {
 }
 
 fn php(rules: &mut OwnedRules) {
-    rules.scripts = owned::OwnedScripts::Suffixes(strings(&[".php"]));
-    rules.index = strings(&["index.php", "index.html"]);
+    rules.scripts = Scripts::BySuffix;
+    rules.gateway.script_suffixes = strings(&[".php"]);
+    rules.gateway.index = strings(&["index.php", "index.html"]);
 }
 
 #[test]
@@ -200,9 +198,9 @@ fn a_prefix_of_the_url_is_not_the_roots() {
         place.make_executable(file);
     }
     let change = |rules: &mut OwnedRules| {
-        rules.url_prefix = "/mt".to_owned();
-        rules.scripts = owned::OwnedScripts::Programs;
-        rules.index = strings(&["index.cgi"]);
+        rules.gateway.url_prefix = "/mt".to_owned();
+        rules.scripts = Scripts::Programs;
+        rules.gateway.index = strings(&["index.cgi"]);
     };
     with_rules(change, |rules| {
         place.expect(
@@ -225,7 +223,7 @@ fn a_program_that_is_not_executable_is_forbidden_and_never_a_file() {
     let place = Place::new(&["a.cgi", "readme.txt", "d/b"]);
     place.make_executable("d/b");
     with_rules(
-        |rules| rules.scripts = owned::OwnedScripts::Programs,
+        |rules| rules.scripts = Scripts::Programs,
         |rules| {
             place.expect(
                 rules,
@@ -275,7 +273,7 @@ fn sources_and_what_nobody_means_to_serve_is_not_served() {
     ];
     plain(|rules| place.expect(rules, &rows));
     with_rules(
-        |rules| rules.source_suffixes.clear(),
+        |rules| rules.gateway.files.source_suffixes.clear(),
         |rules| {
             place.expect(rules, &[("/install.sh", "file /install.sh"), ("/.env", "missing")]);
         },
@@ -287,7 +285,7 @@ fn a_front_controller_gets_what_is_no_file() {
     let place = Place::new(&["index.php", "a.css", "wp-admin/index.php", "uploads/a.jpg", ".env", "about.html"]);
     let change = |rules: &mut OwnedRules| {
         php(rules);
-        rules.try_files = strings(&["{path}", "{path}/", "{path}.html", "/index.php"]);
+        rules.gateway.try_files = strings(&["{path}", "{path}/", "{path}.html", "/index.php"]);
     };
     with_rules(change, |rules| {
         place.expect(
@@ -323,7 +321,7 @@ fn links_are_followed_as_the_operator_says() {
     symlink(root.join("a.html"), root.join("absolute.html")).unwrap();
     symlink("loop", root.join("loop")).unwrap();
     symlink("nowhere", root.join("dangling")).unwrap();
-    let links = |symlinks| move |rules: &mut OwnedRules| rules.symlinks = symlinks;
+    let links = |symlinks| move |rules: &mut OwnedRules| rules.gateway.files.symlinks = symlinks;
     let expect = |symlinks, rows: &[(&str, &str)]| with_rules(links(symlinks), |rules| place.expect(rules, rows));
     expect(
         Symlinks::Beneath,
@@ -354,7 +352,7 @@ fn pipes_sockets_and_devices_are_forbidden() {
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
     symlink("/dev/zero", root.join("zero")).unwrap();
     with_rules(
-        |rules| rules.symlinks = Symlinks::Anywhere,
+        |rules| rules.gateway.files.symlinks = Symlinks::Anywhere,
         |rules| {
             place.expect(rules, &[("/pipe", "forbidden"), ("/socket", "forbidden"), ("/zero", "forbidden")]);
         },
@@ -384,15 +382,7 @@ fn a_root_that_is_not_there_is_an_error() {
 #[tokio::test(flavor = "current_thread")]
 async fn what_the_kernel_does_not_remember_is_found_all_the_same() {
     let place = Place::new(&["a.html"]);
-    let index = [];
-    let rules = Rules {
-        url_prefix: "",
-        index: &index,
-        try_files: &[],
-        scripts: Scripts::None,
-        source_suffixes: &[],
-        symlinks: Symlinks::Beneath,
-    };
+    let rules = Rules { gateway: &Gateway::default(), scripts: Scripts::None };
     assert!(matches!(find(&place.root(), "/a.html", &rules).await.unwrap(), Found::File(_)));
     assert!(matches!(find(&place.root(), "/b.html", &rules).await.unwrap(), Found::Missing));
     // An empty entry is remembered as well now.

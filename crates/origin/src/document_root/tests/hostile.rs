@@ -213,13 +213,13 @@ fn is_nothing(place: &Place, path: &str, rules: &Rules<'_>) {
 fn no_hostile_path_leads_to_anything() {
     let place = tempting();
     let try_path =
-        |rules: &mut OwnedRules| rules.try_files = strings(&["{path}", "{path}/", "{path}.txt", "/d/{path}"]);
+        |rules: &mut OwnedRules| rules.gateway.try_files = strings(&["{path}", "{path}/", "{path}.txt", "/d/{path}"]);
     for path in PATHS.iter().chain(&THROUGH_PROC) {
         plain(|rules| is_nothing(&place, path, rules));
-        with_rules(|rules| rules.symlinks = Symlinks::Never, |rules| is_nothing(&place, path, rules));
+        with_rules(|rules| rules.gateway.files.symlinks = Symlinks::Never, |rules| is_nothing(&place, path, rules));
         with_rules(php, |rules| is_nothing(&place, path, rules));
         with_rules(try_path, |rules| is_nothing(&place, path, rules));
-        with_rules(|rules| rules.scripts = owned::OwnedScripts::Programs, |rules| is_nothing(&place, path, rules));
+        with_rules(|rules| rules.scripts = Scripts::Programs, |rules| is_nothing(&place, path, rules));
     }
     // The table would also hold if nothing at all were found.
     plain(|rules| place.expect(rules, &[("/a.jpg", "file /a.jpg"), ("/d/e/", "file /d/e/index.html")]));
@@ -230,7 +230,7 @@ fn no_hostile_path_leads_to_anything() {
 fn links_of_proc_lead_nowhere_even_where_links_may_leave_the_root() {
     let place = tempting();
     with_rules(
-        |rules| rules.symlinks = Symlinks::Anywhere,
+        |rules| rules.gateway.files.symlinks = Symlinks::Anywhere,
         |rules| {
             for path in THROUGH_PROC {
                 is_nothing(&place, path, rules);
