@@ -27,6 +27,7 @@ mod content_range;
 mod date;
 mod entity_tag;
 mod exchange;
+mod fastcgi_records;
 mod input;
 mod list;
 mod proxy_protocol;
@@ -48,12 +49,13 @@ pub struct Target {
 }
 
 /// All of them, in the order in which bytes meet what they check.
-pub const TARGETS: [Target; 17] = [
+pub const TARGETS: [Target; 18] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
     Target { name: "response_head", run: response_head::run },
     Target { name: "chunked_body", run: chunked_body::run },
+    Target { name: "fastcgi_records", run: fastcgi_records::run },
     Target { name: "cgi_head", run: cgi_head::run },
     Target { name: "list", run: list::run },
     Target { name: "cache_control", run: cache_control::run },

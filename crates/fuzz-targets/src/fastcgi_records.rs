@@ -1,0 +1,115 @@
+//! The records of a FastCGI application server's answer. Input: what it sends, for request 1 or to GET_VALUES.
+
+use crate::arrival::prefixes_agree;
+use bytes::BytesMut;
+use kasoku_wire::fastcgi::encode::encode_params;
+use kasoku_wire::fastcgi::{Decoded, Decoder, EndRequest, FastCgiError, parse_values, split_pair};
+
+/// The sizes of the pieces in which the same bytes arrive.
+const PIECES: [usize; 4] = [1, 2, 7, 13];
+
+pub(crate) fn run(data: &[u8]) {
+    let whole = decode(std::iter::once(data));
+    for size in PIECES {
+        assert_eq!(decode(data.chunks(size)), whole, "in pieces of {size}");
+    }
+    if let Some(Ok(end)) = whole.end {
+        let (stdout, stderr, consumed, other_end) = read_simply(data).expect("a simple reader refuses it");
+        assert_eq!((&whole.stdout, &whole.stderr, whole.consumed), (&stdout, &stderr, consumed));
+        assert_eq!(end.app_status, other_end);
+    }
+    prefixes_agree(data, &Ok(None), parse_values);
+    if let Ok(Some((_, length))) = parse_values(data) {
+        assert!(length <= data.len());
+    }
+    params(data);
+}
+
+/// What came out, and how it ended: `None` when more is needed.
+#[derive(Debug, PartialEq)]
+struct Answer {
+    stdout: Vec<u8>,
+    stderr: Vec<u8>,
+    end: Option<Result<EndRequest, FastCgiError>>,
+    /// How many bytes it took; 0 unless it came to its end.
+    consumed: usize,
+}
+
+fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Answer {
+    let (mut decoder, mut buf, mut given) = (Decoder::new(1), BytesMut::new(), 0);
+    let mut answer = Answer { stdout: Vec::new(), stderr: Vec::new(), end: None, consumed: 0 };
+    let mut is_stdout_ended = false;
+    for piece in pieces {
+        buf.extend_from_slice(piece);
+        given += piece.len();
+        loop {
+            let before = buf.len();
+            let decoded = decoder.decode(&mut buf);
+            assert!(buf.len() <= before, "the buffer grew");
+            match decoded {
+                Ok(Decoded::NeedMore) => break,
+                Ok(Decoded::Stdout(data)) => {
+                    assert!(!data.is_empty() && !is_stdout_ended);
+                    answer.stdout.extend_from_slice(&data);
+                }
+                Ok(Decoded::StdoutEnd) => assert!(!std::mem::replace(&mut is_stdout_ended, true)),
+                Ok(Decoded::Stderr(data)) => {
+                    assert!(!data.is_empty());
+                    answer.stderr.extend_from_slice(&data);
+                }
+                Ok(Decoded::End(end)) => {
+                    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(end)), "an end is an end");
+                    return Answer { end: Some(Ok(end)), consumed: given - buf.len(), ..answer };
+                }
+                Err(error) => {
+                    assert_eq!(decoder.decode(&mut buf), Err(error), "a fault is final");
+                    assert!(!error.name().is_empty() && !error.to_string().is_empty());
+                    return Answer { end: Some(Err(error)), ..answer };
+                }
+            }
+        }
+    }
+    // What is not handed on yet is the beginning of a record of fixed size at most.
+    assert!(buf.len() < 8, "{} bytes are held back", buf.len());
+    answer
+}
+
+/// A reader that takes each record as a whole and checks nothing.
+fn read_simply(data: &[u8]) -> Option<(Vec<u8>, Vec<u8>, usize, u32)> {
+    let (mut at, mut stdout, mut stderr) = (0, Vec::new(), Vec::new());
+    loop {
+        let header = data.get(at..at + 8)?;
+        let content_bytes = usize::from(u16::from_be_bytes([header[4], header[5]]));
+        let content = data.get(at + 8..at + 8 + content_bytes)?;
+        at += 8 + content_bytes + usize::from(header[6]);
+        match header[1] {
+            6 => stdout.extend_from_slice(content),
+            7 => stderr.extend_from_slice(content),
+            _ => return Some((stdout, stderr, at, u32::from_be_bytes(*content.first_chunk()?))),
+        }
+    }
+}
+
+/// Pairs that can be read are read as they were when they are written again, in however many records.
+fn params(data: &[u8]) {
+    let (mut pairs, mut rest) = (Vec::new(), data);
+    while let Ok(Some(pair)) = split_pair(rest) {
+        pairs.push((pair.name, pair.value));
+        rest = pair.rest;
+    }
+    let mut sent = Vec::new();
+    encode_params(1, pairs.iter().copied(), &mut sent);
+    let (mut stream, mut at) = (Vec::new(), 0);
+    while at < sent.len() {
+        let content_bytes = usize::from(u16::from_be_bytes([sent[at + 4], sent[at + 5]]));
+        stream.extend_from_slice(&sent[at + 8..at + 8 + content_bytes]);
+        at += 8 + content_bytes;
+    }
+    let mut rest = &stream[..];
+    for (name, value) in pairs {
+        let pair = split_pair(rest).unwrap().unwrap();
+        assert_eq!((pair.name, pair.value), (name, value));
+        rest = pair.rest;
+    }
+    assert!(rest.is_empty());
+}

@@ -1,0 +1,203 @@
+//! The records of an answer, one request's.
+
+use super::{FastCgiError, HEADER_BYTES, Header, kind};
+use bytes::{Buf, Bytes, BytesMut};
+
+/// The size of END_REQUEST's content (section 5.5).
+const END_REQUEST_BYTES: usize = 8;
+
+/// What a buffer holds next.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Decoded {
+    /// More bytes are needed.
+    NeedMore,
+    /// A piece of what the program prints, never empty.
+    Stdout(Bytes),
+    /// The program prints nothing more.
+    StdoutEnd,
+    /// A piece of its standard error, never empty.
+    Stderr(Bytes),
+    /// The end of the request. From here on it is all that comes.
+    End(EndRequest),
+}
+
+/// How a request ended (section 5.5).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EndRequest {
+    /// The program's exit status, as a CGI program would have given it. Programs say what they like; php-fpm says 0.
+    pub app_status: u32,
+    /// Whether the program was asked at all.
+    pub protocol_status: ProtocolStatus,
+}
+
+/// Whether an application server took a request.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ProtocolStatus {
+    /// It ended as it should.
+    RequestComplete,
+    /// Refused: a second request on the connection, which does not multiplex.
+    CannotMultiplex,
+    /// Refused: short of something, such as connections to a database.
+    Overloaded,
+    /// Refused: it does not answer requests.
+    UnknownRole,
+}
+
+impl ProtocolStatus {
+    fn from_byte(byte: u8) -> Result<Self, FastCgiError> {
+        match byte {
+            0 => Ok(Self::RequestComplete),
+            1 => Ok(Self::CannotMultiplex),
+            2 => Ok(Self::Overloaded),
+            3 => Ok(Self::UnknownRole),
+            _ => Err(FastCgiError::ProtocolStatus),
+        }
+    }
+}
+
+/// Takes the records of one request's answer from a buffer. What follows END_REQUEST stays in the buffer.
+#[derive(Debug)]
+pub struct Decoder {
+    request_id: u16,
+    state: State,
+    is_stdout_ended: bool,
+}
+
+#[derive(Clone, Copy, Debug)]
+enum State {
+    /// Before a header.
+    Header,
+    /// Within a stream's record: so many bytes of content are to come, and of padding behind them.
+    Content { stream: Stream, content_bytes: usize, padding_bytes: usize },
+    /// Within padding.
+    Padding(usize),
+    /// Within END_REQUEST.
+    EndRequest { padding_bytes: usize },
+    /// Within the padding of END_REQUEST, which belongs to the answer as well.
+    LastPadding { bytes: usize, end: EndRequest },
+    /// After it.
+    Ended(EndRequest),
+    /// After an error.
+    Failed(FastCgiError),
+}
+
+#[derive(Clone, Copy, Debug)]
+enum Stream {
+    Stdout,
+    Stderr,
+}
+
+impl Decoder {
+    /// For the answer to the request of that number.
+    pub fn new(request_id: u16) -> Self {
+        Self { request_id, state: State::Header, is_stdout_ended: false }
+    }
+
+    /// Takes from the front of `buf` what can be told. Bytes of an answer are handed on as they came, without a copy.
+    ///
+    /// # Errors
+    /// When what came is no such answer; it stays that way.
+    pub fn decode(&mut self, buf: &mut BytesMut) -> Result<Decoded, FastCgiError> {
+        let decoded = self.next(buf);
+        if let Err(error) = decoded {
+            self.state = State::Failed(error);
+        }
+        decoded
+    }
+
+    fn next(&mut self, buf: &mut BytesMut) -> Result<Decoded, FastCgiError> {
+        loop {
+            match self.state {
+                State::Header => {
+                    let Some(header) = Header::parse(buf)? else { return Ok(Decoded::NeedMore) };
+                    buf.advance(HEADER_BYTES);
+                    if let Some(decoded) = self.begin(header)? {
+                        return Ok(decoded);
+                    }
+                }
+                State::Content { content_bytes: 0, padding_bytes, .. } => self.state = State::Padding(padding_bytes),
+                State::Content { stream, content_bytes, padding_bytes } => {
+                    if buf.is_empty() {
+                        return Ok(Decoded::NeedMore);
+                    }
+                    let piece = buf.split_to(content_bytes.min(buf.len())).freeze();
+                    let content_bytes = content_bytes - piece.len();
+                    self.state = State::Content { stream, content_bytes, padding_bytes };
+                    return Ok(match stream {
+                        Stream::Stdout => Decoded::Stdout(piece),
+                        Stream::Stderr => Decoded::Stderr(piece),
+                    });
+                }
+                State::Padding(0) => self.state = State::Header,
+                State::Padding(bytes) => match skip(buf, bytes) {
+                    0 => self.state = State::Header,
+                    left => {
+                        self.state = State::Padding(left);
+                        return Ok(Decoded::NeedMore);
+                    }
+                },
+                State::EndRequest { padding_bytes } => {
+                    // Application status (4), protocol status, reserved (3).
+                    let Some(&[a, b, c, d, protocol_status, ..]) = buf.first_chunk::<END_REQUEST_BYTES>() else {
+                        return Ok(Decoded::NeedMore);
+                    };
+                    buf.advance(END_REQUEST_BYTES);
+                    let app_status = u32::from_be_bytes([a, b, c, d]);
+                    let protocol_status = ProtocolStatus::from_byte(protocol_status)?;
+                    let end = EndRequest { app_status, protocol_status };
+                    self.state = State::LastPadding { bytes: padding_bytes, end };
+                }
+                State::LastPadding { bytes, end } => match skip(buf, bytes) {
+                    0 => self.state = State::Ended(end),
+                    bytes => {
+                        self.state = State::LastPadding { bytes, end };
+                        return Ok(Decoded::NeedMore);
+                    }
+                },
+                State::Ended(end) => return Ok(Decoded::End(end)),
+                State::Failed(error) => return Err(error),
+            }
+        }
+    }
+
+    /// A record begins.
+    fn begin(&mut self, header: Header) -> Result<Option<Decoded>, FastCgiError> {
+        if header.request_id != self.request_id {
+            return Err(FastCgiError::RequestId);
+        }
+        let (content_bytes, padding_bytes) = (usize::from(header.content_bytes), usize::from(header.padding_bytes));
+        match header.kind {
+            kind::STDOUT if content_bytes == 0 => {
+                self.state = State::Padding(padding_bytes);
+                let is_first = !std::mem::replace(&mut self.is_stdout_ended, true);
+                Ok(is_first.then_some(Decoded::StdoutEnd))
+            }
+            kind::STDOUT if self.is_stdout_ended => Err(FastCgiError::StreamEnded),
+            kind::STDOUT => {
+                self.state = State::Content { stream: Stream::Stdout, content_bytes, padding_bytes };
+                Ok(None)
+            }
+            kind::STDERR => {
+                self.state = State::Content { stream: Stream::Stderr, content_bytes, padding_bytes };
+                Ok(None)
+            }
+            kind::END_REQUEST if content_bytes == END_REQUEST_BYTES => {
+                self.state = State::EndRequest { padding_bytes };
+                Ok(None)
+            }
+            kind::END_REQUEST => Err(FastCgiError::RecordLength),
+            _ => Err(FastCgiError::RecordType),
+        }
+    }
+}
+
+/// Drops at most `bytes` bytes; returns how many are still to come.
+fn skip(buf: &mut BytesMut, bytes: usize) -> usize {
+    let here = bytes.min(buf.len());
+    buf.advance(here);
+    bytes - here
+}
+
+#[cfg(test)]
+#[path = "decode_tests.rs"]
+mod tests;
