@@ -31,12 +31,7 @@ def cpu_bars(title, rows):
     for size, members in panels.items():
         parts += _panel(y, f"{size // 1024} KiB" if size >= 1024 else f"{size} bytes", members)
         y += _panel_height(members) + PANEL_GAP
-    height = y
-    return (
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
-        f'font-family="system-ui, sans-serif" role="img" aria-label="{escape(title)}">\n'
-        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
-    )
+    return _svg(title, parts, y)
 
 
 def _panel_height(members):
@@ -69,4 +64,28 @@ def _text(x, y, text, size=12, weight="400", anchor="start", colour=INK):
     return (
         f'<text x="{x:.1f}" y="{y}" font-size="{size}" font-weight="{weight}" text-anchor="{anchor}" '
         f'fill="{colour}">{escape(text)}</text>'
+    )
+
+
+def bars(title, rows, left=260):
+    """A chart of one panel: `rows` are (name, length, what is written beside it, whether it is ours). No scale: each bar
+    says its figure."""
+    scale = (WIDTH - left - RIGHT) / max(length for _, length, _, _ in rows)
+    parts = [_text(16, 28, title, size=15, weight="600")]
+    for number, (name, length, figure, is_ours) in enumerate(rows):
+        top = TOP + number * (BAR + GAP)
+        # What is too short to be seen is one pixel long.
+        width = max(length * scale, 1)
+        parts.append(_text(left - 8, top + 13, name, anchor="end"))
+        colour = COLOURS["kasoku"] if is_ours else OTHERS
+        parts.append(f'<rect x="{left}" y="{top}" width="{width:.1f}" height="{BAR}" rx="2" fill="{colour}"/>')
+        parts.append(_text(left + width + 6, top + 13, figure, colour=MUTED))
+    return _svg(title, parts, TOP + len(rows) * (BAR + GAP) + 16)
+
+
+def _svg(title, parts, height):
+    return (
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" '
+        f'font-family="system-ui, sans-serif" role="img" aria-label="{escape(title)}">\n'
+        f'<rect width="{WIDTH}" height="{height}" fill="#ffffff"/>\n' + "\n".join(parts) + "\n</svg>\n"
     )

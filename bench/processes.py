@@ -54,13 +54,18 @@ class Programs:
         path.chmod(0o777)
         return path
 
-    def start(self, name, command, cores, **environment):
-        """Starts a program on the given cores; what it says goes to a file in the scratch directory."""
+    def start(self, name, command, cores, entered=None, **environment):
+        """Starts a program on the given cores; what it says goes to a file in the scratch directory.
+
+        The new process calls `entered` before it becomes the program: to enter a control group.
+        """
         log = open(self.scratch / f"{name}.out", "wb")
 
         def prepare():
             _libc.prctl(_PR_SET_PDEATHSIG, signal.SIGTERM)
             os.sched_setaffinity(0, cores)
+            if entered:
+                entered()
 
         with log:
             child = subprocess.Popen(

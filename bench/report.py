@@ -23,14 +23,14 @@ CHARTS = ROOT / "docs" / "benchmarks"
 
 def as_text(table, rows):
     """For the terminal: columns under one another."""
-    tables = [f"{title}\n{_aligned(header, lines)}" for title, header, lines in TABLES[table](rows)]
+    tables = [f"{title}\n{aligned(header, lines)}" for title, header, lines in TABLES[table](rows)]
     return "\n\n".join(tables + _lost_lines(rows))
 
 
 def write(found, wanted):
     """Replaces the places of the tables in the document, and their charts; gives the files written."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    text = _replaced(text, "machine", machine.description())
+    text = replaced(text, "machine", machine.description())
     files = [DOCUMENT]
     for table, rows in found.items():
         parts = [machine.stamp(table, wanted)]
@@ -40,9 +40,9 @@ def write(found, wanted):
             path.write_text(CHARTED[table](rows), encoding="utf-8")
             files.append(path)
         for title, header, lines in TABLES[table](rows):
-            parts.append(f"**{title}**\n\n{_markdown(header, lines)}")
+            parts.append(f"**{title}**\n\n{markdown(header, lines)}")
         parts += _lost_lines(rows)
-        text = _replaced(text, table, "\n\n".join(parts))
+        text = replaced(text, table, "\n\n".join(parts))
     DOCUMENT.write_text(text, encoding="utf-8")
     return [str(path.relative_to(ROOT)) for path in files]
 
@@ -53,10 +53,11 @@ def _lost_lines(rows):
     return [f"Kasoku's access log lost {max(lost):.2%} of its lines."] if lost else []
 
 
-def _replaced(text, name, block):
+def replaced(text, name, block):
+    """`text` with the block in the place of that name."""
     pattern = re.compile(rf"(<!-- {name} -->\n).*?(<!-- /{name} -->)", re.DOTALL)
     if not pattern.search(text):
-        raise BenchError(f"{DOCUMENT.name} has no place for {name}")
+        raise BenchError(f"the document has no place for {name}")
     return pattern.sub(lambda found: f"{found[1]}{block}\n{found[2]}", text, count=1)
 
 
@@ -129,7 +130,8 @@ CHARTED = {
 }
 
 
-def _aligned(header, lines):
+def aligned(header, lines):
+    """For the terminal: columns under one another."""
     widths = [max(len(line[column]) for line in [header, *lines]) for column in range(len(header))]
 
     def one(line):
@@ -139,6 +141,7 @@ def _aligned(header, lines):
     return "\n".join(map(one, [header, *lines]))
 
 
-def _markdown(header, lines):
+def markdown(header, lines):
+    """For a document."""
     rule = ["---"] + ["---:"] * (len(header) - 1)
     return "\n".join(f"| {' | '.join(line)} |" for line in [header, rule, *lines])

@@ -1,0 +1,209 @@
+#!/usr/bin/env python3
+"""The experiment that Kasoku began with: a search script, and what a cache in front of it makes of it.
+
+    make bench-mt-search                       everything, some 6 minutes; writes docs/mt-search.md and its charts
+    make bench-mt-search ARGS="--rounds 2 --no-write"
+
+A Perl program searches 3,000 entries for a tag. It runs as CGI and as FastCGI, without a cache; behind Apache with mod_cache
+and mod_cache_disk, patched to send Expires, since without that no cache may keep it; and behind Kasoku, as it is, with a rule
+that grants it an hour. README.md says what is measured and what is not.
+"""
+
+import argparse
+import os
+import re
+import signal
+import subprocess
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass, field
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+
+import client  # noqa: E402
+import setups  # noqa: E402
+import shown  # noqa: E402
+from cgroup import Group  # noqa: E402
+from processes import BenchError, Programs, free_port  # noqa: E402
+
+QUERY = "/mt-search.cgi?tag=x&blog_id=1"
+AB_REQUESTS = 100
+CONNECTIONS = 32
+MISSES = 40
+
+
+@dataclass
+class Alone:
+    """ab -n 100 -c 1: milliseconds."""
+
+    setup: str
+    rates: list = field(default_factory=list)
+    means: list = field(default_factory=list)
+    p50s: list = field(default_factory=list)
+    p99s: list = field(default_factory=list)
+
+
+@dataclass
+class Many:
+    """Hits by 32 connections, or misses one after the other: CPU microseconds of all processes for a request."""
+
+    setup: str
+    rates: list = field(default_factory=list)
+    cpu: list = field(default_factory=list)
+
+
+def main():
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    wanted = arguments()
+    try:
+        results = measure(wanted)
+    except BenchError as error:
+        sys.exit(f"mt-search: {error}")
+    except KeyboardInterrupt:
+        sys.exit("mt-search: stopped")
+    print(shown.as_text(results))
+    if not wanted.no_write:
+        print("written: " + ", ".join(shown.write(results)))
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="make bench-mt-search", description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, in each of which every set-up has its turn (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=3, help="of a round of hits (%(default)s)")
+    parser.add_argument("--no-write", action="store_true", help="print only")
+    return parser.parse_args()
+
+
+def measure(wanted):
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise BenchError("two cores are needed: one for the servers, one for the client")
+    server, ours = {cores[0]}, {cores[1]}
+    results = shown.Results(
+        alone={name: Alone(name) for name in setups.ALONE},
+        hits={name: Many(name) for name in setups.HITS},
+        misses={name: Many(name) for name in setups.MISSES},
+    )
+    with Programs() as programs, ExitStack() as groups:
+        entries = programs.scratch / "entries.txt"
+        entries.write_bytes(subprocess.run([HERE / "blog" / "make-entries"], check=True, capture_output=True).stdout)
+        results.body_bytes = len(page_of(HERE / "blog" / "mt-search.cgi", entries))
+        started = {}
+        for name, setup in setups.ALL.items():
+            group = groups.enter_context(Group(name))
+            place = setups.Place(free_port(), programs.directory(name), entries, HERE / "blog", results.body_bytes)
+            command = setup.command(place)
+            program = programs.start(name, command, server, entered=group.enter, **setups.environment(setup, place))
+            program.until_listening(place.port)
+            started[name] = (program, place, group)
+        check_answers(started)
+        for number in range(wanted.rounds):
+            for name, row in results.alone.items():
+                progress(f"round {number + 1} of {wanted.rounds}: ab, {name}")
+                one_after_the_other(row, started[name][1], ours)
+            for name, row in results.hits.items():
+                progress(f"round {number + 1} of {wanted.rounds}: hits, {name}")
+                many(row, started[name], wanted.seconds, ours)
+            for name, row in results.misses.items():
+                progress(f"round {number + 1} of {wanted.rounds}: misses, {name}")
+                misses(row, started[name], number, ours)
+        progress("")
+    return results
+
+
+def check_answers(started):
+    """All set-ups give the same page; those with a cache give it from the cache, once it is there."""
+    expected = None
+    for name, (program, place, _) in started.items():
+        if name == "limit":
+            continue
+        for _ in range(3):
+            fields, body = client.get(place.port, QUERY)
+        if expected is None:
+            expected = body
+        if body != expected or b"entries about x" not in body:
+            raise BenchError(f"{name} gives another page:\n{body[:200]!r}\n{program.said()}")
+        is_hit = "age" in fields or "hit" in fields.get("cache-status", "")
+        if is_hit != setups.ALL[name].caches:
+            raise BenchError(f"{name}: {'no' if setups.ALL[name].caches else 'an unexpected'} hit: {fields}")
+
+
+def page_of(program, entries):
+    """The page that the program prints, run by hand as a CGI server would."""
+    environment = {"SEARCH_ENTRIES": str(entries), "REQUEST_METHOD": "GET", "QUERY_STRING": QUERY.partition("?")[2]}
+    done = subprocess.run([program], env=environment, check=True, capture_output=True)
+    return re.split(rb"\r?\n\r?\n", done.stdout, maxsplit=1)[1]
+
+
+def one_after_the_other(row, place, cores):
+    table = place.directory / "ab.csv"
+    words = ["ab", "-q", "-n", AB_REQUESTS, "-c", "1", "-e", table, "-H", f"Host: {client.HOST}"]
+    text = run([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
+    if found := re.search(r"Non-2xx responses:\s+(\d+)", text):
+        raise BenchError(f"{row.setup}: {found[1]} answers were no 200")
+    row.rates.append(float(find(r"Requests per second:\s+([\d.]+)", text)))
+    row.means.append(float(find(r"Time per request:\s+([\d.]+) \[ms\] \(mean\)", text)))
+    # What ab prints is in whole milliseconds; a hit would be 0.
+    served = dict(line.split(",") for line in table.read_text().splitlines()[1:])
+    row.p50s.append(float(served["50"]))
+    row.p99s.append(float(served["99"]))
+
+
+def many(row, started, seconds, cores):
+    program, place, group = started
+    before = group.cpu_ns()
+    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", f"Host: {client.HOST}"]
+    text = run([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
+    spent = group.cpu_ns() - before
+    requests = int(find(r"(\d+) requests in", text))
+    if "Non-2xx" in text:
+        raise BenchError(f"{program.name}: wrk met errors:\n{text}\n{program.said()}")
+    row.rates.append(float(find(r"Requests/sec:\s+([\d.]+)", text)))
+    row.cpu.append(spent / 1_000 / requests)
+
+
+def misses(row, started, number, cores):
+    """Each request is one for a page that nobody has asked for, so each starts the program or asks it."""
+    _, place, group = started
+    code = (
+        "import http.client,sys\n"
+        "for n in range(int(sys.argv[3])):\n"
+        " c=http.client.HTTPConnection('127.0.0.1',int(sys.argv[1]),timeout=20)\n"
+        " c.request('GET',f'{sys.argv[2]}&n={sys.argv[5]}-{n}',headers={'Host':sys.argv[4]})\n"
+        " r=c.getresponse();r.read();c.close()\n"
+        " assert r.status==200,r.status\n"
+    )
+    before = group.cpu_ns()
+    run([sys.executable, "-c", code, place.port, QUERY, MISSES, client.HOST, f"{os.getpid()}-{number}"], cores)
+    row.cpu.append((group.cpu_ns() - before) / 1_000 / MISSES)
+
+
+def run(words, cores):
+    done = subprocess.run(
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
+    )
+    if done.returncode != 0:
+        raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def find(pattern, text):
+    found = re.search(pattern, text)
+    if not found:
+        raise BenchError(f"unexpected output:\n{text}")
+    return found[1]
+
+
+def progress(line):
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    main()

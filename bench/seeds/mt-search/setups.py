@@ -1,0 +1,149 @@
+"""What is compared: the script without a cache, behind Apache's and behind Kasoku's."""
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import native
+
+MODULES = "/usr/lib/apache2/modules"
+APACHE = "/usr/sbin/apache2"
+FASTCGI_PROCESSES = 2
+
+
+@dataclass
+class Place:
+    """Where a set-up runs."""
+
+    port: int
+    directory: Path
+    entries: Path
+    blog: Path
+    body_bytes: int
+
+
+@dataclass
+class Setup:
+    """One of those that are compared."""
+
+    label: str
+    command: object
+    caches: bool
+    is_patched: bool = False  # the script sends Expires
+
+
+def environment(setup, place):
+    """What the programs find in their environment, and Kasoku or Apache hands on to them."""
+    patched = {"SEARCH_EXPIRES": "+1h"} if setup.is_patched else {}
+    return {"SEARCH_ENTRIES": str(place.entries), **patched}
+
+
+def limit(place):
+    return [native.native(), "limit", place.port, place.body_bytes]
+
+
+def apache(kind, caches):
+    """Apache as Debian has it, tuned as its documentation says: event MPM, sendfile, the quick handler."""
+
+    def command(place):
+        d = place.directory
+        loaded = ["mpm_event", "authz_core", "env", "alias", kind, *(["cache", "cache_disk"] if caches else [])]
+        if kind == "cgid":
+            passed = "SEARCH_ENTRIES SEARCH_EXPIRES" if caches else "SEARCH_ENTRIES"
+            script = f"SetHandler cgi-script\nPassEnv {passed}"
+            served = f"ScriptSock {d}/cgid.sock\nScriptAlias / {place.blog}/"
+        else:
+            script = "SetHandler fcgid-script"
+            served = f"""
+FcgidIPCDir {d}/fcgid
+FcgidProcessTableFile {d}/fcgid.shm
+FcgidMaxProcesses {FASTCGI_PROCESSES}
+FcgidMaxRequestsPerProcess 0
+FcgidInitialEnv SEARCH_ENTRIES {place.entries}
+{"FcgidInitialEnv SEARCH_EXPIRES +1h" if caches else ""}
+ScriptAlias /mt-search.cgi {place.blog}/mt-search.fcgi
+"""
+        (d / "cache").mkdir()
+        (d / "cache").chmod(0o777)
+        cache = f"CacheQuickHandler on\nCacheRoot {d}/cache\nCacheEnable disk /" if caches else ""
+        config = d / "apache.conf"
+        config.write_text(f"""
+{chr(10).join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in loaded)}
+ServerRoot {d}
+DefaultRuntimeDir {d}
+ServerName bench.test
+PidFile {d}/pid
+User www-data
+Group www-data
+ErrorLog /dev/stderr
+Listen 127.0.0.1:{place.port}
+StartServers 1
+ServerLimit 1
+ThreadLimit 128
+ThreadsPerChild 128
+MaxRequestWorkers 128
+MinSpareThreads 1
+MaxSpareThreads 128
+MaxConnectionsPerChild 0
+KeepAlive On
+KeepAliveTimeout 300
+MaxKeepAliveRequests 0
+EnableSendfile On
+BufferedLogs On
+LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
+CustomLog {d}/access.log combined
+{served}
+<Directory {place.blog}>
+Options +ExecCGI
+{script}
+Require all granted
+</Directory>
+{cache}
+""")
+        return [APACHE, "-DFOREGROUND", "-f", config]
+
+    return command
+
+
+def kasoku(origin):
+    """Kasoku with a file of four lines; the script is not patched."""
+
+    def command(place):
+        config = place.directory / "kasoku.toml"
+        config.write_text(f"""
+listen = ["127.0.0.1:{place.port}"]
+workers = 1
+user = "www-data"
+environment = {{ SEARCH_ENTRIES = "{place.entries}" }}
+
+[access-log]
+path = "{place.directory}/access.log"
+
+[[site]]
+origin = "{origin(place)}"
+ttl = "1h"
+""")
+        return [native.kasoku(), "serve", "--config", config]
+
+    return command
+
+
+def spawned(place):
+    return f"fastcgi+spawn://{place.blog}/mt-search.fcgi?processes={FASTCGI_PROCESSES}"
+
+
+ALL = {
+    "limit": Setup("the limit", limit, caches=False),
+    "apache-cgi": Setup("Apache, mod_cgid", apache("cgid", caches=False), caches=False),
+    "apache-fastcgi": Setup("Apache, mod_fcgid", apache("fcgid", caches=False), caches=False),
+    "apache-cgi-cache": Setup("Apache, mod_cgid, mod_cache_disk", apache("cgid", caches=True), caches=True, is_patched=True),
+    "apache-fastcgi-cache": Setup("Apache, mod_fcgid, mod_cache_disk", apache("fcgid", caches=True), caches=True, is_patched=True),
+    "kasoku-cgi": Setup("Kasoku, CGI", kasoku(lambda place: f"cgi://{place.blog}"), caches=True),
+    "kasoku-fastcgi": Setup("Kasoku, FastCGI", kasoku(spawned), caches=True),
+}
+ALONE = [name for name in ALL if name != "limit"]
+HITS = ["limit", *(name for name, setup in ALL.items() if setup.caches)]
+CACHED_APACHE = ["apache-cgi-cache", "apache-fastcgi-cache"]
+CACHED_KASOKU = ["kasoku-cgi", "kasoku-fastcgi"]
+# Each of ours, and Apache without a cache, which does the least for a request.
+MISS_PAIRS = {"kasoku-cgi": "apache-cgi", "kasoku-fastcgi": "apache-fastcgi"}
+MISSES = ["apache-cgi", "kasoku-cgi", "apache-fastcgi", "kasoku-fastcgi"]

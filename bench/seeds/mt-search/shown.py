@@ -1,0 +1,115 @@
+"""What was measured, as tables for the terminal and for docs/mt-search.md, and as charts beside it."""
+
+import statistics
+from dataclasses import dataclass
+
+import charts
+import machine
+from native import ROOT
+from report import aligned, markdown, replaced
+from setups import ALL, CACHED_APACHE, CACHED_KASOKU, MISS_PAIRS
+
+DOCUMENT = ROOT / "docs" / "mt-search.md"
+CHARTS = ROOT / "docs" / "mt-search"
+
+
+@dataclass
+class Results:
+    """The rows of each table, by set-up."""
+
+    alone: dict
+    hits: dict
+    misses: dict
+    body_bytes: int = 0
+
+
+def as_text(results):
+    return "\n\n".join(f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values())
+
+
+def write(results):
+    """Puts the tables into the document and the charts beside it; gives the files written."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    text = replaced(text, "machine", machine.description())
+    for name, (title, header, lines) in tables(results).items():
+        text = replaced(text, name, f"**{title}**\n\n{markdown(header, lines)}")
+    DOCUMENT.write_text(text, encoding="utf-8")
+    CHARTS.mkdir(exist_ok=True)
+    files = [DOCUMENT]
+    for name, chart in drawn(results).items():
+        files.append(CHARTS / f"{name}.svg")
+        files[-1].write_text(chart, encoding="utf-8")
+    return [str(path.relative_to(ROOT)) for path in files]
+
+
+def tables(results):
+    """Name of the place, then title, header and lines."""
+    rounds = len(next(iter(results.alone.values())).rates)
+    return {
+        "alone": (f"ab -n 100 -c 1, medians of {rounds} rounds", ALONE_HEADER, alone(results)),
+        "hits": (f"hits by 32 connections, {results.body_bytes:,} bytes", HITS_HEADER, hits(results)),
+        "misses": ("misses, one after the other", MISSES_HEADER, misses(results)),
+    }
+
+
+ALONE_HEADER = ("", "requests/s", "mean ms", "p50 ms", "p99 ms", "of the script's own rate")
+HITS_HEADER = ("", "hits/s", "CPU µs", "of the limit", "hits of a CPU second, to Apache's")
+MISSES_HEADER = ("", "CPU ms, script and server", "of Apache's")
+
+
+def alone(results):
+    def own(name):
+        return "apache-fastcgi" if "fastcgi" in name else "apache-cgi"
+
+    def line(name, row):
+        of_own = median(ratio(row.rates, results.alone[own(name)].rates))
+        figures = [f"{median(row.rates):,.1f}", f"{median(row.means):.3f}", f"{median(row.p50s):.3f}", f"{median(row.p99s):.3f}"]
+        return (ALL[name].label, *figures, f"{of_own:,.1f} times" if name != own(name) else "")
+
+    return [line(name, row) for name, row in results.alone.items()]
+
+
+def hits(results):
+    limit = results.hits["limit"].cpu
+
+    def line(name, row):
+        of_apache = ""
+        if name in CACHED_KASOKU:
+            best = min(CACHED_APACHE, key=lambda other: median(results.hits[other].cpu))
+            of_apache = f"{median(ratio(results.hits[best].cpu, row.cpu)):.2f} times"
+        return (ALL[name].label, f"{median(row.rates):,.0f}", f"{median(row.cpu):.1f}", f"{median(ratio(row.cpu, limit)):.2f}", of_apache)
+
+    return [line(name, row) for name, row in results.hits.items()]
+
+
+def misses(results):
+    def line(name, row):
+        of = MISS_PAIRS.get(name)
+        of_apache = f"{median(ratio(row.cpu, results.misses[of].cpu)):.3f}" if of else ""
+        return (ALL[name].label, f"{median(row.cpu) / 1_000:.2f}", of_apache)
+
+    return [line(name, row) for name, row in results.misses.items()]
+
+
+def drawn(results):
+    """Charts by name."""
+
+    def rows(of, values, figure):
+        medians = {name: median(values(row)) for name, row in of.items()}
+        return [(ALL[name].label, value, figure(value), name in CACHED_KASOKU) for name, value in medians.items()]
+
+    alone_rows = rows(results.alone, lambda row: row.means, lambda ms: f"{ms:.2f} ms")
+    hit_rows = rows(results.hits, lambda row: row.cpu, lambda us: f"{us:.1f} µs")
+    return {
+        "alone": charts.bars("A search, one visitor after the other: mean time (less is better)", alone_rows),
+        "hits": charts.bars("CPU time of a hit, 32 connections (less is better)", hit_rows),
+    }
+
+
+def ratio(one, other):
+    """Round by round."""
+    return [a / b for a, b in zip(one, other)]
+
+
+def median(values):
+    return statistics.median(values)
