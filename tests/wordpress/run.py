@@ -1,0 +1,249 @@
+#!/usr/bin/env python3
+"""WordPress behind Kasoku: installed, read, searched, logged in to and written with, without a cache rule and with one.
+
+Everything is the real program from Debian: WordPress, php-fpm, MariaDB, and Chromium for what a person does. Prints a line for each
+scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it leaves pictures there.
+"""
+
+import http.client
+import os
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+
+from browser import Browser
+from site_under_test import PASSWORD, USER, Site
+
+# A front page, posts with names of their own and a dashboard: all that WordPress needs.
+PLAIN = """
+[[site]]
+origin = "fastcgi://unix:{socket}"
+root = "{root}"
+try-files = ["{{path}}", "{{path}}/", "/index.php"]
+"""
+
+# The rule: pages are kept for ten minutes though WordPress says nothing about caching.
+GRANTED = PLAIN + """
+ttl = "10m"
+
+[[site.rule]]
+path = "/wp-admin/*"
+pass = true
+
+[[site.rule]]
+path = "/wp-login.php"
+pass = true
+"""
+
+
+class Answer:
+    """What came for one request."""
+
+    def __init__(self, response, body):
+        self.status = response.status
+        self.fields = {name.lower(): value for name, value in response.getheaders()}
+        self.text = body.decode("utf-8", "replace")
+
+    @property
+    def is_hit(self):
+        return "; hit" in self.fields.get("cache-status", "")
+
+
+def ask(site, path, **fields):
+    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+    try:
+        connection.request("GET", path, headers={"Host": f"127.0.0.1:{site.port}", **fields})
+        response = connection.getresponse()
+        return Answer(response, response.read())
+    finally:
+        connection.close()
+
+
+def equal(found, wanted, what):
+    if found != wanted:
+        raise AssertionError(f"{what}: {found!r} instead of {wanted!r}")
+
+
+def holds(text, words, what):
+    if words not in text:
+        raise AssertionError(f"{what}: {words!r} is not in it: {text[:400]!r}")
+
+
+# -- without a rule
+
+
+def the_front_page_has_its_styles(site, browser):
+    browser.open(site.url + "/")
+    holds(browser.source(), "Harbour notes", "the front page")
+    # Each file that the page names has come, and the styles apply.
+    missing = browser.run(
+        "return performance.getEntriesByType('resource').filter(e => e.responseStatus >= 400 || !e.responseStatus).map(e => e.name)"
+    )
+    equal(missing, [], "files of the page that did not come")
+    sheets = browser.run("return Array.from(document.styleSheets).filter(s => s.href).map(s => [s.href, s.cssRules.length])")
+    if not sheets or any(rules == 0 for _, rules in sheets):
+        raise AssertionError(f"styles that were not read: {sheets}")
+    picture(browser, "front")
+
+
+def a_static_file_does_not_reach_php(site, _):
+    before = site.php_requests()
+    answer = ask(site, "/wp-includes/css/dashicons.min.css")
+    equal((answer.status, answer.fields["content-type"]), (200, "text/css; charset=utf-8"), "a style sheet")
+    equal(site.php_requests() - before, 0, "requests that PHP has seen for a file")
+
+
+def a_post_has_a_name_of_its_own(site, _):
+    answer = ask(site, "/hello-world/")
+    equal(answer.status, 200, "a post by its name")
+    holds(answer.text, "Hello world!", "the post")
+
+
+def a_search_finds_the_post(site, _):
+    answer = ask(site, "/?s=welcome")
+    equal(answer.status, 200, "a search")
+    holds(answer.text, "/hello-world/", "what was found")
+
+
+def what_is_not_there_is_told_by_wordpress(site, _):
+    answer = ask(site, "/no-such-page/")
+    equal(answer.status, 404, "a page that is not there")
+    holds(answer.text, "Harbour notes", "WordPress's own page")
+
+
+def sources_and_copies_are_not_given_out(site, _):
+    for path in ["/wp-config.php~", "/wp-config.php%7e", "/.htaccess", "/wp-config.php.bak", "/wp-includes/images/blank.gif/x.php"]:
+        answer = ask(site, path)
+        if answer.status not in (403, 404) or "DB_" in answer.text:
+            raise AssertionError(f"{path}: {answer.status} {answer.text[:200]!r}")
+
+
+def a_wrong_password_is_refused(site, browser):
+    browser.open(site.url + "/wp-login.php")
+    log_in(browser, "wrong")
+    holds(browser.text("#login_error"), "incorrect", "what the login says")
+
+
+def the_right_one_opens_the_dashboard(site, browser):
+    browser.open(site.url + "/wp-login.php")
+    log_in(browser, PASSWORD)
+    browser.wait_for("the dashboard", "return document.querySelector('#wpadminbar') && location.pathname === '/wp-admin/'")
+    picture(browser, "dashboard")
+
+
+def a_post_is_edited_in_the_block_editor(site, browser):
+    edit(site, browser, "Edited without a rule. ")
+    holds(ask(site, "/hello-world/").text, "Edited without a rule.", "the post as everybody sees it")
+
+
+# -- with a rule
+
+
+def the_second_visitor_gets_a_hit(site, _):
+    for path in ["/", "/hello-world/", "/?s=welcome"]:
+        first = ask(site, path)
+        before = site.php_requests()
+        second = ask(site, path)
+        equal((second.status, second.is_hit), (200, True), f"{path} again ({second.fields.get('cache-status')})")
+        equal(second.text, first.text, f"the page of {path}")
+        equal(site.php_requests() - before, 0, f"requests that PHP has seen for a hit of {path}")
+
+
+def who_is_logged_in_has_pages_of_their_own(site, browser):
+    browser.open(site.url + "/")
+    if not browser.run("return document.querySelector('#wpadminbar') !== null"):
+        raise AssertionError("the page of somebody who is logged in has no admin bar")
+    answer = ask(site, "/")
+    equal((answer.is_hit, "wpadminbar" in answer.text), (True, False), "everybody's page, and whether it has the admin bar")
+
+
+def an_edited_post_is_new_for_everybody_after_a_purge(site, browser):
+    holds(ask(site, "/hello-world/").text, "Edited without a rule.", "the post before")
+    edit(site, browser, "Edited with a rule. ")
+    browser.open(site.url + "/hello-world/")
+    holds(browser.source(), "Edited with a rule.", "the post as its author sees it at once")
+    site.kasoku("purge", f"{site.url}/hello-world/")
+    holds(ask(site, "/hello-world/").text, "Edited with a rule.", "the post after the purge")
+
+
+def explain_says_which_line_keeps_the_page(site, _):
+    said = site.kasoku("explain", site.url + "/")
+    holds(said, "ttl", "why the front page is a hit")
+
+
+def log_in(browser, password):
+    # The page's script puts the cursor into a field when it is ready.
+    browser.wait_for("the form", "return document.readyState === 'complete' && document.querySelector('#user_pass')")
+    time.sleep(0.5)
+    browser.fill("#user_login", USER)
+    browser.fill("#user_pass", password)
+    browser.click("#wp-submit")
+
+
+def edit(site, browser, words):
+    """Writes these words before the first paragraph of the first post, as a person would."""
+    browser.open(f"{site.url}/wp-admin/post.php?post=1&action=edit")
+    browser.wait_for("the editor", "return document.querySelector('.editor-post-publish-button') && window.wp && wp.data.select('core/editor').getCurrentPostId()")
+    browser.run("wp.data.dispatch('core/preferences').set('core/edit-post', 'welcomeGuide', false)")
+    browser.wait_for("the guide to close", "return !document.querySelector('.edit-post-welcome-guide')")
+    browser.wait_for("the text", "return document.querySelector('p.block-editor-rich-text__editable')")
+    browser.click("p.block-editor-rich-text__editable")
+    browser.type("p.block-editor-rich-text__editable", HOME + words)
+    picture(browser, "editor")
+    browser.wait_for("the button", "return document.querySelector('.editor-post-publish-button[aria-disabled=false]')")
+    browser.click(".editor-post-publish-button")
+    browser.wait_for("the post to be saved", "return document.querySelector('.components-snackbar')?.innerText.includes('updated')")
+
+
+# The key that goes to the beginning of a line, as WebDriver spells it.
+HOME = "\ue011"
+
+WITHOUT_A_RULE = [
+    the_front_page_has_its_styles,
+    a_static_file_does_not_reach_php,
+    a_post_has_a_name_of_its_own,
+    a_search_finds_the_post,
+    what_is_not_there_is_told_by_wordpress,
+    sources_and_copies_are_not_given_out,
+    a_wrong_password_is_refused,
+    the_right_one_opens_the_dashboard,
+    a_post_is_edited_in_the_block_editor,
+]
+WITH_A_RULE = [
+    the_second_visitor_gets_a_hit,
+    who_is_logged_in_has_pages_of_their_own,
+    an_edited_post_is_new_for_everybody_after_a_purge,
+    explain_says_which_line_keeps_the_page,
+]
+
+
+def picture(browser, name):
+    if directory := os.environ.get("KASOKU_SCREENSHOTS"):
+        browser.screenshot(Path(directory) / f"wordpress-{name}.png")
+
+
+def main():
+    failed = passed = 0
+    with Site() as site, Browser() as browser:
+        for rules, scenarios in [(PLAIN, WITHOUT_A_RULE), (GRANTED, WITH_A_RULE)]:
+            site.serve(rules.format(socket=site.php_socket, root=site.root))
+            for scenario in scenarios:
+                name = scenario.__name__.replace("_", " ")
+                try:
+                    scenario(site, browser)
+                    print(f"ok      {name}", flush=True)
+                    passed += 1
+                except Exception:  # whatever it is: it is this scenario's, and the others are still told about
+                    print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+                    picture(browser, re.sub(r"\W+", "-", name))
+                    failed += 1
+        if failed:
+            print(site.said()[-4000:])
+    print(f"wordpress: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
