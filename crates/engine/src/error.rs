@@ -135,7 +135,10 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         OriginError::ConnectTimeout => Reason::OriginTimeoutConnect,
         OriginError::FirstByteTimeout => Reason::OriginTimeoutFirstByte,
         OriginError::BetweenBytesTimeout => Reason::OriginTimeoutBetweenBytes,
-        OriginError::ClosedBeforeResponse | OriginError::ClosedEarly | OriginError::Io(_) => Reason::OriginClosedEarly,
+        OriginError::ClosedBeforeResponse
+        | OriginError::ClosedEarly
+        | OriginError::FileChanged
+        | OriginError::Io(_) => Reason::OriginClosedEarly,
         OriginError::MalformedHead(_)
         | OriginError::MalformedBody(_)
         | OriginError::UnexpectedInterim

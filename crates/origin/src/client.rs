@@ -2,6 +2,7 @@
 
 use crate::address::Address;
 use crate::error::Error;
+use crate::files;
 use crate::group::Choice;
 use crate::http;
 use crate::interim::Interim;
@@ -69,6 +70,11 @@ impl Client {
             Address::Http(endpoint) => {
                 self.http.send(choice, endpoint, request, upload, interim).await.map(Reply::Response)
             }
+            Address::Files(root) => {
+                self.counters.request();
+                let place = choice.place(request.limits).await?;
+                files::send(root, request, Some(place)).await.map(Reply::Response)
+            }
             address => Err(unsupported(address)),
         }
     }
@@ -78,6 +84,7 @@ impl Client {
     pub async fn probe(&self, address: &Address, request: &Request<'_>) -> Result<ResponseHead, Error> {
         match address {
             Address::Http(endpoint) => self.http.probe(endpoint, request).await,
+            Address::Files(root) => files::send(root, request, None).await.map(|response| response.head),
             address => Err(unsupported(address)),
         }
     }

@@ -20,16 +20,16 @@ mod names;
 mod open;
 mod search;
 #[cfg(test)]
-mod tests;
+pub(crate) mod tests;
 mod url_path;
 mod waiting;
 
 use crate::request::Gateway;
 pub use names::SOURCE_SUFFIXES;
 pub(crate) use open::Wait;
-use open::open_root;
+use open::{Opened, Purpose, open, open_root};
 use rustix::fs::Stat;
-use search::{Search, WithoutIndex, expanded};
+use search::{Search, WithoutIndex, expanded, relative};
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -80,12 +80,16 @@ pub struct FileRules {
     /// What the names of files end with that hold source, in whatever case: they are never sent. The suffixes of scripts count
     /// as well.
     pub source_suffixes: Vec<String>,
+    /// Whether `a.js.br`, `a.js.zst` and `a.js.gz` are sent in the place of `a.js` to those who accept them.
+    pub precompressed: bool,
+    /// The charset of texts; empty: none is said.
+    pub charset: String,
 }
 
 impl Default for FileRules {
     fn default() -> Self {
         let source_suffixes = SOURCE_SUFFIXES.map(str::to_owned).to_vec();
-        Self { symlinks: Symlinks::default(), source_suffixes }
+        Self { symlinks: Symlinks::default(), source_suffixes, precompressed: true, charset: "utf-8".to_owned() }
     }
 }
 
@@ -115,6 +119,16 @@ pub struct OpenFile {
 }
 
 impl OpenFile {
+    /// When it was last modified, in nanoseconds of Unix time.
+    pub(crate) fn modified_ns(&self) -> i128 {
+        i128::from(self.stat.st_mtime) * 1_000_000_000 + i128::from(self.stat.st_mtime_nsec)
+    }
+
+    /// The same in whole seconds.
+    pub(crate) fn modified_seconds(&self) -> i64 {
+        self.stat.st_mtime
+    }
+
     /// How long it was when it was opened, in bytes.
     pub fn length(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
@@ -190,5 +204,17 @@ impl<'a> DocumentRoot<'a> {
             }
         }
         Ok(Found::Missing)
+    }
+
+    /// The file whose name is that of `file` with `suffix` behind it, if there is one that may be read.
+    ///
+    /// # Errors
+    /// As [`DocumentRoot::find`].
+    pub(crate) fn sibling(&self, file: &OpenFile, suffix: &str, symlinks: Symlinks) -> io::Result<Option<OpenFile>> {
+        let name = [&file.name, suffix.as_bytes()].concat();
+        Ok(match open(&self.directory, relative(&name), symlinks, Purpose::Read, self.wait)? {
+            Opened::File(file, stat) => Some(OpenFile { file: file.into(), stat, name }),
+            _ => None,
+        })
     }
 }

@@ -36,6 +36,8 @@ pub enum Error {
     RedirectsForEver,
     /// The request's body did not come to its end: the client is to blame.
     Upload(UploadError),
+    /// A file was changed while it was read: what was sent of it may be of two versions, or is too short.
+    FileChanged,
     /// The connection failed.
     Io(io::Error),
 }
@@ -113,6 +115,7 @@ impl fmt::Display for Error {
             Self::UnexpectedInterim => f.write_str("the origin sent interim answers that nobody asked for"),
             Self::RedirectsForEver => f.write_str("the origin's local redirects come to no end"),
             Self::Upload(error) => write!(f, "the body of the request did not come to its end: {error:?}"),
+            Self::FileChanged => f.write_str("the file changed while it was read"),
             Self::Io(error) => write!(f, "the connection to the origin failed: {error}"),
         }
     }

@@ -10,6 +10,7 @@
 //! | `address`, `request`, `upload` | who is asked, and with what |
 //! | `document_root` | from the path of a URL to a file or a script below a directory |
 //! | `client` | one worker's side: asks in the way that the kind wants |
+//! | `files` | the files below a directory |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
 //! | `response`, `interim`, `error` | what comes of it |
 //! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
@@ -19,6 +20,7 @@ pub mod client;
 pub mod directory;
 pub mod document_root;
 pub mod error;
+mod files;
 pub mod group;
 pub mod health;
 mod http;
@@ -35,6 +37,7 @@ pub use address::{Address, Endpoint};
 pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
 pub use error::Error;
+pub use files::FileBody;
 pub use group::{Balance, Group, Origin};
 pub use health::HealthRules;
 pub use http::Tunnel;

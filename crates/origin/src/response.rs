@@ -2,9 +2,10 @@
 //! what becomes of it is decided in `engine/src/fetch.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
 
 use crate::error::Error;
+use crate::files::FileBody;
 use crate::http::{ResponseBody, Tunnel};
 use bytes::Bytes;
-use http::StatusCode;
+use http::{Method, StatusCode};
 use kasoku_wire::{Fields, ResponseHead};
 
 /// A final response, or 101.
@@ -27,6 +28,8 @@ pub enum Reply {
 pub enum Body {
     /// From an HTTP connection.
     Http(Box<HttpBody>),
+    /// From a file.
+    File(Box<FileBody>),
     /// What is there already; `None` once it was read, or where the response has none.
     Whole(Option<Bytes>),
 }
@@ -44,6 +47,16 @@ pub enum Piece {
 }
 
 impl Response {
+    /// One of our own with a line of text, for what a path leads to that no program and no file answers for.
+    pub(crate) fn own(status: StatusCode, method: &Method) -> Self {
+        let text = format!("{} {}\n", status.as_str(), status.canonical_reason().unwrap_or_default());
+        let head = ResponseHead::new(status)
+            .with("Content-Type", "text/plain; charset=utf-8")
+            .with("Content-Length", text.len().to_string());
+        let body = if *method == Method::HEAD { None } else { Some(text.into()) };
+        Self { head, body: Body::Whole(body) }
+    }
+
     /// Whether the origin has switched protocols.
     pub fn is_switched(&self) -> bool {
         self.head.status == StatusCode::SWITCHING_PROTOCOLS
@@ -55,6 +68,7 @@ impl Body {
     pub fn length(&self) -> Option<u64> {
         match self {
             Self::Http(body) => body.0.length(),
+            Self::File(body) => Some(body.length()),
             Self::Whole(data) => Some(data.as_ref().map_or(0, |data| data.len() as u64)),
         }
     }
@@ -63,6 +77,7 @@ impl Body {
     pub fn is_none(&self) -> bool {
         match self {
             Self::Http(body) => body.0.is_none(),
+            Self::File(_) => false,
             Self::Whole(data) => data.is_none(),
         }
     }
@@ -71,6 +86,7 @@ impl Body {
     pub async fn next(&mut self) -> Result<Piece, Error> {
         match self {
             Self::Http(body) => body.0.next().await,
+            Self::File(body) => body.next().await,
             Self::Whole(data) => Ok(match data.take().filter(|data| !data.is_empty()) {
                 Some(data) => Piece::Data(data),
                 None => Piece::End(None),
@@ -82,7 +98,7 @@ impl Body {
     pub fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.0.into_tunnel(),
-            Self::Whole(_) => None,
+            Self::File(_) | Self::Whole(_) => None,
         }
     }
 }

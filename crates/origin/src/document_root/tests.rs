@@ -9,10 +9,10 @@ use std::os::unix::fs::symlink;
 use std::sync::atomic::{AtomicU32, Ordering};
 
 /// A directory below the system's temporary one, which goes with its test. The root is `www` in it.
-pub(super) struct Place(PathBuf);
+pub(crate) struct Scratch(PathBuf);
 
-impl Place {
-    pub(super) fn new(files: &[&str]) -> Self {
+impl Scratch {
+    pub(crate) fn new(files: &[&str]) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
         let place = Self(std::env::temp_dir().join(format!("kasoku-root-{}-{number}", std::process::id())));
@@ -23,12 +23,12 @@ impl Place {
         place
     }
 
-    pub(super) fn root(&self) -> PathBuf {
+    pub(crate) fn root(&self) -> PathBuf {
         self.0.join("www")
     }
 
     /// Writes a file whose content is its name.
-    pub(super) fn write(&self, file: &str) {
+    pub(crate) fn write(&self, file: &str) {
         let path = self.root().join(file);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, file).unwrap();
@@ -63,7 +63,7 @@ impl Place {
     }
 }
 
-impl Drop for Place {
+impl Drop for Scratch {
     fn drop(&mut self) {
         let _ = fs::remove_dir_all(&self.0);
     }
@@ -99,7 +99,7 @@ fn php(rules: &mut OwnedRules) {
 
 #[test]
 fn a_path_leads_to_its_file() {
-    let place = Place::new(&["index.html", "a.css", "b/c d.png", "b/index.html", "caf\u{e9}.html"]);
+    let place = Scratch::new(&["index.html", "a.css", "b/c d.png", "b/index.html", "caf\u{e9}.html"]);
     plain(|rules| {
         place.expect(
             rules,
@@ -121,7 +121,7 @@ fn a_path_leads_to_its_file() {
 
 #[test]
 fn a_directory_without_its_slash_is_redirected_and_one_without_an_index_is_forbidden() {
-    let place = Place::new(&["b/index.html", "c/d.html", "x y/index.html"]);
+    let place = Scratch::new(&["b/index.html", "c/d.html", "x y/index.html"]);
     plain(|rules| {
         place.expect(
             rules,
@@ -138,7 +138,7 @@ fn a_directory_without_its_slash_is_redirected_and_one_without_an_index_is_forbi
 
 #[test]
 fn a_redirect_never_names_another_host() {
-    let place = Place::new(&["evil.example/index.html", "@evil.example/index.html"]);
+    let place = Scratch::new(&["evil.example/index.html", "@evil.example/index.html"]);
     plain(|rules| {
         place.expect(
             rules,
@@ -156,7 +156,7 @@ fn a_redirect_never_names_another_host() {
 
 #[test]
 fn path_info_is_what_follows_a_script_that_is_there() {
-    let place = Place::new(&["x.php", "d/y.php", "a.jpg", "dir.php/index.html", "z.PHP"]);
+    let place = Scratch::new(&["x.php", "d/y.php", "a.jpg", "dir.php/index.html", "z.PHP"]);
     with_rules(php, |rules| {
         place.expect(
             rules,
@@ -183,7 +183,7 @@ fn path_info_is_what_follows_a_script_that_is_there() {
 
 #[test]
 fn a_script_knows_where_it_is() {
-    let place = Place::new(&["d/x.php"]);
+    let place = Scratch::new(&["d/x.php"]);
     with_rules(php, |rules| {
         let Found::Script(script) = place.find("/d/x.php/e/f", rules) else { panic!() };
         assert_eq!(script.file, place.root().join("d/x.php"));
@@ -193,7 +193,7 @@ fn a_script_knows_where_it_is() {
 
 #[test]
 fn a_prefix_of_the_url_is_not_the_roots() {
-    let place = Place::new(&["search.cgi", "index.cgi", "d/index.cgi"]);
+    let place = Scratch::new(&["search.cgi", "index.cgi", "d/index.cgi"]);
     for file in ["search.cgi", "index.cgi", "d/index.cgi"] {
         place.make_executable(file);
     }
@@ -220,7 +220,7 @@ fn a_prefix_of_the_url_is_not_the_roots() {
 
 #[test]
 fn a_program_that_is_not_executable_is_forbidden_and_never_a_file() {
-    let place = Place::new(&["a.cgi", "readme.txt", "d/b"]);
+    let place = Scratch::new(&["a.cgi", "readme.txt", "d/b"]);
     place.make_executable("d/b");
     with_rules(
         |rules| rules.scripts = Scripts::Programs,
@@ -241,7 +241,7 @@ fn a_program_that_is_not_executable_is_forbidden_and_never_a_file() {
 
 #[test]
 fn sources_and_what_nobody_means_to_serve_is_not_served() {
-    let place = Place::new(&[
+    let place = Scratch::new(&[
         "a.php",
         "b.INC",
         "c.pl",
@@ -282,7 +282,7 @@ fn sources_and_what_nobody_means_to_serve_is_not_served() {
 
 #[test]
 fn a_front_controller_gets_what_is_no_file() {
-    let place = Place::new(&["index.php", "a.css", "wp-admin/index.php", "uploads/a.jpg", ".env", "about.html"]);
+    let place = Scratch::new(&["index.php", "a.css", "wp-admin/index.php", "uploads/a.jpg", ".env", "about.html"]);
     let change = |rules: &mut OwnedRules| {
         php(rules);
         rules.gateway.try_files = strings(&["{path}", "{path}/", "{path}.html", "/index.php"]);
@@ -313,7 +313,7 @@ fn a_front_controller_gets_what_is_no_file() {
 
 #[test]
 fn links_are_followed_as_the_operator_says() {
-    let place = Place::new(&["releases/5/index.html", "a.html"]);
+    let place = Scratch::new(&["releases/5/index.html", "a.html"]);
     let root = place.root();
     fs::write(place.0.join("secret.html"), "secret").unwrap();
     symlink("releases/5", root.join("current")).unwrap();
@@ -346,7 +346,7 @@ fn links_are_followed_as_the_operator_says() {
 
 #[test]
 fn pipes_sockets_and_devices_are_forbidden() {
-    let place = Place::new(&[]);
+    let place = Scratch::new(&[]);
     let root = place.root();
     rustix::fs::mkfifoat(rustix::fs::CWD, root.join("pipe"), rustix::fs::Mode::from(0o644)).unwrap();
     let _socket = std::os::unix::net::UnixListener::bind(root.join("socket")).unwrap();
@@ -361,7 +361,7 @@ fn pipes_sockets_and_devices_are_forbidden() {
 
 #[test]
 fn a_root_that_is_turned_to_another_release_is_followed() {
-    let place = Place::new(&[]);
+    let place = Scratch::new(&[]);
     fs::create_dir_all(place.0.join("1")).unwrap();
     fs::create_dir_all(place.0.join("2")).unwrap();
     fs::write(place.0.join("2/new.html"), "").unwrap();
@@ -375,13 +375,13 @@ fn a_root_that_is_turned_to_another_release_is_followed() {
 
 #[test]
 fn a_root_that_is_not_there_is_an_error() {
-    let place = Place::new(&[]);
+    let place = Scratch::new(&[]);
     assert!(DocumentRoot::open(&place.root().join("nowhere"), Wait::Allowed).is_err());
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_the_kernel_does_not_remember_is_found_all_the_same() {
-    let place = Place::new(&["a.html"]);
+    let place = Scratch::new(&["a.html"]);
     let rules = Rules { gateway: &Gateway::default(), scripts: Scripts::None };
     assert!(matches!(find(&place.root(), "/a.html", &rules).await.unwrap(), Found::File(_)));
     assert!(matches!(find(&place.root(), "/b.html", &rules).await.unwrap(), Found::Missing));

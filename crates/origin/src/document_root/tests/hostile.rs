@@ -9,8 +9,8 @@ use std::sync::atomic::AtomicBool;
 const SECRET: &str = "secret";
 
 /// A root with all that its owner could leave in it, and links that somebody left.
-fn tempting() -> Place {
-    let place = Place::new(&[
+fn tempting() -> Scratch {
+    let place = Scratch::new(&[
         "index.html",
         "a.jpg",
         "x.php",
@@ -204,7 +204,7 @@ const THROUGH_PROC: [&str; 8] = [
     "/zero.bin",
 ];
 
-fn is_nothing(place: &Place, path: &str, rules: &Rules<'_>) {
+fn is_nothing(place: &Scratch, path: &str, rules: &Rules<'_>) {
     let found = place.find(path, rules);
     assert!(matches!(found, Found::Missing | Found::Forbidden), "{path} leads to {found:?}");
 }

@@ -1,0 +1,125 @@
+//! The files below a directory as an origin: `file:///var/www/html`.
+//!
+//! GET and HEAD of what [`document_root`](crate::document_root) finds; other methods are 405, and there are no listings. The
+//! cache in front asks for what it hasn't, so what is answered here is a miss, a revalidation, or one of the requests that
+//! the cache leaves to its origin; conditions and single ranges are answered all the same, and of several ranges the whole.
+//!
+//! A file may change under its readers. Its entity tag names what was there when it was opened ([`head`]), and a body whose
+//! file is no longer that at its end is an error ([`body`]), so nothing mixed is stored under that tag.
+//!
+//! Nothing here waits for a disk on the worker's thread: what the kernel doesn't have in memory is looked up and read by
+//! threads that may wait ([`may_wait`]).
+
+mod body;
+mod head;
+mod siblings;
+#[cfg(test)]
+mod tests;
+
+use crate::Error;
+use crate::document_root::{DocumentRoot, Found, OpenFile, Rules, Scripts, Wait, find, may_wait};
+use crate::places::Place;
+use crate::request::Request;
+use crate::response::{Body, Response};
+pub use body::FileBody;
+use bytes::Bytes;
+use head::{Outcome, Representation};
+use http::{Method, StatusCode};
+use siblings::{Negotiated, with_siblings};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What may be asked of a file.
+const ALLOWED: &str = "GET, HEAD";
+
+/// Answers from the files below `root`.
+///
+/// # Errors
+/// [`Error::Unreachable`] when the root itself can't be opened or the disk is broken, [`Error::FirstByteTimeout`] when the
+/// disk takes too long. What a path alone is to blame for is a response.
+pub(crate) async fn send(root: &Path, request: &Request<'_>, place: Option<Place>) -> Result<Response, Error> {
+    let path = request.head.target.split('?').next().unwrap_or_default();
+    let rules = Rules { gateway: request.gateway, scripts: Scripts::None };
+    let found = in_time(request, find(root, path, &rules)).await?;
+    answer(root, request, found, place).await
+}
+
+/// Answers with what was found below `root`, when that is no script. `place` is kept until the end of the body.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn answer(
+    root: &Path,
+    request: &Request<'_>,
+    found: Found,
+    place: Option<Place>,
+) -> Result<Response, Error> {
+    let method = &request.head.method;
+    match found {
+        Found::Missing => Ok(Response::own(StatusCode::NOT_FOUND, method)),
+        // A script is never sent as a file.
+        Found::Forbidden | Found::Script(_) => Ok(Response::own(StatusCode::FORBIDDEN, method)),
+        Found::File(_) | Found::Redirect(_) if !matches!(*method, Method::GET | Method::HEAD) => {
+            let mut response = Response::own(StatusCode::METHOD_NOT_ALLOWED, method);
+            //= RFC 9110 section 15.5.6
+            //# The origin server MUST generate an Allow header field in a 405 response containing a list of the target
+            //# resource's currently supported methods.
+            response.head.fields.push("Allow", ALLOWED);
+            Ok(response)
+        }
+        Found::Redirect(path) => {
+            let mut response = Response::own(StatusCode::MOVED_PERMANENTLY, method);
+            let query = request.head.target.split_once('?').map_or("", |(_, query)| query);
+            let separator = if query.is_empty() { "" } else { "?" };
+            response.head.fields.push("Location", [path.as_str(), separator, query].concat());
+            Ok(response)
+        }
+        Found::File(file) => {
+            let negotiated = in_time(request, negotiate(root, request, file)).await?;
+            Ok(file_response(request, negotiated, place))
+        }
+    }
+}
+
+/// The representation that the client likes best of those that lie there.
+async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Result<Negotiated> {
+    let rules = &request.gateway.files;
+    if !rules.precompressed {
+        return Ok(Negotiated::alone(file));
+    }
+    let accepted = siblings::accepted(&request.head.fields);
+    let symlinks = rules.symlinks;
+    let looked_up =
+        move |root: &Path, file: &OpenFile, wait| with_siblings(&DocumentRoot::open(root, wait)?, file, symlinks);
+    let siblings = match looked_up(root, &file, Wait::Never) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let root = root.to_owned();
+            let (found, name) = may_wait(move || Ok((looked_up(&root, &file, Wait::Allowed)?, file))).await?;
+            return Ok(Negotiated::new(name, found, &accepted));
+        }
+        siblings => siblings?,
+    };
+    Ok(Negotiated::new(file, siblings, &accepted))
+}
+
+fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Place>) -> Response {
+    let Negotiated { file, coding, varies, modified, name } = negotiated;
+    let charset = &request.gateway.files.charset;
+    let representation = Representation { file: &file, name: &name, modified, coding, varies, charset };
+    let (head, outcome) = head::respond(request.head, &representation, SystemTime::now());
+    let body = match outcome {
+        Outcome::Nothing => {
+            let has_body = request.head.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
+            Body::Whole(has_body.then(Bytes::new))
+        }
+        Outcome::Part(part) => Body::File(Box::new(FileBody::new(file, part, request.limits, place))),
+    };
+    Response { head, body }
+}
+
+/// A look-up, for as long as an answer may take.
+async fn in_time<T>(request: &Request<'_>, look_up: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
+    let looked_up = tokio::time::timeout(request.limits.first_byte_timeout, look_up).await;
+    looked_up.map_err(|_| Error::FirstByteTimeout)?.map_err(Error::Unreachable)
+}
