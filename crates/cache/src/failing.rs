@@ -42,8 +42,8 @@ const KNOWN_MS: u64 = 60_000;
 pub(crate) const OF_A_VISITOR: &[u8] = b"\0visitor";
 const OF_A_PROBE: &[u8] = b"\0probe";
 
-/// What a probe says of itself: applications and filters refuse who says nothing.
-const PROBES_OWN: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
+/// What a request in nobody's name says of itself: applications and filters refuse who says nothing.
+pub const NOBODYS_OWN: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
 
 /// Things whose last fetch failed.
 pub(crate) struct Failing {
@@ -238,7 +238,7 @@ pub(crate) fn mark_as_probe(detail: &mut Vec<u8>) {
 pub(crate) fn unname(fields: &mut Fields, kept: &[String]) {
     let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     fields.retain(|name, _| is_ours(name) || is_kept(name));
-    for (name, value) in PROBES_OWN {
+    for (name, value) in NOBODYS_OWN {
         if !is_kept(name.as_bytes()) {
             fields.push(name, value);
         }

@@ -45,6 +45,7 @@ pub mod verdict;
 pub use body::Body;
 pub use body_writer::BodyWriter;
 pub use entry::{Entry, Meta};
+pub use failing::NOBODYS_OWN;
 pub use fill::{FillReader, Joined, Next};
 pub use generations::{Purge, Scope, ScopeError};
 pub use key::Key;

@@ -36,7 +36,8 @@ const DECISIONS_MAX: u8 = 3;
 pub struct Ask<'a> {
     /// The effective request URI.
     pub key: &'a Key,
-    /// The request as the client sent it, normalised as it will go to the origin.
+    /// The request as the client sent it, normalised as it will go to the origin; where the policy grants lifetimes, without
+    /// what the grant keeps back.
     pub request: &'a RequestHead,
     /// The caching rules of its site and path.
     pub policy: &'a Arc<Policy>,
@@ -138,7 +139,7 @@ impl Cache {
                 self.begin_miss(asked, None, &variant, Reason::VaryMiss)
             }
             Judged::Gone(entry, reason) => {
-                if reason == Reason::Purged {
+                if matches!(reason, Reason::Purged | Reason::KeptTooLong) {
                     self.remove(ask.key, entry);
                 }
                 self.begin_miss(asked, Some(entry), &entry.meta.variant, reason)
@@ -181,6 +182,9 @@ impl Cache {
     fn standing<'e>(&self, ask: &Ask<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
         if !entry.meta.is_under(ask.policy) {
             return Err(Reason::RulesChanged);
+        }
+        if entry.meta.freshness.is_past_keeping(ask.policy, ask.now) {
+            return Err(Reason::KeptTooLong);
         }
         let (standing, epoch) = entry.standing(ask.key, &self.0.generations);
         match standing {

@@ -10,8 +10,9 @@ use crate::generations::Epoch;
 use crate::refusals::Refusal;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
-use kasoku_semantics::credentials::{has_credentials, may_share};
+use kasoku_semantics::credentials::{has_credentials, may_share, says_who};
 use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::grant::{announce, nominated, unannounced};
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::partial::{Part, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;
@@ -187,10 +188,11 @@ impl FillWriter {
             return self.private(exchange, Reason::StatusNotModified);
         };
         let now = exchange.response_time;
-        let head = match freshen(&base.meta.head, exchange.response, now, &self.policy) {
+        let stored = unannounced(&base.meta.head, &base.meta.freshness, &self.policy);
+        let head = match freshen(&stored, exchange.response, now, &self.policy) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
-                if !has_credentials(&exchange.request.fields) {
+                if !says_who(&exchange.request.fields, &self.policy) {
                     self.cache.remove(&self.key, &base);
                 }
                 return self.settle_for_one(&base, exchange, reason);
@@ -225,9 +227,10 @@ impl FillWriter {
     }
 
     /// The stored response with the fields and the times that a 304 brought.
-    fn refreshed(&self, base: &Entry, head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
+    fn refreshed(&self, base: &Entry, mut head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
         let Exchange { request, response, request_time, response_time, .. } = *exchange;
         let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
+        announce(&mut head.fields, &freshness, &self.policy);
         // The origin has confirmed the body as well, so it is as young as the request.
         let (epoch, rules) = (self.epoch(), self.policy.rules);
         Meta { head, freshness, epoch, rules, ..(*base.meta).clone() }
@@ -261,7 +264,7 @@ impl FillWriter {
         let part = part(exchange.response, exchange.body_length);
         if let (Purpose::Complete(missing), Some(base)) = (self.purpose, self.base.clone()) {
             return match part {
-                Ok(part) if part.range == missing && belongs(&base, exchange.response, &part) => {
+                Ok(part) if part.range == missing && belongs(&base, exchange, &self.policy, &part) => {
                     let body_length = Some(part.range.length());
                     match self.may_store(&Exchange { body_length, ..*exchange }) {
                         Ok(meta) => {
@@ -370,13 +373,11 @@ impl FillWriter {
 pub(crate) fn meta(exchange: &Exchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
     let Exchange { request, response, request_time, response_time, .. } = *exchange;
     let freshness = freshness(request, response, request_time, response_time, policy);
-    let nominated = match vary(&response.fields) {
-        Vary::Fields(names) => names,
-        Vary::None | Vary::Star => Vec::new(),
-    };
+    let nominated = nominated(request, response, policy);
     let mut variant = Vec::new();
     variant_key(&nominated, &request.fields, policy, &mut variant);
-    let fields = fields_to_store(response, response_time, policy);
+    let mut fields = fields_to_store(response, response_time, policy);
+    announce(&mut fields, &freshness, policy);
     let head = ResponseHead { fields, ..response.clone() };
     Meta { head, freshness, nominated, variant, epoch, rules: policy.rules }
 }
@@ -419,12 +420,13 @@ fn is_about_the_request(status: StatusCode) -> bool {
 }
 
 /// Whether a part may be put together with what is stored.
-fn belongs(base: &Entry, response: &ResponseHead, part: &Part) -> bool {
+fn belongs(base: &Entry, exchange: &Exchange<'_>, policy: &Policy, part: &Part) -> bool {
+    let response = exchange.response;
     let is_same_variant = match vary(&response.fields) {
         // Without the field it says nothing about it; an empty one says that the variants are one.
-        Vary::None => base.meta.nominated.is_empty() || !response.fields.contains("vary"),
+        Vary::None if !response.fields.contains("vary") => true,
         Vary::Star => false,
-        Vary::Fields(names) => names == base.meta.nominated,
+        Vary::None | Vary::Fields(_) => nominated(exchange.request, response, policy) == base.meta.nominated,
     };
     let stored_length = base.body.complete_length();
     is_same_variant && combinable(&base.meta.head, stored_length, response, part.complete_length)

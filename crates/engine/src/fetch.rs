@@ -18,14 +18,16 @@ use crate::respond::forwarded;
 use crate::route::{Routed, canonical};
 use crate::serve::Exchange;
 use crate::timing::OriginTime;
+use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
-use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Verdict};
+use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::{Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::grant::announce;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
@@ -96,7 +98,9 @@ async fn client_body(exchange: &Exchange) -> Result<Option<ClientBody>, UploadEr
 
 /// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
 fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audience {
-    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !routed.passes;
+    // A granted lifetime must not begin anew with each HEAD, to which scripts without validators answer what they always do.
+    let is_granting = routed.route.policy.grant.is_granting();
+    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !routed.passes && !is_granting;
     if request.head.method == Method::HEAD && is_plain { Audience::Shared } else { Audience::OneClient }
 }
 
@@ -108,7 +112,8 @@ fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audien
 /// them.
 fn begin_beside(worker: &Worker, routed: &Routed, outgoing: &RequestHead, audience: Audience) -> Option<FillWriter> {
     let policy = &routed.route.policy;
-    let may_be_for_get = outgoing.method == Method::POST && policy.profile == Profile::Rfc && !routed.passes;
+    let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
+    let may_be_for_get = outgoing.method == Method::POST && is_by_the_rfc && !routed.passes;
     let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
     (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
 }
@@ -306,6 +311,7 @@ impl FillTask {
         for _ in 0..ASKS_MAX {
             let mut request = self.outgoing.clone();
             writer.prepare(&mut request);
+            visitor::keep_wishes_back(&mut request, &self.route);
             let request_time = self.worker.now();
             let mut interim = Relay(&self.interim);
             let (worker, route) = (&self.worker, &self.route);
@@ -324,7 +330,10 @@ impl FillTask {
             match verdict {
                 Verdict::Write(body) => {
                     // Whoever asked may have left; others may wait, and the response is worth storing.
-                    let _ = news.send(News::Shared(body.reader(), Box::new(own_head(&response.head))));
+                    let _ = news.send(News::Shared(
+                        body.reader(),
+                        Box::new(shared_head(&response.head, body.meta(), &self.route)),
+                    ));
                     return pump(self.worker, response, body, self.errand.time).await;
                 }
                 Verdict::Settled(entry, reason) => {
@@ -368,6 +377,18 @@ fn own_head(head: &ResponseHead) -> ResponseHead {
     let mut head = head.clone();
     strip_hop_by_hop(&mut head.fields);
     head.fields.remove("age");
+    head
+}
+
+/// The same of a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookie
+/// that the operator ignores, and the lifetime, if clients are told.
+fn shared_head(head: &ResponseHead, meta: &Meta, route: &Route) -> ResponseHead {
+    let mut head = own_head(head);
+    if route.policy.grant.is_granting() {
+        head.fields.remove("set-cookie");
+        head.fields.remove("set-cookie2");
+        announce(&mut head.fields, &meta.freshness, &route.policy);
+    }
     head
 }
 

@@ -3,7 +3,8 @@
 //! Two kinds: one whose answer may be shared, and one that passes. What is not in the key does not reach the origin on
 //! the first kind, since it could change an answer that others get (DESIGN, "Keys"): fields by which clients address
 //! proxies and frameworks are removed (`unkeyed`), the client's address is not told, and `Via` names nobody but us. A request
-//! that passes keeps what applications need.
+//! that passes keeps what applications need. Where the operator grants a lifetime, the first kind takes nothing along but what
+//! is in the key (`visitor`).
 
 use crate::client::client;
 use crate::connection::Peer;
@@ -13,6 +14,7 @@ use crate::respond::NAME;
 use crate::route::Routed;
 use crate::serve::Exchange;
 use crate::unkeyed::{is_same, is_unkeyed};
+use crate::visitor;
 use http::{Method, Version};
 use kasoku_origin::Circumstances;
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
@@ -42,6 +44,7 @@ pub(crate) fn forward(
     audience: Audience,
     upgrade: Option<&str>,
 ) -> RequestHead {
+    let is_granting = audience == Audience::Shared && routed.route.policy.grant.is_granting();
     let is_guarded = is_guarded(routed, audience);
     let mut fields = Fields::with_capacity(request.head.fields.block().len() + 256, request.head.fields.len() + 8);
     //= RFC 9112 section 3.2
@@ -58,11 +61,15 @@ pub(crate) fn forward(
     //= RFC 9111 section 5.2
     //# A proxy, whether or not it implements a cache, MUST pass cache directives through in forwarded messages, regardless
     //# of their significance to that application
-    for (name, value) in received.iter() {
+    let passed_on = if is_granting { &Fields::new() } else { &received };
+    for (name, value) in passed_on.iter() {
         let is_kept_back = is_guarded && (is_unkeyed(name, peer.is_trusted) || is_same(name, b"via"));
         if !is_ours(name) && !is_kept_back {
             fields.push(name, value);
         }
+    }
+    if is_granting {
+        visitor::write(&received, &routed.route, is_ours, &mut fields);
     }
     let told = Told { received: &received, routed, peer, tells_address: !is_guarded };
     told.write(&mut fields);
@@ -114,7 +121,8 @@ pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audi
 
 /// Whether what is not in the key is kept back.
 fn is_guarded(routed: &Routed, audience: Audience) -> bool {
-    audience == Audience::Shared && routed.route.policy.profile == Profile::Safe
+    let policy = &routed.route.policy;
+    audience == Audience::Shared && (policy.profile == Profile::Safe || policy.grant.is_granting())
 }
 
 /// Whether the origin would get all fields of a request, but for those of which [`is_sent_as_received`] says no, as the

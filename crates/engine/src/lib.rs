@@ -19,6 +19,7 @@
 //! | [`explain`] | why a request gets what it gets, for whoever asks |
 //! | `forward` | the request as it goes to the origin |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
+//! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `origins` | which origin of several, and which next when it fails |
@@ -76,6 +77,7 @@ mod timing;
 pub mod top;
 mod tunnel;
 mod unkeyed;
+mod visitor;
 mod worker;
 
 pub use engine::{Engine, StartError};

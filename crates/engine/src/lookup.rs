@@ -23,7 +23,9 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
     }
     let (request, now) = (&exchange.request.head, exchange.now());
     let ask = Ask { key: &routed.key, request, policy: &routed.route.policy, now };
-    let (entry, reason) = exchange.worker.cache.hit(&ask, is_sent_as_received)?;
+    // What is kept back where a lifetime is granted selects no variant, so nothing is to be made of the request first.
+    let is_granting = routed.route.policy.grant.is_granting();
+    let (entry, reason) = exchange.worker.cache.hit(&ask, |name| is_granting || is_sent_as_received(name))?;
     let ttl = entry.meta.freshness.remaining(now);
     Some(Answer::Stored(entry, respond::hit(reason, ttl)))
 }

@@ -299,6 +299,10 @@ pub struct Route {
     pub upgrades: Vec<String>,
     /// How the query enters the key.
     pub query: QueryKey,
+    /// What else of the URL enters it: a site's, the same in all its rules.
+    pub key: UrlKey,
+    /// What becomes of cookies where the policy grants lifetimes.
+    pub cookies: CookieRules,
     /// Where all this was written, for people.
     pub places: Places,
 }
@@ -318,6 +322,8 @@ impl Route {
             policy: Arc::new(Policy::new(profile)),
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),
+            key: UrlKey::default(),
+            cookies: CookieRules::default(),
             places: Places::default(),
         }
     }
@@ -342,6 +348,77 @@ pub struct QueryKey {
     /// Parameters that are removed, as globs over names: `utm_*`, `fbclid`. Default none.
     pub ignore: Vec<String>,
 }
+
+/// How host and path enter the key. What is changed in the key is changed in the origin's request as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UrlKey {
+    /// The host and port of all keys of the site, as keys spell them; none: those of each request.
+    pub host: Option<String>,
+    /// Parameters of path segments (`;jsessionid=1`) that are removed, before a rule is looked for: globs over names.
+    pub path_parameters: Vec<String>,
+}
+
+/// What becomes of cookies that are not in the key, where a lifetime is granted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CookieRules {
+    /// Those that are not noise either. None: [`OtherCookies::Remove`] where some cookies are in the key, else
+    /// [`OtherCookies::Pass`].
+    pub others: Option<OtherCookies>,
+    /// Cookies that change no page, and are never sent to the origin of an answer that may be shared: globs over names.
+    pub noise: Vec<String>,
+}
+
+/// See [`CookieRules::others`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OtherCookies {
+    /// The request passes with all its cookies.
+    Pass,
+    /// They are removed, and the answer is for everybody.
+    Remove,
+}
+
+impl Default for CookieRules {
+    fn default() -> Self {
+        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec() }
+    }
+}
+
+/// Cookies that analytics, advertisements and networks in front of sites set, and that no application reads: Google Analytics,
+/// Tag Manager and advertising, Meta, Matomo, Hotjar, Clarity, Bing, HubSpot, Yandex, LinkedIn, Pinterest, TikTok, Cloudflare.
+pub const NOISE_COOKIES: [&str; 32] = [
+    "_ga",
+    "_ga_*",
+    "_gid",
+    "_gat",
+    "_gat_*",
+    "_gac_*",
+    "_gcl_*",
+    "_dc_gtm_*",
+    "__utm*",
+    "__gads",
+    "__gpi",
+    "__eoi",
+    "_fbp",
+    "_fbc",
+    "_pk_*",
+    "_hj*",
+    "_clck",
+    "_clsk",
+    "_uetsid",
+    "_uetvid",
+    "__hstc",
+    "__hssc",
+    "__hssrc",
+    "hubspotutk",
+    "_ym_*",
+    "_li_*",
+    "_pin_unauth",
+    "_tt_*",
+    "_ttp",
+    "__cf_bm",
+    "_cfuvid",
+    "__cflb",
+];
 
 /// The limits of a memory of that size: at most this for one object, in bytes. What is not stored yet has an eighth of it.
 pub const fn object_bytes_limit(memory_bytes_max: u64) -> u64 {

@@ -42,7 +42,7 @@ pub(crate) struct Errand {
     /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
     key_hash: u64,
     uri: Box<str>,
-    authority: Box<str>,
+    site: usize,
     settings: Rc<Settings>,
     circumstances: Circumstances,
     pub(crate) time: Rc<OriginTime>,
@@ -54,7 +54,7 @@ impl Errand {
         Self {
             key_hash: key_hash(routed),
             uri: routed.key.uri().into(),
-            authority: routed.authority().into(),
+            site: routed.site,
             settings: exchange.settings.clone(),
             circumstances: circumstances(exchange, routed, audience),
             time,
@@ -112,9 +112,8 @@ async fn elsewhere(
     let mut request = as_get(request);
     let mut passes_somewhere = false;
     for _ in 0..LOCAL_REDIRECTS_MAX {
-        let sites = &errand.settings.sites;
-        let found = route_elsewhere(sites, &mut worker.paths.borrow_mut(), &errand.authority, &target);
-        let Some((route, passes)) = found else { return Err(Error::RedirectsForEver) };
+        let Some(site) = errand.settings.sites.get(errand.site) else { return Err(Error::RedirectsForEver) };
+        let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
         passes_somewhere |= passes;
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };

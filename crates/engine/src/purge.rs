@@ -12,7 +12,7 @@ use crate::connection::Peer;
 use crate::handle::Handle;
 use crate::options::{AddressRange, Site};
 use crate::path::PathReader;
-use crate::route::{Routed, canonical};
+use crate::route::{Routed, canonical, host_in_keys};
 use crate::serve::Exchange;
 use http::{Method, StatusCode};
 use kasoku_cache::{Cache, Purge, Scope, ScopeError};
@@ -87,10 +87,15 @@ fn purge_target(cache: &Cache, sites: &[Site], target: &Target, purge: Purge, no
         }
         Target::Prefix(prefix) => {
             for uri in under_both_schemes(prefix)? {
+                let uri = with_host_in_keys(sites, &uri);
                 all_of(Scope::Prefix(&uri))?;
             }
         }
-        Target::Site(host) => all_of(Scope::Site(&host_as_in_keys(host)?))?,
+        Target::Site(host) => {
+            let host = host_as_in_keys(host)?;
+            // The key's host may have a port, which a site's name has not.
+            all_of(Scope::Site(without_port(host_in_keys(sites, &host))))?;
+        }
         Target::All => all_of(Scope::All)?,
     }
     Ok(Purged { was_stored: None })
@@ -108,6 +113,21 @@ fn under_both_schemes(url: &str) -> Result<[String; 2], PurgeError> {
     let mut normalised = String::new();
     write_authority(authority.as_bytes(), default_port, &mut normalised).map_err(|_| error())?;
     Ok(["http", "https"].map(|scheme| format!("{scheme}://{normalised}{path_and_query}")))
+}
+
+/// A URI with the host that keys have for it.
+fn with_host_in_keys(sites: &[Site], uri: &str) -> String {
+    let split =
+        uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
+    let Some((scheme, (authority, target))) = split else { return uri.to_owned() };
+    format!("{scheme}://{}{target}", host_in_keys(sites, authority))
+}
+
+fn without_port(authority: &str) -> &str {
+    match authority.rsplit_once(':') {
+        Some((host, port)) if !port.contains(']') => host,
+        _ => authority,
+    }
 }
 
 /// A host's name as keys spell it. A port is no part of it: with one, it would meet nothing.

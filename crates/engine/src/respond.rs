@@ -20,7 +20,9 @@ pub(crate) fn forwarded(reason: Reason) -> CacheStatus {
 /// RFC 9211 section 2.2: the kind of reason for which a request goes on.
 pub(crate) fn fwd(reason: Reason) -> Fwd {
     match reason {
-        Reason::UriMiss | Reason::Purged | Reason::RulesChanged | Reason::KnownPrivate => Fwd::UriMiss,
+        Reason::UriMiss | Reason::Purged | Reason::KeptTooLong | Reason::RulesChanged | Reason::KnownPrivate => {
+            Fwd::UriMiss
+        }
         Reason::VaryMiss => Fwd::VaryMiss,
         Reason::PartialMiss => Fwd::Partial,
         Reason::Stale
@@ -37,7 +39,7 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         | Reason::RequestBodyOnGet
         | Reason::HeadOnly => Fwd::Request,
         Reason::Method => Fwd::Method,
-        Reason::PassRule | Reason::Upgrade => Fwd::Bypass,
+        Reason::PassRule | Reason::PassAuthorization | Reason::PassCookie | Reason::Upgrade => Fwd::Bypass,
         _ => Fwd::Miss,
     }
 }

@@ -22,6 +22,8 @@ pub(crate) struct Routed {
     pub(crate) key: Key,
     /// `http` or `https`, as the client sees it.
     pub(crate) scheme: &'static str,
+    /// Which of the sites it is.
+    pub(crate) site: usize,
     /// Where the authority ends in the key.
     authority_end: usize,
 }
@@ -85,12 +87,19 @@ fn route_from(
     target: &str,
 ) -> Result<Routed, Fault> {
     let Authority { mut uri, start, scheme } = of;
+    let number = site_number(sites, uri.get(start..).unwrap_or_default()).ok_or(Fault::NoSite)?;
+    let site = sites.get(number).ok_or(Fault::NoSite)?;
+    let key = &site.route.key;
+    if let Some(host) = &key.host {
+        uri.truncate(start);
+        uri.push_str(host);
+    }
     let authority_end = uri.len();
-    let authority = uri.get(start..).unwrap_or_default();
-    let (route, passes) = find(sites, authority, target, paths).ok_or(Fault::NoSite)?;
+    let target = &*without_path_parameters(target, &key.path_parameters);
+    let (route, passes) = find(site, target, paths);
     let route = route.clone();
     write_normalised(target, &route.query, &mut uri);
-    Ok(Routed { route, passes, key: cache.key(uri), scheme, authority_end })
+    Ok(Routed { route, passes, key: cache.key(uri), scheme, site: number, authority_end })
 }
 
 /// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
@@ -136,22 +145,48 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
     let split =
         uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
     let Some((scheme, (authority, target))) = split else { return uri };
-    let Some((route, _)) = find(sites, authority, target, paths) else {
-        return uri;
-    };
-    let mut canonical = format!("{scheme}://{authority}");
+    let Some(site) = site(sites, authority) else { return uri };
+    let key = &site.route.key;
+    let target = &*without_path_parameters(target, &key.path_parameters);
+    let (route, _) = find(site, target, paths);
+    let mut canonical = format!("{scheme}://{}", key.host.as_deref().unwrap_or(authority));
     write_normalised(target, &route.query, &mut canonical);
     canonical
 }
 
-/// The route of another target of the same host, and whether its requests pass: where a program redirects to by itself.
-pub(crate) fn route_elsewhere(
-    sites: &[Site],
-    paths: &mut PathReader,
-    authority: &str,
-    target: &str,
-) -> Option<(Arc<Route>, bool)> {
-    find(sites, authority, target, paths).map(|(route, passes)| (route.clone(), passes))
+/// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
+pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
+    let (route, passes) = find(site, target, paths);
+    (route.clone(), passes)
+}
+
+/// The host that keys have for requests to this one.
+pub(crate) fn host_in_keys<'h>(sites: &'h [Site], authority: &'h str) -> &'h str {
+    site(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
+}
+
+/// A target without those parameters of its path's segments: `/a;jsessionid=1/b` is `/a/b`.
+fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str> {
+    let path_end = target.find('?').unwrap_or(target.len());
+    let (path, query) = target.split_at_checked(path_end).unwrap_or((target, ""));
+    if names.is_empty() || !path.contains(';') {
+        return Cow::Borrowed(target);
+    }
+    let is_kept = |parameter: &&str| !names.iter().any(|glob| matches(glob, name(parameter)));
+    let mut kept = String::with_capacity(target.len());
+    for (number, segment) in path.split('/').enumerate() {
+        if number > 0 {
+            kept.push('/');
+        }
+        let mut parameters = segment.split(';');
+        kept.push_str(parameters.next().unwrap_or_default());
+        for parameter in parameters.filter(is_kept) {
+            kept.push(';');
+            kept.push_str(parameter);
+        }
+    }
+    kept.push_str(query);
+    Cow::Owned(kept)
 }
 
 /// The route of a site's first rule that matches, or the site's own, and whether the request passes.
@@ -159,21 +194,15 @@ pub(crate) fn route_elsewhere(
 /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
 /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
 /// sent leads, and passes.
-fn find<'s>(
-    sites: &'s [Site],
-    authority: &str,
-    target: &str,
-    paths: &mut PathReader,
-) -> Option<(&'s Arc<Route>, bool)> {
-    let site = site(sites, authority)?;
+fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Route>, bool) {
     if site.rules.is_empty() {
-        return Some((&site.route, site.route.pass));
+        return (&site.route, site.route.pass);
     }
     let path = target.split_once('?').map_or(target, |(path, _)| path);
     let as_sent = first_match(site, |rule| matches(rule, path));
-    let Some(mut reading) = paths.read(path) else { return Some((as_sent, as_sent.pass)) };
+    let Some(mut reading) = paths.read(path) else { return (as_sent, as_sent.pass) };
     let as_read = first_match(site, |rule| matches(rule, path) || reading.fits(rule, matches));
-    Some((as_sent, as_sent.pass || !Arc::ptr_eq(as_sent, as_read)))
+    (as_sent, as_sent.pass || !Arc::ptr_eq(as_sent, as_read))
 }
 
 fn first_match(site: &Site, mut is_match: impl FnMut(&str) -> bool) -> &Arc<Route> {
@@ -239,7 +268,11 @@ fn host_name(authority: &str) -> &str {
 }
 
 fn site<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
-    let is_served = |site: &&Site| {
+    sites.get(site_number(sites, authority)?)
+}
+
+fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
+    let is_served = |site: &Site| {
         if site.hosts.is_empty() {
             return true;
         }
@@ -249,7 +282,7 @@ fn site<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
             HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
         })
     };
-    sites.iter().find(is_served)
+    sites.iter().position(is_served)
 }
 
 /// Whether `text` fits `glob`, in which `*` stands for any run of characters.
@@ -327,16 +360,15 @@ mod tests {
         };
         let rule = |path: &str, pass| crate::options::Rule { path: path.to_owned(), route: route(pass) };
         let rules = vec![rule("/admin/*", true), rule("/caf%C3%A9/*", true), rule("/a b/*", false)];
-        let sites = [Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) }];
-        let passes =
-            |target: &str| find(&sites, "a.example", target, &mut PathReader::default()).map(|(_, passes)| passes);
+        let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) };
+        let passes = |target: &str| find(&site, target, &mut PathReader::default()).1;
         for target in
             ["/admin/x", "/%61dmin/x", "//admin/x", "/admin/..%2fx", "/admin/../x", "/caf%C3%A9/", "/caf%c3%a9/x"]
         {
-            assert_eq!(passes(target), Some(true), "{target}");
+            assert!(passes(target), "{target}");
         }
         for target in ["/x", "/b/../x", "/%78", "/x?/admin/"] {
-            assert_eq!(passes(target), Some(false), "{target}");
+            assert!(!passes(target), "{target}");
         }
     }
 
@@ -352,6 +384,20 @@ mod tests {
         assert_eq!(normalised("/p?b=2&utm_x=1&a=1&fbclid=9&b=1", &rule), "/p?a=1&b=2&b=1");
         assert_eq!(normalised("/p?utm_x=1", &rule), "/p");
         assert_eq!(normalised("/p", &rule), "/p");
+    }
+
+    #[test]
+    fn parameters_of_the_path_are_stripped_by_name_alone() {
+        let names = ["jsessionid".to_owned(), "sid*".to_owned()];
+        for (target, kept) in [
+            ("/a;jsessionid=1", "/a"),
+            ("/a;jsessionid=1/b;v=2;sid3=4?x;jsessionid=5", "/a/b;v=2?x;jsessionid=5"),
+            ("/;jsessionid", "/"),
+            ("/a;v=1", "/a;v=1"),
+            ("*", "*"),
+        ] {
+            assert_eq!(without_path_parameters(target, &names), kept);
+        }
     }
 
     #[test]

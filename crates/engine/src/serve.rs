@@ -11,7 +11,7 @@ use crate::route::{self, Routed};
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
-use crate::{fetch, forward, log, lookup, purge, tunnel};
+use crate::{fetch, forward, log, lookup, purge, tunnel, visitor};
 use http::{Method, StatusCode};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -161,7 +161,10 @@ pub(crate) fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&s
     if !matches!(request.body, BodyLength::None) {
         return Some(Reason::RequestBodyOnGet);
     }
-    routed.passes.then_some(Reason::PassRule)
+    if routed.passes {
+        return Some(Reason::PassRule);
+    }
+    visitor::passes(&request.head.fields, &routed.route)
 }
 
 impl Exchange {

@@ -66,7 +66,8 @@ fn own(route: &mut Arc<Route>) {
 fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     // The same in each run: no seed.
     let mut hasher = DefaultHasher::new();
-    (policy, &route.query, &route.origin_host, &route.gateway, route.pass).hash(&mut hasher);
+    let key = (&route.query, &route.key, &route.cookies, &route.origin_host);
+    (policy, key, &route.gateway, route.pass).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -93,6 +94,12 @@ mod tests {
         assert_ne!(plain, rules(|route| route.origin_host = Some("a".to_owned())));
         let policy = Policy { negative_ttl_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_ne!(plain, rules(|route| route.policy = Arc::new(policy)));
+        let granting = |change: fn(&mut Policy)| rules(|route| change(Arc::make_mut(&mut route.policy)));
+        assert_ne!(plain, granting(|policy| policy.grant.ttl_seconds = 1));
+        assert_ne!(plain, granting(|policy| policy.grant.key_cookies.push("a".to_owned())));
+        assert_ne!(plain, granting(|policy| policy.strip_fields.push("a".to_owned())));
+        assert_ne!(plain, rules(|route| route.cookies.noise.clear()));
+        assert_ne!(plain, rules(|route| route.key.host = Some("a.example".to_owned())));
         let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));
         assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));

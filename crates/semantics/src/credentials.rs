@@ -10,10 +10,14 @@
 //!
 //! And what was made for somebody must not hide under the name of a file (see `deception`).
 //!
-//! In profile rfc cookies mean nothing, as the RFCs say.
+//! In profile rfc cookies mean nothing, as the RFCs say; unless the operator grants lifetimes (see `grant`): what nobody said
+//! may be shared is then guarded by the same rules. A cookie that is in the key says who somebody is to nobody else, and does
+//! not count.
 
+use crate::cookies;
 use crate::deception::is_deceptive;
 use crate::directives::{Directives, directives};
+use crate::grant::heard;
 use crate::{Policy, Reason};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -22,11 +26,23 @@ pub fn has_credentials(request: &Fields) -> bool {
     request.contains("authorization") || request.contains("cookie")
 }
 
+/// The same, but for cookies that are in the key.
+pub fn says_who(request: &Fields, policy: &Policy) -> bool {
+    request.contains("authorization") || has_unkeyed_cookie(request, policy)
+}
+
+fn has_unkeyed_cookie(request: &Fields, policy: &Policy) -> bool {
+    let grant = &policy.grant;
+    let is_keyed = grant.is_granting() && cookies::has_only(&grant.key_cookies, request);
+    request.contains("cookie") && !is_keyed
+}
+
 /// Whether `response` may be shared although `request` (as sent to the origin) said who it is for, and whether it may
 /// be kept although it sets cookies. A 304 or a response to HEAD that is to update a stored response must pass
 /// this too, as part of [`freshen`](crate::freshen)'s caller: pass the updated head.
 pub fn may_share(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
-    checks(request, response, &directives(response, policy), policy).try_for_each(|checked| checked)
+    let heard = heard(request, response, policy);
+    checks(request, &heard, &directives(&heard, policy), policy).try_for_each(|checked| checked)
 }
 
 /// What each rule says, in the order in which they decide.
@@ -39,7 +55,7 @@ pub(crate) fn checks<'c>(
     type Check = fn(&RequestHead, &ResponseHead, &Directives, &Policy) -> Result<(), Reason>;
     const RFC: [Check; 1] = [shares_authorized];
     const SAFE: [Check; 4] = [shares_authorized, shares_cookie, sets_none, is_what_it_is_called];
-    let checks: &[Check] = if policy.is_safe() { &SAFE } else { &RFC };
+    let checks: &[Check] = if policy.guards_visitors() { &SAFE } else { &RFC };
     checks.iter().map(|check| check(request, response, directives, policy))
 }
 
@@ -63,11 +79,11 @@ fn shares_cookie(
     request: &RequestHead,
     response: &ResponseHead,
     directives: &Directives,
-    _: &Policy,
+    policy: &Policy,
 ) -> Result<(), Reason> {
     let control = &directives.control;
     let shares = control.s_maxage.is_some() || (control.public && directives.has_explicit_lifetime(response));
-    if request.fields.contains("cookie") && !shares { Err(Reason::Cookie) } else { Ok(()) }
+    if has_unkeyed_cookie(&request.fields, policy) && !shares { Err(Reason::Cookie) } else { Ok(()) }
 }
 
 fn sets_none(_: &RequestHead, response: &ResponseHead, _: &Directives, _: &Policy) -> Result<(), Reason> {
@@ -78,9 +94,9 @@ fn is_what_it_is_called(
     request: &RequestHead,
     response: &ResponseHead,
     _: &Directives,
-    _: &Policy,
+    policy: &Policy,
 ) -> Result<(), Reason> {
-    if has_credentials(&request.fields) && is_deceptive(&request.target, response) {
+    if says_who(&request.fields, policy) && is_deceptive(&request.target, response) {
         return Err(Reason::ContentTypeMismatch);
     }
     Ok(())

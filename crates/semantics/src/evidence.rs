@@ -7,6 +7,7 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
+use crate::grant::{heard, holds_for, is_touched};
 use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::storable::objections;
@@ -129,7 +130,13 @@ pub fn of_response<'m>(
             all.push(one);
         }
     }
-    let directives = directives(response, policy);
+    let is_granting = holds_for(request, policy);
+    for (name, value) in response.fields.iter().filter(|(name, value)| is_granting && is_touched(name, value, policy)) {
+        let because = Because::Ground(Ground::Ignored);
+        all.push(Evidence { line: Line::Response(name, value), side: Side::Neither, because });
+    }
+    let heard = heard(request, response, policy);
+    let directives = directives(&heard, policy);
     let control = &directives.control;
     let field = control_field(response, policy);
     let may_share = !reasons.iter().any(|one| matches!(one, Reason::Cookie | Reason::Authorization));
@@ -142,7 +149,7 @@ pub fn of_response<'m>(
     for name in ["ETag", "Last-Modified"] {
         all.extend(response_ground(response, name, Side::For, Ground::Validator));
     }
-    if let Vary::Fields(names) = vary(&response.fields) {
+    if let Vary::Fields(names) = sent_on(vary(&heard.fields), policy) {
         let splits = names.iter().any(|name| is_of_visitors(name));
         let (side, ground) =
             if splits { (Side::Against, Ground::VariesByVisitor) } else { (Side::Neither, Ground::Varies) };
@@ -156,6 +163,17 @@ pub(crate) fn is_of_visitors(name: &str) -> bool {
     matches!(name, "user-agent" | "cookie" | "referer")
 }
 
+/// What a `Vary` nominates of that which reaches the origin: the rest selects no variant.
+pub(crate) fn sent_on(vary: Vary, policy: &Policy) -> Vary {
+    match vary {
+        Vary::Fields(mut names) if policy.grant.is_granting() => {
+            names.retain(|name| policy.grant.reaches_origin(name.as_bytes()));
+            if names.is_empty() { Vary::None } else { Vary::Fields(names) }
+        }
+        vary => vary,
+    }
+}
+
 /// Where the lifetime comes from, and what does not count for it.
 fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &Policy, now: Now) -> Vec<Evidence<'m>> {
     let mut all = Vec::new();
@@ -167,14 +185,29 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         LifetimeSource::Expires => ("Expires", &[][..], Ground::Expires),
         LifetimeSource::Heuristic => ("Last-Modified", &[][..], Ground::Heuristic),
         LifetimeSource::Negative | LifetimeSource::None => ("", &[][..], Ground::NegativeTtl),
+        LifetimeSource::Ttl => ("", &[][..], Ground::Ttl),
+        LifetimeSource::Override => ("", &[][..], Ground::TtlOverride),
+        LifetimeSource::Status => ("", &[][..], Ground::TtlStatus),
+        LifetimeSource::AtLeast => ("Last-Modified", &[][..], Ground::TtlMin),
     };
     let has_ended = !freshness.is_fresh(now);
     let mark = |line| match has_ended {
         true => against(line, Reason::Stale),
         false => Evidence { line, side: Side::For, because: Because::Ground(ground) },
     };
-    if freshness.source == LifetimeSource::Negative {
-        all.push(mark(Line::Status(response.status.as_u16())));
+    match freshness.source {
+        LifetimeSource::Negative | LifetimeSource::Status => all.push(mark(Line::Status(response.status.as_u16()))),
+        LifetimeSource::Ttl | LifetimeSource::Override => all.push(mark(Line::Absent)),
+        _ => {}
+    }
+    let is_bounded = policy.ttl_max_seconds > 0 && freshness.lifetime == policy.ttl_max_seconds;
+    if is_bounded && freshness.source != LifetimeSource::None {
+        let because = Because::Ground(Ground::TtlMax);
+        all.push(Evidence { line: Line::Absent, side: Side::Neither, because });
+    }
+    if freshness.is_granted() && policy.grant.announce_ttl {
+        let because = Because::Ground(Ground::Announced);
+        all.push(Evidence { line: Line::Absent, side: Side::Neither, because });
     }
     let lines = response_lines(response, name).filter(|(_, value)| directive.is_empty() || names_any(value, directive));
     all.extend(lines.map(|(name, value)| mark(Line::Response(name, value))));
@@ -231,7 +264,7 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
 /// The lines of a request that a reason is about.
 fn request_lines(reason: Reason, request: &RequestHead) -> impl Iterator<Item = Line<'_>> {
     let names: &[&str] = match reason {
-        Reason::Authorization => &["Authorization"],
+        Reason::Authorization | Reason::PassAuthorization => &["Authorization"],
         Reason::Cookie => &["Cookie"],
         Reason::RequestNoStore | Reason::ClientMaxAge | Reason::ClientMinFresh | Reason::OnlyIfCachedMiss => {
             &["Cache-Control"]

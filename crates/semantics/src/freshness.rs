@@ -4,12 +4,14 @@
 //! numbers and reads no header field.
 
 use crate::age::{corrected_initial_age, current_age, date_value};
-use crate::credentials::has_credentials;
+use crate::credentials::says_who;
 use crate::directives::{Directives, directives};
+use crate::grant::{granted, heard, holds_for};
 use crate::{Now, Policy};
 use http::StatusCode;
 use kasoku_wire::field::date;
 use kasoku_wire::{RequestHead, ResponseHead};
+use std::borrow::Cow;
 
 /// What decided the lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -26,6 +28,14 @@ pub enum LifetimeSource {
     Heuristic,
     /// The policy's `negative_ttl_seconds`.
     Negative,
+    /// The grant's `ttl_seconds`.
+    Ttl,
+    /// The grant's `ttl_override_seconds`.
+    Override,
+    /// The grant's `ttl_status`.
+    Status,
+    /// The grant's `ttl_min_seconds`, which is more than the heuristic lifetime.
+    AtLeast,
     /// Nothing: the response can only be used when validated.
     None,
 }
@@ -61,16 +71,20 @@ pub fn freshness(
     response_time: Now,
     policy: &Policy,
 ) -> Freshness {
-    let directives = directives(response, policy);
-    let (source, lifetime) = lifetime(request, response, &directives, response_time, policy);
+    let heard = heard(request, response, policy);
+    let directives = directives(&heard, policy);
+    let (source, lifetime) = lifetime(request, &heard, &directives, response_time, policy);
     let control = &directives.control;
+    let grace = policy.grace_seconds;
     Freshness {
         response_time,
         initial_age: corrected_initial_age(response, request_time, response_time),
-        lifetime,
+        lifetime: if policy.ttl_max_seconds > 0 { lifetime.min(policy.ttl_max_seconds) } else { lifetime },
         source,
-        stale_while_revalidate: control.stale_while_revalidate.unwrap_or(policy.stale_while_revalidate_seconds),
-        stale_if_error: control.stale_if_error.unwrap_or(policy.stale_if_error_seconds),
+        stale_while_revalidate: control
+            .stale_while_revalidate
+            .unwrap_or(policy.stale_while_revalidate_seconds.max(grace)),
+        stale_if_error: control.stale_if_error.unwrap_or(policy.stale_if_error_seconds.max(grace)),
         has_stale_if_error: control.stale_if_error.is_some(),
         no_cache: control.no_cache.is_all(),
         must_revalidate: control.must_revalidate || control.proxy_revalidate || control.s_maxage.is_some(),
@@ -110,16 +124,31 @@ impl Freshness {
         use LifetimeSource::{Expires, MaxAge, SMaxage, Targeted};
         matches!(self.source, Targeted | SMaxage | MaxAge | Expires)
     }
+
+    /// Whether the operator has granted the lifetime (see [`grant`](crate::grant)).
+    pub fn is_granted(&self) -> bool {
+        use LifetimeSource::{AtLeast, Override, Status, Ttl};
+        matches!(self.source, Ttl | Override | Status | AtLeast)
+    }
+
+    /// Whether it is past the time for which a response is of use at all ([`Policy::keep_seconds`]).
+    pub fn is_past_keeping(&self, policy: &Policy, now: Now) -> bool {
+        let served_stale = self.stale_while_revalidate.max(self.stale_if_error);
+        policy
+            .keep_seconds
+            .is_some_and(|keep| !self.is_fresh(now) && self.staleness(now) >= served_stale.saturating_add(keep))
+    }
 }
 
 /// The first that applies (RFC 9111 section 4.2.1).
 fn lifetime(
     request: &RequestHead,
-    response: &ResponseHead,
+    heard: &Cow<'_, ResponseHead>,
     directives: &Directives,
     response_time: Now,
     policy: &Policy,
 ) -> (LifetimeSource, u64) {
+    let response: &ResponseHead = heard;
     let control = &directives.control;
     if directives.is_targeted
         && let Some(seconds) = control.s_maxage.or(control.max_age)
@@ -144,13 +173,21 @@ fn lifetime(
     if directives.expires_applies(response) {
         return (LifetimeSource::Expires, expires_lifetime(response, response_time));
     }
-    let may_grant = !has_credentials(&request.fields);
+    if let Some(granted) = granted(request, response, matches!(heard, Cow::Owned(_)), policy) {
+        return granted;
+    }
+    let may_grant = !says_who(&request.fields, policy);
     if may_grant && policy.negative_ttl_seconds > 0 && is_negative(response.status) {
         return (LifetimeSource::Negative, policy.negative_ttl_seconds);
     }
     let may_guess = may_grant || !policy.is_safe();
     let guessed = may_guess.then(|| heuristic_lifetime(response, directives, response_time, policy)).flatten();
-    guessed.map_or((LifetimeSource::None, 0), |seconds| (LifetimeSource::Heuristic, seconds))
+    let least = policy.grant.ttl_min_seconds;
+    match guessed {
+        Some(seconds) if seconds < least && holds_for(request, policy) => (LifetimeSource::AtLeast, least),
+        Some(seconds) => (LifetimeSource::Heuristic, seconds),
+        None => (LifetimeSource::None, 0),
+    }
 }
 
 /// Expires minus Date, in seconds; 0 when it is past, or no date.

@@ -35,6 +35,14 @@ grounds! {
     Expires, "RFC 9111 section 5.3", "It says until when it is fresh.";
     Heuristic, "RFC 9111 section 4.2.2", "It states no expiry, so it is fresh for a share of the time since it was modified.";
     NegativeTtl, "configuration", "The configuration gives this status a lifetime.";
+    // What gives a lifetime that nobody has stated.
+    Ttl, "configuration", "It states no expiry, and the configuration grants it a lifetime.";
+    TtlOverride, "configuration", "The configuration grants it a lifetime, in the place of what it says itself.";
+    TtlStatus, "configuration", "The configuration grants a lifetime to this status.";
+    TtlMin, "configuration", "The time since it was modified gives less than the least lifetime of the configuration.";
+    TtlMax, "configuration", "It would be fresh for longer: the configuration bounds all lifetimes.";
+    Ignored, "configuration", "The configuration says that this does not count.";
+    Announced, "configuration", "Clients are told the lifetime that the configuration grants.";
     // What else helps.
     Validator, "RFC 9111 section 4.3", "The application can confirm it without sending it again.";
     Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
@@ -49,6 +57,14 @@ grounds! {
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
     QueryIgnored, "configuration", "These parameters are left out of the key, and of the request to the application.";
     QuerySorted, "configuration", "The parameters are sorted by name in the key.";
+    PathParametersStripped, "configuration", "These parameters of the path are left out of the key, and of the request to the application.";
+    HostInKey, "configuration", "The configuration names the host of the key, which the application sees as well.";
+    // What keeps visitors apart where a lifetime is granted.
+    NotSentOn, "DESIGN: what is not in the key", "It is not sent on, so what the application answers can't depend on it.";
+    FieldInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
+    CookieInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
+    CookieNoise, "configuration", "It counts as noise and is not sent on: what the application answers can't depend on it.";
+    CookieRemoved, "configuration", "It is not sent on, so what the application answers can't depend on it.";
     // What does not count.
     Overruled, "RFC 9213 section 2.2", "It does not count here, since there is a field for this cache.";
     ExpiresOverruled, "RFC 9111 section 5.3", "It does not count, since Cache-Control says how long it is fresh.";
@@ -96,6 +112,20 @@ impl Because {
             Self::Ground(Ground::QueryIgnored) => "query.ignore",
             Self::Ground(Ground::QuerySorted) => "query.sort",
             Self::Ground(Ground::NegativeTtl) => "cache.negative-ttl",
+            Self::Ground(Ground::Ttl) => "ttl",
+            Self::Ground(Ground::TtlOverride) => "ttl-override",
+            Self::Ground(Ground::TtlStatus) => "ttl-status",
+            Self::Ground(Ground::TtlMin) => "ttl-min",
+            Self::Ground(Ground::TtlMax) => "ttl-max",
+            Self::Ground(Ground::Ignored) => "ignore",
+            Self::Ground(Ground::Announced) => "announce-ttl",
+            Self::Reason(Reason::KeptTooLong) => "keep",
+            Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",
+            Self::Ground(Ground::CookieInKey) => "key-cookies",
+            Self::Ground(Ground::CookieNoise) => "noise-cookies",
+            Self::Ground(Ground::FieldInKey) => "key-fields",
+            Self::Ground(Ground::PathParametersStripped) => "strip-path-parameters",
+            Self::Ground(Ground::HostInKey) => "key-host",
             _ => return None,
         })
     }

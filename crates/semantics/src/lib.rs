@@ -12,6 +12,7 @@
 //! | does the client have it already? which part does it want? | [`mod@precondition`], [`mod@range`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
+//! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`] |
 //! | what does an unsafe method make invalid? | [`invalidation`] |
 //! | what do we tell the client about it? | [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
@@ -21,11 +22,13 @@
 
 pub mod age;
 pub mod cache_status;
+pub mod cookies;
 pub mod credentials;
 mod deception;
 pub mod directives;
 pub mod evidence;
 pub mod freshness;
+pub mod grant;
 pub mod ground;
 pub mod hop_by_hop;
 pub mod invalidation;

@@ -1,5 +1,7 @@
 //! What an operator may choose about the rules. Everything else follows from the RFCs.
 
+use crate::grant::Grant;
+
 /// Which rules apply where the RFCs leave a shared cache room to do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
 pub enum Profile {
@@ -31,6 +33,18 @@ pub struct Policy {
     pub stale_if_error_seconds: u64,
     /// `stale-while-revalidate` in seconds for responses that have none (RFC 5861 section 3).
     pub stale_while_revalidate_seconds: u64,
+    /// For how long past its lifetime, in seconds, a response that does not say so itself may be served: both while it is
+    /// refreshed and instead of an error. Where one of the two above is longer, that one counts.
+    pub grace_seconds: u64,
+    /// How long past its lifetime and all that may be served stale, in seconds, a response is of use: for validation, and
+    /// while the origin cannot be reached. None: as long as there is memory for it.
+    pub keep_seconds: Option<u64>,
+    /// The longest lifetime, in seconds, also of a response that states a longer one; 0: no bound.
+    pub ttl_max_seconds: u64,
+    /// Response fields that are not stored: lower case.
+    pub strip_fields: Vec<String>,
+    /// The lifetimes that the operator grants. A request whose answer may be shared must then be prepared as [`Grant`] says.
+    pub grant: Grant,
     /// How long past its lifetime, in seconds, a response may be served while the origin cannot be reached
     /// (RFC 9111 section 4.2.4).
     pub stale_disconnected_seconds: u64,
@@ -54,6 +68,11 @@ impl Policy {
             negative_ttl_seconds: 0,
             stale_if_error_seconds: 0,
             stale_while_revalidate_seconds: 0,
+            grace_seconds: 0,
+            keep_seconds: None,
+            ttl_max_seconds: 0,
+            strip_fields: Vec::new(),
+            grant: Grant::default(),
             stale_disconnected_seconds: 86_400,
             back_off_max_seconds: 30,
             rules: 0,
@@ -63,6 +82,12 @@ impl Policy {
     /// Whether the stricter rules of [`Profile::Safe`] apply.
     pub(crate) fn is_safe(&self) -> bool {
         self.profile == Profile::Safe
+    }
+
+    /// Whether what belongs to one visitor is kept from all others by our own rules, and not by the RFCs' alone: in profile
+    /// safe, and wherever a lifetime is granted to responses that never said that they may be shared.
+    pub(crate) fn guards_visitors(&self) -> bool {
+        self.is_safe() || self.grant.is_granting()
     }
 }
 

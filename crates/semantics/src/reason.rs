@@ -45,6 +45,7 @@ reasons! {
     Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
     UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";
     Purged, "purged", "configuration", "What was stored for this URI has been purged.";
+    KeptTooLong, "kept-too-long", "configuration", "What is stored is older than the configuration wants to keep it.";
     RulesChanged, "rules-changed", "configuration", "What is stored for this URI was stored under rules that have changed since.";
     VaryMiss, "vary-miss", "RFC 9111 section 4.1", "Something is stored for this URI, but no variant fits the request's fields.";
     PartialMiss, "partial-miss", "RFC 9111 section 3.3", "Parts are stored, but not all that the request needs.";
@@ -63,6 +64,8 @@ reasons! {
 
     // Passing by.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
+    PassAuthorization, "pass-authorization", "DESIGN: cookies and credentials", "A lifetime is granted here, but never to a request with Authorization: it passes.";
+    PassCookie, "pass-cookie", "DESIGN: cookies and credentials", "A lifetime is granted here, but not to a request with a cookie that is not in the key: it passes.";
     Method, "method", "RFC 9111 section 3", "The method is one whose responses the cache does not keep.";
     HeadOnly, "head-only", "RFC 9110 section 9.3.2", "A response to HEAD has no content to store; it only updates what is stored.";
     OriginCondition, "origin-condition", "RFC 9111 section 4.3.2", "If-Match and If-Unmodified-Since can only be evaluated by the origin.";

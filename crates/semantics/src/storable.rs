@@ -4,6 +4,7 @@
 use crate::credentials;
 use crate::directives::{Directives, directives};
 use crate::freshness::is_heuristically_cacheable;
+use crate::grant::heard;
 use crate::partial::part;
 use crate::request::request_directives;
 use crate::vary::{Vary, vary};
@@ -20,8 +21,10 @@ pub fn storable(
     freshness: &Freshness,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    let directives = directives(response, policy);
-    checks(&Case { request, response, directives: &directives, freshness, policy }).try_for_each(|checked| checked)
+    let heard = heard(request, response, policy);
+    let directives = directives(&heard, policy);
+    let case = Case { request, response: &heard, directives: &directives, freshness, policy };
+    checks(&case).try_for_each(|checked| checked)
 }
 
 /// All that keeps `response` from being stored, in the order in which it decides: [`storable`] names the first. For those
@@ -32,13 +35,16 @@ pub fn objections(
     freshness: &Freshness,
     policy: &Policy,
 ) -> Vec<Reason> {
-    let directives = directives(response, policy);
-    checks(&Case { request, response, directives: &directives, freshness, policy }).filter_map(Result::err).collect()
+    let heard = heard(request, response, policy);
+    let directives = directives(&heard, policy);
+    let case = Case { request, response: &heard, directives: &directives, freshness, policy };
+    checks(&case).filter_map(Result::err).collect()
 }
 
 /// What is decided about.
 struct Case<'c> {
     request: &'c RequestHead,
+    /// As it is heard: without what the operator overrules.
     response: &'c ResponseHead,
     directives: &'c Directives,
     freshness: &'c Freshness,
@@ -146,7 +152,7 @@ fn is_cacheable(
     policy: &Policy,
 ) -> Result<(), Reason> {
     let is_marked = directives.control.public && !policy.is_safe();
-    let is_granted = freshness.source == LifetimeSource::Negative;
+    let is_granted = freshness.source == LifetimeSource::Negative || freshness.is_granted();
     let is_cacheable = is_marked
         || is_granted
         || directives.has_explicit_lifetime(response)
@@ -160,7 +166,8 @@ fn is_cacheable(
 fn is_everybodys(status: StatusCode, freshness: &Freshness, policy: &Policy) -> Result<(), Reason> {
     let is_error = status.is_client_error() || status.as_u16() >= 500;
     let speaks_of_the_target = matches!(status.as_u16(), 401 | 404 | 405 | 410 | 451);
-    if policy.is_safe() && is_error && !speaks_of_the_target && freshness.source != LifetimeSource::Negative {
+    let is_named = matches!(freshness.source, LifetimeSource::Negative | LifetimeSource::Status);
+    if policy.is_safe() && is_error && !speaks_of_the_target && !is_named {
         return Err(Reason::ErrorOfThisRequest);
     }
     Ok(())

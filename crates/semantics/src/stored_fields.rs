@@ -1,7 +1,7 @@
 //! Which fields of a response are stored (RFC 9111 section 3.1).
 //!
 //! All but those that belong to a connection, to a proxy, to one visitor (Set-Cookie, in profile safe: the rules
-//! are in `credentials`), or that we write anew on each use (Age).
+//! are in `credentials`), that the operator does not want, or that we write anew on each use (Age).
 //! Cache-Status of the caches behind us is kept; ours is added on delivery.
 
 use crate::credentials::is_set_cookie;
@@ -31,9 +31,10 @@ pub(crate) fn storable_fields(response: &ResponseHead, policy: &Policy) -> Field
         //= RFC 9111 section 5.2.2.7
         //# a shared cache MUST NOT store the listed header fields if they are present in the original response
         let is_withheld = is_named(control.private.fields()) || is_named(control.no_cache.fields());
-        let is_visitors = policy.is_safe() && is_set_cookie(name);
+        let is_visitors = policy.guards_visitors() && is_set_cookie(name);
+        let is_unwanted = is_named(&policy.strip_fields);
         let is_ours = name.eq_ignore_ascii_case(b"age");
-        !(is_hop_by_hop(name, &listed) || is_of_proxy(name) || is_withheld || is_visitors || is_ours)
+        !(is_hop_by_hop(name, &listed) || is_of_proxy(name) || is_withheld || is_visitors || is_unwanted || is_ours)
     });
     fields
 }

@@ -8,7 +8,8 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::control_field;
-use crate::evidence::{is_of_visitors, obstacles};
+use crate::evidence::{is_of_visitors, obstacles, sent_on};
+use crate::grant::is_covered;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, Policy, Reason, freshness};
 use http::StatusCode;
@@ -53,6 +54,8 @@ const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor'
 const ANYBODY: &str = "if the page is the same for everybody";
 const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
 const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
+const GRANTED: &str =
+    "if the page is the same for everybody; it is asked for in nobody's name then, without cookies and such";
 const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
 
 /// Why a reason leaves nothing that could be suggested.
@@ -65,6 +68,10 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::RequestBodyOnGet => "a GET with content means something that only the application knows",
         Reason::Upgrade => "another protocol is not HTTP, and is not cached",
         Reason::PassRule => "the configuration says that these requests pass",
+        Reason::PassAuthorization => "credentials are for the application to judge",
+        Reason::PassCookie => {
+            "if the cookie changes no page, `noise-cookies` may name it; if it chooses among a few pages, `key-cookies`"
+        }
         Reason::OnlyIfCachedMiss => {
             "the client wants a stored response or none; the same without only-if-cached fetches it"
         }
@@ -113,7 +120,7 @@ pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshn
         return Advice::Nothing(why);
     }
     let mut changes: Vec<Suggestion> = reasons.iter().filter_map(|reason| of_line(*reason)).collect();
-    changes.extend(of_variants(response));
+    changes.extend(of_variants(response, policy));
     let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie | Reason::VaryStar));
     if wants_lifetime {
         changes.push(lifetime(request, response, freshness, &reasons, policy));
@@ -143,8 +150,8 @@ pub fn advice_without_messages(reason: Reason) -> Advice {
 }
 
 /// What is to be done where many variants are stored, and none for this request.
-pub fn advice_on_variants(stored: &ResponseHead) -> Advice {
-    of_variants(stored).map_or(Advice::Needless, |one| Advice::Changes(vec![one]))
+pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
+    of_variants(stored, policy).map_or(Advice::Needless, |one| Advice::Changes(vec![one]))
 }
 
 /// The change for a line that must go.
@@ -163,8 +170,8 @@ fn of_line(reason: Reason) -> Option<Suggestion> {
 }
 
 /// The change for a Vary that makes a variant for nearly each visitor.
-fn of_variants(response: &ResponseHead) -> Option<Suggestion> {
-    let Vary::Fields(names) = vary(&response.fields) else { return None };
+fn of_variants(response: &ResponseHead, policy: &Policy) -> Option<Suggestion> {
+    let Vary::Fields(names) = sent_on(vary(&response.fields), policy) else { return None };
     if !names.iter().any(|name| is_of_visitors(name)) {
         return None;
     }
@@ -201,6 +208,11 @@ fn lifetime(
     let value = format!("{directive}={SECONDS}");
     // What the application tells browsers is not touched, where there is a field for this cache alone.
     let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
+    // Where it says nothing, nobody has to touch it.
+    let is_silent = !says_something && field == "Cache-Control" && !reasons.contains(&Reason::VaryStar);
+    if is_silent && is_covered(response.status) && !has_credentials(&request.fields) {
+        return Suggestion { change: Change::Set("ttl", "\"1m\"".to_owned()), text: GRANTED };
+    }
     match policy.targeted_fields.first() {
         Some(targeted) if says_something || field != "Cache-Control" => {
             let text = if reasons.contains(&Reason::Private) { NOT_PRIVATE } else { KEEPS_BROWSERS };
@@ -241,6 +253,7 @@ fn apply(change: &Change, fields: &mut Fields, policy: &mut Policy) {
         Change::Send(name, value) => fields.set(name, value),
         Change::Omit(name) => drop(fields.remove(name)),
         Change::Set("cache.negative-ttl", _) => policy.negative_ttl_seconds = SECONDS,
+        Change::Set("ttl", _) => policy.grant.ttl_seconds = SECONDS,
         Change::Set(..) => {}
     }
 }

@@ -23,7 +23,16 @@ fn what_browsers_are_told_stays_as_it_is() {
     for said in ["no-store", "private", "no-cache", "max-age=0"] {
         assert_eq!(changes(&get(), &cached(said)), [send("CDN-Cache-Control", "max-age=60")], "{said}");
     }
-    assert_eq!(changes(&get(), &ok()), [send("Cache-Control", "max-age=60")]);
+}
+
+#[test]
+fn where_the_application_says_nothing_it_does_not_have_to_be_changed() {
+    assert_eq!(changes(&get(), &ok()), [Change::Set("ttl", "\"1m\"".to_owned())]);
+    let session = ok().with("Set-Cookie", "PHPSESSID=x");
+    let expected = [Change::Omit("Set-Cookie".to_owned()), Change::Set("ttl", "\"1m\"".to_owned())];
+    assert_eq!(changes(&get(), &session), expected);
+    // A redirection of the moment is for the application to judge.
+    assert_eq!(changes(&get(), &status(302)), [send("Cache-Control", "max-age=60")]);
 }
 
 #[test]

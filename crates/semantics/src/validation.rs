@@ -10,6 +10,7 @@
 
 use crate::credentials::sets_cookie;
 use crate::directives::directives;
+use crate::grant::{heard_of_update, with_key};
 use crate::storable::forbids;
 use crate::stored_fields::{complete_date, storable_fields};
 use crate::vary::{Vary, vary};
@@ -114,10 +115,11 @@ fn same_representation(stored: &ResponseHead, head: &ResponseHead) -> bool {
 
 /// Why `stored` may not be kept after this update, if it may not.
 fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy) -> Option<Reason> {
+    let (stored, update) = (&*heard_of_update(stored, policy), &*heard_of_update(update, policy));
     if let Some(reason) = forbids(update, &directives(update, policy), policy) {
         return Some(reason);
     }
-    if policy.is_safe() && sets_cookie(&update.fields) {
+    if policy.guards_visitors() && sets_cookie(&update.fields) {
         return Some(Reason::SetCookie);
     }
     match vary(&update.fields) {
@@ -125,7 +127,10 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
         Vary::None if !update.fields.contains("vary") => None,
         Vary::Star => Some(Reason::VaryStar),
         // The entry is keyed by the fields of the stored Vary; under another Vary it would answer the wrong requests.
-        fields => (fields != vary(&stored.fields)).then_some(Reason::VaryChanged),
+        fields => {
+            let is_same = with_key(fields, policy) == with_key(vary(&stored.fields), policy);
+            (!is_same).then_some(Reason::VaryChanged)
+        }
     }
 }
 

@@ -9,8 +9,12 @@
 //!   no preference by the letter, but servers and people take the first: another order may pick another page.
 //!
 //! Cookie, Authorization, User-Agent and Referer are no lists: they count byte by byte.
+//!
+//! Where the operator grants lifetimes (see `grant`), a field that does not go to the origin can't have changed the answer: it
+//! counts as absent, and of Cookie only what is in the key counts. So a request selects the same variant as it was received and
+//! as it is sent on.
 
-use crate::Policy;
+use crate::{Policy, cookies};
 use kasoku_wire::Fields;
 use kasoku_wire::field::accept_language::{Preference, QUALITY_ONE, preferences};
 use kasoku_wire::field::list;
@@ -58,7 +62,7 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
     for name in nominated {
         // A name is a token, so the byte that says whether the field is there also ends the name.
         out.extend_from_slice(name.as_bytes());
-        let is_present = request.contains(name);
+        let is_present = request.contains(name) && reaches_origin(name, request, policy);
         out.push(u8::from(is_present));
         if is_present {
             let start = out.len();
@@ -73,6 +77,16 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
     }
 }
 
+/// Whether the origin gets that field, or anything of it.
+fn reaches_origin(name: &str, request: &Fields, policy: &Policy) -> bool {
+    let grant = &policy.grant;
+    match name {
+        _ if !grant.is_granting() => true,
+        "cookie" => cookies::has_any(&grant.key_cookies, request),
+        name => grant.reaches_origin(name.as_bytes()),
+    }
+}
+
 const LEN_BYTES: usize = size_of::<u32>();
 
 fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
@@ -81,6 +95,7 @@ fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
         "accept-encoding" => sorted(request, name, out),
         "accept-language" if policy.is_safe() => join(request.all(name).flat_map(preferences), write_weighed, out),
         "accept-language" => sorted(request, name, out),
+        "cookie" if policy.grant.is_granting() => cookies::write(&policy.grant.key_cookies, request, out),
         "cookie" | "authorization" | "user-agent" | "referer" => join(request.all(name), write_bytes, out),
         _ => join(request.all(name).flat_map(list::pieces), write_bytes, out),
     }

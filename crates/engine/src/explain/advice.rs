@@ -79,7 +79,7 @@ impl Explaining<'_> {
             return advice(self.ask.request, &entry.meta.head, freshness, policy).into();
         }
         if let Some(other) = &self.inspection.other {
-            match advice_on_variants(&other.meta.head) {
+            match advice_on_variants(&other.meta.head, policy) {
                 Advice::Needless => {}
                 advice => return advice.into(),
             }

@@ -1,0 +1,157 @@
+//! What a route that grants lifetimes does with what a request says of its visitor.
+//!
+//! A granted lifetime is right only where the answer does not depend on who asks (see `semantics::grant`). So a request that
+//! says who sends it, by Authorization or by a cookie that the route neither has in its key nor takes for noise, passes: it goes to
+//! the origin untouched, and neither reads nor changes what is stored. From any other, the origin gets nothing of the client but
+//! what is in the key. This is a list of what is sent, and not of what is removed as `unkeyed` has it: a field that nobody here
+//! has heard of can't change an answer either.
+//!
+//! In the place of what programs say of themselves the origin gets what every request in nobody's name says
+//! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
+//! client gets its part of that. What the client wants of a cache is for the cache, and stays here.
+
+use crate::options::{OtherCookies, Route};
+use kasoku_cache::NOBODYS_OWN;
+use kasoku_semantics::cookies;
+use kasoku_semantics::grant::Refusal;
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::{Fields, RequestHead};
+
+/// Fields by which a client speaks to the cache: it decides by them, and the origin does not get them.
+const WISHES: [&str; 6] =
+    ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+
+/// Why a request passes, if it does, although its answer might be kept: it says who sends it.
+pub(crate) fn passes(request: &Fields, route: &Route) -> Option<Reason> {
+    refusal(request, route).map(|refusal| match refusal {
+        Refusal::Authorization => Reason::PassAuthorization,
+        Refusal::Cookie(_) => Reason::PassCookie,
+    })
+}
+
+/// The same, with the name of the cookie.
+pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<'r>> {
+    let grant = &route.policy.grant;
+    if !grant.is_granting() {
+        return None;
+    }
+    let removes = others(route) == OtherCookies::Remove;
+    grant.refuses(request, |name| removes || cookies::is_any(&route.cookies.noise, name))
+}
+
+/// What becomes of a cookie that is neither in the key nor noise. Who has said which cookies count has said that the others
+/// do not.
+fn others(route: &Route) -> OtherCookies {
+    let names_some = !route.policy.grant.key_cookies.is_empty();
+    route.cookies.others.unwrap_or(if names_some { OtherCookies::Remove } else { OtherCookies::Pass })
+}
+
+/// Appends what of a received request goes on, as `is_ours` leaves it, and what every request of this kind says.
+pub(crate) fn write(received: &Fields, route: &Route, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
+    let grant = &route.policy.grant;
+    let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
+    for (name, value) in received.iter() {
+        let goes_on = is_wish(name) || (grant.reaches_origin(name) && !is_cookie(name));
+        if goes_on && !is_ours(name) {
+            out.push(name, value);
+        }
+    }
+    let mut kept = Vec::new();
+    cookies::write(&grant.key_cookies, received, &mut kept);
+    if !kept.is_empty() {
+        out.push("Cookie", kept);
+    }
+    for (name, value) in NOBODYS_OWN {
+        if !grant.reaches_origin(name.as_bytes()) {
+            out.push(name, value);
+        }
+    }
+}
+
+/// Takes from a request that is about to be sent what its client wants of a cache. Its conditions are ours by then.
+pub(crate) fn keep_wishes_back(request: &mut RequestHead, route: &Route) {
+    if route.policy.grant.is_granting() {
+        for name in ["cache-control", "pragma"] {
+            request.fields.remove(name);
+        }
+    }
+}
+
+/// Whether a client speaks to the cache by a field of that name.
+fn is_wish(name: &[u8]) -> bool {
+    WISHES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasoku_semantics::policy::Profile;
+    use std::sync::Arc;
+
+    fn route(change: impl FnOnce(&mut Route)) -> Route {
+        let mut route = Route::new(Profile::Safe, Vec::new());
+        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
+        change(&mut route);
+        route
+    }
+
+    fn fields(lines: &[(&str, &str)]) -> Fields {
+        lines.iter().copied().collect()
+    }
+
+    fn key_cookies(route: &mut Route, names: &[&str]) {
+        let names = names.iter().map(|name| (*name).to_owned()).collect();
+        Arc::make_mut(&mut route.policy).grant.key_cookies = names;
+    }
+
+    #[test]
+    fn who_says_who_they_are_passes() {
+        let plain = route(|_| {});
+        let passing = |name, value| passes(&fields(&[(name, value)]), &plain);
+        assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
+        assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie));
+        assert_eq!(passing("Cookie", "_ga=1; sid=1"), Some(Reason::PassCookie));
+        assert_eq!(passing("Cookie", "_ga=1; _gid=2"), None);
+        assert_eq!(passing("Accept-Language", "de"), None);
+        let none = Route::new(Profile::Safe, Vec::new());
+        assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), &none), None, "nothing is granted");
+    }
+
+    #[test]
+    fn a_route_that_names_cookies_removes_the_others_unless_it_says_otherwise() {
+        let other = fields(&[("Cookie", "lang=de; sid=1")]);
+        assert_eq!(passes(&other, &route(|route| key_cookies(route, &["lang"]))), None);
+        let strict = route(|route| {
+            key_cookies(route, &["lang"]);
+            route.cookies.others = Some(OtherCookies::Pass);
+        });
+        assert_eq!(passes(&other, &strict), Some(Reason::PassCookie));
+        assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), &strict), None);
+        let removing = route(|route| route.cookies.others = Some(OtherCookies::Remove));
+        assert_eq!(passes(&other, &removing), None);
+        assert_eq!(passes(&fields(&[("Authorization", "x")]), &removing), Some(Reason::PassAuthorization));
+    }
+
+    #[test]
+    fn only_what_is_named_goes_on() {
+        let route = route(|route| {
+            key_cookies(route, &["lang"]);
+            Arc::make_mut(&mut route.policy).grant.key_fields = vec!["accept-language".to_owned()];
+        });
+        let received = fields(&[
+            ("Cookie", "sid=1; lang=de"),
+            ("Accept-Language", "de"),
+            ("X-Unheard-Of", "1"),
+            ("Range", "bytes=0-1"),
+            ("Referer", "http://a/"),
+            ("User-Agent", "theirs"),
+            ("Cache-Control", "no-cache"),
+        ]);
+        let mut out = Fields::new();
+        write(&received, &route, |_| false, &mut out);
+        let sent: Vec<String> = out.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
+        assert_eq!(sent, ["Accept-Language", "Cache-Control", "Cookie", "User-Agent", "Accept"]);
+        assert_eq!(out.only("cookie"), Some(&b"lang=de"[..]));
+        assert_ne!(out.only("user-agent"), Some(&b"theirs"[..]));
+    }
+}

@@ -1,0 +1,125 @@
+//! Which cookies of a request are part of what its answer is stored under.
+//!
+//! Where an operator grants a lifetime, a request goes to the origin with the cookies that the rule names and no others. They
+//! go in one order, whatever order the client sent them in: by name, those of one name as they came. So they make one variant
+//! for each combination of values. Names are compared byte by byte, with `*` in a glob for any run of bytes; values are never
+//! read.
+
+use kasoku_wire::Fields;
+use kasoku_wire::field::list::trim;
+use smallvec::SmallVec;
+
+/// Cookies that are put in order without memory of their own; a request's head bounds how many there are.
+const ON_STACK: usize = 16;
+
+/// The cookies of a request, as `name=value`, in the order in which they came.
+pub fn pairs(request: &Fields) -> impl Iterator<Item = &[u8]> {
+    let lines = request.all("cookie");
+    lines.flat_map(|line| line.split(|byte| *byte == b';')).map(trim).filter(|pair| !pair.is_empty())
+}
+
+/// A cookie's name; of a cookie without `=` all of it.
+pub fn name(pair: &[u8]) -> &[u8] {
+    trim(pair.split(|byte| *byte == b'=').next().unwrap_or(pair))
+}
+
+/// Whether one of these globs matches a cookie's name.
+pub fn is_any(globs: &[String], name: &[u8]) -> bool {
+    globs.iter().any(|glob| matches(glob.as_bytes(), name))
+}
+
+/// Whether a request has one of the cookies that these globs name.
+pub fn has_any(globs: &[String], request: &Fields) -> bool {
+    !globs.is_empty() && pairs(request).any(|pair| is_any(globs, name(pair)))
+}
+
+/// Whether it has no other cookies than these.
+pub fn has_only(globs: &[String], request: &Fields) -> bool {
+    pairs(request).all(|pair| is_any(globs, name(pair)))
+}
+
+/// Appends those that the globs name, as a value of Cookie. Nothing is appended where there are none.
+pub fn write(globs: &[String], request: &Fields, out: &mut Vec<u8>) {
+    let of_these = pairs(request).filter(|pair| is_any(globs, name(pair)));
+    let mut kept: SmallVec<[(usize, &[u8]); ON_STACK]> = of_these.enumerate().collect();
+    kept.sort_unstable_by_key(|(place, pair)| (name(pair), *place));
+    for (index, (_, pair)) in kept.iter().enumerate() {
+        if index > 0 {
+            out.extend_from_slice(b"; ");
+        }
+        out.extend_from_slice(pair);
+    }
+}
+
+/// Whether `text` fits `glob`, in which `*` stands for any run of bytes.
+fn matches(glob: &[u8], text: &[u8]) -> bool {
+    let mut pieces = glob.split(|byte| *byte == b'*');
+    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
+    let mut pieces = pieces.peekable();
+    if pieces.peek().is_none() {
+        return rest.is_empty();
+    }
+    while let Some(piece) = pieces.next() {
+        if pieces.peek().is_none() {
+            return rest.ends_with(piece);
+        }
+        if piece.is_empty() {
+            continue;
+        }
+        match rest.windows(piece.len()).position(|window| window == piece) {
+            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
+            None => return false,
+        }
+    }
+    true
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn globs(globs: &[&str]) -> Vec<String> {
+        globs.iter().map(|glob| (*glob).to_owned()).collect()
+    }
+
+    fn kept(names: &[&str], lines: &[&str]) -> String {
+        let request: Fields = lines.iter().map(|line| ("Cookie", line)).collect();
+        let mut out = Vec::new();
+        write(&globs(names), &request, &mut out);
+        String::from_utf8(out).unwrap()
+    }
+
+    #[test]
+    fn the_cookies_that_count_have_one_spelling() {
+        assert_eq!(kept(&["lang", "theme"], &["theme=dark; _ga=1; lang=de"]), "lang=de; theme=dark");
+        assert_eq!(kept(&["lang", "theme"], &["lang=de;theme=dark", "sid=1"]), "lang=de; theme=dark");
+        assert_eq!(kept(&["a"], &["a=2; a=1"]), "a=2; a=1", "of one name, as they came");
+        assert_eq!(kept(&["lang"], &["sid=1", "langs=de", "Lang=de"]), "");
+        assert_eq!(kept(&["lang"], &["; ; lang = de ;"]), "lang = de");
+        assert_eq!(kept(&["a"], &["a"]), "a");
+    }
+
+    #[test]
+    fn what_was_written_reads_as_itself() {
+        let once = kept(&["*"], &["b=2; a=1; b=1;c"]);
+        assert_eq!(once, kept(&["*"], &[&once]));
+    }
+
+    #[test]
+    fn a_star_matches_any_run() {
+        for (glob, text) in [("_ga_*", "_ga_X1"), ("*", ""), ("__utm*", "__utma"), ("a*b*c", "abxbc"), ("a**", "a")] {
+            assert!(matches(glob.as_bytes(), text.as_bytes()), "{glob} {text}");
+        }
+        for (glob, text) in [("_ga", "_ga_X"), ("a*b*c", "acb"), ("*x", "xy"), ("a*a", "a"), ("", "a")] {
+            assert!(!matches(glob.as_bytes(), text.as_bytes()), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_request_without_cookies_has_only_those_that_are_named() {
+        assert!(has_only(&[], &Fields::new()) && !has_any(&globs(&["*"]), &Fields::new()));
+        let request: Fields = [("Cookie", "lang=de; sid=1")].into_iter().collect();
+        assert!(has_any(&globs(&["lang"]), &request) && !has_only(&globs(&["lang"]), &request));
+        assert!(has_only(&globs(&["lang", "s*"]), &request));
+    }
+}

@@ -1,0 +1,331 @@
+//! Lifetimes that the operator grants to responses that state none, or whatever they state.
+//!
+//! A script that sends no expiry can't be kept by the RFCs' rules; who runs it may know better. A [`Grant`] says how long its
+//! responses are fresh, and which of their own words do not count. What is granted holds only for a GET that reached the origin
+//! without Authorization, and with no cookie but those that are in the key: then the origin had nothing of one visitor to go by.
+//! Three things make that true:
+//!
+//! - Whoever asks the origin sends nothing of the client but what the grant names ([`Grant::reaches_origin`]): the key's fields
+//!   and cookies. What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
+//!   ([`variant_key`](crate::vary::variant_key)).
+//! - What is named enters the key, beside what `Vary` nominates ([`nominated`]).
+//! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored.
+//!
+//! Only what [`Grant::ignore`] lists is overruled: all else that a response says still counts. The head that is stored keeps the
+//! origin's own words, so that browsers go by them; a granted lifetime is told to nobody, unless [`Grant::announce_ttl`] says so.
+
+use crate::cookies;
+use crate::vary::{Vary, vary};
+use crate::{Freshness, LifetimeSource, Policy};
+use http::{Method, StatusCode};
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use std::borrow::Cow;
+
+/// What the operator grants. Durations are in seconds; 0: nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Grant {
+    /// The lifetime of a response that states none.
+    pub ttl_seconds: u64,
+    /// The lifetime of a response, whatever of [`Grant::ignore`] it states; and of one that states none, where `ttl_seconds` does
+    /// not say otherwise.
+    pub ttl_override_seconds: u64,
+    /// What of a response does not count.
+    pub ignore: Vec<Ignored>,
+    /// Lifetimes by status, in the place of the two above; the narrowest that fits decides, and 0 grants nothing.
+    pub ttl_status: Vec<StatusTtl>,
+    /// The least heuristic lifetime.
+    pub ttl_min_seconds: u64,
+    /// Whether a granted lifetime is told to clients.
+    pub announce_ttl: bool,
+    /// Cookies that reach the origin and enter the key, as globs over names.
+    pub key_cookies: Vec<String>,
+    /// Request fields that reach the origin and enter the key: lower case.
+    pub key_fields: Vec<String>,
+}
+
+/// A lifetime for some statuses: those from `first` to `last`.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct StatusTtl {
+    /// The first status.
+    pub first: u16,
+    /// The last one.
+    pub last: u16,
+    /// The lifetime, in seconds.
+    pub seconds: u64,
+}
+
+/// Why a request is not served by a grant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refusal<'r> {
+    /// It has Authorization.
+    Authorization,
+    /// It has this cookie.
+    Cookie(&'r [u8]),
+}
+
+macro_rules! ignored {
+    ($($variant:ident, $word:literal, $text:literal;)*) => {
+        /// A part of a response that an operator may overrule.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, PartialOrd, Ord)]
+        pub enum Ignored {
+            $(#[doc = $text] $variant,)*
+        }
+
+        impl Ignored {
+            /// All of them, in the order of the table.
+            pub const ALL: &'static [Self] = &[$(Self::$variant,)*];
+
+            /// How it is written in a configuration: a directive's name, or a field's.
+            pub const fn word(self) -> &'static str {
+                match self { $(Self::$variant => $word,)* }
+            }
+
+            /// What may go wrong, in a sentence that goes on from "ignored:".
+            pub const fn danger(self) -> &'static str {
+                match self { $(Self::$variant => $text,)* }
+            }
+        }
+    };
+}
+
+ignored! {
+    NoStore, "no-store", "what the application forbids to keep is kept, and shown to everybody";
+    Private, "private", "what the application made for one visitor is shown to everybody";
+    NoCache, "no-cache", "what the application wants to confirm each time is shown without asking it";
+    MaxAge, "max-age", "what the application says is old by then goes on being shown";
+    SMaxage, "s-maxage", "what the application says is old by then goes on being shown";
+    Expires, "expires", "what the application says is old by then goes on being shown";
+    MustRevalidate, "must-revalidate", "what is old may be shown while the application fails or is asked";
+    SetCookie, "set-cookie", "no cookie that is set here reaches anybody: sessions and logins do not begin here";
+    Vary, "vary", "all get the page that the first of them got, whatever it depends on";
+}
+
+impl Grant {
+    /// Whether a lifetime is granted at all.
+    pub fn is_granting(&self) -> bool {
+        self.ttl_seconds > 0
+            || self.ttl_override_seconds > 0
+            || self.ttl_min_seconds > 0
+            || self.ttl_status.iter().any(|one| one.seconds > 0)
+    }
+
+    /// Whether a field of that name goes from the client to the origin, as the client sent it or, of Cookie, in part.
+    pub fn reaches_origin(&self, name: &[u8]) -> bool {
+        if name.eq_ignore_ascii_case(b"cookie") {
+            return !self.key_cookies.is_empty();
+        }
+        self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    }
+
+    /// Why a request with these fields passes, if it does; `allows` says of a cookie that is not in the key whether it may be
+    /// taken away.
+    pub fn refuses<'r>(&self, request: &'r Fields, allows: impl Fn(&[u8]) -> bool) -> Option<Refusal<'r>> {
+        if request.contains("authorization") {
+            return Some(Refusal::Authorization);
+        }
+        let mut names = cookies::pairs(request).map(cookies::name);
+        names.find(|name| !cookies::is_any(&self.key_cookies, name) && !allows(name)).map(Refusal::Cookie)
+    }
+
+    /// Whether what is granted holds for the answer to `request`, as it reached the origin.
+    fn holds_for(&self, request: &RequestHead) -> bool {
+        let is_read = request.method == Method::GET || request.method == Method::HEAD;
+        self.is_granting()
+            && is_read
+            && !request.fields.contains("authorization")
+            && cookies::has_only(&self.key_cookies, &request.fields)
+    }
+
+    /// The lifetime of that status, where it has one of its own.
+    fn of_status(&self, status: StatusCode) -> Option<u64> {
+        let fits = |one: &&StatusTtl| (one.first..=one.last).contains(&status.as_u16());
+        self.ttl_status.iter().filter(fits).min_by_key(|one| one.last - one.first).map(|one| one.seconds)
+    }
+}
+
+/// Whether what the operator grants holds for the answer to `request`, as it reached the origin.
+pub(crate) fn holds_for(request: &RequestHead, policy: &Policy) -> bool {
+    policy.grant.holds_for(request)
+}
+
+/// `response` without what the operator overrules, where that holds for the answer to `request`: as decisions read it.
+pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Cow<'r, ResponseHead> {
+    if policy.grant.holds_for(request) { without_ignored(response, policy) } else { Cow::Borrowed(response) }
+}
+
+/// The same for an update, a 304 or a response to HEAD, of what was stored under a grant.
+pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Cow<'r, ResponseHead> {
+    if policy.grant.is_granting() { without_ignored(update, policy) } else { Cow::Borrowed(update) }
+}
+
+/// Owned only where something was taken away.
+fn without_ignored<'r>(response: &'r ResponseHead, policy: &Policy) -> Cow<'r, ResponseHead> {
+    let ignore = &policy.grant.ignore;
+    if ignore.is_empty() || !response.fields.iter().any(|(name, value)| is_touched(name, value, policy)) {
+        return Cow::Borrowed(response);
+    }
+    let mut heard = response.clone();
+    heard.fields = Fields::new();
+    for (name, value) in response.fields.iter() {
+        if is_ignored_field(name, ignore) {
+            continue;
+        }
+        if !is_control(name, policy) || !has_ignored(value, ignore) {
+            heard.fields.push(name, value);
+            continue;
+        }
+        let kept: Vec<&[u8]> = list::split(value).map(list::trim).filter(|one| !is_ignored(one, ignore)).collect();
+        if !kept.is_empty() {
+            heard.fields.push(name, kept.join(&b", "[..]));
+        }
+    }
+    Cow::Owned(heard)
+}
+
+/// Whether a line says something that does not count, or holds a directive that does not.
+pub(crate) fn is_touched(name: &[u8], value: &[u8], policy: &Policy) -> bool {
+    let ignore = &policy.grant.ignore;
+    is_ignored_field(name, ignore) || (is_control(name, policy) && has_ignored(value, ignore))
+}
+
+fn is_ignored_field(name: &[u8], ignore: &[Ignored]) -> bool {
+    ignore.iter().any(|one| match one {
+        // What HTTP/1.0 calls no-cache.
+        Ignored::NoCache => name.eq_ignore_ascii_case(b"pragma"),
+        Ignored::Expires | Ignored::Vary => name.eq_ignore_ascii_case(one.word().as_bytes()),
+        Ignored::SetCookie => crate::credentials::is_set_cookie(name),
+        _ => false,
+    })
+}
+
+fn is_control(name: &[u8], policy: &Policy) -> bool {
+    let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
+    is("cache-control") || policy.targeted_fields.iter().any(|one| is(one))
+}
+
+fn has_ignored(value: &[u8], ignore: &[Ignored]) -> bool {
+    list::split(value).any(|member| is_ignored(list::trim(member), ignore))
+}
+
+/// Whether a directive does not count.
+fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
+    let name = directive_name(member);
+    ignore.iter().any(|one| match one {
+        Ignored::MustRevalidate if name.eq_ignore_ascii_case(b"proxy-revalidate") => true,
+        Ignored::NoStore
+        | Ignored::Private
+        | Ignored::NoCache
+        | Ignored::MaxAge
+        | Ignored::SMaxage
+        | Ignored::MustRevalidate => name.eq_ignore_ascii_case(one.word().as_bytes()),
+        Ignored::Expires | Ignored::SetCookie | Ignored::Vary => false,
+    })
+}
+
+fn directive_name(member: &[u8]) -> &[u8] {
+    list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
+}
+
+/// The lifetime that is granted to `heard`, if one is: it states none itself. `is_overruled`: something of it was taken away.
+pub(crate) fn granted(
+    request: &RequestHead,
+    heard: &ResponseHead,
+    is_overruled: bool,
+    policy: &Policy,
+) -> Option<(LifetimeSource, u64)> {
+    let grant = &policy.grant;
+    if !grant.holds_for(request) || says_no_cache_as_of_old(heard, policy) {
+        return None;
+    }
+    let (source, seconds) = match grant.of_status(heard.status) {
+        Some(seconds) => (LifetimeSource::Status, seconds),
+        None if !is_covered(heard.status) => return None,
+        None if grant.ttl_override_seconds > 0 && (is_overruled || grant.ttl_seconds == 0) => {
+            (LifetimeSource::Override, grant.ttl_override_seconds)
+        }
+        None => (LifetimeSource::Ttl, grant.ttl_seconds),
+    };
+    (seconds > 0).then_some((source, seconds))
+}
+
+/// The statuses that `ttl` and `ttl-override` speak of: answers that say what a page is, or where. Errors, and redirections
+/// of the moment (302, 307), are for `ttl-status` to name.
+pub(crate) fn is_covered(status: StatusCode) -> bool {
+    matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308)
+}
+
+/// `Pragma: no-cache`, in profile safe, where nothing newer is said.
+fn says_no_cache_as_of_old(heard: &ResponseHead, policy: &Policy) -> bool {
+    let is_said = || list::members(&heard.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
+    policy.is_safe() && !heard.fields.contains("cache-control") && is_said()
+}
+
+/// The request fields by which responses of this kind are told apart: what the response nominates, and what is in the key
+/// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: it is not stored.
+pub fn nominated(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Vec<String> {
+    with_key(vary(&heard(request, response, policy).fields), policy)
+}
+
+/// What a `Vary` nominates, and what is in the key anyway.
+pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
+    let mut names = match vary {
+        Vary::Fields(names) => names,
+        Vary::None | Vary::Star => Vec::new(),
+    };
+    let grant = &policy.grant;
+    if !grant.is_granting() {
+        return names;
+    }
+    names.extend(grant.key_fields.iter().cloned());
+    names.extend((!grant.key_cookies.is_empty()).then(|| "cookie".to_owned()));
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+/// Tells clients the lifetime that was granted, where the policy wants that: in the place of what the origin says about it.
+/// Caches that hear of it are told as well what the answer depends on.
+pub fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
+    if !policy.grant.announce_ttl || !freshness.is_granted() {
+        return;
+    }
+    let mut members = directives_but_lifetimes(fields, policy);
+    members.push(format!("max-age={}", freshness.lifetime).into_bytes());
+    fields.set("Cache-Control", members.join(&b", "[..]));
+    fields.remove("expires");
+    fields.remove("pragma");
+    for name in with_key(Vary::None, policy) {
+        if !list::members(fields, "vary").any(|one| one.eq_ignore_ascii_case(name.as_bytes())) {
+            fields.push("Vary", name);
+        }
+    }
+}
+
+/// A stored head without what [`announce`] has put there, so that what the origin says next is read beside its own words.
+pub fn unannounced<'h>(head: &'h ResponseHead, freshness: &Freshness, policy: &Policy) -> Cow<'h, ResponseHead> {
+    if !policy.grant.announce_ttl || !freshness.is_granted() {
+        return Cow::Borrowed(head);
+    }
+    let mut own = head.clone();
+    let members = directives_but_lifetimes(&own.fields, policy);
+    match members.is_empty() {
+        true => drop(own.fields.remove("cache-control")),
+        false => own.fields.set("Cache-Control", members.join(&b", "[..])),
+    }
+    Cow::Owned(own)
+}
+
+/// The directives of Cache-Control that count, without those that say how long.
+fn directives_but_lifetimes(fields: &Fields, policy: &Policy) -> Vec<Vec<u8>> {
+    let is_kept = |one: &&[u8]| {
+        let name = directive_name(one);
+        let says_how_long = ["max-age", "s-maxage"].iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes()));
+        !says_how_long && !is_ignored(one, &policy.grant.ignore)
+    };
+    list::members(fields, "cache-control").filter(is_kept).map(<[u8]>::to_vec).collect()
+}
+
+#[cfg(test)]
+#[path = "grant_tests.rs"]
+mod tests;
