@@ -14,12 +14,16 @@ use crate::options::{OtherCookies, Route};
 use kasoku_cache::NOBODYS_OWN;
 use kasoku_semantics::cookies;
 use kasoku_semantics::grant::Refusal;
+use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::{Fields, RequestHead};
 
 /// Fields by which a client speaks to the cache: it decides by them, and the origin does not get them.
 const WISHES: [&str; 6] =
     ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+
+/// Fields of which nobody has to be told that they are not sent on: they are about the message or in the URL, or are told apart.
+const HANDLED: [&str; 6] = ["host", "connection", "cookie", "content-length", "transfer-encoding", "te"];
 
 /// Why a request passes, if it does, although its answer might be kept: it says who sends it.
 pub(crate) fn passes(request: &Fields, route: &Route) -> Option<Reason> {
@@ -44,6 +48,25 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<
 fn others(route: &Route) -> OtherCookies {
     let names_some = !route.policy.grant.key_cookies.is_empty();
     route.cookies.others.unwrap_or(if names_some { OtherCookies::Remove } else { OtherCookies::Pass })
+}
+
+/// What of a received request is in the key, and what is kept back: each line, of Cookie each cookie, and why.
+pub(crate) fn kept_apart<'r>(
+    received: &'r Fields,
+    route: &'r Route,
+) -> impl Iterator<Item = (&'r [u8], &'r [u8], Ground)> {
+    let grant = &route.policy.grant;
+    let of_cookie = |pair| match cookies::name(pair) {
+        name if cookies::is_any(&grant.key_cookies, name) => Ground::CookieInKey,
+        name if cookies::is_any(&route.cookies.noise, name) => Ground::CookieNoise,
+        _ => Ground::CookieRemoved,
+    };
+    let cookies = cookies::pairs(received).map(move |pair| (&b"Cookie"[..], pair, of_cookie(pair)));
+    let is_about_the_visitor =
+        |name: &[u8]| !is_wish(name) && !HANDLED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    let others = received.iter().filter(move |(name, _)| is_about_the_visitor(name));
+    let of_field = |name| if grant.reaches_origin(name) { Ground::FieldInKey } else { Ground::NotSentOn };
+    cookies.chain(others.map(move |(name, value)| (name, value, of_field(name))))
 }
 
 /// Appends what of a received request goes on, as `is_ours` leaves it, and what every request of this kind says.

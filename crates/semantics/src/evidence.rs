@@ -264,7 +264,7 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
 /// The lines of a request that a reason is about.
 fn request_lines(reason: Reason, request: &RequestHead) -> impl Iterator<Item = Line<'_>> {
     let names: &[&str] = match reason {
-        Reason::Authorization | Reason::PassAuthorization => &["Authorization"],
+        Reason::Authorization => &["Authorization"],
         Reason::Cookie => &["Cookie"],
         Reason::RequestNoStore | Reason::ClientMaxAge | Reason::ClientMinFresh | Reason::OnlyIfCachedMiss => {
             &["Cache-Control"]

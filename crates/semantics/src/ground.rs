@@ -71,6 +71,13 @@ grounds! {
     ClientIgnored, "configuration", "What the client wants of a cache does not count, or any client could make the origin work.";
 }
 
+impl Ground {
+    /// Whether it says that a line is in the key.
+    pub fn is_in_key(self) -> bool {
+        matches!(self, Self::FieldInKey | Self::CookieInKey)
+    }
+}
+
 /// Why it matters.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Because {

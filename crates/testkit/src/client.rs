@@ -4,7 +4,7 @@ use crate::WAIT_MAX;
 use crate::message::{Framing, Head};
 use crate::socket::{Content, Socket, Stopped, Stream};
 use socket2::{Domain, Socket as RawSocket, Type};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 
@@ -82,6 +82,14 @@ impl Client {
     /// Connects over TCP.
     pub fn connect(address: SocketAddr) -> Self {
         Self { socket: Socket::new(Stream::Tcp(TcpStream::connect_timeout(&address, WAIT_MAX).unwrap())) }
+    }
+
+    /// Connects over TCP from that address of this machine.
+    pub fn connect_from(own: IpAddr, address: SocketAddr) -> Self {
+        let raw = RawSocket::new(Domain::for_address(address), Type::STREAM, None).unwrap();
+        raw.bind(&SocketAddr::new(own, 0).into()).unwrap();
+        raw.connect(&address.into()).unwrap();
+        Self { socket: Socket::new(Stream::Tcp(raw.into())) }
     }
 
     /// Connects over TCP with a receive buffer so small that a sender soon notices when nobody reads.

@@ -5,10 +5,12 @@ use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::options::{Places, Route, Rule, Site};
 use crate::respond::{self, forwarded};
+use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
 use kasoku_cache::{Ask, Cache};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::evidence::{self, Side};
+use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::range::ByteRange;
@@ -126,6 +128,7 @@ impl Explaining<'_> {
         let Self { ask, inspection, .. } = self;
         let (policy, places) = (ask.policy.as_ref(), self.found.places);
         let mut points = self.of_route();
+        points.extend(self.of_visitor());
         let outcome = inspection.outcome;
         let refusal = (!matches!(outcome, Outcome::Hit(_))).then(|| outcome.reason());
         let mut all = evidence::of_request(ask.request, refusal, &inspection.nominated, policy);
@@ -162,6 +165,40 @@ impl Explaining<'_> {
         points
     }
 
+    /// What tells visitors apart, or keeps them from being told apart, where a lifetime is granted.
+    fn of_visitor(&self) -> Vec<Point> {
+        let (route, received) = (&self.asked.routed.route, &self.asked.request.head.fields);
+        let mut points = Vec::new();
+        let mut tell = |name: &[u8], value: &[u8], side, because| {
+            let line = super::shown::field(name, value);
+            points.push(Point::of("request", line, side, because, self.found.places));
+        };
+        match self.inspection.outcome {
+            _ if !route.policy.grant.is_granting() => {}
+            Outcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie)) => {
+                let because = Because::Reason(reason);
+                match visitor::refusal(received, route) {
+                    Some(Refusal::Authorization) => {
+                        let values = received.all("authorization");
+                        values.for_each(|value| tell(b"Authorization", value, Side::Against, because));
+                    }
+                    Some(Refusal::Cookie(name)) => {
+                        tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
+                    }
+                    None => {}
+                }
+            }
+            Outcome::Pass(_) => {}
+            _ => {
+                for (name, value, ground) in visitor::kept_apart(received, route) {
+                    let side = if ground.is_in_key() { Side::Neither } else { Side::For };
+                    tell(name, value, side, Because::Ground(ground));
+                }
+            }
+        }
+        points
+    }
+
     /// What the configuration has to say before the cache is asked.
     fn of_route(&self) -> Vec<Point> {
         let route = &self.asked.routed.route;
@@ -174,10 +211,18 @@ impl Explaining<'_> {
             }
             _ => Vec::new(),
         };
+        let asked_path = self.asked.target.split('?').next().unwrap_or_default();
+        let kept_path = self.asked.routed.target().split('?').next().unwrap_or_default();
         let mut points = Vec::new();
         let mut tell = |line: String, side, because| {
             points.push(Point::of("configuration", line, side, because, self.found.places));
         };
+        if let Some(host) = &route.key.host {
+            tell(super::shown::printable(host), Side::Neither, Because::Ground(Ground::HostInKey));
+        }
+        if asked_path != kept_path && !route.key.path_parameters.is_empty() {
+            tell(super::shown::printable(asked_path), Side::For, Because::Ground(Ground::PathParametersStripped));
+        }
         if !dropped.is_empty() {
             tell(super::shown::printable(&dropped.join("&")), Side::For, Because::Ground(Ground::QueryIgnored));
         }

@@ -1,0 +1,96 @@
+//! What an operator is told: what kept visitors apart, which setting granted the lifetime, and where that is written.
+
+use super::{grant, names, ttl};
+use kasoku_engine::explain::{Explanation, Question, Side};
+use kasoku_engine::options::Places;
+use kasoku_semantics::grant::Ignored;
+use kasoku_testkit::{Scenario, Setup, get, ok};
+
+fn explain(scene: &Scenario, fields: &[&str]) -> Explanation {
+    let question = Question { fields: names(fields), ..Question::get("http://example.org/") };
+    scene.engine.handle().explain(&question).unwrap()
+}
+
+/// What is said of a line.
+fn said(explained: &Explanation, line: &str) -> (Side, String) {
+    let point = explained.points.iter().find(|point| point.line == line);
+    let point = point.unwrap_or_else(|| panic!("nothing is said of {line}: {:#?}", explained.points));
+    (point.side, format!("{} [{}]", point.text, point.source))
+}
+
+/// As if these settings stood in a file.
+fn written(setup: Setup, settings: &[&'static str]) -> Setup {
+    setup.route(|route| {
+        let place = |(line, key): (usize, &&'static str)| (*key, format!("kasoku.toml:{}", line + 1).into());
+        route.places = Places { settings: settings.iter().enumerate().map(place).collect(), ..Places::default() };
+    })
+}
+
+#[test]
+fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
+    let scene = written(ttl(Setup::safe()), &["cookies"]).run([]);
+    let explained = explain(&scene, &["Cookie: _ga=1; session=hunter2; theme=dark"]);
+    assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-cookie");
+    let (side, text) = said(&explained, "Cookie: session=***");
+    assert_eq!(side, Side::Against);
+    assert!(text.ends_with("it passes. [cookies (kasoku.toml:1)]"), "{text}");
+    assert!(!format!("{explained:?}").contains("hunter2"));
+    let explained = explain(&scene, &["Authorization: Basic hunter2"]);
+    assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-authorization");
+    assert_eq!(said(&explained, "Authorization: Basic ***").0, Side::Against);
+}
+
+#[test]
+fn what_is_not_sent_on_is_said_not_to_matter_and_what_is_in_the_key_to_matter() {
+    let setup = grant(ttl(Setup::safe()), |grant| {
+        grant.key_cookies = names(&["lang"]);
+        grant.key_fields = names(&["accept-language"]);
+    });
+    let scene = written(setup, &["ttl", "key-cookies", "key-fields"]).run([get("/").answers(ok(&[], "page"))]);
+    scene.client().get("/");
+    let fields =
+        ["Cookie: lang=de; _ga=1; session=1", "Accept-Language: de", "Referer: http://a.example/", "User-Agent: x"];
+    let explained = explain(&scene, &fields);
+    for (line, side, words) in [
+        (
+            "Cookie: lang=***",
+            Side::Neither,
+            "is in the key: each value has a variant of its own. [key-cookies (kasoku.toml:2)]",
+        ),
+        ("Cookie: _ga=***", Side::For, "can't depend on it. [noise-cookies (default)]"),
+        ("Cookie: session=***", Side::For, "can't depend on it. [cookies (default)]"),
+        ("Accept-Language: de", Side::Neither, "each value has a variant of its own. [key-fields (kasoku.toml:3)]"),
+        ("Referer: http://a.example/", Side::For, "can't depend on it. [what is not in the key]"),
+        ("User-Agent: x", Side::For, "can't depend on it. [what is not in the key]"),
+    ] {
+        let (found, text) = said(&explained, line);
+        assert!(found == side && text.ends_with(words), "{line}: {found:?} {text}");
+    }
+    assert_eq!(explained.cache_status(), "kasoku; fwd=vary-miss; detail=vary-miss");
+}
+
+#[test]
+fn the_setting_that_granted_the_lifetime_is_named_with_its_line() {
+    let scene = written(ttl(Setup::safe()), &["ttl"]).run([get("/").answers(ok(&[], "page"))]);
+    scene.client().get("/");
+    let explained = explain(&scene, &[]);
+    assert_eq!(explained.cache_status(), "kasoku; hit; ttl=60; detail=hit");
+    let (side, text) = said(&explained, "");
+    assert_eq!(side, Side::For);
+    assert_eq!(text, "It states no expiry, and the configuration grants it a lifetime. [ttl (kasoku.toml:1)]");
+
+    let setup = grant(Setup::safe(), |grant| {
+        grant.ttl_override_seconds = 60;
+        grant.ignore = vec![Ignored::NoStore];
+    });
+    let setup = written(setup, &["ttl-override", "ignore"]);
+    let scene = setup.run([get("/").answers(ok(&["Cache-Control: no-store"], "page"))]);
+    scene.client().get("/");
+    let explained = explain(&scene, &[]);
+    assert!(said(&explained, "").1.ends_with("[ttl-override (kasoku.toml:1)]"));
+    let (side, text) = said(&explained, "Cache-Control: no-store");
+    assert_eq!(
+        (side, text.as_str()),
+        (Side::Neither, "The configuration says that this does not count. [ignore (kasoku.toml:2)]")
+    );
+}

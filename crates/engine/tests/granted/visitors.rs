@@ -1,0 +1,245 @@
+//! Scripts that look at their visitors, under a granted lifetime, and visitors of all kinds: nobody gets another's page.
+
+use super::{grant, names, policy, scripts, ttl};
+use crate::application::Application;
+use kasoku_engine::options::{OtherCookies, Route};
+use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup};
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Somebody, from an address of their own.
+struct Visitor {
+    host: u8,
+    fields: Vec<String>,
+}
+
+impl Visitor {
+    fn new(host: u8, fields: &[&str]) -> Self {
+        Self { host, fields: names(fields) }
+    }
+
+    fn client(&self, scene: &Scenario) -> Client {
+        let own = IpAddr::V4(Ipv4Addr::new(127, 0, 0, self.host));
+        Client::connect_from(own, scene.engine.addresses()[0])
+    }
+
+    fn get(&self, scene: &Scenario, target: &str) -> Response {
+        let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
+        self.client(scene).get_with(target, &fields)
+    }
+
+    fn value(&self, name: &str) -> Option<&str> {
+        let values = self.fields.iter().filter_map(|line| line.split_once(": "));
+        values.into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
+    }
+
+    /// Whom `/greet` should greet.
+    fn name(&self) -> &str {
+        let cookies = self.value("Cookie").unwrap_or_default();
+        cookies.split("; ").find_map(|pair| pair.strip_prefix("name=")).unwrap_or("whoever you are")
+    }
+}
+
+/// People with names and without, from several countries, some of whom lie about where they are.
+fn visitors() -> Vec<Visitor> {
+    vec![
+        Visitor::new(11, &[]),
+        Visitor::new(12, &["Cookie: name=ann", "Accept-Language: de", "Referer: http://ann.example/"]),
+        Visitor::new(13, &["Cookie: name=bob; _ga=GA1.2.3", "Accept-Language: fr", "X-Forwarded-For: 192.0.2.1"]),
+        Visitor::new(14, &["Cookie: _ga=GA1.9.9", "Accept-Language: en", "Referer: http://carl.example/?q=secret"]),
+        Visitor::new(15, &["Authorization: Basic ZGF2ZTpk", "Accept-Language: da", "Forwarded: for=192.0.2.2"]),
+        Visitor::new(16, &["Cookie: theme=dark", "User-Agent: Other/1.0", "X-Real-IP: 192.0.2.3"]),
+        Visitor::new(17, &["Accept-Language: de", "Client-IP: 192.0.2.4", "Accept-Encoding: gzip, br"]),
+    ]
+}
+
+fn before(setup: Setup, application: &Application) -> Scenario {
+    setup.site(&[], |route| route.origins = vec![application.address().into()]).run_with_own_origins()
+}
+
+/// Each visitor asks for each page, in turns, some of them twice; then once more after it has become stale.
+fn each_gets(scene: &Scenario, target: &str, page_of: impl Fn(&Visitor) -> String) {
+    let visitors = visitors();
+    for round in 0..3 {
+        for visitor in visitors.iter().chain(visitors.iter().rev()) {
+            let got = visitor.get(scene, target);
+            assert_eq!(got.text(), page_of(visitor), "{target}, round {round}, {:?}: {got:?}", visitor.fields);
+        }
+        scene.advance(if round == 0 { 10 } else { 100 });
+    }
+}
+
+/// Whether the visitor says who it is, by the rules of a route without cookies in its key.
+fn passes(visitor: &Visitor) -> bool {
+    visitor.value("Authorization").is_some()
+        || visitor.value("Cookie").is_some_and(|cookies| cookies.split("; ").any(|pair| !pair.starts_with("_ga=")))
+}
+
+#[test]
+fn a_script_that_greets_by_cookie_greets_nobody_by_anothers_name() {
+    for profile in BOTH {
+        let application = scripts();
+        let scene = before(ttl(Setup::new(profile)), &application);
+        each_gets(&scene, "/greet", |visitor| format!("Hello, {}!", visitor.name()));
+        assert!(scene.client().get("/greet").text().contains("whoever"));
+    }
+}
+
+#[test]
+fn with_the_cookie_in_the_key_each_name_has_a_page_of_its_own_that_is_kept() {
+    for profile in BOTH {
+        let application = scripts();
+        let setup = grant(ttl(Setup::new(profile)), |grant| grant.key_cookies = names(&["name"]));
+        let scene = before(setup, &application);
+        each_gets(&scene, "/greet", |visitor| format!("Hello, {}!", visitor.name()));
+        for visitor in visitors().iter().filter(|visitor| visitor.value("Authorization").is_none()) {
+            visitor.get(&scene, "/greet");
+            assert!(visitor.get(&scene, "/greet").is_hit(), "{:?}", visitor.fields);
+        }
+        // What is not in the key is gone, in the order and the spelling in which the key has the rest.
+        let count = application.count();
+        let mut client = scene.client();
+        for cookies in ["name=ann; x=1", "x=2; _ga=1; name=ann", "name=ann"] {
+            let got = client.get_with("/greet", &[&format!("Cookie: {cookies}")]);
+            assert!(got.is_hit() && got.text() == "Hello, ann!", "{cookies}: {got:?}");
+        }
+        assert_eq!(application.count(), count);
+    }
+}
+
+#[test]
+fn cookies_that_are_removed_greet_nobody() {
+    let application = scripts();
+    let remove = |route: &mut Route| route.cookies.others = Some(OtherCookies::Remove);
+    let scene = before(ttl(Setup::safe()).route(remove), &application);
+    each_gets(&scene, "/greet", |_| "Hello, whoever you are!".to_owned());
+    let ann = Visitor::new(12, &["Cookie: name=ann"]);
+    assert!(ann.get(&scene, "/greet").is_hit() || ann.get(&scene, "/greet").is_hit());
+}
+
+#[test]
+fn a_script_that_reads_a_language_speaks_to_nobody_in_anothers() {
+    for profile in BOTH {
+        let application = scripts();
+        let scene = before(ttl(Setup::new(profile)), &application);
+        each_gets(&scene, "/language", |visitor| {
+            let language = visitor.value("Accept-Language").filter(|_| passes(visitor));
+            format!("In: {}", language.unwrap_or("nothing"))
+        });
+        let application = scripts();
+        let setup = grant(ttl(Setup::new(profile)), |grant| grant.key_fields = names(&["accept-language"]));
+        let scene = before(setup, &application);
+        each_gets(&scene, "/language", |visitor| {
+            format!("In: {}", visitor.value("Accept-Language").unwrap_or("nothing"))
+        });
+        let german = Visitor::new(17, &["Accept-Language: de"]);
+        german.get(&scene, "/language");
+        assert!(german.get(&scene, "/language").is_hit());
+    }
+}
+
+#[test]
+fn a_script_that_prints_an_address_prints_nobodys_but_to_whom_it_belongs() {
+    for profile in BOTH {
+        let application = scripts();
+        let scene = before(ttl(Setup::new(profile)), &application);
+        each_gets(&scene, "/address", |visitor| {
+            let own = format!("127.0.0.{}", visitor.host);
+            match passes(visitor) {
+                // It passes, and the application is told what is true. What an untrusted client claims counts for nothing, but for
+                // the fields that a proxy in front of us might have written.
+                true => format!(
+                    "x-forwarded-for: {own}; forwarded: for={own};host=example.org;proto=http; x-real-ip: {}; client-ip: {}",
+                    visitor.value("X-Real-IP").unwrap_or("nothing"),
+                    visitor.value("Client-IP").unwrap_or("nothing"),
+                ),
+                false => "x-forwarded-for: nothing; forwarded: host=example.org;proto=http; x-real-ip: nothing; \
+                          client-ip: nothing"
+                    .to_owned(),
+            }
+        });
+    }
+}
+
+#[test]
+fn a_script_that_echoes_a_referer_tells_nobody_where_another_came_from() {
+    for profile in BOTH {
+        let application = scripts();
+        let scene = before(ttl(Setup::new(profile)), &application);
+        each_gets(&scene, "/referer", |visitor| {
+            let referer = visitor.value("Referer").filter(|_| passes(visitor));
+            format!("You come from {}", referer.unwrap_or("nothing"))
+        });
+    }
+}
+
+#[test]
+fn a_script_that_echoes_all_it_gets_tells_all_who_do_not_pass_the_same() {
+    for profile in BOTH {
+        let application = scripts();
+        let scene = before(ttl(Setup::new(profile)), &application);
+        let cold = before(ttl(Setup::new(profile)), &application).client().get("/all").text();
+        for visitor in visitors().iter().filter(|visitor| !passes(visitor)) {
+            assert_eq!(visitor.get(&scene, "/all").text(), cold, "{:?}", visitor.fields);
+            scene.advance(100);
+        }
+    }
+}
+
+#[test]
+fn visitors_who_ask_while_the_script_still_thinks_get_their_own_page_too() {
+    for key_cookies in [&[][..], &["name"]] {
+        let application = scripts();
+        let scene = before(grant(ttl(Setup::safe()), |grant| grant.key_cookies = names(key_cookies)), &application);
+        let gate = Gate::new();
+        application.holds_next(&gate);
+        let visitors = visitors();
+        let mut waiting: Vec<(&Visitor, Client)> = Vec::new();
+        for visitor in &visitors {
+            let mut client = visitor.client(&scene);
+            let fields: Vec<&str> = visitor.fields.iter().map(String::as_str).collect();
+            client.ask("GET", "/greet", &fields);
+            if waiting.is_empty() {
+                application.arrived(1);
+            }
+            waiting.push((visitor, client));
+        }
+        scene.settled();
+        gate.open();
+        for (visitor, mut client) in waiting {
+            assert_eq!(client.response().text(), format!("Hello, {}!", visitor.name()), "{:?}", visitor.fields);
+        }
+    }
+}
+
+#[test]
+fn what_a_passing_request_gets_is_never_kept_and_changes_nothing_that_is() {
+    for fields in [&["Cookie: name=eve"][..], &["Authorization: Basic eDp5"]] {
+        let application = scripts();
+        let scene = before(ttl(Setup::safe()), &application);
+        let eve = scene.client().get_with("/all", fields);
+        assert!(eve.text().contains(fields[0]) && !eve.is_hit(), "{eve:?}");
+        assert!(["pass-cookie", "pass-authorization"].contains(&eve.detail().as_str()), "{eve:?}");
+        assert_eq!(eve.cache_status("fwd").as_deref(), Some("bypass"));
+        assert!(scene.engine.cache().is_empty());
+        let page = scene.client().get("/all");
+        assert!(!page.text().contains(fields[0]) && !page.is_hit());
+        scene.client().get_with("/all", fields);
+        let again = scene.client().get("/all");
+        assert!(again.is_hit() && again.text() == page.text(), "{again:?}");
+    }
+}
+
+#[test]
+fn a_site_may_grant_a_lifetime_to_one_rule_and_leave_the_rest_as_it_is() {
+    let application = scripts();
+    let origins = vec![application.address().into()];
+    let scene = Setup::safe()
+        .route(|route| route.origins.clone_from(&origins))
+        .rule("/language", |route| policy(route).grant.ttl_seconds = 60)
+        .run([]);
+    let german = ["Accept-Language: de"];
+    assert_eq!(scene.client().get_with("/language", &german).text(), "In: nothing");
+    assert!(scene.client().get("/language").is_hit());
+    assert!(scene.client().get_with("/all", &german).text().contains("Accept-Language: de"));
+    assert!(!scene.client().get_with("/all", &german).is_hit());
+}
