@@ -3,7 +3,7 @@
 //! The application reflects all that reaches it, in head and body, and says that its answers may be cached. The attacker asks
 //! first, with a vector from the published lists; the victim asks plainly afterwards, or while the attacker's request is on its way,
 //! or after the attacker's request has refreshed what was stored. The victim must get what a cold cache gives for the same
-//! request, byte for byte. Settings are the default ones (profile safe).
+//! request, byte for byte. Settings are the default ones (profile safe), or grant a lifetime to what states none.
 //!
 //! What a reflecting application can still be poisoned by is listed as well ([`open`]), so that the list stays true.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
@@ -23,7 +23,7 @@ mod vectors;
 
 use application::{Application, Asked, Does};
 use attack::Attack;
-use kasoku_testkit::{Scenario, Setup, reply};
+use kasoku_testkit::{BOTH, Scenario, Setup, reply};
 
 /// How an application marks a page that may be cached.
 const MARKS: [&str; 3] = ["max-age=60", "s-maxage=60", "public, max-age=60"];
@@ -41,13 +41,19 @@ fn reflecting(mark: &'static str) -> Application {
 fn reflection(asked: &Asked, mark: &str) -> Vec<u8> {
     let seen = asked.all();
     let body = if asked.lines[0].starts_with("HEAD") { "" } else { seen.as_str() };
-    let fields = [
-        format!("Cache-Control: {mark}"),
+    let mut fields = vec![
         format!("X-Seen: {seen}"),
         format!("Content-Location: {}", asked.target()),
         "Content-Type: text/html".to_owned(),
     ];
-    reply("200 OK", &fields.each_ref().map(String::as_str), body)
+    fields.extend((!mark.is_empty()).then(|| format!("Cache-Control: {mark}")));
+    let fields: Vec<&str> = fields.iter().map(String::as_str).collect();
+    reply("200 OK", &fields, body)
+}
+
+/// Grants a minute to what states no expiry.
+fn granting(setup: Setup) -> Setup {
+    setup.policy(|policy| policy.grant.ttl_seconds = 60)
 }
 
 #[test]
@@ -56,6 +62,20 @@ fn no_vector_changes_what_others_get() {
     for mark in MARKS {
         let application = reflecting(mark);
         let [attacked, cold] = [(); 2].map(|()| before(Setup::safe(), &application));
+        for (number, vector) in vectors::all().enumerate() {
+            let attack = Attack { number, vector, attacked: &attacked, cold: &cold, application: &application };
+            attack.before_the_victim();
+            attack.while_the_victim_waits();
+            attack.on_what_has_become_stale();
+        }
+    }
+}
+
+#[test]
+fn no_vector_changes_what_others_get_where_a_lifetime_is_granted() {
+    for profile in BOTH {
+        let application = reflecting("");
+        let [attacked, cold] = [(); 2].map(|()| before(granting(Setup::new(profile)), &application));
         for (number, vector) in vectors::all().enumerate() {
             let attack = Attack { number, vector, attacked: &attacked, cold: &cold, application: &application };
             attack.before_the_victim();

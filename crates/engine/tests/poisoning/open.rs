@@ -1,9 +1,9 @@
 //! What a reflecting application can still be poisoned by, as a list that is true: fields that describe the visitor, or what the
 //! visitor's program wants, go to the origin although they are not in the key. An application that looks at one has to name it in
-//! `Vary`; then it is in the key.
+//! `Vary`; then it is in the key. Where the operator grants a lifetime, none of them goes there.
 
-use crate::{before, reflecting};
-use kasoku_testkit::Setup;
+use crate::{before, granting, reflecting};
+use kasoku_testkit::{BOTH, Setup};
 
 /// Fields that change a stored answer today, for an application that looks at them without `Vary`.
 const OPEN: [&str; 31] = [
@@ -58,6 +58,24 @@ fn what_visitors_say_of_themselves_still_changes_what_others_get() {
     for name in OPEN_WHERE_SHARED {
         assert!(!changes_the_answer(name, "max-age=60"), "{name}");
         assert!(changes_the_answer(name, "public, max-age=60"), "{name} is closed: take it out of the list");
+    }
+}
+
+#[test]
+fn where_a_lifetime_is_granted_none_of_them_changes_what_others_get() {
+    let shared = ["Cookie", "Authorization", "X-Forwarded-Host", "X-Original-URL", "CF-IPCountry"];
+    for profile in BOTH {
+        let application = reflecting("");
+        let [attacked, cold] = [(); 2].map(|()| before(granting(Setup::new(profile)), &application));
+        for (number, name) in OPEN.iter().chain(&shared).enumerate() {
+            let page = format!("/{number}");
+            attacked.client().get_with(&page, &[&format!("{name}: evil")]);
+            let plain = cold.client().get(&page).text();
+            assert_eq!(attacked.client().get(&page).text(), plain, "{name}");
+            attacked.client().get_with(&page, &[&format!("{name}: evil")]);
+            let hit = attacked.client().get(&page);
+            assert!(hit.is_hit() && hit.text() == plain, "{name}: {hit:?}");
+        }
     }
 }
 
