@@ -71,6 +71,11 @@ bench: build ## measure against nginx, Varnish, HAProxy, Apache and the limit, w
 	@scripts/install-test-deps --only bench
 	@python3 -B bench/run.py $(ARGS)
 
+.PHONY: bench-mt-search
+bench-mt-search: build ## a slow CGI search without a cache, behind Apache's and behind Kasoku; writes docs/mt-search.md
+	@scripts/install-test-deps --only mt-search
+	@python3 -B bench/seeds/mt-search/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint
