@@ -68,9 +68,13 @@ impl Fault {
             Self::Origin(
                 Reason::OriginTimeoutConnect | Reason::OriginTimeoutFirstByte | Reason::OriginTimeoutBetweenBytes,
             ) => StatusCode::GATEWAY_TIMEOUT,
-            Self::Origin(Reason::OriginDown | Reason::OriginQueueFull | Reason::OriginBusy | Reason::MemoryFull) => {
-                StatusCode::SERVICE_UNAVAILABLE
-            }
+            Self::Origin(
+                Reason::OriginDown
+                | Reason::OriginQueueFull
+                | Reason::OriginBusy
+                | Reason::OriginOverloaded
+                | Reason::MemoryFull,
+            ) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Origin(_) => StatusCode::BAD_GATEWAY,
         }
     }
@@ -131,6 +135,7 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         OriginError::Down => Reason::OriginDown,
         OriginError::QueueFull => Reason::OriginQueueFull,
         OriginError::Busy => Reason::OriginBusy,
+        OriginError::Overloaded => Reason::OriginOverloaded,
         OriginError::Unreachable(_) => Reason::OriginUnreachable,
         OriginError::ConnectTimeout => Reason::OriginTimeoutConnect,
         OriginError::FirstByteTimeout => Reason::OriginTimeoutFirstByte,
@@ -139,7 +144,11 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         | OriginError::ClosedEarly
         | OriginError::FileChanged
         | OriginError::Io(_) => Reason::OriginClosedEarly,
+        OriginError::MalformedCgi(_) => Reason::ProgramMalformed,
+        OriginError::EndedBeforeHead => Reason::ProgramEnded,
         OriginError::MalformedHead(_)
+        | OriginError::MalformedRecords(_)
+        | OriginError::Refused
         | OriginError::MalformedBody(_)
         | OriginError::UnexpectedInterim
         | OriginError::RedirectsForEver => Reason::OriginMalformed,

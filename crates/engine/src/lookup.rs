@@ -162,7 +162,8 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
             | Reason::OriginTimeoutFirstByte
             | Reason::OriginDown
             | Reason::OriginQueueFull
-            | Reason::OriginBusy),
+            | Reason::OriginBusy
+            | Reason::OriginOverloaded),
         )) => failed(why, reason),
         Ok(Joined::Failed(why)) => return Taken::Failure(why),
         // Who began it may have asked for something that takes for ever.

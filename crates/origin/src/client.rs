@@ -3,6 +3,7 @@
 use crate::address::Address;
 use crate::error::Error;
 use crate::files;
+use crate::gateway::{Server, Servers};
 use crate::group::Choice;
 use crate::http;
 use crate::interim::Interim;
@@ -17,6 +18,7 @@ use std::rc::Rc;
 /// See the [module](self).
 pub struct Client {
     http: Rc<http::Pool>,
+    servers: Servers,
     counters: Rc<Counters>,
 }
 
@@ -49,7 +51,7 @@ impl Client {
     /// Without connections.
     pub fn new() -> Self {
         let counters = Rc::<Counters>::default();
-        Self { http: Rc::new(http::Pool::new(counters.clone())), counters }
+        Self { http: Rc::new(http::Pool::new(counters.clone())), servers: Servers::new(counters.clone()), counters }
     }
 
     /// What has happened so far.
@@ -75,6 +77,12 @@ impl Client {
                 let place = choice.place(request.limits).await?;
                 files::send(root, request, Some(place)).await.map(Reply::Response)
             }
+            Address::FastCgi(endpoint) => {
+                self.servers.send(Server::FastCgi(endpoint), choice, request, upload, interim).await
+            }
+            Address::Scgi(endpoint) => {
+                self.servers.send(Server::Scgi(endpoint), choice, request, upload, interim).await
+            }
             address => Err(unsupported(address)),
         }
     }
@@ -85,6 +93,8 @@ impl Client {
         match address {
             Address::Http(endpoint) => self.http.probe(endpoint, request).await,
             Address::Files(root) => files::send(root, request, None).await.map(|response| response.head),
+            Address::FastCgi(endpoint) => self.servers.probe(Server::FastCgi(endpoint), request).await,
+            Address::Scgi(endpoint) => self.servers.probe(Server::Scgi(endpoint), request).await,
             address => Err(unsupported(address)),
         }
     }
@@ -92,6 +102,7 @@ impl Client {
     /// Closes the connections that were idle for too long, or that their origin has closed. To be called now and then.
     pub fn sweep(&self) {
         self.http.sweep();
+        self.servers.sweep();
     }
 }
 

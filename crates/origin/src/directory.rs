@@ -19,6 +19,8 @@ pub struct OriginState {
     /// Whether it should be asked.
     pub health: Health,
     pub(crate) places: Arc<Places>,
+    /// The connections that wait for their next request, where the whole program's are counted.
+    pub(crate) kept: Arc<Places>,
     requests: AtomicU64,
     failures: AtomicU64,
 }
@@ -47,6 +49,7 @@ impl OriginState {
             address,
             health: Health::default(),
             places: Arc::default(),
+            kept: Arc::default(),
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         }

@@ -1,6 +1,8 @@
 //! Why there is no response, or no end of one. What a client sees of it: `engine/src/error.rs`.
 
 use crate::health::Blame;
+use kasoku_wire::cgi::CgiError;
+use kasoku_wire::fastcgi::FastCgiError;
 use kasoku_wire::http1::{BodyError, ResponseError};
 use std::fmt;
 use std::io;
@@ -28,6 +30,16 @@ pub enum Error {
     ClosedEarly,
     /// What came is not a response (RFC 9112).
     MalformedHead(ResponseError),
+    /// What a program printed is no answer (RFC 3875).
+    MalformedCgi(CgiError),
+    /// A program ended without the head of an answer.
+    EndedBeforeHead,
+    /// What came are no records of FastCGI.
+    MalformedRecords(FastCgiError),
+    /// A FastCGI application server said that it has too much to do, before it did anything.
+    Overloaded,
+    /// A FastCGI application server takes no requests of this kind.
+    Refused,
     /// The body's framing is broken.
     MalformedBody(BodyError),
     /// A 101 nobody asked for, or more interim responses than [`crate::limits::INTERIM_RESPONSES_MAX`].
@@ -66,7 +78,8 @@ impl Error {
         match self {
             Self::Down | Self::QueueFull | Self::Busy | Self::Upload(_) => Blame::Nobody,
             Self::Unreachable(error) if is_own_shortage(error) => Blame::Nobody,
-            Self::Unreachable(_) | Self::ConnectTimeout => Blame::Connection,
+            // Whoever is overloaded did nothing yet, so that another one may be asked, whatever the method.
+            Self::Unreachable(_) | Self::ConnectTimeout | Self::Overloaded => Blame::Connection,
             _ => Blame::Answer,
         }
     }
@@ -111,6 +124,11 @@ impl fmt::Display for Error {
             Self::ClosedBeforeResponse => f.write_str("the origin closed the connection without an answer"),
             Self::ClosedEarly => f.write_str("the origin closed the connection within its answer"),
             Self::MalformedHead(error) => write!(f, "the origin's answer is malformed: {error}"),
+            Self::MalformedCgi(error) => write!(f, "the program's output is malformed: {error}"),
+            Self::EndedBeforeHead => f.write_str("the program ended without the head of an answer"),
+            Self::MalformedRecords(error) => write!(f, "the FastCGI answer is malformed: {error}"),
+            Self::Overloaded => f.write_str("the FastCGI application server is overloaded"),
+            Self::Refused => f.write_str("the FastCGI application server refuses to answer requests"),
             Self::MalformedBody(error) => write!(f, "the body of the origin's answer is malformed: {error}"),
             Self::UnexpectedInterim => f.write_str("the origin sent interim answers that nobody asked for"),
             Self::RedirectsForEver => f.write_str("the origin's local redirects come to no end"),

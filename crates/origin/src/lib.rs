@@ -12,6 +12,8 @@
 //! | `client` | one worker's side: asks in the way that the kind wants |
 //! | `files` | the files below a directory |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
+//! | `gateway`, `meta_variables` | what CGI, FastCGI and SCGI have in common |
+//! | `fastcgi`, `scgi` | application servers |
 //! | `response`, `interim`, `error` | what comes of it |
 //! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
 
@@ -20,17 +22,19 @@ pub mod client;
 pub mod directory;
 pub mod document_root;
 pub mod error;
+mod fastcgi;
 mod files;
+mod gateway;
 pub mod group;
 pub mod health;
 mod http;
 pub mod interim;
 pub mod limits;
-#[allow(dead_code, reason = "its first users come with the gateway protocols")]
 mod meta_variables;
 mod places;
 pub mod request;
 pub mod response;
+mod scgi;
 pub mod upload;
 
 pub use address::{Address, Endpoint};

@@ -22,6 +22,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// Idle connections that one worker keeps to one origin. Default 32.
     pub idle_connections_max: usize,
+    /// Idle connections that the whole program keeps to one FastCGI application server. Default 0: each is closed after its answer,
+    /// since php-fpm gives a child to each connection, whether it is used or not.
+    pub kept_connections_max: usize,
     /// How long a request with `Expect: 100-continue` waits for the origin's 100 before the body goes anyway. Default 1 s.
     pub continue_timeout: Duration,
     /// Bounds of the response's head.
@@ -41,6 +44,7 @@ impl Default for Limits {
             queue_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(30),
             idle_connections_max: 32,
+            kept_connections_max: 0,
             continue_timeout: Duration::from_secs(1),
             head: HeadLimits::default(),
             body: BodyLimits::default(),

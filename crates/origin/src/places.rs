@@ -80,6 +80,16 @@ impl Places {
         }
     }
 
+    /// Takes a place if fewer than `max` are taken.
+    pub(crate) fn try_take(self: &Arc<Self>, max: usize) -> Option<Place> {
+        let mut taken = self.taken();
+        if taken.in_use >= max {
+            return None;
+        }
+        taken.in_use += 1;
+        Some(Place(self.clone()))
+    }
+
     fn release(self: &Arc<Self>) {
         let next = {
             let mut taken = self.taken();

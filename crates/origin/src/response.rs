@@ -3,6 +3,7 @@
 
 use crate::error::Error;
 use crate::files::FileBody;
+use crate::gateway::output;
 use crate::http::{ResponseBody, Tunnel};
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -30,12 +31,17 @@ pub enum Body {
     Http(Box<HttpBody>),
     /// From a file.
     File(Box<FileBody>),
+    /// What a program prints.
+    Program(Box<ProgramBody>),
     /// What is there already; `None` once it was read, or where the response has none.
     Whole(Option<Bytes>),
 }
 
 /// See [`Body::Http`].
 pub struct HttpBody(pub(crate) ResponseBody);
+
+/// See [`Body::Program`].
+pub struct ProgramBody(pub(crate) output::ProgramBody);
 
 /// A piece of a response's body.
 #[derive(Debug)]
@@ -69,6 +75,7 @@ impl Body {
         match self {
             Self::Http(body) => body.0.length(),
             Self::File(body) => Some(body.length()),
+            Self::Program(body) => body.0.length(),
             Self::Whole(data) => Some(data.as_ref().map_or(0, |data| data.len() as u64)),
         }
     }
@@ -78,6 +85,7 @@ impl Body {
         match self {
             Self::Http(body) => body.0.is_none(),
             Self::File(_) => false,
+            Self::Program(body) => body.0.is_none(),
             Self::Whole(data) => data.is_none(),
         }
     }
@@ -87,6 +95,7 @@ impl Body {
         match self {
             Self::Http(body) => body.0.next().await,
             Self::File(body) => body.next().await,
+            Self::Program(body) => body.0.next().await,
             Self::Whole(data) => Ok(match data.take().filter(|data| !data.is_empty()) {
                 Some(data) => Piece::Data(data),
                 None => Piece::End(None),
@@ -98,7 +107,7 @@ impl Body {
     pub fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.0.into_tunnel(),
-            Self::File(_) | Self::Whole(_) => None,
+            Self::File(_) | Self::Program(_) | Self::Whole(_) => None,
         }
     }
 }

@@ -13,16 +13,18 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::{TcpStream, UnixStream};
 
-pub(super) struct Connection {
-    pub(super) stream: Rc<Stream>,
-    pub(super) read_ahead: BytesMut,
+pub(crate) struct Connection {
+    pub(crate) stream: Rc<Stream>,
+    pub(crate) read_ahead: BytesMut,
     /// Its place among the connections in use; none while it is idle.
-    pub(super) place: Option<Place>,
+    pub(crate) place: Option<Place>,
+    /// Its place among those that the whole program keeps, while it is idle and they are counted.
+    pub(crate) kept: Option<Place>,
 }
 
 impl Connection {
     /// Opens one, within the connect timeout.
-    pub(super) async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<Self, Error> {
+    pub(crate) async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<Self, Error> {
         let stream = async {
             let opened = match endpoint {
                 Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp),
@@ -31,20 +33,20 @@ impl Connection {
             opened.map_err(Error::Unreachable)
         };
         let stream = with_deadline(limits.connect_timeout, Error::ConnectTimeout, stream).await?;
-        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None })
+        Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None, kept: None })
     }
 
     /// Whether a kept connection can carry another exchange: open, and nothing has come that nobody asked for.
     //= RFC 9112 section 9.2
     //# If a client receives data on a connection that doesn't have outstanding requests, the client MUST NOT consider that
     //# data to be a valid response
-    pub(super) fn is_quiet(&mut self) -> bool {
+    pub(crate) fn is_quiet(&mut self) -> bool {
         let nothing = self.stream.try_read(&mut self.read_ahead, 1);
         self.read_ahead.is_empty() && nothing.is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock)
     }
 
     /// Reads one head, interim or final.
-    pub(super) async fn read_head(&mut self, limits: &Limits) -> Result<ResponseHead, Error> {
+    pub(crate) async fn read_head(&mut self, limits: &Limits) -> Result<ResponseHead, Error> {
         loop {
             match parse_response(&self.read_ahead, &limits.head).map_err(Error::MalformedHead)? {
                 Some((head, length)) => {
@@ -63,7 +65,7 @@ impl Connection {
 }
 
 /// `future`'s result, or `late` after `duration`.
-pub(super) async fn with_deadline<T>(
+pub(crate) async fn with_deadline<T>(
     duration: Duration,
     late: Error,
     future: impl Future<Output = Result<T, Error>>,

@@ -12,6 +12,7 @@ mod pool;
 mod response;
 mod upload;
 
+pub(crate) use connection::{Connection, with_deadline};
 pub(crate) use pool::Pool;
-pub(crate) use response::ResponseBody;
 pub use response::Tunnel;
+pub(crate) use response::{ResponseBody, UploadTask};

@@ -33,7 +33,7 @@ impl Pool {
     }
 
     /// The most recently used connection that is still good, and was idle for `idle_max` at most.
-    pub(super) fn take_idle(&self, endpoint: &Endpoint, idle_max: Duration) -> Option<Connection> {
+    pub(crate) fn take_idle(&self, endpoint: &Endpoint, idle_max: Duration) -> Option<Connection> {
         let mut idle = self.idle.borrow_mut();
         let connections = idle.get_mut(endpoint)?;
         connections.retain(|idle| !idle.is_expired());
@@ -58,7 +58,7 @@ impl Pool {
         });
     }
 
-    pub(super) fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: Connection) {
+    pub(crate) fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: Connection) {
         connection.place = None;
         let mut idle = self.idle.borrow_mut();
         let connections = idle.entry(endpoint.clone()).or_default();

@@ -137,23 +137,23 @@ impl ResponseBody {
 }
 
 /// The task that sends a request's body; ends with the response.
-pub(super) struct UploadTask {
+pub(crate) struct UploadTask {
     task: Option<JoinHandle<Result<(), Error>>>,
     is_complete: Rc<Cell<bool>>,
 }
 
 impl UploadTask {
     /// There is no body to send.
-    pub(super) fn none() -> Self {
+    pub(crate) fn none() -> Self {
         Self { task: None, is_complete: Rc::new(Cell::new(true)) }
     }
 
     /// There is a body, and it will not be sent.
-    pub(super) fn unsent() -> Self {
+    pub(crate) fn unsent() -> Self {
         Self { task: None, is_complete: Rc::new(Cell::new(false)) }
     }
 
-    pub(super) fn spawn(sending: impl Future<Output = Result<(), Error>> + 'static) -> Self {
+    pub(crate) fn spawn(sending: impl Future<Output = Result<(), Error>> + 'static) -> Self {
         let is_complete = Rc::new(Cell::new(false));
         let mark = is_complete.clone();
         let task = tokio::task::spawn_local(async move {
@@ -164,12 +164,12 @@ impl UploadTask {
         Self { task: Some(task), is_complete }
     }
 
-    pub(super) fn is_running(&self) -> bool {
+    pub(crate) fn is_running(&self) -> bool {
         self.task.is_some()
     }
 
     /// Waits for the end of the body.
-    pub(super) async fn ended(&mut self) -> Result<(), Error> {
+    pub(crate) async fn ended(&mut self) -> Result<(), Error> {
         let Some(task) = &mut self.task else { return Ok(()) };
         let sent = task.await.unwrap_or(Err(Error::ClosedEarly));
         self.task = None;
@@ -177,7 +177,7 @@ impl UploadTask {
     }
 
     /// Whether all of the body has been sent.
-    fn is_complete(&self) -> bool {
+    pub(crate) fn is_complete(&self) -> bool {
         self.is_complete.get()
     }
 }

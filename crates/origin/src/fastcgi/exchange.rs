@@ -1,0 +1,175 @@
+//! One request over FastCGI.
+
+use super::records::Records;
+use crate::client::Counters;
+use crate::directory::OriginState;
+use crate::error::Error;
+use crate::gateway::log::ErrorLog;
+use crate::gateway::measured::{Measured, Pieces};
+use crate::gateway::output::{self, Source};
+use crate::gateway::{NO_BODY, Question};
+use crate::group::Choice;
+use crate::http::{Connection, Pool, UploadTask};
+use crate::limits::UNREPEATABLE_IDLE_MAX;
+use crate::places::Place;
+use crate::response::Reply;
+use crate::upload::Upload;
+use crate::{Endpoint, Limits};
+use kasoku_sys::Stream;
+use kasoku_wire::fastcgi::CONTENT_BYTES_MAX;
+use kasoku_wire::fastcgi::encode::{encode_begin_request, encode_params, encode_stdin_end, encode_stdin_header};
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// One request at a time on a connection: they may all have the same number.
+const REQUEST_ID: u16 = 1;
+
+/// One worker's side of all FastCGI origins.
+pub(crate) struct FastCgi {
+    pool: Rc<Pool>,
+    counters: Rc<Counters>,
+}
+
+/// Where a connection goes after an answer.
+pub(super) struct Keeper {
+    pool: Rc<Pool>,
+    endpoint: Endpoint,
+    limits: Limits,
+    origin: Arc<OriginState>,
+}
+
+impl Keeper {
+    /// Keeps it for the next request, while the whole program keeps fewer than it may.
+    pub(super) fn keep(self, mut connection: Connection) {
+        connection.kept = self.origin.kept.try_take(self.limits.kept_connections_max);
+        if connection.kept.is_some() {
+            self.pool.keep(&self.endpoint, &self.limits, connection);
+        }
+    }
+}
+
+impl FastCgi {
+    /// Without connections.
+    pub(crate) fn new(counters: Rc<Counters>) -> Self {
+        Self { pool: Rc::new(Pool::new(counters.clone())), counters }
+    }
+
+    /// Asks a program, and waits for the head of its answer. `upload` is taken when there is a connection for it.
+    pub(crate) async fn send<U: Upload + 'static>(
+        &self,
+        endpoint: &Endpoint,
+        choice: &Choice,
+        place: Place,
+        question: Question<'_>,
+        body: Measured,
+        upload: &mut Option<U>,
+    ) -> Result<Reply, Error> {
+        let limits = question.request.limits;
+        let idle_max =
+            if question.is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
+        let head = encoded(question, &body);
+        let keeper = || self.keeper(endpoint, limits, &choice.origin);
+        let mut place = Some(place);
+        if let Some(mut connection) = self.pool.take_idle(endpoint, idle_max) {
+            connection.kept = None;
+            connection.place = place.take();
+            if !question.is_repeatable {
+                let pieces = body.pieces(upload);
+                return self.exchange(connection, endpoint, question, &head, pieces, keeper()).await;
+            }
+            // A kept connection may be closed by the application server at the moment in which we use it.
+            match self.exchange(connection, endpoint, question, &head, NO_BODY, keeper()).await {
+                Err(Error::ClosedBeforeResponse | Error::Io(_)) => self.counters.retry(),
+                done => return done,
+            }
+        }
+        let place = match place {
+            Some(place) => place,
+            None => choice.place(limits).await?,
+        };
+        let mut connection = Connection::open(endpoint, limits).await?;
+        choice.origin.health.connected();
+        connection.place = Some(place);
+        self.counters.connection();
+        let pieces = body.pieces(upload);
+        self.exchange(connection, endpoint, question, &head, pieces, keeper()).await
+    }
+
+    /// Asks on a connection of its own, which needs no place and is not kept.
+    pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
+        let connection = Connection::open(endpoint, question.request.limits).await?;
+        let head = encoded(question, &Measured::None);
+        self.exchange(connection, endpoint, question, &head, NO_BODY, None).await
+    }
+
+    /// Closes the connections that were idle for too long, or that were closed. To be called now and then.
+    pub(crate) fn sweep(&self) {
+        self.pool.sweep();
+    }
+
+    /// `None`: connections are not kept.
+    fn keeper(&self, endpoint: &Endpoint, limits: &Limits, origin: &Arc<OriginState>) -> Option<Keeper> {
+        (limits.kept_connections_max > 0).then(|| Keeper {
+            pool: self.pool.clone(),
+            endpoint: endpoint.clone(),
+            limits: limits.clone(),
+            origin: origin.clone(),
+        })
+    }
+
+    async fn exchange<U: Upload + 'static>(
+        &self,
+        connection: Connection,
+        endpoint: &Endpoint,
+        question: Question<'_>,
+        params: &[u8],
+        body: Option<Pieces<U>>,
+        keeper: Option<Keeper>,
+    ) -> Result<Reply, Error> {
+        self.counters.request();
+        let pause_max = question.request.limits.between_bytes_timeout;
+        let (mut begin, mut end) = (Vec::with_capacity(16), Vec::with_capacity(8));
+        encode_begin_request(REQUEST_ID, keeper.is_some(), &mut begin);
+        if body.is_none() {
+            encode_stdin_end(REQUEST_ID, &mut end);
+        }
+        let mut head = [IoSlice::new(&begin), IoSlice::new(params), IoSlice::new(&end)];
+        write(&connection.stream, &mut head, pause_max).await?;
+        let upload = match body {
+            None => UploadTask::none(),
+            Some(body) => UploadTask::spawn(send_stdin(body, connection.stream.clone(), pause_max)),
+        };
+        let log = ErrorLog::new(format!("fastcgi://{endpoint}"), &question.request.circumstances.request_id);
+        let records = Records::new(connection, REQUEST_ID, log, keeper);
+        output::reply(Source::FastCgi(Box::new(records)), upload, question.request).await
+    }
+}
+
+/// The stream PARAMS.
+fn encoded(question: Question<'_>, body: &Measured) -> Vec<u8> {
+    let variables = question.variables(body);
+    let mut params = Vec::with_capacity(4096);
+    encode_params(REQUEST_ID, variables.iter().map(|(name, value)| (name.as_bytes(), value)), &mut params);
+    params
+}
+
+/// Sends a body as the stream STDIN; each piece must be taken within `pause_max`.
+async fn send_stdin(mut body: Pieces<impl Upload>, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
+    let mut header = Vec::with_capacity(16);
+    while let Some(piece) = body.next().await.map_err(Error::Upload)? {
+        for content in piece.chunks(CONTENT_BYTES_MAX) {
+            header.clear();
+            encode_stdin_header(REQUEST_ID, content.len(), &mut header);
+            write(&stream, &mut [IoSlice::new(&header), IoSlice::new(content)], pause_max).await?;
+        }
+    }
+    header.clear();
+    encode_stdin_end(REQUEST_ID, &mut header);
+    write(&stream, &mut [IoSlice::new(&header)], pause_max).await
+}
+
+async fn write(stream: &Stream, parts: &mut [IoSlice<'_>], pause_max: Duration) -> Result<(), Error> {
+    stream.write_all(parts, pause_max).await.map_err(Error::from_write)
+}

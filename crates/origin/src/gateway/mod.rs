@@ -1,0 +1,133 @@
+//! What the gateway protocols have in common: CGI, FastCGI and SCGI tell a program the same of a request and read the same from it;
+//! only the way there and back differs. Here is the way to application servers ([`Servers`]): what the path leads to, a place
+//! among the connections, the length of the body, then the protocol.
+//!
+//! | file | job |
+//! |---|---|
+//! | `target` | whether the path leads to a script, to a file, or nowhere; what the script is told |
+//! | `measured` | a request's body whose length is known, since programs are told |
+//! | `output` | what a program prints: the head, then the body, each within its time |
+//! | `log` | what a program writes to its standard error, for our log |
+
+pub(crate) mod log;
+pub(crate) mod measured;
+pub(crate) mod output;
+pub(crate) mod target;
+
+use crate::Endpoint;
+use crate::client::Counters;
+use crate::error::Error;
+use crate::fastcgi::FastCgi;
+use crate::group::Choice;
+use crate::interim::Interim;
+use crate::meta_variables::MetaVariables;
+use crate::request::Request;
+use crate::response::{Reply, Response};
+use crate::scgi::Scgi;
+use crate::upload::{NoUpload, Upload, is_repeatable};
+use http::StatusCode;
+use kasoku_wire::ResponseHead;
+use measured::Measured;
+use std::rc::Rc;
+use target::{Program, Target};
+
+/// An application server.
+#[derive(Clone, Copy)]
+pub(crate) enum Server<'a> {
+    /// It speaks FastCGI.
+    FastCgi(&'a Endpoint),
+    /// It speaks SCGI.
+    Scgi(&'a Endpoint),
+}
+
+/// One worker's side of all application servers.
+pub(crate) struct Servers {
+    fastcgi: FastCgi,
+    scgi: Scgi,
+}
+
+/// What an application server is asked.
+#[derive(Clone, Copy)]
+pub(crate) struct Question<'a> {
+    /// The request.
+    pub(crate) request: &'a Request<'a>,
+    /// What is to be run.
+    pub(crate) program: &'a Program,
+    /// Whether it may be sent once more.
+    pub(crate) is_repeatable: bool,
+}
+
+impl Question<'_> {
+    /// What the program is told.
+    pub(crate) fn variables(&self, body: &Measured) -> MetaVariables<'_> {
+        self.program.variables(self.request, body.bytes())
+    }
+}
+
+impl Servers {
+    /// Without connections.
+    pub(crate) fn new(counters: Rc<Counters>) -> Self {
+        Self { fastcgi: FastCgi::new(counters.clone()), scgi: Scgi::new(counters) }
+    }
+
+    /// Asks a program, and waits for the head of its answer. `upload` is taken when there is a connection for it, or when it has
+    /// to be measured.
+    pub(crate) async fn send<U: Upload + 'static>(
+        &self,
+        server: Server<'_>,
+        choice: &Choice,
+        request: &Request<'_>,
+        upload: &mut Option<U>,
+        interim: &mut impl Interim,
+    ) -> Result<Reply, Error> {
+        let program = match target::find(request).await? {
+            Target::Program(program) => program,
+            Target::Answer(response) => return Ok(Reply::Response(response)),
+        };
+        let is_repeatable = is_repeatable(request.head, upload);
+        let place = choice.place(request.limits).await?;
+        // A program can't say whether it wants the body: whoever asks first is told to send it.
+        //= RFC 9110 section 10.1.1
+        //# A proxy MUST, upon receiving an HTTP/1.1 (or later) request that has a valid method, target URI, and complete header section that contains a 100-continue expectation and indicates a request message body will follow, either
+        //# send an immediate final status code
+        //# or
+        if request.head.fields.first("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue")) {
+            interim.interim(ResponseHead::new(StatusCode::CONTINUE)).await;
+        }
+        let body = Measured::of(upload).await?;
+        if body == Measured::TooLong {
+            return Ok(Reply::Response(Response::own(StatusCode::LENGTH_REQUIRED, &request.head.method)));
+        }
+        let question = Question { request, program: &program, is_repeatable };
+        match server {
+            Server::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, place, question, body, upload).await,
+            Server::Scgi(endpoint) => self.scgi.send(endpoint, choice, place, question, body, upload).await,
+        }
+    }
+
+    /// Asks on a connection of its own, which needs no place and is not kept. The body is not read.
+    pub(crate) async fn probe(&self, server: Server<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
+        let reply = match target::find(request).await? {
+            Target::Answer(response) => return Ok(response.head),
+            Target::Program(program) => {
+                let question = Question { request, program: &program, is_repeatable: true };
+                match server {
+                    Server::FastCgi(endpoint) => self.fastcgi.probe(endpoint, question).await?,
+                    Server::Scgi(endpoint) => self.scgi.probe(endpoint, question).await?,
+                }
+            }
+        };
+        Ok(match reply {
+            Reply::Response(response) => response.head,
+            Reply::Elsewhere(path) => ResponseHead::new(StatusCode::FOUND).with("Location", path),
+        })
+    }
+
+    /// Closes the connections that were idle for too long, or that were closed. To be called now and then.
+    pub(crate) fn sweep(&self) {
+        self.fastcgi.sweep();
+    }
+}
+
+/// No body.
+pub(crate) const NO_BODY: Option<measured::Pieces<NoUpload>> = None;

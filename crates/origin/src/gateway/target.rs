@@ -1,0 +1,102 @@
+//! What the path of a request leads to where scripts run elsewhere (FastCGI, SCGI), and what the script is told.
+//!
+//! With a document root, the path is looked for below it: a script's file is named to the application server, any other file is
+//! served from here, and what isn't there is 404 without asking anybody. So PATH_INFO begins only behind a script that exists:
+//! `/a.jpg/x.php` is nothing, whatever php.ini says of cgi.fix_pathinfo. The application server has to see the files under the
+//! same names.
+//!
+//! Without one, the application is all there is: SCRIPT_NAME is what the route says stands before it, mostly nothing, and
+//! PATH_INFO is the whole rest of the path, decoded.
+
+use crate::document_root::{self, Found, Rules, Script, Scripts, UrlPath};
+use crate::error::Error;
+use crate::files;
+use crate::http::with_deadline;
+use crate::meta_variables::{MetaVariables, Subject};
+use crate::request::{Gateway, Request};
+use crate::response::Response;
+use http::{Method, StatusCode};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// What the path leads to.
+pub(crate) enum Target {
+    /// What is to be run.
+    Program(Program),
+    /// What is answered from here.
+    Answer(Response),
+}
+
+/// A script below a document root, or an application without one.
+#[derive(Debug)]
+pub(crate) struct Program {
+    script_name: String,
+    path_info: String,
+    path_translated: Option<PathBuf>,
+    file: Option<PathBuf>,
+}
+
+/// What the path of the request leads to.
+pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
+    let Request { head, gateway, limits, .. } = *request;
+    if matches!(head.method, Method::CONNECT | Method::TRACE) {
+        return Ok(Target::Answer(Response::own(StatusCode::NOT_IMPLEMENTED, &head.method)));
+    }
+    let path = head.target.split('?').next().unwrap_or_default();
+    let Some(root) = &gateway.root else {
+        let none = || Target::Answer(Response::own(StatusCode::NOT_FOUND, &head.method));
+        return Ok(application(path, gateway).map_or_else(none, Target::Program));
+    };
+    let rules = Rules { gateway, scripts: Scripts::BySuffix };
+    let found = async { document_root::find(root, path, &rules).await.map_err(Error::Unreachable) };
+    match with_deadline(limits.first_byte_timeout, Error::FirstByteTimeout, found).await? {
+        Found::Script(Script { file, script_name, path_info, path_translated }) => {
+            Ok(Target::Program(Program { script_name, path_info, path_translated, file: Some(file) }))
+        }
+        // It takes none of the places: they are the application server's.
+        found => files::answer(root, request, found, None).await.map(Target::Answer),
+    }
+}
+
+/// An application that answers for all paths; `None`: the path is none of its.
+fn application(path: &str, gateway: &Gateway) -> Option<Program> {
+    let path = UrlPath::read(path)?;
+    Some(Program {
+        script_name: gateway.url_prefix.trim_end_matches('/').to_owned(),
+        // Variables are text here; a path that is none in UTF-8 names nothing.
+        path_info: String::from_utf8(path.below(&gateway.url_prefix)?.to_vec()).ok()?,
+        path_translated: None,
+        file: None,
+    })
+}
+
+impl Program {
+    /// What it is told of the request: the meta-variables, then what application servers expect beyond them, then what the
+    /// route adds.
+    ///
+    /// REDIRECT_STATUS is what a PHP with cgi.force_redirect wants to see, DOCUMENT_URI what nginx tells.
+    pub(crate) fn variables<'a>(&'a self, request: &Request<'a>, body_bytes: Option<u64>) -> MetaVariables<'a> {
+        let circumstances = request.circumstances;
+        let bytes = |path: &'a Option<PathBuf>| path.as_deref().map(|path| path.as_os_str().as_bytes());
+        let mut variables = MetaVariables::of(&Subject {
+            head: request.head,
+            is_https: circumstances.is_https,
+            local: circumstances.local,
+            remote: circumstances.remote,
+            body_bytes,
+            // It travels through a socket; no other user of a machine sees it.
+            passes_authorization: true,
+            script_name: &self.script_name,
+            path_info: &self.path_info,
+            path_translated: bytes(&self.path_translated),
+            script_filename: bytes(&self.file),
+            document_root: bytes(&request.gateway.root),
+        });
+        variables.set("DOCUMENT_URI", [self.script_name.as_bytes(), self.path_info.as_bytes()].concat());
+        variables.set("REDIRECT_STATUS", &b"200"[..]);
+        for (name, value) in &request.gateway.environment {
+            variables.set(&**name, value.as_bytes());
+        }
+        variables
+    }
+}

@@ -1,0 +1,123 @@
+//! SCGI towards an application server: one request on a connection, which ends with the answer.
+//!
+//! So whether an answer is whole can only be told from a Content-Length: without one, a program that dies in the middle of its
+//! answer looks like one that has ended. That is SCGI's; who needs to know uses FastCGI or HTTP.
+
+use crate::client::Counters;
+use crate::error::Error;
+use crate::gateway::measured::{Measured, Pieces};
+use crate::gateway::output::{self, Source};
+use crate::gateway::{NO_BODY, Question};
+use crate::group::Choice;
+use crate::http::{Connection, UploadTask};
+use crate::limits::READ_BYTES;
+use crate::places::Place;
+use crate::response::Reply;
+use crate::upload::Upload;
+use crate::{Endpoint, NoUpload};
+use bytes::Bytes;
+use kasoku_sys::Stream;
+use kasoku_wire::scgi::encode_scgi_request;
+use std::io::{self, IoSlice};
+use std::rc::Rc;
+use std::time::Duration;
+
+/// One worker's side of all SCGI origins.
+pub(crate) struct Scgi {
+    counters: Rc<Counters>,
+}
+
+impl Scgi {
+    /// Nothing is kept.
+    pub(crate) fn new(counters: Rc<Counters>) -> Self {
+        Self { counters }
+    }
+
+    /// Asks a program, and waits for the head of its answer. `upload` is taken when there is a connection for it.
+    pub(crate) async fn send<U: Upload + 'static>(
+        &self,
+        endpoint: &Endpoint,
+        choice: &Choice,
+        place: Place,
+        question: Question<'_>,
+        body: Measured,
+        upload: &mut Option<U>,
+    ) -> Result<Reply, Error> {
+        let mut connection = Connection::open(endpoint, question.request.limits).await?;
+        choice.origin.health.connected();
+        connection.place = Some(place);
+        self.counters.connection();
+        let head = encoded(question, &body);
+        let pieces = body.pieces(upload);
+        self.exchange(connection, question, head, pieces).await
+    }
+
+    /// Asks on a connection of its own, which needs no place.
+    pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
+        let connection = Connection::open(endpoint, question.request.limits).await?;
+        self.exchange::<NoUpload>(connection, question, encoded(question, &Measured::None), NO_BODY).await
+    }
+
+    async fn exchange<U: Upload + 'static>(
+        &self,
+        connection: Connection,
+        question: Question<'_>,
+        head: Vec<u8>,
+        body: Option<Pieces<U>>,
+    ) -> Result<Reply, Error> {
+        self.counters.request();
+        let pause_max = question.request.limits.between_bytes_timeout;
+        write(&connection.stream, &head, pause_max).await?;
+        let upload = match body {
+            None => UploadTask::none(),
+            Some(body) => UploadTask::spawn(send_body(body, connection.stream.clone(), pause_max)),
+        };
+        let connected = Connected { connection, has_begun: false };
+        output::reply(Source::Scgi(Box::new(connected)), upload, question.request).await
+    }
+}
+
+fn encoded(question: Question<'_>, body: &Measured) -> Vec<u8> {
+    let variables = question.variables(body);
+    // It comes first, always, and is written there.
+    let others = variables.iter().filter(|(name, _)| *name != "CONTENT_LENGTH");
+    let mut head = Vec::with_capacity(4096);
+    let others = others.map(|(name, value)| (name.as_bytes(), value));
+    encode_scgi_request(body.bytes().unwrap_or(0), others, &mut head);
+    head
+}
+
+async fn send_body(mut body: Pieces<impl Upload>, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
+    while let Some(piece) = body.next().await.map_err(Error::Upload)? {
+        write(&stream, &piece, pause_max).await?;
+    }
+    Ok(())
+}
+
+async fn write(stream: &Stream, data: &[u8], pause_max: Duration) -> Result<(), Error> {
+    stream.write_all(&mut [IoSlice::new(data)], pause_max).await.map_err(Error::from_write)
+}
+
+/// An answer on its way: all that comes until the connection closes.
+pub(crate) struct Connected {
+    connection: Connection,
+    has_begun: bool,
+}
+
+impl Connected {
+    /// The next piece; `None` when the connection was closed.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        let buffer = &mut self.connection.read_ahead;
+        match self.connection.stream.read(buffer, READ_BYTES).await {
+            Ok(0) if !self.has_begun => Err(Error::ClosedBeforeResponse),
+            Ok(0) => Ok(None),
+            Ok(_) => {
+                self.has_begun = true;
+                Ok(Some(buffer.split().freeze()))
+            }
+            // Not the way in which an answer ends.
+            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && self.has_begun => Err(Error::ClosedEarly),
+            Err(error) => Err(Error::Io(error)),
+        }
+    }
+}
