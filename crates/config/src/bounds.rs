@@ -46,7 +46,7 @@ pub(crate) fn duration(row: &Setting, text: &At<String>) -> Result<At<Duration>,
     let duration = parse_duration(&text.value).map_err(|fault| fault.at(&text.place))?;
     let within = match row.kind {
         Kind::Duration { min, max } => (min..=max).contains(&duration),
-        Kind::Seconds { max } => duration <= max && duration.subsec_nanos() == 0,
+        Kind::Seconds { max } | Kind::Statuses { max } => duration <= max && duration.subsec_nanos() == 0,
         _ => true,
     };
     if within { Ok(At { value: duration, place: text.place.clone() }) } else { Err(outside(row, text)) }
@@ -74,6 +74,7 @@ pub(crate) fn words(kind: Kind) -> String {
         Kind::IntegerOrAuto { .. } => "a whole number or \"auto\"".to_owned(),
         Kind::Size { .. } => "a size".to_owned(),
         Kind::Duration { .. } | Kind::Seconds { .. } => "a duration".to_owned(),
+        Kind::Statuses { .. } => "a table of statuses with durations".to_owned(),
     }
 }
 
@@ -86,7 +87,9 @@ pub(crate) fn range(kind: Kind) -> Option<String> {
         Kind::Integer { min, max } | Kind::IntegerOrAuto { min, max } => Some(format!("{min} to {max}")),
         Kind::Size { min, max } => Some(format!("{} to {}", show_size(min), show_size(max))),
         Kind::Duration { min, max } => Some(format!("{} to {}", show_duration(min), show_duration(max))),
-        Kind::Seconds { max } => Some(format!("0s to {}, in whole seconds", show_duration(max))),
+        Kind::Seconds { max } | Kind::Statuses { max } => {
+            Some(format!("0s to {}, in whole seconds", show_duration(max)))
+        }
         Kind::Text(_) | Kind::Texts(_) | Kind::TextsOrTables(_) | Kind::OneOf(_) | Kind::Flag => None,
     }
 }

@@ -41,6 +41,9 @@ pub struct ServeFlags {
     /// `pid-file`
     #[arg(long, value_name = "FILE", help = flag_help("--pid-file"))]
     pub pid_file: Option<String>,
+    /// `ttl`
+    #[arg(long, value_name = "DURATION", help = flag_help("--ttl"))]
+    pub ttl: Option<String>,
     /// `memory.size`
     #[arg(long, value_name = "SIZE", help = flag_help("--memory"))]
     pub memory: Option<String>,
@@ -146,6 +149,11 @@ impl CommandLine<'_> {
         }
         if let Some(path) = &flags.pid_file {
             raw.pid_file = Some(self.write("--pid-file", path));
+        }
+        if let Some(ttl) = &flags.ttl {
+            let text = self.write("--ttl", ttl);
+            let ttl = table::find(Scope::Top, "ttl").map(|row| bounds::duration(row, &text));
+            raw.route.expiry.ttl = ttl.and_then(|ttl| ttl.map_err(|issue| self.issues.push(issue)).ok());
         }
         if let Some(size) = &flags.memory {
             let text = self.write("--memory", size);

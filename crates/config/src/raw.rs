@@ -32,6 +32,7 @@ pub(crate) struct Raw {
     pub(crate) memory: RawMemory,
     pub(crate) access_log: RawAccessLog,
     pub(crate) limits: RawLimits,
+    pub(crate) strip_path_parameters: Option<Texts>,
     pub(crate) route: RawRoute,
     pub(crate) sites: Vec<RawSite>,
 }
@@ -95,6 +96,7 @@ pub(crate) struct RawRoute {
     pub(crate) health: RawHealth,
     pub(crate) upgrades: Option<Texts>,
     pub(crate) cache: RawCache,
+    pub(crate) expiry: RawExpiry,
     pub(crate) query: RawQuery,
     pub(crate) origin_limits: RawOriginLimits,
 }
@@ -111,6 +113,25 @@ pub(crate) struct RawCache {
     pub(crate) stale_while_revalidate: Option<At<Duration>>,
     pub(crate) stale_disconnected: Option<At<Duration>>,
     pub(crate) back_off_max: Option<At<Duration>>,
+}
+
+/// What grants lifetimes, and tells visitors apart there: in no table of its own.
+#[derive(Debug, Default)]
+pub(crate) struct RawExpiry {
+    pub(crate) ttl: Option<At<Duration>>,
+    pub(crate) ttl_override: Option<At<Duration>>,
+    pub(crate) ignore: Option<Texts>,
+    pub(crate) ttl_status: Option<Vec<(At<String>, At<Duration>)>>,
+    pub(crate) ttl_min: Option<At<Duration>>,
+    pub(crate) ttl_max: Option<At<Duration>>,
+    pub(crate) announce_ttl: Option<At<bool>>,
+    pub(crate) grace: Option<At<Duration>>,
+    pub(crate) keep: Option<At<Duration>>,
+    pub(crate) key_cookies: Option<Texts>,
+    pub(crate) noise_cookies: Option<Texts>,
+    pub(crate) cookies: Option<At<String>>,
+    pub(crate) key_fields: Option<Texts>,
+    pub(crate) strip_fields: Option<Texts>,
 }
 
 /// `[query]`
@@ -172,6 +193,8 @@ pub(crate) struct RawSite {
     pub(crate) profile: Option<At<String>>,
     pub(crate) origins: Option<RawOrigins>,
     pub(crate) origin_host: Option<At<String>>,
+    pub(crate) key_host: Option<At<String>>,
+    pub(crate) strip_path_parameters: Option<Texts>,
     pub(crate) route: RawRoute,
     pub(crate) rules: Vec<RawRule>,
 }
@@ -203,6 +226,7 @@ impl Raw {
             memory: keys.group("memory", RawMemory::read),
             access_log: keys.group("access-log", RawAccessLog::read),
             limits: keys.group("limits", RawLimits::read),
+            strip_path_parameters: keys.texts("strip-path-parameters"),
             route: RawRoute::read(keys),
             sites: keys.tables("site", Scope::Site, RawSite::read),
         })
@@ -273,6 +297,7 @@ impl RawRoute {
             health: keys.group("origin-health", RawHealth::read),
             upgrades: keys.texts("upgrades"),
             cache: keys.group("cache", RawCache::read),
+            expiry: RawExpiry::read(keys),
             query: keys.group("query", RawQuery::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),
         }
@@ -291,6 +316,27 @@ impl RawCache {
             stale_while_revalidate: keys.duration("stale-while-revalidate"),
             stale_disconnected: keys.duration("stale-disconnected"),
             back_off_max: keys.duration("back-off-max"),
+        }
+    }
+}
+
+impl RawExpiry {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            ttl: keys.duration("ttl"),
+            ttl_override: keys.duration("ttl-override"),
+            ignore: keys.texts("ignore"),
+            ttl_status: keys.durations("ttl-status"),
+            ttl_min: keys.duration("ttl-min"),
+            ttl_max: keys.duration("ttl-max"),
+            announce_ttl: keys.flag("announce-ttl"),
+            grace: keys.duration("grace"),
+            keep: keys.duration("keep"),
+            key_cookies: keys.texts("key-cookies"),
+            noise_cookies: keys.texts("noise-cookies"),
+            cookies: keys.text("cookies"),
+            key_fields: keys.texts("key-fields"),
+            strip_fields: keys.texts("strip-fields"),
         }
     }
 }
@@ -366,6 +412,8 @@ impl RawSite {
             profile: keys.text("profile"),
             origins: RawOrigin::read_list(keys),
             origin_host: keys.text("origin-host"),
+            key_host: keys.text("key-host"),
+            strip_path_parameters: keys.texts("strip-path-parameters"),
             route: RawRoute::read(keys),
             rules: keys.tables("rule", Scope::Rule, RawRule::read),
         }

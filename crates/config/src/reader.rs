@@ -164,6 +164,29 @@ impl<'a, 'i> Keys<'a, 'i> {
         self.keep(bounds::duration(row, &text))
     }
 
+    /// A table of durations, each within the row's bounds, by whatever stands before them.
+    pub(crate) fn durations(&mut self, name: &'static str) -> Option<Vec<(At<String>, At<Duration>)>> {
+        let value = self.ask(name)?;
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong_type(name, value.get_ref(), &place(value.span()));
+        };
+        let row = self.row(name)?;
+        let mut all = Vec::new();
+        for (key, value) in table.iter().take(LIST_LEN_MAX) {
+            let text = match value.get_ref() {
+                DeValue::Integer(integer) => at(decimal(integer), value.span()),
+                DeValue::String(text) => at(text.to_string(), value.span()),
+                other => {
+                    self.wrong_type::<()>(name, other, &place(value.span()));
+                    continue;
+                }
+            };
+            let duration = self.keep(bounds::duration(row, &text));
+            all.extend(duration.map(|duration| (at(key.get_ref().to_string(), key.span()), duration)));
+        }
+        Some(all)
+    }
+
     /// Reads a table that is a scope of its own: a site, a rule, a listener.
     fn read_scope<T>(
         &mut self,

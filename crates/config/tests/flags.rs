@@ -68,6 +68,14 @@ fn all_flags_together() {
 }
 
 #[test]
+fn a_lifetime_can_be_granted_for_a_trial() {
+    let options = serve(&["--origin", "http://a", "--ttl", "1h"]).unwrap().options;
+    assert_eq!(options.sites[0].route.policy.grant.ttl_seconds, 3600);
+    let report = refused(&["--origin", "http://a", "--ttl", "1"]);
+    assert!(report.contains("`1` is not a duration: it has no unit\n --> command line:1:25"), "{report}");
+}
+
+#[test]
 fn flags_win_over_the_file() {
     let text = "listen = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\nworkers = 2\n[memory]\nsize = \"2GiB\"\n[[site]]\norigin = \"http://a\"";
     let file = Scratch::new("win", text);

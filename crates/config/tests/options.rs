@@ -4,9 +4,10 @@
 
 use kasoku_config::check_text;
 use kasoku_engine::options::{
-    AddressRange, Balance, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Origin, OriginAddress,
-    OriginEndpoint, OriginHealth, OriginLimits,
+    AddressRange, Balance, CookieRules, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Origin,
+    OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, UrlKey,
 };
+use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
 use std::time::Duration;
@@ -216,4 +217,62 @@ fn a_rule_has_origins_and_a_balance_of_its_own() {
     let rule = &site.rules[0].route;
     assert_eq!(rule.origins, [origin(8001), Origin { is_backup: true, ..origin(8002) }]);
     assert_eq!(rule.balance, Balance::Hash);
+}
+
+#[test]
+fn a_search_script_is_granted_a_lifetime_in_three_lines() {
+    let options = options(
+        r#"
+[[site]]
+hosts  = ["example.org"]
+origin = "http://127.0.0.1:8000"
+grace  = "1m"
+noise-cookies = ["_ga"]
+
+[[site.rule]]
+path = "/mt/*.cgi"
+origin = "http://127.0.0.1:8001"
+ttl = "1h"
+ttl-status = { 404 = "1m", 3xx = "10m" }
+key-cookies = ["lang"]
+key-fields = ["Accept-Language"]
+cookies = "pass"
+keep = "1d"
+"#,
+    );
+    let site = &options.sites[0];
+    assert!(!site.route.policy.grant.is_granting() && site.route.policy.grace_seconds == 60);
+    let route = &site.rules[0].route;
+    let of = |first, last, seconds| StatusTtl { first, last, seconds };
+    let grant = Grant {
+        ttl_seconds: 3600,
+        ttl_status: vec![of(300, 399, 600), of(404, 404, 60)],
+        key_cookies: vec!["lang".to_owned()],
+        key_fields: vec!["accept-language".to_owned()],
+        ..Grant::default()
+    };
+    assert_eq!((route.policy.grace_seconds, route.policy.keep_seconds), (60, Some(86_400)));
+    let mut found = route.policy.grant.clone();
+    found.ttl_status.sort_by_key(|one| one.first);
+    assert_eq!(found, grant);
+    let cookies = CookieRules { others: Some(OtherCookies::Pass), noise: vec!["_ga".to_owned()] };
+    assert_eq!(route.cookies, cookies);
+}
+
+#[test]
+fn what_is_overruled_is_listed_and_the_innermost_list_holds() {
+    let text = "ttl = \"1m\"\nignore = [\"No-Store\"]\nkeep = \"0s\"\nstrip-path-parameters = \"jsessionid\"\n[[site]]\n\
+        origin = \"http://a\"\nkey-host = \"WWW.example.org\"\n[[site.rule]]\npath = \"/a\"\nttl-override = \"2m\"\n\
+        ignore = [\"set-cookie\", \"expires\"]\nttl = \"0s\"\nstrip-fields = [\"X-A\"]\n";
+    let (options, issues) = check_text(text);
+    assert!(issues.iter().all(|issue| issue.message.contains("is ignored: ")) && issues.len() == 3, "{issues:#?}");
+    let site = &options.unwrap().sites[0];
+    assert_eq!(site.route.policy.grant.ignore, [Ignored::NoStore]);
+    assert_eq!(site.route.policy.keep_seconds, Some(0));
+    let key = UrlKey { host: Some("www.example.org".to_owned()), path_parameters: vec!["jsessionid".to_owned()] };
+    assert_eq!((&site.route.key, &site.rules[0].route.key), (&key, &key));
+    let policy = &site.rules[0].route.policy;
+    assert_eq!((policy.grant.ttl_seconds, policy.grant.ttl_override_seconds), (0, 120));
+    assert_eq!(policy.grant.ignore, [Ignored::SetCookie, Ignored::Expires]);
+    assert_eq!(policy.strip_fields, ["x-a"]);
 }

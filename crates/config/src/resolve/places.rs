@@ -3,7 +3,7 @@
 //! Only for settings that can decide about a response; the others are never named. A test compares the list with the table.
 
 use crate::issue::{At, Place, Source};
-use crate::raw::{Raw, RawCache, RawQuery, RawRule, RawSite};
+use crate::raw::{Raw, RawCache, RawExpiry, RawQuery, RawRule, RawSite};
 use kasoku_engine::options::Places;
 use std::path::Path;
 use std::sync::Arc;
@@ -50,7 +50,9 @@ impl<'w> Written<'w> {
         self.note("profile", &raw.profile);
         self.note("memory.size", &raw.memory.size);
         self.note("memory.object-bytes-max", &raw.memory.object_bytes_max);
+        self.note("strip-path-parameters", &raw.strip_path_parameters);
         self.cache(&raw.route.cache);
+        self.expiry(&raw.route.expiry);
         self.query(&raw.route.query);
         self
     }
@@ -58,7 +60,10 @@ impl<'w> Written<'w> {
     pub(super) fn site(mut self, raw: &RawSite) {
         self.places.site = raw.place.as_ref().map(|place| self.lines.show(place));
         self.note("profile", &raw.profile);
+        self.note("key-host", &raw.key_host);
+        self.note("strip-path-parameters", &raw.strip_path_parameters);
         self.cache(&raw.route.cache);
+        self.expiry(&raw.route.expiry);
         self.query(&raw.route.query);
     }
 
@@ -67,6 +72,7 @@ impl<'w> Written<'w> {
         self.note("path", &raw.path);
         self.note("pass", &raw.pass);
         self.cache(&raw.route.cache);
+        self.expiry(&raw.route.expiry);
         self.query(&raw.route.query);
     }
 
@@ -80,6 +86,25 @@ impl<'w> Written<'w> {
         self.note("cache.stale-while-revalidate", &raw.stale_while_revalidate);
         self.note("cache.stale-disconnected", &raw.stale_disconnected);
         self.note("cache.back-off-max", &raw.back_off_max);
+    }
+
+    fn expiry(&mut self, raw: &RawExpiry) {
+        self.note("ttl", &raw.ttl);
+        self.note("ttl-override", &raw.ttl_override);
+        self.note("ignore", &raw.ignore);
+        if let Some((first, _)) = raw.ttl_status.as_ref().and_then(|statuses| statuses.first()) {
+            self.places.settings.insert("ttl-status", self.lines.show(&first.place));
+        }
+        self.note("ttl-min", &raw.ttl_min);
+        self.note("ttl-max", &raw.ttl_max);
+        self.note("announce-ttl", &raw.announce_ttl);
+        self.note("grace", &raw.grace);
+        self.note("keep", &raw.keep);
+        self.note("key-cookies", &raw.key_cookies);
+        self.note("noise-cookies", &raw.noise_cookies);
+        self.note("cookies", &raw.cookies);
+        self.note("key-fields", &raw.key_fields);
+        self.note("strip-fields", &raw.strip_fields);
     }
 
     fn query(&mut self, raw: &RawQuery) {

@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{origins, policy, shadow};
+use super::{expiry, origins, policy, shadow};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -22,6 +22,7 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], lines: &Lines, iss
         ));
     }
     check(&raw.route, issues);
+    expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(Profile::Safe);
     let context = Context { raw, listeners, lines, profile };
     let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
@@ -52,10 +53,15 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     let mut route = Route::new(profile, origins);
     lay_over(&mut route, &context.raw.route);
     lay_over(&mut route, &raw.route);
+    let path_parameters = [context.raw.strip_path_parameters.as_ref(), raw.strip_path_parameters.as_ref()];
+    route.key = expiry::url_key(raw.key_host.as_ref(), path_parameters, issues);
+    expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
     Written::at(&mut route.places, context.lines).top(context.raw).site(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
-    let rules = raw.rules.iter().filter_map(|raw| rule(raw, &route, context, issues)).collect();
+    let rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, context, issues)).collect();
+    let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());
+    expiry::warn(&raw.route.expiry, &route, is_final, issues);
     Site { name, hosts, rules, route: Arc::new(route) }
 }
 
@@ -70,6 +76,7 @@ fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Iss
         route.origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
     }
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
+    expiry::warn(&raw.route.expiry, &route, true, issues);
     let path = raw.path.as_ref()?;
     match glob::parse_path_pattern(&path.value) {
         Ok(path) => Some(Rule { path, route: Arc::new(route) }),
@@ -84,6 +91,7 @@ fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Iss
 fn lay_over(route: &mut Route, raw: &RawRoute) {
     let mut policy = Policy::clone(&route.policy);
     policy::set_cache(&mut policy, &raw.cache);
+    expiry::set_route(route, &mut policy, &raw.expiry);
     if policy != *route.policy {
         route.policy = Arc::new(policy);
     }
@@ -99,6 +107,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
 /// The faults of such keys, once for each place where they are written.
 fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
+    expiry::check(raw, issues);
     origins::check(raw, issues);
 }
 

@@ -8,6 +8,7 @@
 //! The rows do not say how values become options: that is `raw` and `resolve`.
 
 mod cache;
+mod expiry;
 mod limits;
 mod origins;
 mod server;
@@ -76,6 +77,8 @@ pub(crate) enum Kind {
     Duration { min: Duration, max: Duration },
     /// The same without fractions of a second.
     Seconds { max: Duration },
+    /// A table of such, by status.
+    Statuses { max: Duration },
 }
 
 /// What holds when a setting is not written.
@@ -97,7 +100,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 11] = [
+pub(crate) static SECTIONS: [&Section; 12] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -106,6 +109,7 @@ pub(crate) static SECTIONS: [&Section; 11] = [
     &origins::SEVERAL,
     &origins::HEALTH,
     &cache::CACHE,
+    &expiry::EXPIRY,
     &cache::QUERY,
     &limits::CLIENTS,
     &limits::ORIGINS,

@@ -1,0 +1,309 @@
+//! Lifetimes that the operator grants, and what tells visitors apart there.
+//!
+//! Whoever overrules an application takes over its responsibility, so each word of `ignore` brings a warning that says what
+//! may come of it. Keys that do nothing, since no lifetime is granted where they are written, bring one as well.
+
+use super::set;
+use crate::issue::{At, Issue, Place, quoted};
+use crate::raw::{RawExpiry, RawRoute, Texts};
+use crate::table::{self, Scope};
+use crate::{address, bounds};
+use kasoku_engine::options::{OtherCookies, Route, UrlKey};
+use kasoku_semantics::grant::{Ignored, StatusTtl};
+use kasoku_semantics::policy::Policy;
+use std::time::Duration;
+
+/// The most entries of each list: each is looked at for each request.
+const NAMES_MAX: usize = 64;
+
+/// Fields that `key-fields` can't name, and why.
+const NO_KEY_FIELDS: [(&str, &str); 14] = [
+    ("authorization", "a request with it always passes"),
+    ("cookie", "`key-cookies` names the cookies that count"),
+    ("host", "it is in the key anyway"),
+    ("range", "the application is always asked for the whole"),
+    ("if-range", "the application is always asked for the whole"),
+    ("cache-control", "it speaks to the cache"),
+    ("pragma", "it speaks to the cache"),
+    ("if-match", "it speaks to the cache"),
+    ("if-none-match", "it speaks to the cache"),
+    ("if-modified-since", "it speaks to the cache"),
+    ("if-unmodified-since", "it speaks to the cache"),
+    ("connection", "it ends at Kasoku"),
+    ("via", "Kasoku writes it"),
+    ("forwarded", "Kasoku writes it"),
+];
+
+/// Fields without which a stored response would be another one.
+const NEEDED_FIELDS: [&str; 10] = [
+    "age",
+    "cache-control",
+    "content-encoding",
+    "content-length",
+    "content-range",
+    "content-type",
+    "date",
+    "expires",
+    "transfer-encoding",
+    "vary",
+];
+
+/// Lays written keys over a route.
+pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawExpiry) {
+    set_policy(policy, raw);
+    let row = table::find(Scope::Top, "cookies");
+    match raw.cookies.as_ref().zip(row).and_then(|(text, row)| bounds::one_of(row, text).ok()) {
+        Some(0) => route.cookies.others = Some(OtherCookies::Pass),
+        Some(_) => route.cookies.others = Some(OtherCookies::Remove),
+        None => {}
+    }
+    if let Some(noise) = &raw.noise_cookies {
+        route.cookies.noise = names(noise);
+    }
+}
+
+fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
+    let seconds = |option: &mut u64, written: &Option<At<Duration>>| {
+        if let Some(written) = written {
+            *option = written.value.as_secs();
+        }
+    };
+    seconds(&mut policy.grace_seconds, &raw.grace);
+    seconds(&mut policy.ttl_max_seconds, &raw.ttl_max);
+    policy.keep_seconds = raw.keep.as_ref().map(|keep| keep.value.as_secs()).or(policy.keep_seconds);
+    if let Some(fields) = &raw.strip_fields {
+        policy.strip_fields = lower_case(fields);
+    }
+    let grant = &mut policy.grant;
+    seconds(&mut grant.ttl_seconds, &raw.ttl);
+    seconds(&mut grant.ttl_override_seconds, &raw.ttl_override);
+    seconds(&mut grant.ttl_min_seconds, &raw.ttl_min);
+    set(&mut grant.announce_ttl, &raw.announce_ttl);
+    if let Some(words) = &raw.ignore {
+        grant.ignore = words.value.iter().filter_map(ignored).collect();
+    }
+    if let Some(statuses) = &raw.ttl_status {
+        let of = |(status, ttl): &(At<String>, At<Duration>)| {
+            let (first, last) = statuses_of(&status.value)?;
+            Some(StatusTtl { first, last, seconds: ttl.value.as_secs() })
+        };
+        grant.ttl_status = statuses.iter().filter_map(of).collect();
+    }
+    if let Some(cookies) = &raw.key_cookies {
+        grant.key_cookies = names(cookies);
+    }
+    if let Some(fields) = &raw.key_fields {
+        grant.key_fields = lower_case(fields);
+    }
+}
+
+/// What of the URL is in a site's keys.
+pub(super) fn url_key(
+    host: Option<&At<String>>,
+    path_parameters: [Option<&Texts>; 2],
+    issues: &mut Vec<Issue>,
+) -> UrlKey {
+    let host = host.and_then(|text| match address::parse_origin_host(&text.value) {
+        Ok(host) => Some(host),
+        Err(fault) => {
+            issues.push(fault.at(&text.place));
+            None
+        }
+    });
+    let [top, site] = path_parameters;
+    UrlKey { host, path_parameters: site.or(top).map(names).unwrap_or_default() }
+}
+
+/// The faults of `strip-path-parameters`, where it is written.
+pub(super) fn check_path_parameters(written: Option<&Texts>, issues: &mut Vec<Issue>) {
+    let is_name = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";=/?#".contains(&b));
+    for text in texts(written).filter(|text| !is_name(&text.value)) {
+        let issue = Issue::error(format!("{} can't match the name of a parameter", quoted(&text.value)));
+        issues.push(issue.at(&text.place).help("write the name alone, without `;` and `=`: \"jsessionid\""));
+    }
+}
+
+/// The faults of such keys, and the dangers of what they say, once for each place where they are written.
+pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
+    let raw = &raw.expiry;
+    for word in texts(raw.ignore.as_ref()) {
+        issues.push(match ignored(word) {
+            Some(ignored) => warning_of(ignored, &word.place),
+            None => unknown_word(word),
+        });
+    }
+    if let Some(row) = table::find(Scope::Top, "cookies") {
+        issues.extend(raw.cookies.as_ref().and_then(|text| bounds::one_of(row, text).err()));
+    }
+    for status in raw.ttl_status.iter().flatten().map(|(status, _)| status) {
+        issues.extend(status_fault(status));
+    }
+    for cookies in [&raw.key_cookies, &raw.noise_cookies] {
+        let is_name =
+            |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";,=".contains(&b));
+        for text in texts(cookies.as_ref()).filter(|text| !is_name(&text.value)) {
+            let issue = Issue::error(format!("{} can't match the name of a cookie", quoted(&text.value)));
+            issues.push(issue.at(&text.place).help("write the name alone, without a value: \"lang\", \"_ga_*\""));
+        }
+    }
+    for text in texts(raw.key_cookies.as_ref()).filter(|text| names_a_session(&text.value)) {
+        let issue = Issue::warning(format!("{} gives each visitor a variant of their own", quoted(&text.value)));
+        let help =
+            "at most 64 variants of a URL are kept; leave it out, and such requests pass with `cookies = \"pass\"`";
+        issues.push(issue.at(&text.place).help(help));
+    }
+    for text in texts(raw.key_fields.as_ref()) {
+        issues.extend(key_field_fault(text));
+    }
+    for text in texts(raw.strip_fields.as_ref()) {
+        issues.extend(strip_field_fault(text));
+    }
+    let lists = [&raw.key_cookies, &raw.noise_cookies, &raw.key_fields, &raw.strip_fields];
+    for surplus in lists.into_iter().filter_map(|list| texts(list.as_ref()).nth(NAMES_MAX)) {
+        let issue = Issue::error(format!("the list is longer than {NAMES_MAX}")).at(&surplus.place);
+        issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
+    }
+}
+
+/// What is missing or of no use once it is known what holds at a place: `is_final` where nothing further in may add to it.
+pub(super) fn warn(raw: &RawExpiry, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
+    let grant = &route.policy.grant;
+    if let Some(written) = raw.ttl_override.as_ref().filter(|ttl| !ttl.value.is_zero())
+        && grant.ignore.is_empty()
+    {
+        let issue = Issue::error("`ttl-override` overrules nothing: there is no `ignore`").at(&written.place);
+        let help = "list what does not count, like `ignore = [\"no-store\", \"expires\"]`; for what states no expiry write `ttl`";
+        issues.push(issue.help(help));
+    }
+    if !is_final || grant.is_granting() {
+        return;
+    }
+    let written = [
+        ("ignore", raw.ignore.as_ref().map(|it| &it.place)),
+        ("announce-ttl", raw.announce_ttl.as_ref().map(|it| &it.place)),
+        ("key-cookies", raw.key_cookies.as_ref().map(|it| &it.place)),
+        ("noise-cookies", raw.noise_cookies.as_ref().map(|it| &it.place)),
+        ("cookies", raw.cookies.as_ref().map(|it| &it.place)),
+        ("key-fields", raw.key_fields.as_ref().map(|it| &it.place)),
+    ];
+    for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
+        let issue = Issue::warning(format!("{} has no effect: no lifetime is granted here", quoted(key))).at(place);
+        issues.push(issue.help("write `ttl = \"1h\"`, `ttl-override` or `ttl-status` beside it, or leave it out"));
+    }
+}
+
+fn warning_of(ignored: Ignored, place: &Place) -> Issue {
+    let issue = Issue::warning(format!("{} is ignored: {}", quoted(ignored.word()), ignored.danger())).at(place);
+    issue.help(match ignored {
+        Ignored::SetCookie => "right for pages where nobody logs in, and that set a cookie without need",
+        Ignored::Vary => "right where the application names fields that change nothing",
+        Ignored::MaxAge | Ignored::SMaxage | Ignored::Expires | Ignored::MustRevalidate => {
+            "right where a page may be older than its application says"
+        }
+        _ => "right only if each page of this rule is the same for everybody who asks without cookies",
+    })
+}
+
+fn unknown_word(word: &At<String>) -> Issue {
+    let issue = Issue::error(format!("`ignore` can't list {}", quoted(&word.value))).at(&word.place);
+    let is_credential = ["authorization", "cookie"].contains(&word.value.to_ascii_lowercase().as_str());
+    if is_credential {
+        return issue
+            .help("no lifetime is granted to who says who they are; `key-cookies` and `cookies` are for cookies");
+    }
+    let words: Vec<String> = Ignored::ALL.iter().map(|one| format!("\"{}\"", one.word())).collect();
+    issue.help(format!("write {}", words.join(", ")))
+}
+
+fn ignored(word: &At<String>) -> Option<Ignored> {
+    Ignored::ALL.iter().copied().find(|one| one.word().eq_ignore_ascii_case(&word.value))
+}
+
+/// `404`, `4xx`, `any`: the first and the last status.
+fn statuses_of(text: &str) -> Option<(u16, u16)> {
+    let class = |digit: &str| digit.parse::<u16>().ok().filter(|class| (2..=5).contains(class));
+    match text.to_ascii_lowercase().as_str() {
+        "any" => Some((200, 599)),
+        text => match text.strip_suffix("xx") {
+            Some(digit) => class(digit).map(|class| (class * 100, class * 100 + 99)),
+            None => text.parse().ok().filter(|code| (200..=599).contains(code)).map(|code| (code, code)),
+        },
+    }
+}
+
+fn status_fault(status: &At<String>) -> Option<Issue> {
+    const HELP: &str = "write a status from 200 to 599, a class like `4xx`, or `any`";
+    match statuses_of(&status.value) {
+        None => {
+            let issue = Issue::error(format!("{} is not a status", quoted(&status.value))).at(&status.place);
+            Some(issue.help(HELP))
+        }
+        Some((206 | 304 | 407 | 412 | 416, last)) if status.value.parse() == Ok(last) => {
+            let message = format!("{} answers one request, and is never kept", quoted(&status.value));
+            Some(Issue::error(message).at(&status.place).help("leave it out"))
+        }
+        Some(_) => None,
+    }
+}
+
+/// Names that frameworks give to the cookie that says who somebody is.
+fn names_a_session(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sess", "sid", "auth", "token", "logged_in"].iter().any(|part| name.contains(part))
+}
+
+fn key_field_fault(field: &At<String>) -> Option<Issue> {
+    let name = field.value.to_ascii_lowercase();
+    if !is_token(&name) {
+        let issue = Issue::error(format!("{} is not the name of a field", quoted(&field.value))).at(&field.place);
+        return Some(issue.help("like \"Accept-Language\""));
+    }
+    let known = NO_KEY_FIELDS.iter().find(|(one, _)| *one == name).map(|(_, why)| *why);
+    let why = known.or(name.starts_with("x-forwarded-").then_some("Kasoku writes it"))?;
+    let issue = Issue::error(format!("`key-fields` can't list {}: {why}", quoted(&field.value))).at(&field.place);
+    Some(issue.help("leave it out"))
+}
+
+fn strip_field_fault(field: &At<String>) -> Option<Issue> {
+    if !is_token(&field.value) {
+        let issue = Issue::error(format!("{} is not the name of a field", quoted(&field.value))).at(&field.place);
+        return Some(issue.help("like \"X-Debug-Token\""));
+    }
+    NEEDED_FIELDS.contains(&field.value.to_ascii_lowercase().as_str()).then(|| {
+        let message = format!("{} can't be stripped: a stored response is nothing without it", quoted(&field.value));
+        let help = "what of it does not count, where a lifetime is granted, is for `ignore`; else leave it out";
+        Issue::error(message).at(&field.place).help(help)
+    })
+}
+
+fn texts(list: Option<&Texts>) -> impl Iterator<Item = &At<String>> {
+    list.into_iter().flat_map(|list| &list.value)
+}
+
+fn names(list: &Texts) -> Vec<String> {
+    list.value.iter().map(|one| one.value.clone()).collect()
+}
+
+fn lower_case(list: &Texts) -> Vec<String> {
+    list.value.iter().map(|one| one.value.to_ascii_lowercase()).collect()
+}
+
+/// RFC 9110 section 5.6.2.
+fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn statuses_as_people_write_them() {
+        for (text, range) in [("404", (404, 404)), ("3xx", (300, 399)), ("5XX", (500, 599)), ("any", (200, 599))] {
+            assert_eq!(statuses_of(text), Some(range), "{text}");
+        }
+        for text in ["", "1xx", "6xx", "xx", "20", "99", "600", "404,405", "-1", "٤xx"] {
+            assert_eq!(statuses_of(text), None, "{text}");
+        }
+    }
+}
