@@ -12,8 +12,8 @@ use std::path::PathBuf;
 /// The longest path of a Unix socket in bytes: `sun_path` of unix(7) less its final NUL.
 const UNIX_PATH_BYTES_MAX: usize = 107;
 /// What origins can be today.
-const ORIGIN_HELP: &str =
-    "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\" or \"http://unix:/path.sock\"";
+const ORIGIN_HELP: &str = "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\", \"http://unix:/path.sock\" or \
+                           \"file:///directory\"";
 
 /// `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/kasoku.sock`, `fd:3`.
 pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress, Fault> {
@@ -77,18 +77,20 @@ fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> Fault) -> Fault {
 pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
     let bad = |why: &str, help: &str| Fault::new(format!("{} is not an origin: {why}", quoted(text)), help);
     let Some((scheme, rest)) = text.split_once("://") else {
-        let guess = if text.starts_with('/') { format!("http://unix:{text}") } else { format!("http://{text}") };
-        let help = if parse_origin_rest(&guess).is_ok() {
-            format!("write {}", quoted(&guess))
-        } else {
-            ORIGIN_HELP.to_owned()
+        let guess = match text.strip_prefix('/') {
+            Some(_) if text.ends_with(".sock") => format!("http://unix:{text}"),
+            Some(_) => format!("file://{text}"),
+            None => format!("http://{text}"),
         };
+        let help =
+            if parse_origin(&guess).is_ok() { format!("write {}", quoted(&guess)) } else { ORIGIN_HELP.to_owned() };
         return Err(bad("it has no scheme", &help));
     };
     match scheme.to_ascii_lowercase().as_str() {
         "http" => {}
         "https" => return Err(bad("TLS towards origins is not supported yet", ORIGIN_HELP)),
-        "fastcgi" | "fcgi" | "cgi" | "file" => {
+        "file" => return parse_directory(rest).map(OriginAddress::Files),
+        "fastcgi" | "fcgi" | "cgi" => {
             return Err(bad(&format!("the scheme {} is not supported yet", quoted(scheme)), ORIGIN_HELP));
         }
         _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), ORIGIN_HELP)),
@@ -96,8 +98,20 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
     parse_authority(rest).map(OriginAddress::Http).map_err(|why| bad(&why, ORIGIN_HELP))
 }
 
-fn parse_origin_rest(url: &str) -> Result<OriginEndpoint, String> {
-    parse_authority(url.strip_prefix("http://").unwrap_or(url))
+/// The absolute path of a directory whose files are for clients.
+pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, Fault> {
+    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a directory to serve: {why}", quoted(path)), help);
+    if !path.starts_with('/') {
+        return Err(bad("the path must be absolute", "like \"/var/www/html\"; as an origin \"file:///var/www/html\""));
+    }
+    if path.contains('\0') {
+        return Err(bad("a path has no NUL", "like \"/var/www/html\""));
+    }
+    let components: PathBuf = PathBuf::from(path).components().collect();
+    if components.parent().is_none() {
+        return Err(bad("it is the whole machine", "name the directory whose files are for everybody"));
+    }
+    Ok(components)
 }
 
 /// What follows `http://`, or why it is nothing.
@@ -243,6 +257,7 @@ mod tests {
             parse_origin("http://unix:/run/app.sock"),
             Ok(OriginAddress::Http(OriginEndpoint::Unix("/run/app.sock".into())))
         );
+        assert_eq!(parse_origin("file:///var/www/html/"), Ok(OriginAddress::Files("/var/www/html".into())));
     }
 
     #[test]
@@ -264,6 +279,9 @@ mod tests {
             ("http://::1:8000", "needs brackets"),
             ("http://[app]:80", "between the brackets"),
             ("http://unix:app.sock", "must be absolute"),
+            ("file://var/www", "must be absolute"),
+            ("file:///", "the whole machine"),
+            ("file:////.", "the whole machine"),
             ("http://a b", "does not belong"),
         ] {
             let fault = parse_origin(text).unwrap_err();
@@ -275,6 +293,7 @@ mod tests {
     fn an_origin_without_a_scheme_is_answered_with_one() {
         assert_eq!(parse_origin("127.0.0.1:8000").unwrap_err().help, "write `http://127.0.0.1:8000`");
         assert_eq!(parse_origin("/run/app.sock").unwrap_err().help, "write `http://unix:/run/app.sock`");
+        assert_eq!(parse_origin("/var/www").unwrap_err().help, "write `file:///var/www`");
     }
 
     #[test]

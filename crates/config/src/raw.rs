@@ -99,6 +99,27 @@ pub(crate) struct RawRoute {
     pub(crate) expiry: RawExpiry,
     pub(crate) query: RawQuery,
     pub(crate) origin_limits: RawOriginLimits,
+    pub(crate) gateway: RawGateway,
+}
+
+/// The keys that say how URLs become files and scripts.
+#[derive(Debug, Default)]
+pub(crate) struct RawGateway {
+    pub(crate) root: Option<At<String>>,
+    pub(crate) url_prefix: Option<At<String>>,
+    pub(crate) index: Option<Texts>,
+    pub(crate) try_files: Option<Texts>,
+    pub(crate) script_suffixes: Option<Texts>,
+    pub(crate) symlinks: Option<At<String>>,
+    pub(crate) files: RawFiles,
+}
+
+/// `[files]`
+#[derive(Debug, Default)]
+pub(crate) struct RawFiles {
+    pub(crate) source_suffixes: Option<Texts>,
+    pub(crate) precompressed: Option<At<bool>>,
+    pub(crate) charset: Option<At<String>>,
 }
 
 /// `[cache]`
@@ -300,6 +321,31 @@ impl RawRoute {
             expiry: RawExpiry::read(keys),
             query: keys.group("query", RawQuery::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),
+            gateway: RawGateway::read(keys),
+        }
+    }
+}
+
+impl RawGateway {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            root: keys.text("root"),
+            url_prefix: keys.text("url-prefix"),
+            index: keys.texts("index"),
+            try_files: keys.texts("try-files"),
+            script_suffixes: keys.texts("script-suffixes"),
+            symlinks: keys.text("symlinks"),
+            files: keys.group("files", RawFiles::read),
+        }
+    }
+}
+
+impl RawFiles {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            source_suffixes: keys.texts("source-suffixes"),
+            precompressed: keys.flag("precompressed"),
+            charset: keys.text("charset"),
         }
     }
 }

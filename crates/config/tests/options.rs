@@ -4,8 +4,8 @@
 
 use kasoku_config::check_text;
 use kasoku_engine::options::{
-    AddressRange, Balance, CookieRules, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Origin,
-    OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, UrlKey,
+    AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
+    Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, Symlinks, UrlKey,
 };
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
@@ -275,4 +275,48 @@ fn what_is_overruled_is_listed_and_the_innermost_list_holds() {
     assert_eq!((policy.grant.ttl_seconds, policy.grant.ttl_override_seconds), (0, 120));
     assert_eq!(policy.grant.ignore, [Ignored::SetCookie, Ignored::Expires]);
     assert_eq!(policy.strip_fields, ["x-a"]);
+}
+
+#[test]
+fn files_below_a_directory_are_an_origin() {
+    let options = options(
+        r#"
+index = ["index.php", "index.html"]
+
+[[site]]
+origin   = "file:///var/www/html/"
+symlinks = "never"
+
+[site.files]
+charset       = ""
+precompressed = false
+
+[[site.rule]]
+path       = "/assets/*"
+origin     = "file:///srv/assets"
+url-prefix = "/assets/"
+symlinks   = "anywhere"
+
+[[site.rule]]
+path      = "/blog/*"
+root      = "/srv/blog"
+try-files = ["{path}", "{path}/", "/index.php"]
+"#,
+    );
+    let [site] = options.sites.as_slice() else { panic!("one site") };
+    let [assets, blog] = site.rules.as_slice() else { panic!("two rules") };
+    assert_eq!(site.route.origins, [OriginAddress::Files("/var/www/html".into()).into()]);
+    let gateway = &site.route.gateway;
+    assert_eq!(gateway.index, ["index.php", "index.html"]);
+    assert_eq!((gateway.files.symlinks, gateway.files.charset.as_str()), (Symlinks::Never, ""));
+    assert_eq!(
+        assets.route.gateway,
+        Gateway {
+            url_prefix: "/assets".to_owned(),
+            files: kasoku_engine::options::FileRules { symlinks: Symlinks::Anywhere, ..gateway.files.clone() },
+            ..gateway.clone()
+        }
+    );
+    assert_eq!(blog.route.gateway.root.as_deref(), Some("/srv/blog".as_ref()));
+    assert_eq!(blog.route.gateway.try_files, ["{path}", "{path}/", "/index.php"]);
 }

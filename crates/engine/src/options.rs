@@ -5,6 +5,7 @@
 //! the names; `Duration`s carry their own.
 
 use kasoku_origin::Group;
+pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, SOURCE_SUFFIXES, Symlinks};
 pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,

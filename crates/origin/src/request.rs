@@ -39,20 +39,34 @@ pub struct Circumstances {
 }
 
 /// How URLs become scripts and files, for origins that need to know.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Gateway {
     /// The document root, where the address does not name one (FastCGI, SCGI).
     pub root: Option<PathBuf>,
     /// What of the path stands before the root's own: `/mt` for `/mt/*.cgi`. Empty or without a slash at its end.
     pub url_prefix: String,
-    /// What answers for a directory, the first that is there.
+    /// What answers for a directory, the first that is there. Default `index.html`, `index.php`.
     pub index: Vec<String>,
     /// What is looked for, the first that is there: `{path}`, `{path}/`, `/index.php`.
     pub try_files: Vec<String>,
-    /// The ends of the names of scripts: `.php`. Other files below the root are served as they are.
+    /// The ends of the names of scripts; default `.php`. Other files below the root are served as they are.
     pub script_suffixes: Vec<String>,
     /// What is sent of the files below the root, and how.
     pub files: FileRules,
     /// Further variables for programs.
     pub environment: Vec<(String, String)>,
+}
+
+impl Default for Gateway {
+    fn default() -> Self {
+        Self {
+            root: None,
+            url_prefix: String::new(),
+            index: ["index.html", "index.php"].map(str::to_owned).to_vec(),
+            try_files: Vec::new(),
+            script_suffixes: vec![".php".to_owned()],
+            files: FileRules::default(),
+            environment: Vec::new(),
+        }
+    }
 }

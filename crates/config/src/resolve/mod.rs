@@ -9,6 +9,7 @@
 
 mod access_log;
 mod expiry;
+mod gateway;
 mod listen;
 mod origins;
 mod places;

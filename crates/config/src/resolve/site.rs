@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{expiry, origins, policy, shadow};
+use super::{expiry, gateway, origins, policy, shadow};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -79,7 +79,10 @@ fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Iss
     expiry::warn(&raw.route.expiry, &route, true, issues);
     let path = raw.path.as_ref()?;
     match glob::parse_path_pattern(&path.value) {
-        Ok(path) => Some(Rule { path, route: Arc::new(route) }),
+        Ok(path) => {
+            gateway::set_prefix_of_rule(&mut route, &path);
+            Some(Rule { path, route: Arc::new(route) })
+        }
         Err(fault) => {
             issues.push(fault.at(&path.place));
             None
@@ -97,6 +100,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     }
     policy::set_query(&mut route.query, &raw.query);
     policy::set_origin_limits(&mut route.origin, &raw.origin_limits);
+    gateway::set_gateway(&mut route.gateway, &raw.gateway);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);
     if let Some(upgrades) = &raw.upgrades {
@@ -109,6 +113,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
     expiry::check(raw, issues);
     origins::check(raw, issues);
+    gateway::check(&raw.gateway, issues);
 }
 
 fn hosts(raw: &RawSite, issues: &mut Vec<Issue>) -> Vec<HostPattern> {

@@ -9,6 +9,7 @@
 
 mod cache;
 mod expiry;
+mod gateway;
 mod limits;
 mod origins;
 mod server;
@@ -100,7 +101,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 12] = [
+pub(crate) static SECTIONS: [&Section; 13] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -108,6 +109,7 @@ pub(crate) static SECTIONS: [&Section; 12] = [
     &site::RULE,
     &origins::SEVERAL,
     &origins::HEALTH,
+    &gateway::GATEWAY,
     &cache::CACHE,
     &expiry::EXPIRY,
     &cache::QUERY,

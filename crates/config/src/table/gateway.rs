@@ -1,0 +1,102 @@
+//! Rows: how URLs become files and scripts, for origins that need to know.
+
+use super::{Default, EVERYWHERE, Kind, Section, Setting};
+
+/// [`kasoku_engine::options::SOURCE_SUFFIXES`] as TOML; a test compares them.
+const SOURCES: &str = "[\".php\", \".phtml\", \".pht\", \".phar\", \".phps\", \".php3\", \".php4\", \".php5\", \".php7\", \".php8\", \
+\".inc\", \".pl\", \".pm\", \".cgi\", \".fcgi\", \".py\", \".rb\", \".sh\", \".bash\", \".lua\", \".tcl\", \".asp\", \".aspx\", \".jsp\"]";
+
+pub(super) static GATEWAY: Section = Section {
+    title: "Files and scripts",
+    intro: "For origins that turn URLs into files: `file://`, and those that run scripts. See [files](files.md).",
+    settings: &[
+        Setting {
+            path: "root",
+            kind: Kind::Text("directory"),
+            default: Default::Unset("the directory of the origin's address"),
+            summary: "The document root of origins whose address names none.",
+            details: "It is opened for each request, so it may be a link that a deployment turns to another release.",
+            example: "\"/var/www/html\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "url-prefix",
+            kind: Kind::Text("path"),
+            default: Default::Unset("nothing; for `cgi://` in a rule, the folder of its `path`"),
+            summary: "What of a URL's path stands before the path below the root: with `\"/assets\"`, `/assets/a.css` is `a.css` there.",
+            details: "A path that does not begin with it is not found.",
+            example: "\"/assets\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "index",
+            kind: Kind::Texts("file names"),
+            default: Default::Value("[\"index.html\", \"index.php\"]"),
+            summary: "The files that stand for their directory; the first that is there.",
+            details: "A directory without one is 403: there are no listings.",
+            example: "[\"index.php\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "try-files",
+            kind: Kind::Texts("paths below the root"),
+            default: Default::Value("[]"),
+            summary: "What is looked for, the first that is there: `{path}` stands for the path of the URL, and a name that ends in `/` for a directory with an index file.",
+            details: "`[\"{path}\", \"{path}/\", \"/index.php\"]` gives everything that is no file to one script; the query goes with it by itself. Empty: the path as it is.",
+            example: "[\"{path}\", \"{path}/\", \"/index.php\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "script-suffixes",
+            kind: Kind::Texts("ends of names"),
+            default: Default::Value("[\".php\"]"),
+            summary: "What is a script below a `root`: files whose names end so, as they are written. Other files are served as they are.",
+            example: "[\".php\", \".php8\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "symlinks",
+            kind: Kind::OneOf(&["beneath", "anywhere", "never"]),
+            default: Default::Value("\"beneath\""),
+            summary: "Which symbolic links are followed: those that stay below the root, all, or none. Others are 403.",
+            details: "An absolute link leaves the root, wherever it leads. With `\"anywhere\"`, whoever may make a link below the root may publish any file that Kasoku may read; Debian's packages of web applications need it.",
+            example: "\"anywhere\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "files.source-suffixes",
+            kind: Kind::Texts("ends of names"),
+            default: Default::Value(SOURCES),
+            summary: "Files that hold source, by the ends of their names in whatever case: where they aren't run, they are 403.",
+            details: "Those of `script-suffixes` count as well. Dotfiles (but for `/.well-known/`) and backups (`~`, `.bak`, `.swp` and their like) are always 404.",
+            example: "[\".php\", \".inc\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "files.precompressed",
+            default: Default::Value("true"),
+            summary: "Whether `a.js.br`, `a.js.zst` and `a.js.gz`, where they lie beside `a.js` and aren't older, are sent in its place to those who accept them.",
+            example: "false",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "files.charset",
+            kind: Kind::Text("charset"),
+            default: Default::Value("\"utf-8\""),
+            summary: "The charset that `Content-Type` names for texts, XML apart. Empty: none.",
+            example: "\"iso-8859-1\"",
+            ..EVERYWHERE
+        },
+    ],
+};
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_sources_are_those_that_are_refused() {
+        let written: Vec<_> = SOURCES.trim_matches(['[', ']']).split(", ").map(|one| one.trim_matches('"')).collect();
+        assert_eq!(written, kasoku_engine::options::SOURCE_SUFFIXES);
+    }
+}
