@@ -6,12 +6,11 @@
 use crate::age::{corrected_initial_age, current_age, date_value};
 use crate::credentials::says_who;
 use crate::directives::{Directives, directives};
-use crate::grant::{granted, heard, holds_for};
+use crate::grant::{Heard, granted, heard, holds_for};
 use crate::{Now, Policy};
 use http::StatusCode;
 use kasoku_wire::field::date;
 use kasoku_wire::{RequestHead, ResponseHead};
-use std::borrow::Cow;
 
 /// What decided the lifetime.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -143,7 +142,7 @@ impl Freshness {
 /// The first that applies (RFC 9111 section 4.2.1).
 fn lifetime(
     request: &RequestHead,
-    heard: &Cow<'_, ResponseHead>,
+    heard: &Heard<'_>,
     directives: &Directives,
     response_time: Now,
     policy: &Policy,
@@ -173,7 +172,7 @@ fn lifetime(
     if directives.expires_applies(response) {
         return (LifetimeSource::Expires, expires_lifetime(response, response_time));
     }
-    if let Some(granted) = granted(request, response, matches!(heard, Cow::Owned(_)), policy) {
+    if let Some(granted) = granted(request, heard, policy) {
         return granted;
     }
     let may_grant = !says_who(&request.fields, policy);

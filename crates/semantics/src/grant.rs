@@ -21,6 +21,7 @@ use http::{Method, StatusCode};
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::borrow::Cow;
+use std::ops::Deref;
 
 /// What the operator grants. Durations are in seconds; 0: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -149,14 +150,25 @@ pub(crate) fn holds_for(request: &RequestHead, policy: &Policy) -> bool {
     policy.grant.holds_for(request)
 }
 
-/// `response` without what the operator overrules, where that holds for the answer to `request`: as decisions read it.
-pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Cow<'r, ResponseHead> {
-    if policy.grant.holds_for(request) { without_ignored(response, policy) } else { Cow::Borrowed(response) }
+/// A response as decisions read it: without what the operator overrules.
+pub(crate) struct Heard<'r>(Cow<'r, ResponseHead>);
+
+impl Deref for Heard<'_> {
+    type Target = ResponseHead;
+
+    fn deref(&self) -> &ResponseHead {
+        &self.0
+    }
+}
+
+/// `response` without what the operator overrules, where that holds for the answer to `request`.
+pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
+    Heard(if policy.grant.holds_for(request) { without_ignored(response, policy) } else { Cow::Borrowed(response) })
 }
 
 /// The same for an update, a 304 or a response to HEAD, of what was stored under a grant.
-pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Cow<'r, ResponseHead> {
-    if policy.grant.is_granting() { without_ignored(update, policy) } else { Cow::Borrowed(update) }
+pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
+    Heard(if policy.grant.is_granting() { without_ignored(update, policy) } else { Cow::Borrowed(update) })
 }
 
 /// Owned only where something was taken away.
@@ -227,14 +239,10 @@ fn directive_name(member: &[u8]) -> &[u8] {
     list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
 }
 
-/// The lifetime that is granted to `heard`, if one is: it states none itself. `is_overruled`: something of it was taken away.
-pub(crate) fn granted(
-    request: &RequestHead,
-    heard: &ResponseHead,
-    is_overruled: bool,
-    policy: &Policy,
-) -> Option<(LifetimeSource, u64)> {
+/// The lifetime that is granted to a response, if one is: it states none that is heard.
+pub(crate) fn granted(request: &RequestHead, heard: &Heard<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
     let grant = &policy.grant;
+    let is_overruled = matches!(heard.0, Cow::Owned(_));
     if !grant.holds_for(request) || says_no_cache_as_of_old(heard, policy) {
         return None;
     }
