@@ -10,6 +10,7 @@
 //! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`] |
 //! | may it be used now? | [`mod@reuse`] |
 //! | does the client have it already? which part does it want? | [`mod@precondition`], [`mod@range`] |
+//! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
 //! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`] |
@@ -23,6 +24,7 @@
 pub mod age;
 pub mod cache_status;
 pub mod cookies;
+pub mod coding;
 pub mod credentials;
 mod deception;
 pub mod directives;

@@ -1,0 +1,232 @@
+//! Content codings that are made here of what is stored: of which responses, for which requests, and what of a head changes
+//! with them (RFC 9110 sections 7.7, 8.4.1 and 12.5.3).
+//!
+//! A coded body is a representation of its own, so its head has an entity tag of its own: the origin's with the coding's name
+//! behind it. The origin never gets to see that tag, and knows nothing of it. What this deliberately is not: decoding. A
+//! response that comes coded is sent as it came.
+
+use crate::directives::directives;
+use crate::precondition::{Precondition, precondition};
+use crate::vary::{Vary, vary};
+use crate::{Now, Policy};
+use http::StatusCode;
+use kasoku_wire::field::accept_language::preferences;
+use kasoku_wire::field::cache_control;
+use kasoku_wire::field::etag::{EntityTag, Tag, tags};
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// A content coding that can be made here.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Coding {
+    /// RFC 1952.
+    Gzip,
+    /// Brotli, RFC 7932.
+    Br,
+    /// Zstandard, RFC 8878, with a window of at most 8 MiB (RFC 9659).
+    Zstd,
+}
+
+impl Coding {
+    /// All of them.
+    pub const ALL: [Self; 3] = [Self::Gzip, Self::Br, Self::Zstd];
+
+    /// Its name in Content-Encoding, Accept-Encoding and the configuration.
+    pub const fn name(self) -> &'static str {
+        match self {
+            Self::Gzip => "gzip",
+            Self::Br => "br",
+            Self::Zstd => "zstd",
+        }
+    }
+
+    /// The coding of that name, in whatever case.
+    pub fn named(name: &[u8]) -> Option<Self> {
+        //= RFC 9110 section 8.4.1.3
+        //# A recipient SHOULD consider "x-gzip" to be equivalent to "gzip".
+        let is_old_gzip = name.eq_ignore_ascii_case(b"x-gzip");
+        let is_named = |one: &Self| name.eq_ignore_ascii_case(one.name().as_bytes());
+        if is_old_gzip { Some(Self::Gzip) } else { Self::ALL.into_iter().find(is_named) }
+    }
+}
+
+/// What a request accepts: qualities in thousandths, 0 where it does not accept it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Accepted {
+    /// In the order of [`Coding::ALL`].
+    codings: [u16; Coding::ALL.len()],
+    /// `None`: it is accepted, and nothing says how much.
+    identity: Option<u16>,
+}
+
+/// Reads Accept-Encoding. Of a coding that is named twice the lower quality counts; a request without the field would accept
+/// any coding by the letter, and gets none, since programs that leave it out can't decode.
+//= RFC 9110 section 12.5.3
+//# If the representation has no content coding, then it is acceptable by default unless specifically excluded by the
+//# Accept-Encoding header field stating either "identity;q=0" or "*;q=0" without a more specific entry for "identity".
+pub fn accepted(request: &Fields) -> Accepted {
+    let mut named: [Option<u16>; Coding::ALL.len()] = [None; Coding::ALL.len()];
+    let (mut identity, mut any) = (None, None);
+    for one in request.all("accept-encoding").flat_map(preferences) {
+        let place = match Coding::named(one.value) {
+            Some(coding) => named.get_mut(coding as usize),
+            None if one.value.eq_ignore_ascii_case(b"identity") => Some(&mut identity),
+            None if one.value == b"*" => Some(&mut any),
+            None => None,
+        };
+        if let Some(place) = place {
+            *place = Some(place.map_or(one.quality, |other: u16| other.min(one.quality)));
+        }
+    }
+    let is_all_excluded = any == Some(0);
+    Accepted {
+        codings: named.map(|quality| quality.or(any).unwrap_or(0)),
+        identity: identity.or(is_all_excluded.then_some(0)),
+    }
+}
+
+impl Accepted {
+    /// Whether the request accepts that coding.
+    pub fn accepts(&self, coding: Coding) -> bool {
+        self.quality(coding) > 0
+    }
+
+    /// Whether it accepts what has no coding.
+    pub fn accepts_identity(&self) -> bool {
+        self.identity != Some(0)
+    }
+
+    /// What it likes best of these; the first of those that it likes equally. `None`: it gets what has no coding, since it
+    /// accepts none of these, or says that it likes that better.
+    pub fn best(&self, among: impl Iterator<Item = Coding>) -> Option<Coding> {
+        let mut best: Option<Coding> = None;
+        for coding in among.filter(|coding| self.accepts(*coding)) {
+            if best.is_none_or(|other| self.quality(other) < self.quality(coding)) {
+                best = Some(coding);
+            }
+        }
+        best.filter(|best| self.identity.is_none_or(|identity| identity <= self.quality(*best)))
+    }
+
+    fn quality(&self, coding: Coding) -> u16 {
+        self.codings.get(coding as usize).copied().unwrap_or(0)
+    }
+}
+
+/// Whether a request may get a coded body at all: its client has not asked for bytes as the origin sent them.
+//= RFC 9111 section 5.2.1.6
+//# The no-transform request directive indicates that the client is asking for intermediaries to avoid transforming the
+//# content, as defined in Section 7.7 of [HTTP].
+pub fn allows_coding(request: &Fields) -> bool {
+    !cache_control::directives(request, "cache-control").any(|directive| directive.is("no-transform"))
+}
+
+/// Whether codings may be made of a response, as far as its head tells. `is_type` says it of its media type, which has no
+/// parameters here and is as it was sent.
+///
+/// Not of one that is kept apart by Cookie or Authorization: what is meant for one visitor may hold a secret, and the length
+/// of a compressed page tells of a secret beside what an attacker makes the page say (BREACH, 2013).
+//= RFC 9110 section 7.7
+//# A proxy MUST NOT transform the content (Section 6.4) of a response message that contains a no-transform cache directive
+//# (Section 5.2.2.6 of [CACHING]).
+pub fn may_be_coded(
+    response: &ResponseHead,
+    nominated: &[String],
+    policy: &Policy,
+    is_type: impl FnOnce(&[u8]) -> bool,
+) -> bool {
+    let fields = &response.fields;
+    let is_for_a_visitor = nominated.iter().any(|name| matches!(name.as_str(), "cookie" | "authorization"));
+    let is_plain = response.status == StatusCode::OK && !is_for_a_visitor;
+    is_plain
+        && !["content-encoding", "content-range"].iter().any(|name| fields.contains(name))
+        && fields.only("content-type").is_some_and(|value| is_type(media_type(value)))
+        && !cache_control::CacheControl::parse(fields).no_transform
+        && !directives(response, policy).control.no_transform
+}
+
+/// Without parameters.
+fn media_type(value: &[u8]) -> &[u8] {
+    list::trim(value.split(|byte| *byte == b';').next().unwrap_or_default())
+}
+
+/// Whether a response's Vary has to be completed where codings may be made of it.
+pub fn lacks_vary(response: &Fields) -> bool {
+    match vary(response) {
+        Vary::None => true,
+        Vary::Star => false,
+        Vary::Fields(names) => !names.iter().any(|name| name == "accept-encoding"),
+    }
+}
+
+/// Whether a stored field goes out with a coded body as it is: not what says something about the uncoded bytes. The entity tag
+/// is written by [`write_tag`].
+pub fn goes_with_coded(name: &[u8]) -> bool {
+    // Parts are sent of the uncoded bytes alone, so no coded response says that there are some.
+    const NAMES: [&str; 7] =
+        ["content-length", "content-md5", "content-digest", "repr-digest", "digest", "accept-ranges", "etag"];
+    !NAMES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+/// Appends the entity tag of a coded body: the stored one with the coding's name, weak where that is weak.
+//= RFC 9110 section 8.8.3.3
+//# Content codings are a property of the representation data, so a strong entity tag for a content-encoded representation
+//# has to be distinct from the entity tag of an unencoded representation
+pub fn write_tag(stored: &[u8], coding: Coding, out: &mut Vec<u8>) {
+    let (start, end) = match list::trim(stored) {
+        [start @ .., b'"'] => (start, &b"\""[..]),
+        unquoted => (unquoted, &b""[..]),
+    };
+    for part in [start, b"-", coding.name().as_bytes(), end] {
+        out.extend_from_slice(part);
+    }
+}
+
+/// The origin's own tag in the tag of a coded body; `None` where it is none of ours.
+pub fn uncoded_tag<'a>(tag: &EntityTag<'a>) -> Option<(EntityTag<'a>, Coding)> {
+    Coding::ALL.into_iter().find_map(|coding| {
+        let opaque = tag.opaque.strip_suffix(coding.name().as_bytes())?.strip_suffix(b"-")?;
+        Some((EntityTag { opaque, ..*tag }, coding))
+    })
+}
+
+/// A representation of a response: as it is stored, or coded.
+pub type Representation = Option<Coding>;
+
+/// Which representation of `stored` the client has already, by its If-None-Match or If-Modified-Since; `None`: none. Any that
+/// it accepts will do, made by now or not, since all say the same: a client that has one need not get another only because it
+/// is smaller. `selected`: what it would get.
+pub fn known_representation(
+    request: &RequestHead,
+    stored: &ResponseHead,
+    (response_time, now): (Now, Now),
+    selected: Representation,
+    accepted: &Accepted,
+) -> Option<Representation> {
+    let own = EntityTag::of(&stored.fields);
+    let has_own = || {
+        tags(&request.fields, "if-none-match").any(|tag| matches!(tag, Tag::One(_)) && tag.matches_weakly(own.as_ref()))
+    };
+    let known = precondition(request, stored, response_time, now) == Precondition::NotModified;
+    if known {
+        let is_own = request.fields.contains("if-none-match") && has_own();
+        return if !is_own {
+            Some(selected)
+        } else {
+            // A cache behind us that may not use what it has for its client must not be told to.
+            (accepted.accepts_identity() || selected.is_none()).then_some(None)
+        };
+    }
+    let own = own.filter(|_| stored.status == StatusCode::OK)?;
+    tags(&request.fields, "if-none-match").find_map(|tag| match tag {
+        Tag::One(tag) => {
+            let (uncoded, coding) = uncoded_tag(&tag)?;
+            (uncoded.weak_eq(&own) && accepted.accepts(coding)).then_some(Some(coding))
+        }
+        Tag::Any => None,
+    })
+}
+
+#[cfg(test)]
+#[path = "coding_tests.rs"]
+mod tests;
