@@ -4,8 +4,12 @@
 //! Chunks are reference counted, so a slice of a body costs no copy, and a body that is evicted lives on while somebody
 //! still sends it. While a fill streams, chunks are whatever the origin's socket gave; [`Body::whole`] and [`Body::part`]
 //! copy them once into chunks of exact size, since a small piece of a read buffer would keep the whole buffer alive.
+//!
+//! A whole body also holds what has been made of it in content codings (`coding`), so that each response with these bytes has
+//! them: after a 304 as well.
 
 use crate::budget::{Budget, Charge};
+use crate::coding::Codings;
 use crate::entry::ALLOCATION_BYTES;
 use bytes::{Bytes, BytesMut};
 use kasoku_semantics::range::ByteRange;
@@ -23,6 +27,7 @@ pub struct Body {
     complete_length: Option<u64>,
     /// What it is charged for; nothing until it is to be stored.
     charge: Option<Charge>,
+    pub(crate) codings: Codings,
 }
 
 #[derive(Clone, Debug)]
@@ -51,18 +56,28 @@ impl Body {
         let extent = Extent::new(0, pieces);
         let complete_length = Some(extent.length);
         let extents = if extent.length == 0 { Vec::new() } else { vec![extent] };
-        Self { extents, complete_length, charge: None }
+        Self { extents, complete_length, ..Self::default() }
     }
 
     /// A part of a body, from the offset `first` on.
     pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
-        Self { extents: vec![Extent::new(first, pieces)], complete_length, charge: None }
+        Self { extents: vec![Extent::new(first, pieces)], complete_length, ..Self::default() }
     }
 
     /// The same, charged for as long as anybody holds it.
-    pub(crate) fn charged(mut self, budget: &Arc<Budget>) -> Arc<Self> {
-        self.charge = Some(budget.charge(self.memory_bytes()));
+    pub(crate) fn charged(self, budget: &Arc<Budget>) -> Arc<Self> {
+        self.charged_with(0, budget)
+    }
+
+    /// The same, with so many bytes more that are held wherever it is.
+    pub(crate) fn charged_with(mut self, more: u64, budget: &Arc<Budget>) -> Arc<Self> {
+        self.charge = Some(budget.charge(self.memory_bytes() + more));
         Arc::new(self)
+    }
+
+    /// What it is charged for, in bytes.
+    pub(crate) fn charged_bytes(&self) -> u64 {
+        self.charge.as_ref().map_or(0, Charge::bytes)
     }
 
     /// The length of the whole representation, where it is known.
@@ -142,10 +157,10 @@ impl Body {
         }
         extents.sort_by_key(|extent| extent.first);
         let complete_length = self.complete_length.or(other.complete_length);
-        Body { extents: joined(extents), complete_length, charge: None }
+        Body { extents: joined(extents), complete_length, ..Body::default() }
     }
 
-    /// Memory held, in bytes.
+    /// Memory held, in bytes, without what was made of it in content codings.
     pub fn memory_bytes(&self) -> u64 {
         let chunk_overhead = (size_of::<Bytes>() + 2 * ALLOCATION_BYTES) as u64;
         let chunks = |extent: &Extent| extent.length + chunk_overhead * extent.chunks.len() as u64;

@@ -5,6 +5,7 @@ use crate::generations::{Epoch, Generations, Standing};
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Body, Key, Resource};
 use kasoku_semantics::age::date_value;
+use kasoku_semantics::coding::Coding;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::vary::variant_key;
@@ -71,12 +72,19 @@ pub struct Entry {
     /// The bytes; all of them, or the parts that came as 206.
     pub body: Arc<Body>,
     /// The head as it goes to whoever gets the whole.
-    prepared: OnceLock<(u8, Box<[u8]>)>,
+    prepared: PreparedHead,
+    /// The same for each content coding, in the order of [`Coding::ALL`].
+    prepared_coded: OnceLock<Box<[PreparedHead; Coding::ALL.len()]>>,
+    /// Whether codings may be made of it, and by whose rules that was found; 0: nobody has asked yet.
+    judged: AtomicU64,
     /// The last epoch of purges in which it was found to hold.
     checked: AtomicU64,
     /// What it is charged for besides the body.
     charge: Charge,
 }
+
+/// With the mark under which it was made.
+type PreparedHead = OnceLock<(u8, Box<[u8]>)>;
 
 /// What an allocation costs besides the bytes that were asked for: its share of the allocator's own.
 pub(crate) const ALLOCATION_BYTES: usize = 16;
@@ -94,17 +102,41 @@ const PREPARED_BYTES_MORE: u64 = 128;
 impl Entry {
     /// A response that can be sent, of a key of that length.
     pub(crate) fn new(meta: Arc<Meta>, body: Arc<Body>, key: &Key, budget: &Arc<Budget>) -> Self {
-        let prepared = meta.head.fields.block().len() as u64 + PREPARED_BYTES_MORE;
-        let charge = budget.charge(meta.memory_bytes() + prepared + key.bytes().len() as u64 + OVERHEAD_BYTES);
+        let charge =
+            budget.charge(meta.memory_bytes() + prepared_bytes(&meta) + key.bytes().len() as u64 + OVERHEAD_BYTES);
         let checked = AtomicU64::new(meta.epoch);
-        Self { meta, body, prepared: OnceLock::new(), checked, charge }
+        let (prepared, prepared_coded, judged) = (OnceLock::new(), OnceLock::new(), AtomicU64::new(0));
+        Self { meta, body, prepared, prepared_coded, judged, checked, charge }
     }
 
     /// The head as it goes to whoever gets the whole, as far as it is the same for all of them; made once, by whoever
     /// delivers the response first. `None`: it was made under another mark, which stands for the deliverer's settings.
     pub fn prepared_head(&self, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
-        let (made_under, head) = self.prepared.get_or_init(|| (mark, make()));
-        (*made_under == mark).then_some(head)
+        prepared(&self.prepared, mark, make)
+    }
+
+    /// The same of its body in that coding.
+    pub fn prepared_coded_head(&self, coding: Coding, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
+        prepared(self.prepared_coded.get_or_init(Box::default).get(coding as usize)?, mark, make)
+    }
+
+    /// Whether content codings may be made of it, by the rules that `mark` stands for; found once, and again when the rules
+    /// have changed.
+    pub fn may_be_coded(&self, mark: u64, judge: impl FnOnce() -> bool) -> bool {
+        // The lowest bit is the finding; the highest tells it from none.
+        let of = |finding: bool| mark << 1 | 1 << 63 | u64::from(finding);
+        let judged = self.judged.load(Ordering::Relaxed);
+        if judged == of(true) || judged == of(false) {
+            return judged == of(true);
+        }
+        let finding = judge();
+        self.judged.store(of(finding), Ordering::Relaxed);
+        finding
+    }
+
+    /// What a prepared head takes, in bytes.
+    pub(crate) fn prepared_bytes(&self) -> u64 {
+        prepared_bytes(&self.meta)
     }
 
     /// Whether no purge of many keys has come since it was last looked at: then it holds.
@@ -126,8 +158,18 @@ impl Entry {
         (standing, epoch)
     }
 
-    /// Memory held, in bytes: all that it costs to have it stored.
+    /// Memory held, in bytes: all that it costs to have it stored, with what was made of its body in codings.
     pub fn memory_bytes(&self) -> u64 {
-        self.charge.bytes() + self.body.memory_bytes()
+        self.charge.bytes() + self.body.memory_bytes() + self.body.codings.memory_bytes()
     }
+}
+
+fn prepared_bytes(meta: &Meta) -> u64 {
+    let allocated = size_of::<PreparedHead>() + 2 * ALLOCATION_BYTES;
+    meta.head.fields.block().len() as u64 + PREPARED_BYTES_MORE + allocated as u64
+}
+
+fn prepared(place: &PreparedHead, mark: u8, make: impl FnOnce() -> Box<[u8]>) -> Option<&[u8]> {
+    let (made_under, head) = place.get_or_init(|| (mark, make()));
+    (*made_under == mark).then_some(head)
 }

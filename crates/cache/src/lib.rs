@@ -18,6 +18,7 @@
 //! | [`budget`] | what all responses together may hold |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | [`invalidate`] | what unsafe methods drop |
+//! | [`coding`] | what is made of a stored body in content codings |
 //! | [`generations`] | what is purged as a whole: a site, or all URIs with one beginning |
 //! | [`inspect`], [`refusals`] | why a request gets what it gets, for whoever asks: nothing is changed |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
@@ -25,6 +26,7 @@
 pub mod body;
 pub mod body_writer;
 pub mod budget;
+pub mod coding;
 pub mod entry;
 mod failing;
 pub mod fill;

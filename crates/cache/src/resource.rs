@@ -1,8 +1,9 @@
 //! All stored responses of one key: one, or one for each variant that `Vary` made.
 //!
-//! A resource is immutable; a change makes a new one that shares the entries (see `Memory::update`).
+//! A resource is immutable; a change makes a new one that shares the entries (see `Memory::update`). So its weight is that of
+//! when it was made: a tier counts on it. When an entry has become heavier, a resource that weighs it anew takes its place.
 
-use crate::{Entry, Meta};
+use crate::{Body, Entry, Meta};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::vary::{language_selects, variant_key};
 use kasoku_store::Weigh;
@@ -30,12 +31,20 @@ pub struct Resource {
     entries: Vec<Arc<Entry>>,
     /// Whether all nominate the same fields: then at most one fits a request.
     is_uniform: bool,
+    /// What the entries weighed when this was made.
+    weight_bytes: u64,
 }
 
 impl Resource {
     /// A key with one response.
     pub(crate) fn new(key: &[u8], entry: Arc<Entry>) -> Self {
-        Self { key: key.into(), entries: vec![entry], is_uniform: true }
+        Self { key: key.into(), entries: vec![entry], is_uniform: true, weight_bytes: 0 }.weighed()
+    }
+
+    /// With the weight that its entries have by now.
+    pub(crate) fn weighed(mut self) -> Self {
+        self.weight_bytes = self.entries.iter().map(|entry| entry.memory_bytes()).sum();
+        self
     }
 
     /// The stored response that a request with these fields selects; the most recent, where several fit.
@@ -122,6 +131,11 @@ impl Resource {
         self.entries.iter().any(|kept| Arc::ptr_eq(kept, entry))
     }
 
+    /// Whether a response with that very body is here.
+    pub(crate) fn has_body(&self, body: &Arc<Body>) -> bool {
+        self.entries.iter().any(|kept| Arc::ptr_eq(&kept.body, body))
+    }
+
     /// What is stored for the same variant as that of `meta`.
     pub(crate) fn same_variant(&self, meta: &Meta) -> Option<&Arc<Entry>> {
         let is_same =
@@ -147,9 +161,10 @@ impl Resource {
             let others = self.entries.iter().filter(|old| !old.meta.nominated.is_empty() && !same(old));
             entries.extend(others.take(VARIANTS_MAX - 1).cloned());
         }
-        let mut resource = Self { key: self.key.clone(), entries, is_uniform: true };
-        while resource.entries.len() > 1 && resource.weight_bytes() > bytes_max {
+        let mut resource = Self { key: self.key.clone(), entries, is_uniform: true, weight_bytes: 0 }.weighed();
+        while resource.entries.len() > 1 && resource.weight_bytes > bytes_max {
             resource.entries.pop();
+            resource = resource.weighed();
         }
         let nominated = |entry: &Arc<Entry>| entry.meta.nominated.clone();
         let first = resource.entries.first().map(nominated);
@@ -163,26 +178,26 @@ impl Resource {
         if let Some(place) = resource.entries.iter_mut().find(|entry| Arc::ptr_eq(entry, old)) {
             *place = new;
         }
-        resource
+        resource.weighed()
     }
 
     /// With each response as `change` makes it; its variant stays.
     pub(crate) fn with_each(&self, change: impl Fn(&Entry) -> Arc<Entry>) -> Self {
         let entries = self.entries.iter().map(|entry| change(entry)).collect();
-        Self { entries, ..self.clone() }
+        Self { entries, ..self.clone() }.weighed()
     }
 
     /// Without `entry`; `None` when nothing is left.
     pub(crate) fn without(&self, entry: &Arc<Entry>) -> Option<Self> {
         let mut resource = self.clone();
         resource.entries.retain(|kept| !Arc::ptr_eq(kept, entry));
-        (!resource.entries.is_empty()).then_some(resource)
+        (!resource.entries.is_empty()).then(|| resource.weighed())
     }
 }
 
 impl Weigh for Resource {
     fn weight_bytes(&self) -> u64 {
-        self.entries.iter().map(|entry| entry.memory_bytes()).sum()
+        self.weight_bytes
     }
 
     fn belongs_to(&self, key: &[u8]) -> bool {
