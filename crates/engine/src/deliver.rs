@@ -8,10 +8,11 @@ use crate::error::{Fault, reason};
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Holds, Outgoing, or_flush};
+use crate::represent::Choice;
 use crate::request_id::RequestId;
 use crate::respond::forwarded;
 use crate::serve::Exchange;
-use crate::stored::{is_not_modified, meta_age, not_modified, stored};
+use crate::stored::{Shown, is_not_modified, meta_age, not_modified, stored};
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
@@ -96,8 +97,10 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
 
 /// What a second client of a running fill gets, and the first as well: the pieces as they come.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
-    if is_not_modified(exchange, &meta.head, meta.freshness.response_time) {
-        return not_modified(exchange, &meta.head, None, status).all(iter::empty()).await;
+    let choice = Choice::of_filling(exchange, meta);
+    if let Some(representation) = choice.known(exchange, &meta.head, meta.freshness.response_time) {
+        let shown = Shown { representation, varies: choice.varies };
+        return not_modified(exchange, &meta.head, shown, None, status).all(iter::empty()).await;
     }
     let length = content_length(&meta.head);
     // A part that is being filled goes out as it is.
@@ -110,6 +113,9 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let buffer = exchange.worker.buffers.take();
     let mut head = if wanted.is_some() { Head::of(buffer, code) } else { Head::new(buffer, code, &meta.head.reason) };
     head.fields_without(&meta.head.fields, &["content-length"], exchange.settings.hit_headers);
+    if choice.varies {
+        head.vary_by_coding(&meta.head.fields);
+    }
     head.date_unless_in(&meta.head.fields, meta.freshness.response_time);
     head.via(meta.head.version);
     if let Some(wanted) = wanted {
@@ -148,7 +154,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
 }
 
 /// The length that a head promises.
-fn content_length(head: &ResponseHead) -> Option<u64> {
+pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
     std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
 }
 
@@ -157,7 +163,7 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let code = response.head.status;
     let is_head = exchange.request.head.method == Method::HEAD;
     if conditions == Conditions::Ours && code == StatusCode::OK && is_not_modified(exchange, &response.head, now) {
-        return not_modified(exchange, &response.head, None, status).all(iter::empty()).await;
+        return not_modified(exchange, &response.head, Shown::default(), None, status).all(iter::empty()).await;
     }
     let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
     let received = response.head.fields.clone();

@@ -7,6 +7,7 @@
 use crate::access_log::{self, AccessLog};
 use crate::checks::Checks;
 use crate::clock::Clock;
+use crate::compress::Compressor;
 use crate::crew::Crew;
 use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
@@ -38,6 +39,7 @@ pub struct Engine {
     workers: Vec<Running>,
     access_log: Option<AccessLog>,
     checks: Option<Checks>,
+    compressor: Compressor,
     /// Which of the log writers' rows of counters is in use.
     log_row: usize,
 }
@@ -93,8 +95,19 @@ impl Engine {
         let options = handle.options();
         let checks = Checks::start(&options, handle.origins())
             .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
-        let mut engine =
-            Self { handle, options: sender, listening, course, workers: Vec::new(), access_log, checks, log_row: 0 };
+        let compressor = Compressor::start(workers, handle.cache(), &handle.cells())
+            .map_err(|error| StartError { what: "the threads for compression".to_owned(), error })?;
+        let mut engine = Self {
+            handle,
+            options: sender,
+            listening,
+            course,
+            workers: Vec::new(),
+            access_log,
+            checks,
+            compressor,
+            log_row: 0,
+        };
         let (crew, inboxes) = Crew::new(workers);
         let (started, starts) = std::sync::mpsc::channel();
         for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
@@ -104,6 +117,7 @@ impl Engine {
                 crew: crew.clone(),
                 inbox,
                 handle: engine.handle.clone(),
+                compress: engine.compressor.queue().clone(),
                 access_log: engine.log_of_worker(number),
                 commands: received,
                 stopping: stopping.clone(),

@@ -17,8 +17,10 @@ use crate::unkeyed::{is_same, is_unkeyed};
 use crate::visitor;
 use http::{Method, Version};
 use kasoku_origin::Circumstances;
+use kasoku_semantics::coding::uncoded_tag;
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
+use kasoku_wire::field::etag::{Tag, tags};
 use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
@@ -71,6 +73,7 @@ pub(crate) fn forward(
     if is_granting {
         visitor::write(&received, &routed.route, is_ours, &mut fields);
     }
+    add_uncoded_tags(&received, routed, &mut fields);
     let told = Told { received: &received, routed, peer, tells_address: !is_guarded };
     told.write(&mut fields);
     //= RFC 9110 section 7.6.3
@@ -123,6 +126,21 @@ pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audi
 fn is_guarded(routed: &Routed, audience: Audience) -> bool {
     let policy = &routed.route.policy;
     audience == Audience::Shared && (policy.profile == Profile::Safe || policy.grant.is_granting())
+}
+
+/// Adds the origin's own tag to an If-Match that names the one of a coding made here, of which the origin knows nothing: who
+/// edits what a hit has shown would be refused for ever.
+fn add_uncoded_tags(received: &Fields, routed: &Routed, fields: &mut Fields) {
+    if routed.route.compression.codings.is_empty() {
+        return;
+    }
+    for tag in tags(received, "if-match") {
+        if let Tag::One(tag) = tag
+            && let Some((uncoded, _)) = uncoded_tag(&tag)
+        {
+            fields.push("If-Match", uncoded.write());
+        }
+    }
 }
 
 /// Whether the origin would get all fields of a request, but for those of which [`is_sent_as_received`] says no, as the

@@ -9,6 +9,7 @@ use crate::request_id::{self, Digits, RequestId};
 use crate::respond::{NAME, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};
 use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use kasoku_wire::field::date;
@@ -83,6 +84,33 @@ impl Head {
         let is_ours = |name: &[u8]| ours.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
         for (name, value) in fields.iter().filter(|(name, _)| goes(name) && !is_ours(name)) {
             self.field(name, value);
+        }
+    }
+
+    /// The fields of a stored response that go out with a coded body, with that body's own entity tag.
+    pub(crate) fn fields_of_coded(
+        &mut self,
+        fields: &Fields,
+        settings: HitHeaders,
+        coding: Coding,
+        goes: impl Fn(&[u8]) -> bool,
+    ) {
+        self.fields_where(fields, settings, |name| goes(name) && goes_with_coded(name));
+        for tag in fields.all("etag") {
+            self.0.extend_from_slice(b"ETag: ");
+            write_tag(tag, coding, &mut self.0);
+            self.0.extend_from_slice(b"\r\n");
+        }
+    }
+
+    /// Completes what a response says that it varies by, where codings may be made of it. A line of its own, so that what the
+    /// origin has sent stays as it is.
+    //= RFC 9110 section 12.5.5
+    //# An origin server SHOULD generate a Vary header field on a cacheable response when it wishes that response to be
+    //# selectively reused for subsequent requests.
+    pub(crate) fn vary_by_coding(&mut self, fields: &Fields) {
+        if lacks_vary(fields) {
+            self.field("Vary", "Accept-Encoding");
         }
     }
 

@@ -26,6 +26,8 @@
 //! | `checks` | asks origins whether they work, apart from all requests |
 //! | `deliver` | an answer to bytes: fills, origins' answers, our own |
 //! | `stored` | a stored response to bytes: conditions, ranges, age |
+//! | `represent` | in which content coding it goes out |
+//! | `compress` | makes content codings of what is stored, on threads of its own |
 //! | `outgoing` | a response on its way out |
 //! | `head` | response heads as bytes |
 //! | `multipart` | several ranges in one body |
@@ -46,6 +48,7 @@ mod body;
 mod checks;
 mod client;
 pub mod clock;
+mod compress;
 mod connection;
 mod crew;
 mod deliver;
@@ -67,6 +70,7 @@ mod parse;
 mod path;
 pub mod purge;
 mod recycle;
+mod represent;
 mod request_id;
 mod respond;
 mod route;

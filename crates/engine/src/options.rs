@@ -4,6 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
+pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
 pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, SOURCE_SUFFIXES, Symlinks};
 pub use kasoku_origin::group::ORIGINS_MAX;
@@ -11,6 +12,7 @@ pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
     Limits as OriginLimits, Origin,
 };
+pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::collections::BTreeMap;
@@ -304,6 +306,8 @@ pub struct Route {
     pub key: UrlKey,
     /// What becomes of cookies where the policy grants lifetimes.
     pub cookies: CookieRules,
+    /// What is made of stored responses in content codings.
+    pub compression: Arc<Compression>,
     /// Where all this was written, for people.
     pub places: Places,
 }
@@ -325,6 +329,7 @@ impl Route {
             query: QueryKey::default(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
+            compression: Arc::default(),
             places: Places::default(),
         }
     }
@@ -420,6 +425,47 @@ pub const NOISE_COOKIES: [&str; 32] = [
     "_cfuvid",
     "__cflb",
 ];
+
+/// Which content codings are made of stored responses, and of which.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Compression {
+    /// What a client gets of those that it likes equally: the first. Empty: none is made. Default br, zstd, gzip.
+    pub codings: Vec<Coding>,
+    /// Media types of which codings are made, in lower case; `*` stands for any run of characters. Default: texts, JSON, XML,
+    /// JavaScript, SVG and WebAssembly.
+    pub types: Vec<String>,
+    /// The shortest body of which codings are made, in bytes. Default 1 KiB.
+    pub bytes_min: u64,
+    /// How much work goes into them.
+    pub levels: CodingLevels,
+    /// What a worker makes of it, to know findings by these rules from others; nothing in a configuration.
+    pub mark: u64,
+}
+
+/// What [`Compression::types`] are when nobody says.
+pub const CODED_TYPES: [&str; 9] = [
+    "text/*",
+    "application/json",
+    "application/*+json",
+    "application/javascript",
+    "application/x-javascript",
+    "application/xml",
+    "application/*+xml",
+    "application/wasm",
+    "image/svg+xml",
+];
+
+impl Default for Compression {
+    fn default() -> Self {
+        Self {
+            codings: vec![Coding::Br, Coding::Zstd, Coding::Gzip],
+            types: CODED_TYPES.map(str::to_owned).to_vec(),
+            bytes_min: 1 << 10,
+            levels: CodingLevels::default(),
+            mark: 0,
+        }
+    }
+}
 
 /// The limits of a memory of that size: at most this for one object, in bytes. What is not stored yet has an eighth of it.
 pub const fn object_bytes_limit(memory_bytes_max: u64) -> u64 {

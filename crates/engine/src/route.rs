@@ -286,7 +286,7 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
 }
 
 /// Whether `text` fits `glob`, in which `*` stands for any run of characters.
-fn matches(glob: &str, text: &str) -> bool {
+pub(crate) fn matches(glob: &str, text: &str) -> bool {
     let mut pieces = glob.split('*');
     let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
     let mut pieces = pieces.peekable();

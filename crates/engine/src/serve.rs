@@ -5,6 +5,7 @@ use crate::clock::Moment;
 use crate::connection::{Connection, IdleTimer};
 use crate::deliver::{self, Answer};
 use crate::error::Fault;
+use crate::options::Route;
 use crate::parse::{self, Received, Request};
 use crate::request_id::RequestId;
 use crate::route::{self, Routed};
@@ -21,6 +22,7 @@ use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
+use std::sync::Arc;
 use std::task::Poll;
 
 /// One request on its way, and what belongs to it.
@@ -33,6 +35,8 @@ pub(crate) struct Exchange {
     pub(crate) body: BodyState,
     /// What was asked for, once the answer is known: the effective URI, or the target as sent where there is none.
     pub(crate) uri: String,
+    /// What it is served by, once that is known.
+    pub(crate) route: Option<Arc<Route>>,
     /// What an origin took, where one was asked or another request's answer awaited.
     origin: OnceCell<Rc<OriginTime>>,
     id: u128,
@@ -114,6 +118,7 @@ async fn answer(exchange: &mut Exchange) -> Answer {
         }
     };
     let answer = answer_routed(exchange, &routed).await;
+    exchange.route = Some(routed.route);
     exchange.uri = routed.key.into_uri();
     answer
 }
@@ -179,6 +184,7 @@ impl Exchange {
             connection: connection.clone(),
             body: BodyState::new(request.body),
             uri: String::new(),
+            route: None,
             origin: OnceCell::new(),
             id: worker.request_ids.make(),
             now: Cell::new(now),

@@ -3,7 +3,7 @@
 //! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
 //! own, since a count of references that all workers change would make them wait for each other.
 
-use crate::options::{AddressRange, HitHeaders, Limits, Options, Route, Site};
+use crate::options::{AddressRange, Compression, HitHeaders, Limits, Options, Route, Site};
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -58,6 +58,8 @@ fn own(route: &mut Arc<Route>) {
     let decides = Policy { rules: 0, back_off_max_seconds: 0, ..(*own.policy).clone() };
     let rules = fingerprint(&own, &decides);
     own.policy = Arc::new(Policy { rules, ..(*own.policy).clone() });
+    let mark = of_compression(&own.compression);
+    own.compression = Arc::new(Compression { mark, ..(*own.compression).clone() });
     *route = Arc::new(own);
 }
 
@@ -68,6 +70,13 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     let mut hasher = DefaultHasher::new();
     let key = (&route.query, &route.key, &route.cookies, &route.origin_host);
     (policy, key, &route.gateway, route.pass).hash(&mut hasher);
+    hasher.finish()
+}
+
+/// All that decides of which responses codings may be made.
+fn of_compression(compression: &Compression) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&compression.types, compression.bytes_min).hash(&mut hasher);
     hasher.finish()
 }
 
@@ -103,6 +112,10 @@ mod tests {
         let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));
         assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
+        assert_eq!(
+            plain,
+            rules(|route| route.compression = Arc::new(Compression { bytes_min: 1, ..Compression::default() }))
+        );
         let origin = OriginAddress::http("127.0.0.1".to_owned(), 1);
         assert_eq!(plain, rules(|route| route.origins.push(origin.into())));
     }

@@ -1,4 +1,6 @@
-//! A stored response as the answer to a request: whole, a part of it, or word that the client has it already.
+//! A stored response as the answer to a request: whole, coded or not, a part of it, or word that the client has it already.
+//!
+//! Parts are parts of the uncoded bytes (`represent` says why).
 //!
 //! This is the path of a hit, so nothing here allocates but the rare answer with several ranges.
 
@@ -6,13 +8,14 @@ use crate::deliver::own;
 use crate::error::Fault;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
-use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Holds, Outgoing};
+use crate::represent::Choice;
 use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use kasoku_cache::{Entry, Meta};
+use kasoku_cache::{Body, Entry, Meta};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::coding::{Coding, Representation};
 use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
 use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
@@ -22,9 +25,9 @@ use kasoku_wire::{Fields, ResponseHead};
 use std::sync::Arc;
 
 /// What follows the head.
-enum Content {
+enum Content<'e> {
     Nothing,
-    Whole,
+    Whole(&'e Body),
     Part(ByteRange),
     Parts(Vec<Bytes>),
 }
@@ -32,8 +35,9 @@ enum Content {
 /// Sends a stored response, or what the request's condition or range makes of it.
 pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: CacheStatus) -> Delivered {
     // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
-    let is_unmodified = is_not_modified(exchange, &entry.meta.head, entry.meta.freshness.response_time);
-    if !is_unmodified && !exchange.worker.cache.covers(&exchange.request.head, entry) {
+    let choice = Choice::of_stored(exchange, entry);
+    let known = choice.known(exchange, &entry.meta.head, entry.meta.freshness.response_time);
+    if known.is_none() && !exchange.worker.cache.covers(&exchange.request.head, entry) {
         return Box::pin(own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status))).await;
     }
     // The client's condition is about what the client has, so it is evaluated here and not by the origin's status.
@@ -41,24 +45,31 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: Cach
     //# If the response to the forwarded request is 304 (Not Modified) and has an ETag field value with an entity tag that
     //# is not in the client's list, the cache MUST generate a 200 (OK) response for the client by reusing its
     //# corresponding stored response, as updated by the 304 response metadata (Section 4.3.4).
-    let (out, content) = if is_unmodified {
-        let age = meta_age(exchange, &entry.meta, &status);
-        (not_modified(exchange, &entry.meta.head, age, status), Content::Nothing)
-    } else {
-        in_full_or_part(exchange, entry, status)
+    let (out, content) = match known {
+        Some(representation) => {
+            let shown = Shown { representation, varies: choice.varies };
+            let age = meta_age(exchange, &entry.meta, &status);
+            (not_modified(exchange, &entry.meta.head, shown, age, status), Content::Nothing)
+        }
+        None => in_full_or_part(exchange, entry, &choice, status),
     };
     let out = out.holding(Holds::Entry(entry));
     match content {
         _ if exchange.request.head.method == Method::HEAD => out.all(std::iter::empty()).await,
         Content::Nothing => out.all(std::iter::empty()).await,
-        Content::Whole => out.all(entry.body.chunks().map(Bytes::as_ref)).await,
+        Content::Whole(body) => out.all(body.chunks().map(Bytes::as_ref)).await,
         Content::Part(range) => out.all(entry.body.slices(range)).await,
         Content::Parts(pieces) => out.all(pieces.iter().map(Bytes::as_ref)).await,
     }
 }
 
-fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatus) -> (Outgoing<'e>, Content) {
-    let Entry { meta, body, .. } = entry;
+fn in_full_or_part<'e>(
+    exchange: &'e Exchange,
+    entry: &'e Arc<Entry>,
+    choice: &Choice,
+    status: CacheStatus,
+) -> (Outgoing<'e>, Content<'e>) {
+    let Entry { meta, body, .. } = entry.as_ref();
     let asked = match body.complete_length() {
         Some(length) => range(&exchange.request.head, &meta.head, length),
         None => RangeOutcome::Full,
@@ -68,6 +79,9 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
         let is_its_own = code == meta.head.status;
         let mut head = if is_its_own { Head::new(buffer, code, &meta.head.reason) } else { Head::of(buffer, code) };
         head.fields_without(&meta.head.fields, without, exchange.settings.hit_headers);
+        if choice.varies {
+            head.vary_by_coding(&meta.head.fields);
+        }
         head.via(meta.head.version);
         if let Some(age) = meta_age(exchange, meta, &status) {
             head.number("Age", age);
@@ -77,17 +91,18 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
     let partial = StatusCode::PARTIAL_CONTENT;
     match asked {
         RangeOutcome::Full => {
-            let settings = exchange.settings.hit_headers;
-            let buffer = exchange.worker.buffers.take();
-            let mut head = match entry.prepared_head(settings.mark(), || whole_head(entry, settings)) {
-                Some(prepared) => Head::prepared(buffer, prepared),
-                // It was made before a reload.
-                None => Head::prepared(buffer, &whole_head(entry, settings)),
+            choice.ask_for_wanted(exchange, entry);
+            let (mut head, body) = match choice.coded(entry) {
+                Some((coding, coded)) => {
+                    Choice::count(exchange, body, coded);
+                    (coded_head(exchange, entry, coding, coded), coded.as_ref())
+                }
+                None => (stored_head(exchange, entry, choice), body.as_ref()),
             };
             if let Some(age) = meta_age(exchange, meta, &status) {
                 head.number("Age", age);
             }
-            (Outgoing::begin(exchange, head, meta.head.status, Framing::InHead, status), Content::Whole)
+            (Outgoing::begin(exchange, head, meta.head.status, Framing::InHead, status), Content::Whole(body))
         }
         //= RFC 9111 section 3.3
         //# A cache MUST NOT send a partial response to a client without explicitly marking it using the 206 (Partial
@@ -119,16 +134,56 @@ fn in_full_or_part<'e>(exchange: &'e Exchange, entry: &Entry, status: CacheStatu
     }
 }
 
-/// What all heads of the whole have in common: status line, the response's own fields, framing, Via.
-fn whole_head(entry: &Entry, settings: HitHeaders) -> Box<[u8]> {
-    let meta = &entry.meta;
-    let mut head = Head::new(Vec::with_capacity(512), meta.head.status, &meta.head.reason);
-    head.fields_without(&meta.head.fields, &["content-length"], settings);
-    head.via(meta.head.version);
-    if meta.head.status != StatusCode::NO_CONTENT {
-        head.number("Content-Length", entry.body.chunks().map(|chunk| chunk.len() as u64).sum());
+/// The head of the whole as it is stored, as far as it is the same for all who get it.
+fn stored_head(exchange: &Exchange, entry: &Entry, choice: &Choice) -> Head {
+    let (settings, varies) = (exchange.settings.hit_headers, choice.varies);
+    let make = || {
+        let Entry { meta, body, .. } = entry;
+        let mut head = Head::new(Vec::with_capacity(HEAD_BYTES_USUAL), meta.head.status, &meta.head.reason);
+        head.fields_without(&meta.head.fields, &["content-length"], settings);
+        if varies {
+            head.vary_by_coding(&meta.head.fields);
+        }
+        head.via(meta.head.version);
+        if meta.head.status != StatusCode::NO_CONTENT {
+            head.number("Content-Length", length(body));
+        }
+        head.bytes().into()
+    };
+    let mark = settings.mark() << 1 | u8::from(varies);
+    let buffer = exchange.worker.buffers.take();
+    match entry.prepared_head(mark, make) {
+        Some(prepared) => Head::prepared(buffer, prepared),
+        // It was made before a reload.
+        None => Head::prepared(buffer, &make()),
     }
-    head.bytes().into()
+}
+
+/// The same of the whole in a coding.
+fn coded_head(exchange: &Exchange, entry: &Entry, coding: Coding, coded: &Body) -> Head {
+    let settings = exchange.settings.hit_headers;
+    let make = || {
+        let meta = &entry.meta;
+        let mut head = Head::new(Vec::with_capacity(HEAD_BYTES_USUAL), meta.head.status, &meta.head.reason);
+        head.fields_of_coded(&meta.head.fields, settings, coding, |_| true);
+        head.field("Content-Encoding", coding.name());
+        head.vary_by_coding(&meta.head.fields);
+        head.via(meta.head.version);
+        head.number("Content-Length", length(coded));
+        head.bytes().into()
+    };
+    let buffer = exchange.worker.buffers.take();
+    match entry.prepared_coded_head(coding, settings.mark(), make) {
+        Some(prepared) => Head::prepared(buffer, prepared),
+        None => Head::prepared(buffer, &make()),
+    }
+}
+
+/// What is set aside for a head that is prepared, in bytes.
+const HEAD_BYTES_USUAL: usize = 512;
+
+fn length(body: &Body) -> u64 {
+    body.chunks().map(|chunk| chunk.len() as u64).sum()
 }
 
 /// The Age of a response, unless it was made or confirmed for this very request and is not older than that.
@@ -144,17 +199,33 @@ pub(crate) fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response
     precondition(&exchange.request.head, head, response_time, exchange.now()) == Precondition::NotModified
 }
 
+/// Of which representation it is said that the client has it.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Shown {
+    pub(crate) representation: Representation,
+    /// Whether there may be others.
+    pub(crate) varies: bool,
+}
+
 /// Word that the client has the response already.
 pub(crate) fn not_modified<'e>(
     exchange: &'e Exchange,
     of: &ResponseHead,
+    shown: Shown,
     age: Option<u64>,
     status: CacheStatus,
 ) -> Outgoing<'e> {
     let mut head = Head::of(exchange.worker.buffers.take(), StatusCode::NOT_MODIFIED);
     let has_tag = of.fields.contains("etag");
     let settings = exchange.settings.hit_headers;
-    head.fields_where(&of.fields, settings, |name| goes_into_not_modified(name, has_tag));
+    let goes = |name: &[u8]| goes_into_not_modified(name, has_tag);
+    match shown.representation {
+        None => head.fields_where(&of.fields, settings, goes),
+        Some(coding) => head.fields_of_coded(&of.fields, settings, coding, goes),
+    }
+    if shown.varies {
+        head.vary_by_coding(&of.fields);
+    }
     head.date_unless_in(&of.fields, exchange.now());
     head.via(of.version);
     if let Some(age) = age {

@@ -8,6 +8,7 @@
 use crate::accept::{self, Closed, HandedOver};
 use crate::access_log::{self, WorkerLog};
 use crate::clock::{Clock, Moment};
+use crate::compress;
 use crate::connection::READ_BYTES;
 use crate::crew::{Counted, Crew};
 use crate::handle::Handle;
@@ -51,6 +52,7 @@ pub(crate) struct Worker {
     pub(crate) cache: Cache,
     pub(crate) client: Rc<Client>,
     pub(crate) cells: Arc<Cells>,
+    pub(crate) compress: compress::Queue,
     pub(crate) top: Arc<Tables>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
     /// Where requests are read while they come in one piece.
@@ -217,6 +219,7 @@ pub(crate) struct Seed {
     pub(crate) crew: Arc<Crew>,
     pub(crate) inbox: mpsc::Receiver<HandedOver>,
     pub(crate) handle: Handle,
+    pub(crate) compress: compress::Queue,
     pub(crate) access_log: Option<WorkerLog>,
     pub(crate) commands: mpsc::Receiver<Command>,
     pub(crate) stopping: watch::Receiver<Course>,
@@ -248,6 +251,7 @@ impl Seed {
                 cache: self.handle.cache().clone(),
                 client: Rc::new(Client::new()),
                 cells: self.handle.metrics().cells(self.number),
+                compress: self.compress,
                 access_log: RefCell::new(self.access_log),
                 read_buffer: RefCell::new(BytesMut::with_capacity(READ_BYTES)),
                 heads: Pool::new(),

@@ -14,6 +14,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 use kasoku_engine::options::{AccessLog, AddressRange, HitHeaders, LogFormat, LogTarget, QueryKey};
+use kasoku_metrics::Counter;
 use kasoku_testkit::{Exchange, Scenario, Setup, get, ok};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -60,6 +61,9 @@ const BROWSER: &str = "Connection: keep-alive\r\n\
     Sec-Fetch-Dest: document\r\n\
     Referer: http://example.org/from/somewhere?else=1\r\n";
 
+/// What browsers accept over TLS.
+const CODINGS: &str = "Accept-Encoding: gzip, deflate, br, zstd\r\n";
+
 /// Whether a case may allocate.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Expected {
@@ -84,6 +88,8 @@ struct Case {
     /// How old the stored page is when it is asked for, in seconds.
     age: i64,
     lasts: Duration,
+    /// Content codings that the hits have made: it begins when they are there.
+    codings: u64,
     expected: Expected,
 }
 
@@ -106,6 +112,7 @@ impl Case {
             connections: 1,
             age: 0,
             lasts: Duration::ZERO,
+            codings: 0,
             expected: Expected::Nothing,
         }
     }
@@ -117,6 +124,11 @@ impl Case {
 
     fn hit(mut self, method: &str, target: &str, fields: &str) -> Self {
         self.hits = vec![request(method, target, fields)];
+        self
+    }
+
+    fn codings(mut self, codings: u64) -> Self {
+        self.codings = codings;
         self
     }
 
@@ -178,9 +190,27 @@ fn cases() -> Vec<Case> {
         Case::new("GET with Connection: TE").with("Connection: TE\r\nTE: trailers\r\n"),
         Case::new("HEAD").hit("HEAD", "/page", ""),
         Case { connections: 64, ..Case::new("GET on 64 connections in turn") },
+        coded("GET, coded: gzip", 1).with("Accept-Encoding: gzip\r\n"),
+        coded("GET, coded, as a browser asks", 1).with(&format!("{BROWSER}{CODINGS}")),
+        coded("GET that accepts no coding of what has some", 0).with("Accept-Encoding: gzip;q=0, deflate\r\n"),
+        coded("HEAD, coded", 1).hit("HEAD", "/page", CODINGS),
+        Case {
+            status: 304,
+            ..coded("If-None-Match of a coding: 304", 0).with(&format!("{CODINGS}If-None-Match: \"x\", \"1-gzip\"\r\n"))
+        },
+        Case {
+            status: 206,
+            ..coded("a range of what has codings: 206", 0).with(&format!("{CODINGS}Range: bytes=9-99\r\n"))
+        },
+        Case {
+            script: vec![get("/page").answers(ok(&[FRESH, "Content-Type: text/css", "Content-Encoding: x"], BODY))],
+            ..Case::new("GET that accepts codings of what has one")
+        }
+        .with(CODINGS),
         Case::new("Vary: Accept-Encoding")
+            .codings(1)
             .variants("Vary: Accept-Encoding", &["Accept-Encoding: gzip, deflate, br\r\n", ""]),
-        Case::new("Vary: Accept-Encoding, Accept-Language").variants(
+        Case::new("Vary: Accept-Encoding, Accept-Language").codings(2).variants(
             "Vary: Accept-Encoding, Accept-Language",
             &[
                 "Accept-Encoding: gzip, deflate, br\r\nAccept-Language: en-GB,en;q=0.9\r\n",
@@ -244,6 +274,11 @@ fn cases() -> Vec<Case> {
     ]
 }
 
+/// A page of which there may be codings.
+fn coded(name: &'static str, codings: u64) -> Case {
+    Case::new(name).codings(codings)
+}
+
 /// A body in more pieces than one.
 fn long() -> Case {
     Case { script: vec![get("/page").answers(ok(&[FRESH], LONG_BODY))], ..Case::new("GET of 100 KB") }
@@ -304,6 +339,8 @@ fn measure(case: Case) -> (usize, usize) {
             scene.advance(1);
         }
     };
+    (0..WARM_UP).for_each(&mut ask);
+    scene.counted(Counter::CodingsMade, case.codings);
     (0..WARM_UP).for_each(&mut ask);
 
     let begun = Instant::now();

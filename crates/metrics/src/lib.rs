@@ -63,6 +63,11 @@ counters! {
     OriginFailovers "origin_failovers" "Requests sent to another origin because the one before could not be reached or lost the connection.";
     OriginErrors "origin_errors" "Requests to origins that failed: unreachable, too slow, cut short or malformed.";
     BodyBytesSent "body_bytes_sent" "Bytes of response bodies sent to clients.";
+    Coded "coded" "Responses sent in a content coding that was made here.";
+    CodedBytesSaved "coded_bytes_saved" "Bytes of bodies that need not be sent because of it.";
+    CodingsMade "codings_made" "Content codings (br, zstd, gzip) made of stored responses.";
+    CodingsUseless "codings_useless" "Content codings that were not kept, since they saved less than a tenth or made the response larger than any may be.";
+    CodingsPutOff "codings_put_off" "Hits sent as they are stored because their coding could not be made yet: too many waited already, or there was no memory for it.";
     SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than limits.send-rate-min.";
     Aborted "aborted" "Responses cut before their end, by the client or because the origin's was.";
     LogLines "log_lines" "Lines written to the access log.";

@@ -7,7 +7,6 @@
 
 use crate::directives::directives;
 use crate::precondition::{Precondition, precondition};
-use crate::vary::{Vary, vary};
 use crate::{Now, Policy};
 use http::StatusCode;
 use kasoku_wire::field::accept_language::preferences;
@@ -51,7 +50,7 @@ impl Coding {
 }
 
 /// What a request accepts: qualities in thousandths, 0 where it does not accept it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Accepted {
     /// In the order of [`Coding::ALL`].
     codings: [u16; Coding::ALL.len()],
@@ -125,7 +124,8 @@ pub fn allows_coding(request: &Fields) -> bool {
 /// parameters here and is as it was sent.
 ///
 /// Not of one that is kept apart by Cookie or Authorization: what is meant for one visitor may hold a secret, and the length
-/// of a compressed page tells of a secret beside what an attacker makes the page say (BREACH, 2013).
+/// of a compressed page tells of a secret beside what an attacker makes the page say (BREACH, 2013). Where the operator names
+/// the cookies that choose a page, they say nothing of who asks.
 //= RFC 9110 section 7.7
 //# A proxy MUST NOT transform the content (Section 6.4) of a response message that contains a no-transform cache directive
 //# (Section 5.2.2.6 of [CACHING]).
@@ -136,7 +136,10 @@ pub fn may_be_coded(
     is_type: impl FnOnce(&[u8]) -> bool,
 ) -> bool {
     let fields = &response.fields;
-    let is_for_a_visitor = nominated.iter().any(|name| matches!(name.as_str(), "cookie" | "authorization"));
+    let is_for_a_visitor = nominated.iter().any(|name| match name.as_str() {
+        "cookie" => !policy.grant.is_granting(),
+        name => name == "authorization",
+    });
     let is_plain = response.status == StatusCode::OK && !is_for_a_visitor;
     is_plain
         && !["content-encoding", "content-range"].iter().any(|name| fields.contains(name))
@@ -152,11 +155,7 @@ fn media_type(value: &[u8]) -> &[u8] {
 
 /// Whether a response's Vary has to be completed where codings may be made of it.
 pub fn lacks_vary(response: &Fields) -> bool {
-    match vary(response) {
-        Vary::None => true,
-        Vary::Star => false,
-        Vary::Fields(names) => !names.iter().any(|name| name == "accept-encoding"),
-    }
+    !list::members(response, "vary").any(|member| member == b"*" || member.eq_ignore_ascii_case(b"accept-encoding"))
 }
 
 /// Whether a stored field goes out with a coded body as it is: not what says something about the uncoded bytes. The entity tag

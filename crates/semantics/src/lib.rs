@@ -23,8 +23,8 @@
 
 pub mod age;
 pub mod cache_status;
-pub mod cookies;
 pub mod coding;
+pub mod cookies;
 pub mod credentials;
 mod deception;
 pub mod directives;

@@ -1,5 +1,5 @@
 //! What the operating system gives: listening sockets ([`listen`], [`accept`]) and connected ones ([`stream`]),
-//! and programs that run for one request ([`process`]).
+//! programs that run for one request ([`process`]), and the priority of a [`thread`].
 //!
 //! The only crate that may hold `unsafe` code; each block says why it is sound.
 
@@ -7,6 +7,7 @@ pub mod accept;
 pub mod listen;
 pub mod process;
 pub mod stream;
+pub mod thread;
 
 pub use accept::{Accepted, Acceptor};
 pub use stream::Stream;

@@ -1,0 +1,155 @@
+//! Makes content codings of stored responses, on threads that serve nobody.
+//!
+//! A hit whose client likes a coding better asks for it here and goes out as it is stored: no hit waits for a coding, and none
+//! is made of what nobody asks for again. A thread takes one after the other from a queue with a bound; when that is full,
+//! a later hit asks again. The threads run at a lower priority than the workers, and there are few of them (one for four
+//! workers), so what they make takes nothing from requests that wait. A response that is evicted while its turn has not come
+//! is not coded, nor held by the queue.
+
+use kasoku_cache::coding::Added;
+use kasoku_cache::{Body, Cache, Entry};
+use kasoku_coding::{Failure, Levels, encode};
+use kasoku_metrics::{Cells, Counter};
+use kasoku_semantics::coding::Coding;
+use std::io;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
+use std::sync::{Arc, Mutex, PoisonError, Weak};
+use std::thread::JoinHandle;
+
+/// Codings that wait for their turn.
+const QUEUE_MAX: usize = 256;
+
+/// Workers for which there is one thread, and the most threads.
+const WORKERS_PER_THREAD: usize = 4;
+const THREADS_MAX: usize = 4;
+
+/// One coding of one response.
+struct Job {
+    uri: String,
+    entry: Weak<Entry>,
+    coding: Coding,
+    levels: Levels,
+}
+
+/// The threads. Dropping it ends them; what waits is not made.
+pub(crate) struct Compressor {
+    jobs: Queue,
+    is_stopping: Arc<AtomicBool>,
+    threads: Vec<JoinHandle<()>>,
+}
+
+/// Where jobs wait.
+#[derive(Clone)]
+pub(crate) struct Queue(SyncSender<Job>);
+
+impl Compressor {
+    /// For so many workers; `cells` are no worker's own.
+    pub(crate) fn start(workers: usize, cache: &Cache, cells: &Arc<Cells>) -> io::Result<Self> {
+        let (sender, receiver) = sync_channel(QUEUE_MAX);
+        let receiver = Arc::new(Mutex::new(receiver));
+        let is_stopping = Arc::new(AtomicBool::new(false));
+        let mut own = Self { jobs: Queue(sender), is_stopping, threads: Vec::new() };
+        for number in 0..workers.div_ceil(WORKERS_PER_THREAD).min(THREADS_MAX) {
+            let (cache, cells, receiver, is_stopping) =
+                (cache.clone(), cells.clone(), receiver.clone(), own.is_stopping.clone());
+            let run = move || Maker { cache, cells, is_stopping }.run(&receiver);
+            own.threads.push(std::thread::Builder::new().name(format!("compress-{number}")).spawn(run)?);
+        }
+        Ok(own)
+    }
+
+    /// Where workers ask.
+    pub(crate) fn queue(&self) -> &Queue {
+        &self.jobs
+    }
+}
+
+impl Drop for Compressor {
+    fn drop(&mut self) {
+        self.is_stopping.store(true, Ordering::Relaxed);
+        for _ in &self.threads {
+            // Wakes one that has nothing to do. Where there is no room for this, there is something for each of them.
+            let nothing =
+                Job { uri: String::new(), entry: Weak::new(), coding: Coding::Gzip, levels: Levels::default() };
+            let _ = self.jobs.0.try_send(nothing);
+        }
+        for thread in self.threads.drain(..) {
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Queue {
+    /// Has that coding made of a stored response, unless somebody does it already. Does not wait. `false`: it could not be
+    /// taken on now.
+    pub(crate) fn ask(&self, cache: &Cache, uri: &str, entry: &Arc<Entry>, coding: Coding, levels: Levels) -> bool {
+        let body = &entry.body;
+        if !body.begin_coding(coding) {
+            return true;
+        }
+        let job = || Job { uri: uri.to_owned(), entry: Arc::downgrade(entry), coding, levels };
+        let is_taken_on = cache.has_room_to_code(body) && self.0.try_send(job()).is_ok();
+        if !is_taken_on {
+            body.give_up_coding(coding);
+        }
+        is_taken_on
+    }
+}
+
+/// What a thread works with.
+struct Maker {
+    cache: Cache,
+    cells: Arc<Cells>,
+    is_stopping: Arc<AtomicBool>,
+}
+
+impl Maker {
+    fn run(&self, jobs: &Mutex<Receiver<Job>>) {
+        // Where that is not allowed it is as good, only less kind to others.
+        let _ = kasoku_sys::thread::lower_priority();
+        while let Some(job) = next(jobs) {
+            if self.is_stopping() {
+                return;
+            }
+            // Evicted or replaced, and nobody sends it.
+            let Some(entry) = job.entry.upgrade() else { continue };
+            let added =
+                self.cache.add_coding(&job.uri, &entry, job.coding, |body, bytes_max| self.make(body, bytes_max, &job));
+            match added {
+                Added::Made => self.cells.count_shared(Counter::CodingsMade),
+                Added::Useless => self.cells.count_shared(Counter::CodingsUseless),
+                Added::NoRoom => {
+                    self.cells.count_shared(Counter::CodingsPutOff);
+                    entry.body.give_up_coding(job.coding);
+                }
+                Added::Gone => {}
+            }
+        }
+    }
+
+    fn make(&self, body: &Body, bytes_max: u64, job: &Job) -> Option<Vec<u8>> {
+        let length = body.complete_length()?;
+        // A stop ends it at the next piece; what has been made until then is too short to be taken for the whole.
+        let pieces = body.chunks().map(AsRef::as_ref).take_while(|_| !self.is_stopping());
+        let bytes_max = usize::try_from(bytes_max).unwrap_or(usize::MAX);
+        match encode(job.coding, job.levels, length, pieces, bytes_max) {
+            Ok(bytes) => Some(bytes).filter(|_| !self.is_stopping()),
+            Err(Failure::TooLong) => None,
+            Err(Failure::Library(error)) => {
+                tracing::debug!(%error, coding = job.coding.name(), uri = job.uri, "no coding");
+                None
+            }
+        }
+    }
+
+    fn is_stopping(&self) -> bool {
+        self.is_stopping.load(Ordering::Relaxed)
+    }
+}
+
+/// The next one, as soon as there is one; `None` when there will be none. One thread waits for it, the others for that one.
+fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
+    // Whoever held the lock only waited, so a panic elsewhere leaves nothing half done.
+    jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
+}

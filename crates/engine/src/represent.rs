@@ -1,0 +1,129 @@
+//! Which representation of a stored response a request gets: the bytes as they are stored, or a content coding made of them.
+//!
+//! Which codings there are is a matter of what has been asked for before (`compress`): a client gets the one that it likes best
+//! among those that are there, and what it would like better is made for those who come after it. Four things follow from
+//! there being several:
+//!
+//! - Each has an entity tag of its own. Towards the origin there is only the origin's.
+//! - Vary says so, on the uncoded one as well, and on a miss: a cache behind us must not give one client's to another.
+//! - Parts are parts of the uncoded bytes, under the uncoded tag, so that all parts that a client gets belong together
+//!   whatever has been made meanwhile.
+//! - A client that has any representation that it accepts is told that this is current (304).
+//!
+//! Answers that pass are never coded, nor are those that a fill streams: the first would tell secrets by their length (BREACH),
+//! the second would make a client wait for the work.
+
+use crate::deliver::content_length;
+use crate::options::{Coding, Compression};
+use crate::route::matches;
+use crate::serve::Exchange;
+use crate::stored::is_not_modified;
+use http::Method;
+use kasoku_cache::{Body, Entry, Meta};
+use kasoku_metrics::Counter;
+use kasoku_semantics::coding::{Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded};
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::time::Now;
+use kasoku_wire::ResponseHead;
+use std::sync::Arc;
+
+/// What a request gets of a response. By default: of one that has no other representation.
+#[derive(Clone, Copy, Default)]
+pub(crate) struct Choice {
+    /// Whether there may be others, so that Vary has to say it.
+    pub(crate) varies: bool,
+    /// Which one this client gets.
+    selected: Representation,
+    /// Which one it would like better, and that can be made.
+    wanted: Representation,
+    accepted: Accepted,
+}
+
+impl Choice {
+    pub(crate) fn of_stored(exchange: &Exchange, entry: &Entry) -> Self {
+        let Some((rules, policy)) = rules(exchange) else { return Self::default() };
+        let body = &entry.body;
+        let length = body.complete_length().filter(|_| body.is_complete());
+        let judge = || length.is_some_and(|length| may_be(rules, policy, &entry.meta, length));
+        if !entry.may_be_coded(rules.mark, judge) {
+            return Self::default();
+        }
+        let fields = &exchange.request.head.fields;
+        let accepted = accepted(fields);
+        let Some(best) = accepted.best(rules.codings.iter().copied()).filter(|_| allows_coding(fields)) else {
+            return Self { varies: true, accepted, ..Self::default() };
+        };
+        if body.coded(best).is_some() {
+            return Self { varies: true, selected: Some(best), wanted: None, accepted };
+        }
+        let made = rules.codings.iter().copied().filter(|coding| body.coded(*coding).is_some());
+        Self { varies: true, selected: accepted.best(made), wanted: Some(best), accepted }
+    }
+
+    /// Of a response that is still coming in: there is one representation so far.
+    pub(crate) fn of_filling(exchange: &Exchange, meta: &Meta) -> Self {
+        let Some((rules, policy)) = rules(exchange) else { return Self::default() };
+        // One of unknown length may turn out to be long enough.
+        let length = content_length(&meta.head).unwrap_or(u64::MAX);
+        let varies = may_be(rules, policy, meta, length);
+        if varies {
+            Self { varies, accepted: accepted(&exchange.request.head.fields), ..Self::default() }
+        } else {
+            Self::default()
+        }
+    }
+
+    /// Which representation the client has already, by its own conditions.
+    pub(crate) fn known(
+        &self,
+        exchange: &Exchange,
+        stored: &ResponseHead,
+        response_time: Now,
+    ) -> Option<Representation> {
+        if !self.varies {
+            return is_not_modified(exchange, stored, response_time).then_some(None);
+        }
+        let times = (response_time, exchange.now());
+        known_representation(&exchange.request.head, stored, times, self.selected, &self.accepted)
+    }
+
+    /// The body that goes out, where it is a coded one.
+    pub(crate) fn coded<'e>(&self, entry: &'e Entry) -> Option<(Coding, &'e Arc<Body>)> {
+        self.selected.and_then(|coding| Some((coding, entry.body.coded(coding)?)))
+    }
+
+    /// Has the better one made for those who come after this client.
+    pub(crate) fn ask_for_wanted(&self, exchange: &Exchange, entry: &Arc<Entry>) {
+        let (Some(wanted), Some((rules, _))) = (self.wanted, rules(exchange)) else { return };
+        let worker = &exchange.worker;
+        if !worker.compress.ask(&worker.cache, &exchange.uri, entry, wanted, rules.levels) {
+            worker.cells.count(Counter::CodingsPutOff);
+        }
+    }
+
+    /// Counts that a coded body goes out.
+    pub(crate) fn count(exchange: &Exchange, stored: &Body, coded: &Body) {
+        let cells = &exchange.worker.cells;
+        cells.count(Counter::Coded);
+        if let (Some(length), Some(coded), &Method::GET) =
+            (stored.complete_length(), coded.complete_length(), &exchange.request.head.method)
+        {
+            cells.add(Counter::CodedBytesSaved, length.saturating_sub(coded));
+        }
+    }
+}
+
+/// The rules of a request's route; `None` where no codings are made.
+fn rules(exchange: &Exchange) -> Option<(&Compression, &Policy)> {
+    let route = exchange.route.as_ref()?;
+    (!route.compression.codings.is_empty()).then_some((&route.compression, &route.policy))
+}
+
+/// Whether codings may be made of a response of that length.
+fn may_be(rules: &Compression, policy: &Policy, meta: &Meta, length: u64) -> bool {
+    let is_type = |value: &[u8]| {
+        let value = String::from_utf8_lossy(value).to_ascii_lowercase();
+        rules.types.iter().any(|glob| matches(glob, &value))
+    };
+    length >= rules.bytes_min && may_be_coded(&meta.head, &meta.nominated, policy, is_type)
+}
