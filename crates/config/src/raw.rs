@@ -98,6 +98,7 @@ pub(crate) struct RawRoute {
     pub(crate) cache: RawCache,
     pub(crate) expiry: RawExpiry,
     pub(crate) query: RawQuery,
+    pub(crate) compress: RawCompress,
     pub(crate) origin_limits: RawOriginLimits,
     pub(crate) gateway: RawGateway,
 }
@@ -160,6 +161,18 @@ pub(crate) struct RawExpiry {
 pub(crate) struct RawQuery {
     pub(crate) sort: Option<At<bool>>,
     pub(crate) ignore: Option<Texts>,
+}
+
+/// `[compress]`
+#[derive(Debug, Default)]
+pub(crate) struct RawCompress {
+    pub(crate) enabled: Option<At<bool>>,
+    pub(crate) codings: Option<Texts>,
+    pub(crate) types: Option<Texts>,
+    pub(crate) bytes_min: Option<At<u64>>,
+    pub(crate) br_level: Option<At<u64>>,
+    pub(crate) zstd_level: Option<At<u64>>,
+    pub(crate) gzip_level: Option<At<u64>>,
 }
 
 /// `[origin-limits]`
@@ -320,6 +333,7 @@ impl RawRoute {
             cache: keys.group("cache", RawCache::read),
             expiry: RawExpiry::read(keys),
             query: keys.group("query", RawQuery::read),
+            compress: keys.group("compress", RawCompress::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),
             gateway: RawGateway::read(keys),
         }
@@ -390,6 +404,20 @@ impl RawExpiry {
 impl RawQuery {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self { sort: keys.flag("sort"), ignore: keys.texts("ignore") }
+    }
+}
+
+impl RawCompress {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            enabled: keys.flag("enabled"),
+            codings: keys.texts("codings"),
+            types: keys.texts("types"),
+            bytes_min: keys.size("bytes-min"),
+            br_level: keys.integer("br-level"),
+            zstd_level: keys.integer("zstd-level"),
+            gzip_level: keys.integer("gzip-level"),
+        }
     }
 }
 

@@ -131,7 +131,7 @@ fn is_guarded(routed: &Routed, audience: Audience) -> bool {
 /// Adds the origin's own tag to an If-Match that names the one of a coding made here, of which the origin knows nothing: who
 /// edits what a hit has shown would be refused for ever.
 fn add_uncoded_tags(received: &Fields, routed: &Routed, fields: &mut Fields) {
-    if routed.route.compression.codings.is_empty() {
+    if !routed.route.compression.is_enabled {
         return;
     }
     for tag in tags(received, "if-match") {

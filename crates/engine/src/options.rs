@@ -429,7 +429,9 @@ pub const NOISE_COOKIES: [&str; 32] = [
 /// Which content codings are made of stored responses, and of which.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Compression {
-    /// What a client gets of those that it likes equally: the first. Empty: none is made. Default br, zstd, gzip.
+    /// Whether any are made. Default true.
+    pub is_enabled: bool,
+    /// What a client gets of those that it likes equally: the first. Default br, zstd, gzip.
     pub codings: Vec<Coding>,
     /// Media types of which codings are made, in lower case; `*` stands for any run of characters. Default: texts, JSON, XML,
     /// JavaScript, SVG and WebAssembly.
@@ -458,6 +460,7 @@ pub const CODED_TYPES: [&str; 9] = [
 impl Default for Compression {
     fn default() -> Self {
         Self {
+            is_enabled: true,
             codings: vec![Coding::Br, Coding::Zstd, Coding::Gzip],
             types: CODED_TYPES.map(str::to_owned).to_vec(),
             bytes_min: 1 << 10,

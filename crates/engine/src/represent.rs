@@ -116,7 +116,7 @@ impl Choice {
 /// The rules of a request's route; `None` where no codings are made.
 fn rules(exchange: &Exchange) -> Option<(&Compression, &Policy)> {
     let route = exchange.route.as_ref()?;
-    (!route.compression.codings.is_empty()).then_some((&route.compression, &route.policy))
+    route.compression.is_enabled.then_some((&route.compression, &route.policy))
 }
 
 /// Whether codings may be made of a response of that length.

@@ -104,6 +104,10 @@ fn what_is_for_one_visitor_is_not_coded() {
     let by = |name: &str| may_be_coded(&html, &["accept".to_owned(), name.to_owned()], &safe(), |_| true);
     assert!(by("accept-language"));
     assert!(!by("cookie") && !by("authorization"));
+    let mut granting = safe();
+    granting.grant.ttl_seconds = 60;
+    let by = |name: &str| may_be_coded(&html, &[name.to_owned()], &granting, |_| true);
+    assert!(by("cookie") && !by("authorization"), "the operator has named the cookies");
 }
 
 #[test]

@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{expiry, gateway, origins, policy, shadow};
+use super::{compress, expiry, gateway, origins, policy, shadow};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -99,6 +99,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
         route.policy = Arc::new(policy);
     }
     policy::set_query(&mut route.query, &raw.query);
+    compress::set_compression(Arc::make_mut(&mut route.compression), &raw.compress);
     policy::set_origin_limits(&mut route.origin, &raw.origin_limits);
     gateway::set_gateway(&mut route.gateway, &raw.gateway);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
@@ -112,6 +113,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
 fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
     expiry::check(raw, issues);
+    compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);
 }

@@ -8,6 +8,7 @@
 //! The rows do not say how values become options: that is `raw` and `resolve`.
 
 mod cache;
+mod compress;
 mod expiry;
 mod gateway;
 mod limits;
@@ -101,7 +102,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 13] = [
+pub(crate) static SECTIONS: [&Section; 14] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -113,6 +114,7 @@ pub(crate) static SECTIONS: [&Section; 13] = [
     &cache::CACHE,
     &expiry::EXPIRY,
     &cache::QUERY,
+    &compress::COMPRESS,
     &limits::CLIENTS,
     &limits::ORIGINS,
 ];
