@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use support::{PATIENCE, Program, exchange, file, kasoku};
 
 /// The blog of the page: what it answers by path.
-const BLOG: [(&str, &str, &[&str]); 12] = [
+const BLOG: [(&str, &str, &[&str]); 13] = [
     (
         "/",
         "200 OK",
@@ -30,6 +30,7 @@ const BLOG: [(&str, &str, &[&str]); 12] = [
     ("/about", "200 OK", &["Cache-Control: max-age=300", "Vary: User-Agent"]),
     ("/reports", "200 OK", &["Cache-Control: max-age=300"]),
     ("/search?q=boats", "200 OK", &[]),
+    ("/find?q=boats", "200 OK", &[]),
     ("/archive", "200 OK", &["Expires: Thu, 01 Jan 1970 00:00:00 GMT"]),
     ("/account", "200 OK", &["Cache-Control: private, max-age=300"]),
     ("/latest", "302 Found", &["Location: /2026/11/boats"]),

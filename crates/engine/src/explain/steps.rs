@@ -130,7 +130,9 @@ impl Explaining<'_> {
         let mut points = self.of_route();
         points.extend(self.of_visitor());
         let outcome = inspection.outcome;
-        let refusal = (!matches!(outcome, Outcome::Hit(_))).then(|| outcome.reason());
+        let is_told =
+            matches!(outcome, Outcome::Hit(_) | Outcome::Pass(Reason::PassAuthorization | Reason::PassCookie));
+        let refusal = (!is_told).then(|| outcome.reason());
         let mut all = evidence::of_request(ask.request, refusal, &inspection.nominated, policy);
         match (self.heard(), &inspection.entry) {
             (Some(answered), _) => {

@@ -3,6 +3,7 @@
 
 use super::explain;
 use kasoku_cache::{Purge, Scope};
+use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Scenario, Setup, on, reply};
 
@@ -90,8 +91,8 @@ fn agrees(scenario: &Scenario, method: &str, target: &str, fields: &[&str], answ
     scenario.eventually(|| scenario.engine.cache().fills_running() == 0);
 }
 
-fn all(profile: Profile) {
-    let scenario = Setup::new(profile).run([]);
+fn all(setup: Setup) {
+    let scenario = setup.run([]);
     let mut number = 0;
     for (status, lines) in RESPONSES {
         for fields in REQUESTS {
@@ -110,12 +111,32 @@ fn all(profile: Profile) {
 
 #[test]
 fn what_is_explained_is_what_happens_in_profile_safe() {
-    all(Profile::Safe);
+    all(Setup::safe());
 }
 
 #[test]
 fn what_is_explained_is_what_happens_in_profile_rfc() {
-    all(Profile::Rfc);
+    all(Setup::rfc());
+}
+
+#[test]
+fn what_is_explained_is_what_happens_where_a_lifetime_is_granted() {
+    for profile in BOTH {
+        all(granting(profile, |_| {}));
+        all(granting(profile, |grant| {
+            grant.ttl_override_seconds = 60;
+            grant.ignore = Ignored::ALL.to_vec();
+            grant.key_cookies = vec!["a".to_owned()];
+            grant.key_fields = vec!["accept-language".to_owned()];
+        }));
+    }
+}
+
+fn granting(profile: Profile, change: impl FnOnce(&mut Grant)) -> Setup {
+    Setup::new(profile).policy(|policy| {
+        policy.grant.ttl_seconds = 60;
+        change(&mut policy.grant);
+    })
 }
 
 #[test]

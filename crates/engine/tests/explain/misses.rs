@@ -56,7 +56,7 @@ const MISSES: [Miss; 9] = [
         changes: &["Cache-Control: max-age=60, s-maxage=60"],
         ..PAGE
     },
-    Miss { reason: "no-expiry-no-validator", changes: &["Cache-Control: max-age=60"], ..PAGE },
+    Miss { reason: "no-expiry-no-validator", changes: &["ttl = \"1m\""], ..PAGE },
     Miss {
         reason: "no-expiry-no-validator",
         answer: &["Expires: Thu, 01 Jan 1970 00:00:00 GMT"],
@@ -118,6 +118,10 @@ fn setup(changes: &[Change]) -> Setup {
         if let Change::Set("cache.negative-ttl", value) = change {
             assert_eq!(value, "\"1m\"");
             setup = setup.policy(|policy| policy.negative_ttl_seconds = 60);
+        }
+        if let Change::Set("ttl", value) = change {
+            assert_eq!(value, "\"1m\"");
+            setup = setup.policy(|policy| policy.grant.ttl_seconds = 60);
         }
     }
     setup
