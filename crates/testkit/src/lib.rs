@@ -19,6 +19,7 @@
 //! Failing is what this crate is for: it panics wherever an expectation is not met.
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
+pub mod application;
 pub mod client;
 pub mod gate;
 pub mod message;
@@ -28,6 +29,7 @@ pub mod script;
 mod socket;
 pub mod unreachable;
 
+pub use application::{Application, Call, Turn};
 pub use client::{Client, Ending, Response};
 pub use gate::Gate;
 pub use message::Head;

@@ -41,8 +41,12 @@ pub(super) struct Keeper {
 }
 
 impl Keeper {
-    /// Keeps it for the next request, while the whole program keeps fewer than it may.
+    /// Keeps it for the next request, while the whole program keeps fewer than it may. Bytes behind the end belong to no
+    /// answer that anybody asked for.
     pub(super) fn keep(self, mut connection: Connection) {
+        if !connection.read_ahead.is_empty() {
+            return;
+        }
         connection.kept = self.origin.kept.try_take(self.limits.kept_connections_max);
         if connection.kept.is_some() {
             self.pool.keep(&self.endpoint, &self.limits, connection);

@@ -7,6 +7,7 @@ use crate::http::Connection;
 use crate::limits::READ_BYTES;
 use bytes::Bytes;
 use kasoku_wire::fastcgi::{Decoded, Decoder, EndRequest, ProtocolStatus};
+use std::time::Duration;
 
 /// See the [module](self).
 pub(crate) struct Records {
@@ -16,12 +17,18 @@ pub(crate) struct Records {
     keeper: Option<Keeper>,
     /// Whether anything has come of the answer, standard error included.
     has_begun: bool,
+    is_ended: bool,
 }
+
+/// How long the end of a request is waited for, when nothing more of its answer is wanted.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
+/// The most that is read until then, in bytes.
+const DRAIN_BYTES_MAX: usize = 256 << 10;
 
 impl Records {
     /// The answer to the request of that number; `keeper` says where the connection goes afterwards.
     pub(super) fn new(connection: Connection, request_id: u16, log: ErrorLog, keeper: Option<Keeper>) -> Self {
-        Self { connection, decoder: Decoder::new(request_id), log, keeper, has_begun: false }
+        Self { connection, decoder: Decoder::new(request_id), log, keeper, has_begun: false, is_ended: false }
     }
 
     /// The next piece of standard output; `None` after the end of the request. Standard error goes to the log.
@@ -49,9 +56,12 @@ impl Records {
         }
     }
 
-    fn end(&self, end: EndRequest) -> Result<Option<Bytes>, Error> {
+    fn end(&mut self, end: EndRequest) -> Result<Option<Bytes>, Error> {
         match end.protocol_status {
-            ProtocolStatus::RequestComplete => Ok(None),
+            ProtocolStatus::RequestComplete => {
+                self.is_ended = true;
+                Ok(None)
+            }
             // Who has begun to answer is not overloaded.
             _ if self.has_begun => Err(Error::ClosedEarly),
             ProtocolStatus::Overloaded => Err(Error::Overloaded),
@@ -59,20 +69,30 @@ impl Records {
         }
     }
 
-    /// Nothing more is wanted: keeps the connection, if its answer has ended and nothing else has come.
+    /// Nothing more is wanted: where connections are kept, waits for the end of the request in the background, so that the next one
+    /// can have this connection. A program that has more to do than that has its connection closed.
     pub(crate) fn finish(mut self, is_upload_complete: bool) {
         let Some(keeper) = self.keeper.take().filter(|_| is_upload_complete) else { return };
-        // The end mostly came with the last bytes; nobody waits for it here. What is printed beyond the answer is dropped.
-        let is_ended = loop {
-            match self.decoder.decode(&mut self.connection.read_ahead) {
-                Ok(Decoded::Stdout(_) | Decoded::StdoutEnd) => {}
-                Ok(Decoded::Stderr(data)) => self.log.write(&data),
-                Ok(Decoded::End(end)) => break end.protocol_status == ProtocolStatus::RequestComplete,
-                Ok(Decoded::NeedMore) | Err(_) => break false,
-            }
-        };
-        if is_ended && self.connection.read_ahead.is_empty() {
-            keeper.keep(self.connection);
+        if self.is_ended {
+            return keeper.keep(self.connection);
         }
+        tokio::task::spawn_local(async move {
+            if let Ok(true) = tokio::time::timeout(DRAIN_TIME_MAX, self.drains()).await {
+                keeper.keep(self.connection);
+            }
+        });
+    }
+
+    /// Drops what is still printed; whether the request came to its end.
+    async fn drains(&mut self) -> bool {
+        let mut left = DRAIN_BYTES_MAX;
+        while let Ok(piece) = self.next().await {
+            let Some(piece) = piece else { return true };
+            left = left.saturating_sub(piece.len());
+            if left == 0 {
+                break;
+            }
+        }
+        false
     }
 }
