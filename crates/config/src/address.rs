@@ -12,8 +12,10 @@ use std::path::PathBuf;
 /// The longest path of a Unix socket in bytes: `sun_path` of unix(7) less its final NUL.
 const UNIX_PATH_BYTES_MAX: usize = 107;
 /// What origins can be today.
-const ORIGIN_HELP: &str = "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\", \"http://unix:/path.sock\" or \
-                           \"file:///directory\"";
+const ORIGIN_HELP: &str = "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\", \"http://unix:/path.sock\", \
+                           \"fastcgi://host:port\", \"fastcgi://unix:/path.sock\", \"scgi://host:port\" or \"file:///directory\"";
+/// The port of a URL of http without one.
+const HTTP_PORT: u16 = 80;
 
 /// `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/kasoku.sock`, `fd:3`.
 pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress, Fault> {
@@ -73,7 +75,8 @@ fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> Fault) -> Fault {
     }
 }
 
-/// `http://host[:port]`, `http://[v6]:port`, `http://unix:/path.sock`.
+/// `http://host[:port]`, `http://[v6]:port`, `http://unix:/path.sock`; the same for `fastcgi` and `scgi`, with a port;
+/// `file:///directory`.
 pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
     let bad = |why: &str, help: &str| Fault::new(format!("{} is not an origin: {why}", quoted(text)), help);
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -87,15 +90,24 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
         return Err(bad("it has no scheme", &help));
     };
     match scheme.to_ascii_lowercase().as_str() {
-        "http" => {}
+        "http" | "fastcgi" | "scgi" if rest.starts_with('/') => {
+            let help = format!("for a Unix socket write {}", quoted(&format!("{scheme}://unix:{rest}")));
+            return Err(bad("it has no host", &help));
+        }
+        "http" => parse_authority(rest, Some(HTTP_PORT)).map(OriginAddress::Http),
+        "fastcgi" => parse_authority(rest, None).map(OriginAddress::FastCgi),
+        "scgi" => parse_authority(rest, None).map(OriginAddress::Scgi),
         "https" => return Err(bad("TLS towards origins is not supported yet", ORIGIN_HELP)),
         "file" => return parse_directory(rest).map(OriginAddress::Files),
-        "fastcgi" | "fcgi" | "cgi" => {
+        "cgi" => {
             return Err(bad(&format!("the scheme {} is not supported yet", quoted(scheme)), ORIGIN_HELP));
+        }
+        "fcgi" => {
+            return Err(bad("the scheme is called fastcgi", &format!("write {}", quoted(&format!("fastcgi://{rest}")))));
         }
         _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), ORIGIN_HELP)),
     }
-    parse_authority(rest).map(OriginAddress::Http).map_err(|why| bad(&why, ORIGIN_HELP))
+    .map_err(|why| bad(&why, ORIGIN_HELP))
 }
 
 /// The absolute path of a directory whose files are for clients.
@@ -114,8 +126,8 @@ pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, Fault> {
     Ok(components)
 }
 
-/// What follows `http://`, or why it is nothing.
-fn parse_authority(text: &str) -> Result<OriginEndpoint, String> {
+/// What follows `http://`, or why it is nothing. Without a default, a port has to be there.
+fn parse_authority(text: &str, default_port: Option<u16>) -> Result<OriginEndpoint, String> {
     if let Some(path) = text.strip_prefix("unix:") {
         return parse_unix_path(path).map(OriginEndpoint::Unix).map_err(str::to_owned);
     }
@@ -130,6 +142,7 @@ fn parse_authority(text: &str) -> Result<OriginEndpoint, String> {
         return Err(format!("it has a path, {}, but the path is the client's", quoted(path)));
     }
     let (host, port) = split_port(text)?;
+    let port = port.or(default_port).ok_or("it has no port")?;
     if port == 0 {
         return Err("nothing listens on port 0".to_owned());
     }
@@ -144,16 +157,18 @@ fn parse_authority(text: &str) -> Result<OriginEndpoint, String> {
     Ok(OriginEndpoint::Tcp { host: host::parse_name(host)?, port })
 }
 
-/// `host:port`, with 80 when there is no port.
-fn split_port(text: &str) -> Result<(&str, u16), String> {
+/// `host:port`, where there is a port.
+fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
     match text.rsplit_once(':') {
         // The last colon stands within brackets, or in an address that lacks them.
-        Some((before, after)) if after.contains(']') || before.contains(':') && !before.contains(']') => Ok((text, 80)),
+        Some((before, after)) if after.contains(']') || before.contains(':') && !before.contains(']') => {
+            Ok((text, None))
+        }
         Some((host, port)) if port.bytes().all(|b| b.is_ascii_digit()) && !port.is_empty() => {
-            port.parse().map(|port| (host, port)).map_err(|_| format!("{} is no port: 1 to 65535", quoted(port)))
+            port.parse().map(|port| (host, Some(port))).map_err(|_| format!("{} is no port: 1 to 65535", quoted(port)))
         }
         Some((_, port)) => Err(format!("{} is no port: 1 to 65535", quoted(port))),
-        None => Ok((text, 80)),
+        None => Ok((text, None)),
     }
 }
 
@@ -165,7 +180,7 @@ pub(crate) fn parse_origin_host(text: &str) -> Result<String, Fault> {
     if text.contains(['/', '@']) {
         return Err(bad("it is a name with or without a port, and no more"));
     }
-    parse_authority(text).map_err(|why| bad(&why))?;
+    parse_authority(text, Some(HTTP_PORT)).map_err(|why| bad(&why))?;
     Ok(text.to_ascii_lowercase())
 }
 
@@ -257,6 +272,13 @@ mod tests {
             parse_origin("http://unix:/run/app.sock"),
             Ok(OriginAddress::Http(OriginEndpoint::Unix("/run/app.sock".into())))
         );
+        assert_eq!(
+            parse_origin("fastcgi://unix:/run/php/php-fpm.sock"),
+            Ok(OriginAddress::FastCgi(OriginEndpoint::Unix("/run/php/php-fpm.sock".into())))
+        );
+        let port_9000 = |host: &str| OriginEndpoint::Tcp { host: host.to_owned(), port: 9000 };
+        assert_eq!(parse_origin("fastcgi://php:9000"), Ok(OriginAddress::FastCgi(port_9000("php"))));
+        assert_eq!(parse_origin("scgi://[::1]:9000"), Ok(OriginAddress::Scgi(port_9000("::1"))));
         assert_eq!(parse_origin("file:///var/www/html/"), Ok(OriginAddress::Files("/var/www/html".into())));
     }
 
@@ -266,7 +288,10 @@ mod tests {
             ("127.0.0.1:8000", "no scheme"),
             ("/run/app.sock", "no scheme"),
             ("https://app", "not supported yet"),
-            ("fastcgi://unix:/run/php.sock", "not supported yet"),
+            ("fastcgi://php", "no port"),
+            ("fastcgi:///run/php.sock", "no host"),
+            ("scgi://app:4000/app", "it has a path"),
+            ("fcgi://unix:/run/php.sock", "called fastcgi"),
             ("ftp://app", "unknown"),
             ("http://app/blog", "it has a path, `/blog`"),
             ("http://app?x", "it has a path"),

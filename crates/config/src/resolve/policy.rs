@@ -46,6 +46,7 @@ pub(super) fn set_origin_limits(limits: &mut OriginLimits, raw: &RawOriginLimits
     set_usize(&mut limits.queue_requests_max, &raw.queue_requests_max);
     set(&mut limits.queue_timeout, &raw.queue_timeout);
     set_usize(&mut limits.idle_connections_max, &raw.idle_connections_max);
+    set_usize(&mut limits.kept_connections_max, &raw.kept_connections_max);
     set(&mut limits.continue_timeout, &raw.continue_timeout);
     set_usize(&mut limits.head.head_bytes_max, &raw.head_bytes_max);
     set_usize(&mut limits.head.fields_max, &raw.fields_max);

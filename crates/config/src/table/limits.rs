@@ -214,8 +214,17 @@ pub(super) static ORIGINS: Section = Section {
             path: "origin-limits.idle-connections-max",
             kind: Kind::Integer { min: 0, max: 65_536 },
             default: Default::Value("32"),
-            summary: "Idle connections that one worker keeps to one origin. 0: a new connection for each request.",
+            summary: "Idle connections that one worker keeps to one origin that speaks HTTP. 0: a new connection for each request.",
             example: "8",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "origin-limits.kept-connections-max",
+            kind: Kind::Integer { min: 0, max: 65_536 },
+            default: Default::Value("0"),
+            summary: "Idle connections that the whole program keeps to one FastCGI application server. 0: a new connection for each request.",
+            details: "php-fpm gives a child to each connection, whether it is used or not: keep fewer than it has children, or requests wait for nothing.",
+            example: "4",
             ..EVERYWHERE
         },
         Setting {
