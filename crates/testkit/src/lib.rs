@@ -21,6 +21,7 @@
 
 pub mod application;
 pub mod client;
+pub mod folder;
 pub mod gate;
 pub mod message;
 pub mod origin;
@@ -31,6 +32,7 @@ pub mod unreachable;
 
 pub use application::{Application, Call, Turn};
 pub use client::{Client, Ending, Response};
+pub use folder::Folder;
 pub use gate::Gate;
 pub use message::Head;
 pub use origin::{Origin, Received};
