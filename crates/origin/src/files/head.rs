@@ -11,6 +11,7 @@
 use crate::document_root::OpenFile;
 use http::{Method, StatusCode};
 use kasoku_semantics::Now;
+use kasoku_semantics::coding::Coding;
 use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
 use kasoku_semantics::range::{RangeOutcome, range};
 use kasoku_wire::field::date;
@@ -39,7 +40,7 @@ pub(super) struct Representation<'a> {
     pub(super) name: &'a [u8],
     /// Last-Modified, in seconds of Unix time.
     pub(super) modified: i64,
-    pub(super) coding: Option<&'static str>,
+    pub(super) coding: Option<Coding>,
     pub(super) varies: bool,
     /// Of texts; empty: none is said.
     pub(super) charset: &'a str,
@@ -79,7 +80,7 @@ fn whole(of: &Representation<'_>, now: Now) -> ResponseHead {
     fields.push("ETag", entity_tag(of.file, now));
     fields.push("Accept-Ranges", "bytes");
     if let Some(coding) = of.coding {
-        fields.push("Content-Encoding", coding);
+        fields.push("Content-Encoding", coding.name());
     }
     if of.varies {
         fields.push("Vary", "Accept-Encoding");

@@ -25,6 +25,7 @@ pub use body::FileBody;
 use bytes::Bytes;
 use head::{Outcome, Representation};
 use http::{Method, StatusCode};
+use kasoku_semantics::coding::accepted;
 use siblings::{Negotiated, with_siblings};
 use std::io;
 use std::path::Path;
@@ -88,7 +89,7 @@ async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Re
     if !rules.precompressed {
         return Ok(Negotiated::alone(file));
     }
-    let accepted = siblings::accepted(&request.head.fields);
+    let accepted = accepted(&request.head.fields);
     let symlinks = rules.symlinks;
     let looked_up =
         move |root: &Path, file: &OpenFile, wait| with_siblings(&DocumentRoot::open(root, wait)?, file, symlinks);
