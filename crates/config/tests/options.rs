@@ -320,3 +320,21 @@ try-files = ["{path}", "{path}/", "/index.php"]
     assert_eq!(blog.route.gateway.root.as_deref(), Some("/srv/blog".as_ref()));
     assert_eq!(blog.route.gateway.try_files, ["{path}", "{path}/", "/index.php"]);
 }
+
+#[test]
+fn files_are_asked_about_once_a_second_unless_something_else_is_written() {
+    let lifetimes = |top: &str, site: &str, rule: &str| {
+        let text = format!(
+            "{top}\n[[site]]\norigin = \"file:///srv\"\n{site}\n[[site.rule]]\npath = \"/x\"\n{rule}\n\
+             [[site.rule]]\npath = \"/y\"\norigin = \"http://app\"\n"
+        );
+        let options = options(&text);
+        let site = &options.sites[0];
+        [&site.route, &site.rules[0].route, &site.rules[1].route].map(|route| route.policy.heuristic_max_seconds)
+    };
+    let (day, minute) = (86_400, 60);
+    assert_eq!(lifetimes("", "", ""), [1, 1, day]);
+    assert_eq!(lifetimes("cache.heuristic-max = \"60s\"", "", ""), [minute; 3]);
+    assert_eq!(lifetimes("", "cache.heuristic-percent = 20", ""), [day; 3]);
+    assert_eq!(lifetimes("", "", "cache.heuristic-max = \"60s\""), [1, minute, day]);
+}

@@ -4,13 +4,17 @@
 
 use super::set;
 use crate::issue::{At, Fault, Issue, quoted};
-use crate::raw::{RawFiles, RawGateway, Texts};
+use crate::raw::{RawFiles, RawGateway, RawRoute, Texts};
 use crate::table::{self, Scope};
 use crate::{address, bounds};
 use kasoku_engine::options::{Gateway, OriginAddress, PATH_PLACEHOLDER, Route, Symlinks};
+use std::sync::Arc;
 
 /// The most names of `index` and `try-files`: each is looked for in each request for what is not there.
 const NAMES_MAX: usize = 16;
+
+/// See [`set_lifetime_of_files`].
+const FILES_LIFETIME_SECONDS: u64 = 1;
 
 /// Lays written keys over others.
 pub(super) fn set_gateway(gateway: &mut Gateway, raw: &RawGateway) {
@@ -40,6 +44,19 @@ pub(super) fn set_gateway(gateway: &mut Gateway, raw: &RawGateway) {
 fn set_texts(option: &mut Vec<String>, written: &Option<Texts>) {
     if let Some(written) = written {
         *option = written.value.iter().map(|text| text.value.clone()).collect();
+    }
+}
+
+/// Files that lie here are asked about once a second, unless a heuristic lifetime is written at one of those levels: that costs
+/// some 10 µs, and who changes a file sees it. What Last-Modified suggests, up to a day, is for origins that are far away.
+pub(super) fn set_lifetime_of_files(route: &mut Route, levels: &[&RawRoute]) {
+    let is_written =
+        levels.iter().any(|raw| raw.cache.heuristic_max.is_some() || raw.cache.heuristic_percent.is_some());
+    let mut origins = route.origins.iter();
+    let are_files =
+        !route.origins.is_empty() && origins.all(|origin| matches!(origin.address, OriginAddress::Files(_)));
+    if are_files && !is_written {
+        Arc::make_mut(&mut route.policy).heuristic_max_seconds = FILES_LIFETIME_SECONDS;
     }
 }
 

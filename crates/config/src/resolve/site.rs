@@ -59,13 +59,21 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     Written::at(&mut route.places, context.lines).top(context.raw).site(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
-    let rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, context, issues)).collect();
+    let outer = [&context.raw.route, &raw.route];
+    let rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, outer, context, issues)).collect();
+    gateway::set_lifetime_of_files(&mut route, &outer);
     let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());
     expiry::warn(&raw.route.expiry, &route, is_final, issues);
     Site { name, hosts, rules, route: Arc::new(route) }
 }
 
-fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Issue>) -> Option<Rule> {
+fn rule(
+    raw: &RawRule,
+    site: &Route,
+    [top, around]: [&RawRoute; 2],
+    context: &Context<'_>,
+    issues: &mut Vec<Issue>,
+) -> Option<Rule> {
     check(&raw.route, issues);
     let mut route = site.clone();
     lay_over(&mut route, &raw.route);
@@ -81,6 +89,7 @@ fn rule(raw: &RawRule, site: &Route, context: &Context<'_>, issues: &mut Vec<Iss
     match glob::parse_path_pattern(&path.value) {
         Ok(path) => {
             gateway::set_prefix_of_rule(&mut route, &path);
+            gateway::set_lifetime_of_files(&mut route, &[top, around, &raw.route]);
             Some(Rule { path, route: Arc::new(route) })
         }
         Err(fault) => {

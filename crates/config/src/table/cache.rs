@@ -23,6 +23,7 @@ pub(super) static CACHE: Section = Section {
             kind: Kind::Seconds { max: YEAR },
             default: Default::Value("\"1d\""),
             summary: "The longest lifetime found that way.",
+            details: "Where all origins are `file://`, and no level says this or `cache.heuristic-percent`, it is `\"1s\"`: to ask the disk costs next to nothing, and who changes a file sees it.",
             example: "\"1h\"",
             ..EVERYWHERE
         },
