@@ -14,7 +14,7 @@ use crate::Handle;
 use kasoku_engine::explain::{
     Answer, Change, Explanation, Named, Point, Question, QuestionError, Reason, Side, Stored, Suggestion, Tips,
 };
-use serde_json::{Value, json};
+use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
 /// Questions that are answered at a time.
@@ -87,10 +87,13 @@ fn told(reason: Reason) -> Value {
 }
 
 fn stored(it: &Stored) -> Value {
-    let entry = it.entry.map(|entry| {
+    let entry = it.entry.as_ref().map(|entry| {
+        let codings: Map<String, Value> =
+            entry.codings.iter().map(|(name, bytes)| ((*name).to_owned(), Value::from(*bytes))).collect();
         json!({
             "status": entry.status,
             "body_bytes": entry.body_bytes,
+            "codings": codings,
             "age": entry.age,
             "lifetime": entry.lifetime,
         })

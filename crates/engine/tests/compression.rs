@@ -2,6 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::panic)]
 
+use kasoku_engine::explain::Question;
 use kasoku_engine::options::{Coding, Compression};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{BOTH, Client, Response, Scenario, Setup, get, ok, on, reply};
@@ -452,4 +453,17 @@ fn a_reload_changes_what_is_coded_and_drops_nothing() {
     assert_eq!(with(&mut scene, &|it| it.bytes_min = 1 << 20), plain);
     assert_eq!(with(&mut scene, &|it| it.bytes_min = 0), coded);
     assert_eq!(with(&mut scene, &|it| it.is_enabled = false), plain);
+}
+
+#[test]
+fn explain_tells_which_codings_there_are() {
+    let scene = Scenario::safe([get("/").answers(html(&[]))]);
+    let mut client = scene.client();
+    have_made(&scene, &mut client, GZIP, 1);
+    have_made(&scene, &mut client, BR, 2);
+    let lengths = [GZIP, BR].map(|accepts| client.get_with("/", &[accepts]).body.len() as u64);
+    let question = Question::get("http://example.org/");
+    let entry = scene.engine.handle().explain(&question).unwrap().stored.entry.unwrap();
+    assert_eq!(entry.body_bytes, page().len() as u64);
+    assert_eq!(entry.codings, [("gzip", lengths[0]), ("br", lengths[1])]);
 }

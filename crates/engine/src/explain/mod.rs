@@ -90,12 +90,14 @@ pub struct Stored {
 }
 
 /// A stored response.
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Debug)]
 pub struct StoredEntry {
     /// Its status.
     pub status: u16,
     /// Its body's length in bytes, as far as it is stored.
     pub body_bytes: u64,
+    /// The content codings that have been made of it, each with its length in bytes.
+    pub codings: Vec<(&'static str, u64)>,
     /// Its age, in seconds.
     pub age: u64,
     /// Its freshness lifetime, in seconds.

@@ -7,7 +7,7 @@ use crate::options::{Places, Route, Rule, Site};
 use crate::respond::{self, forwarded};
 use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
-use kasoku_cache::{Ask, Cache};
+use kasoku_cache::{Ask, Body, Cache};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::evidence::{self, Side};
 use kasoku_semantics::grant::Refusal;
@@ -45,6 +45,12 @@ impl<'s> Found<'s> {
     fn rule_of<'a>(site: &'a Site, route: &Arc<Route>) -> Option<&'a Rule> {
         site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, route))
     }
+}
+
+/// What has been made of a body, and how long it is.
+fn codings(body: &Body) -> Vec<(&'static str, u64)> {
+    let length = |coding| body.coded(coding).and_then(|coded| coded.complete_length());
+    body.codings().filter_map(|coding| Some((coding.name(), length(coding)?))).collect()
 }
 
 impl Explaining<'_> {
@@ -88,6 +94,7 @@ impl Explaining<'_> {
             entry: found.entry.as_ref().map(|entry| StoredEntry {
                 status: entry.meta.head.status.as_u16(),
                 body_bytes: entry.body.ranges().into_iter().map(ByteRange::length).sum(),
+                codings: codings(&entry.body),
                 age: entry.meta.freshness.age(now),
                 lifetime: entry.meta.freshness.lifetime,
             }),

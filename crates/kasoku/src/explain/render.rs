@@ -166,8 +166,9 @@ fn stored(said: &Value) -> String {
     let variants = number(said, "/stored/variants");
     let mut line = match said.pointer("/stored/entry").filter(|entry| !entry.is_null()) {
         Some(entry) => format!(
-            "{} bytes, {} old, fresh for {}",
+            "{} bytes{}, {} old, fresh for {}",
             number(entry, "/body_bytes"),
+            codings(entry),
             duration(number(entry, "/age")),
             duration(number(entry, "/lifetime"))
         ),
@@ -193,6 +194,13 @@ fn stored(said: &Value) -> String {
         line.push_str("; it is being fetched right now");
     }
     printable(&line)
+}
+
+/// What has been made of what is stored, with each one's length.
+fn codings(entry: &Value) -> String {
+    let made = entry.pointer("/codings").and_then(Value::as_object);
+    let made: Vec<String> = made.into_iter().flatten().map(|(name, bytes)| format!("{name} {bytes}")).collect();
+    if made.is_empty() { String::new() } else { format!(" ({})", made.join(", ")) }
 }
 
 /// A name, and where it is written.
