@@ -103,7 +103,10 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
             return Err(bad(&format!("the scheme {} is not supported yet", quoted(scheme)), ORIGIN_HELP));
         }
         "fcgi" => {
-            return Err(bad("the scheme is called fastcgi", &format!("write {}", quoted(&format!("fastcgi://{rest}")))));
+            return Err(bad(
+                "the scheme is called fastcgi",
+                &format!("write {}", quoted(&format!("fastcgi://{rest}"))),
+            ));
         }
         _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), ORIGIN_HELP)),
     }

@@ -11,7 +11,7 @@
 //!
 //! What it does not do: GET_VALUES. What it would tell (how many connections, whether it multiplexes) is the operator's to say, or
 //! not needed; and as a check of health it fails: FCGI.pm does not answer it, php-fpm tells nothing of its children by it. A check
-//! asks for a path instead, such as php-fpm's ping.path.
+//! asks for a path instead, such as php-fpm's ping.path, which need not be a file below the root.
 
 mod exchange;
 mod records;

@@ -107,7 +107,7 @@ impl Servers {
 
     /// Asks on a connection of its own, which needs no place and is not kept. The body is not read.
     pub(crate) async fn probe(&self, server: Server<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
-        let reply = match target::find(request).await? {
+        let reply = match target::find_for_check(request).await? {
             Target::Answer(response) => return Ok(response.head),
             Target::Program(program) => {
                 let question = Question { request, program: &program, is_repeatable: true };

@@ -58,6 +58,21 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
     }
 }
 
+/// The same for a check of the application server's health: what is no file below the root is asked for by its name alone, since
+/// that may be for the server itself, as php-fpm's ping.path is.
+pub(crate) async fn find_for_check(request: &Request<'_>) -> Result<Target, Error> {
+    match find(request).await? {
+        Target::Answer(response) if response.head.status == StatusCode::NOT_FOUND => {
+            let script_name = request.head.target.split('?').next().unwrap_or_default().to_owned();
+            // php-fpm looks at SCRIPT_NAME only where there is a SCRIPT_FILENAME.
+            let file = request.gateway.root.as_ref().map(|root| root.join(script_name.trim_start_matches('/')));
+            let program = Program { script_name, path_info: String::new(), path_translated: None, file };
+            Ok(Target::Program(program))
+        }
+        target => Ok(target),
+    }
+}
+
 /// An application that answers for all paths; `None`: the path is none of its.
 fn application(path: &str, gateway: &Gateway) -> Option<Program> {
     let path = UrlPath::read(path)?;

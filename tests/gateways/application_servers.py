@@ -1,0 +1,407 @@
+#!/usr/bin/env python3
+"""Real application servers behind Kasoku: php-fpm, a Perl program on FCGI.pm, CGI programs behind fcgiwrap, a Perl program on SCGI.
+
+All from Debian, each on a socket of its own in a scratch directory. Prints a line for each scenario and
+`application servers: N passed, M failed`; exits with 1 when anything failed. `--program FILE` takes another than the release program.
+"""
+
+import argparse
+import hashlib
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SCRIPTS = Path(__file__).resolve().parent / "scripts"
+PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "kasoku"
+PATIENCE_SECONDS = 30
+
+FPM = """[global]
+error_log = {directory}/fpm.log
+daemonize = no
+[www]
+user = nobody
+group = nogroup
+listen = {directory}/fpm.sock
+listen.mode = 0666
+pm = static
+pm.max_children = 4
+ping.path = /ping
+access.log = {directory}/fpm-access.log
+access.format = "%m %r %s"
+catch_workers_output = yes
+"""
+
+CONFIG = """listen = ["127.0.0.1:{port}"]
+trusted-proxies = ["127.0.0.1"]
+
+[[site]]
+hosts = ["php.test"]
+origin = "fastcgi://unix:{directory}/fpm.sock"
+root = "{directory}/www"
+index = ["all.php"]
+try-files = ["{{path}}", "{{path}}/", "/all.php"]
+
+[[site]]
+hosts = ["kept.test"]
+origin = "fastcgi://unix:{directory}/fpm.sock"
+root = "{directory}/www"
+origin-limits = {{ kept-connections-max = 2 }}
+origin-health = {{ path = "/ping", interval = "100ms" }}
+
+[[site]]
+hosts = ["perl.test"]
+origin = "fastcgi://unix:{directory}/perl.sock"
+
+[[site]]
+hosts = ["perl-kept.test"]
+origin = "fastcgi://unix:{directory}/perl.sock"
+origin-limits = {{ kept-connections-max = 2 }}
+
+[[site]]
+hosts = ["cgi.test"]
+origin = "fastcgi://unix:{directory}/wrap.sock"
+root = "{directory}/www"
+script-suffixes = [".cgi"]
+
+[[site]]
+hosts = ["scgi.test"]
+origin = "scgi://127.0.0.1:{scgi_port}"
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def eventually(what, attempt):
+    end = time.monotonic() + PATIENCE_SECONDS
+    while not (found := attempt()):
+        if time.monotonic() > end:
+            raise RuntimeError(f"waited in vain for {what}")
+        time.sleep(0.02)
+    return found
+
+
+def can_connect(family, address):
+    with socket.socket(family) as probe:
+        return probe.connect_ex(address) == 0
+
+
+class Answer:
+    """What came for one request."""
+
+    def __init__(self, response):
+        self.status = response.status
+        self.body = response.read()
+        self.text = self.body.decode("utf-8", "replace")
+
+        def field(name):
+            return response.getheader(name) or ""
+
+        self.field = field
+
+    def json(self):
+        return json.loads(self.text)
+
+
+class Servers:
+    """A context: the application servers, and Kasoku in front of them."""
+
+    def __init__(self, program):
+        self.program = program
+        self.directory = Path(tempfile.mkdtemp(prefix="kasoku-gateways-"))
+        self.directory.chmod(0o777)
+        self.port, self.scgi_port = free_port(), free_port()
+        self.children = []
+        self.perl_socket = None
+
+    def __enter__(self):
+        try:
+            self.start()
+        except BaseException:
+            self.__exit__()
+            raise
+        return self
+
+    def __exit__(self, *_):
+        for child in reversed(self.children):
+            if child.poll() is None:
+                child.terminate()
+            try:
+                child.wait(5)
+            except subprocess.TimeoutExpired:
+                child.kill()
+                child.wait()
+        shutil.rmtree(self.directory, ignore_errors=True)
+
+    def start(self):
+        www = self.directory / "www"
+        www.mkdir(mode=0o755)
+        for name in ["all.php", "hello.cgi"]:
+            shutil.copy(SCRIPTS / name, www / name)
+        (www / "plain.css").write_text("a { color: red }")
+        (www / "picture.jpg").write_bytes(b"\xff\xd8<?php echo 'run'; ?>")
+        (self.directory / "fpm.conf").write_text(FPM.format(directory=self.directory))
+        fpm = sorted(Path("/usr/sbin").glob("php-fpm*"))[-1]
+        self.run([fpm, "-F", "-n", "-y", self.directory / "fpm.conf", "-d", "output_buffering=0", "-d", "upload_max_filesize=64M",
+                  "-d", "post_max_size=64M"])
+        self.run(["fcgiwrap", "-c", "2", "-s", f"unix:{self.directory}/wrap.sock"])
+        self.run(["perl", SCRIPTS / "echo.scgi", str(self.scgi_port)])
+        self.perl_socket = socket.socket(socket.AF_UNIX)
+        self.perl_socket.bind(str(self.directory / "perl.sock"))
+        self.perl_socket.listen(64)
+        # One more than there are connections to keep: a process serves one connection at a time.
+        for _ in range(3):
+            self.start_perl()
+        for name in ["fpm", "wrap"]:
+            eventually(name, lambda: can_connect(socket.AF_UNIX, str(self.directory / f"{name}.sock")))
+        eventually("scgi", lambda: can_connect(socket.AF_INET, ("127.0.0.1", self.scgi_port)))
+        config = self.directory / "kasoku.toml"
+        config.write_text(CONFIG.format(directory=self.directory, port=self.port, scgi_port=self.scgi_port))
+        self.run([self.program, "serve", "--config", config])
+        eventually("Kasoku", lambda: can_connect(socket.AF_INET, ("127.0.0.1", self.port)))
+
+    def start_perl(self):
+        return self.run(["perl", SCRIPTS / "echo.fcgi"], stdin=self.perl_socket)
+
+    def run(self, command, **options):
+        with open(self.directory / "log", "ab") as log:
+            child = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, **options)
+        self.children.append(child)
+        return child
+
+    def said(self):
+        return (self.directory / "log").read_text("utf-8", "replace")
+
+    def connect(self):
+        return http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+
+    def ask(self, site, path, method="GET", body=None, fields=(), connection=None, chunked=False):
+        connection = connection or self.connect()
+        connection.request(method, path, body, {"Host": f"{site}.test", **dict(fields)}, encode_chunked=chunked)
+        return Answer(connection.getresponse())
+
+
+def equal(got, expected):
+    if got != expected:
+        raise AssertionError(f"{got!r} is not {expected!r}")
+
+
+def php_is_told_what_it_expects(servers):
+    told = servers.ask("php", "/all.php/a%20b?x=y", fields={"X-Forwarded-Proto": "https", "X-Forwarded-For": "192.0.2.9",
+                                                            "Authorization": "Basic dTpw", "Proxy": "http://evil/"}).json()
+    server = told["server"]
+    expected = {
+        "SCRIPT_NAME": "/all.php", "SCRIPT_FILENAME": f"{servers.directory}/www/all.php", "PATH_INFO": "/a b",
+        "DOCUMENT_ROOT": f"{servers.directory}/www", "PHP_SELF": "/all.php/a b", "REQUEST_URI": "/all.php/a%20b?x=y",
+        "QUERY_STRING": "x=y", "HTTP_HOST": "php.test", "SERVER_NAME": "php.test", "HTTPS": "on", "SERVER_PORT": "443",
+        "REQUEST_SCHEME": "https", "PHP_AUTH_USER": "u", "REQUEST_METHOD": "GET", "GATEWAY_INTERFACE": "CGI/1.1",
+    }
+    equal({name: server.get(name) for name in expected}, expected)
+    equal([name for name in ["HTTP_PROXY", "CONTENT_LENGTH"] if name in server], [])
+    equal(told["get"], {"x": "y"})
+
+
+def a_front_controller_answers_for_what_is_no_file(servers):
+    server = servers.ask("php", "/2024/hello?do=show").json()["server"]
+    equal((server["SCRIPT_NAME"], server["REQUEST_URI"], server.get("PATH_INFO")), ("/all.php", "/2024/hello?do=show", None))
+
+
+def files_are_served_and_only_scripts_run(servers):
+    css = servers.ask("php", "/plain.css")
+    equal((css.status, css.field("content-type").split(";")[0]), (200, "text/css"))
+    equal(servers.ask("kept", "/picture.jpg/x.php").status, 404)
+    equal(servers.ask("kept", "/none.php").status, 404)
+    equal(servers.ask("kept", "/hello.cgi").status, 403)
+
+
+def forms_and_uploads_arrive(servers):
+    form = servers.ask("php", "/all.php", "POST", "a=b&c=d", {"Content-Type": "application/x-www-form-urlencoded"}).json()
+    equal((form["post"], form["server"]["CONTENT_LENGTH"]), ({"a": "b", "c": "d"}, "7"))
+    data = os.urandom(3 << 20)
+    parts = b'--B\r\nContent-Disposition: form-data; name="note"\r\n\r\nhello\r\n--B\r\nContent-Disposition: form-data; name="file"; filename="f"\r\n\r\n'
+    body = parts + data + b"\r\n--B--\r\n"
+    uploaded = servers.ask("php", "/all.php?do=upload", "POST", body, {"Content-Type": "multipart/form-data; boundary=B"})
+    equal(uploaded.text, f"{hashlib.sha1(data).hexdigest()} {len(data)} hello")
+    chunks = iter([b"abc", b"de" * 1000])
+    chunked = servers.ask("php", "/all.php", "POST", chunks, {"Transfer-Encoding": "chunked"}, chunked=True).json()
+    equal((chunked["length"], chunked["server"]["CONTENT_LENGTH"]), (2003, "2003"))
+
+
+def statuses_and_redirects_are_php_s(servers):
+    gone = servers.ask("php", "/all.php?do=status")
+    equal((gone.status, gone.text, gone.field("x-powered-by")), (410, "gone", "nobody"))
+    moved = servers.ask("php", "/all.php?do=redirect")
+    equal((moved.status, moved.field("location")), (302, "/all.php?do=status"))
+    head = servers.ask("php", "/all.php?do=large", "HEAD")
+    equal((head.status, head.body), (200, b""))
+
+
+def what_php_logs_is_in_our_log_with_the_request_s_id(servers):
+    answer = servers.ask("php", "/all.php?do=log", fields={"X-Request-Id": "ours-4711"})
+    equal(answer.text, "logged")
+    line = eventually("the line", lambda: next((line for line in servers.said().splitlines() if "a word for the log" in line), None))
+    equal(("\x1b[31m" in line.split("a word")[1], "\\u{1b}[31mred" in line, "request=" in line), (False, True, True))
+
+
+def large_answers_come_whole(servers):
+    expected = hashlib.sha1(b"".join(bytes([97 + i % 26]) * 65536 for i in range(320))).hexdigest()
+    equal(hashlib.sha1(servers.ask("php", "/all.php?do=large").body).hexdigest(), expected)
+
+
+def an_answer_flows_while_the_script_runs(servers):
+    mark = servers.directory / "go-on"
+    connection = servers.connect()
+    connection.request("GET", f"/all.php?do=slow&until={mark}", headers={"Host": "php.test"})
+    response = connection.getresponse()
+    equal(response.read(60), b"first " * 10)
+    mark.touch()
+    equal(response.read(), b"second")
+
+
+def a_child_that_dies_is_502_or_a_cut_answer(servers):
+    died = servers.ask("php", "/all.php?do=die")
+    equal((died.status, "origin-closed-early" in died.field("cache-status")), (502, True))
+    connection = servers.connect()
+    connection.request("GET", "/all.php?do=kill", headers={"Host": "php.test"})
+    try:
+        response = connection.getresponse()
+        body = response.read()
+    except http.client.IncompleteRead as cut:
+        equal(cut.partial, b"half")
+    except ConnectionError:
+        pass
+    else:
+        equal((response.status, b"half" in body), (502, False))
+    equal(servers.ask("php", "/all.php?do=status").status, 410)
+
+
+def a_script_whose_client_has_left_ends(servers):
+    mark = servers.directory / "aborted"
+    connection = servers.connect()
+    # A POST is asked for its client alone, so nobody else waits.
+    connection.request("POST", f"/all.php?do=endless&mark={mark}", "x", headers={"Host": "php.test"})
+    response = connection.getresponse()
+    response.read(100_000)
+    # Closing the socket takes both: the response holds it as well.
+    response.close()
+    connection.close()
+    eventually("the script to end", mark.exists)
+
+
+def many_at_a_time_each_get_their_own(servers):
+    wrong = []
+
+    def ask(number):
+        connection = servers.connect()
+        for turn in range(10):
+            query = f"n={number}-{turn}"
+            site = "kept" if number % 2 else "php"
+            try:
+                got = servers.ask(site, f"/all.php?{query}", "POST", query * 50, connection=connection).json()
+                if (got["server"]["QUERY_STRING"], got["sha"]) != (query, hashlib.sha1((query * 50).encode()).hexdigest()):
+                    wrong.append((query, got))
+            except Exception as error:  # whatever it is, it is told below
+                wrong.append((query, repr(error)))
+
+    threads = [threading.Thread(target=ask, args=(number,)) for number in range(16)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    equal(wrong, [])
+
+
+def a_check_finds_php_fpms_ping(servers):
+    log = servers.directory / "fpm-access.log"
+    eventually("checks", lambda: log.read_text().count("GET /ping 200") > 5)
+    equal("checks in a row failed" in servers.said(), False)
+    equal(servers.ask("kept", "/ping").status, 404)  # clients have no use for it
+
+
+def a_perl_program_answers_one_request_after_the_other(servers):
+    connection = servers.connect()
+    answers = [servers.ask("perl", f"/app/{n}?q", "POST", "x" * n, connection=connection) for n in [0, 1, 70_000]]
+    equal([answer.text for answer in answers], [f"POST /app/{n}?q {n} [][/app/{n}]" for n in [0, 1, 70_000]])
+    servers.ask("perl", "/?log", "POST")
+    eventually("its standard error", lambda: "/perl.sock: request " in servers.said())
+
+
+def a_perl_program_s_connection_is_kept(servers):
+    connection = servers.connect()
+    answers = [servers.ask("perl-kept", f"/{n}", "POST", "x", connection=connection) for n in range(20)]
+    counts = [int(answer.field("x-count")) for answer in answers]
+    equal(counts, list(range(counts[0], counts[0] + 20)))
+    equal(len({answer.field("x-process") for answer in answers}), 1)
+
+
+def a_local_redirect_is_followed(servers):
+    equal(servers.ask("perl-kept", "/a?local", "POST").text, "GET /elsewhere 0 [][/elsewhere]")
+
+
+def a_program_that_ends_is_followed_by_the_next(servers):
+    equal(servers.ask("perl-kept", "/?end", "POST").text.startswith("last words"), True)
+    servers.start_perl()
+    equal(servers.ask("perl-kept", "/again", "POST").text, "POST /again 0 [][/again]")
+
+
+def cgi_programs_behind_fcgiwrap_run(servers):
+    answer = servers.ask("cgi", "/hello.cgi?a=b", "POST", "body")
+    equal(answer.text, "cgi POST a=b /hello.cgi \nbody")
+    equal(servers.ask("cgi", "/hello.cgi/info").text, "cgi GET  /hello.cgi /info\n")
+    equal(servers.ask("cgi", "/all.php").status, 403)
+
+
+def scgi_answers(servers):
+    equal(servers.ask("scgi", "/a/b?c=d").text, "GET /a/b?c=d 0")
+    equal(servers.ask("scgi", "/a", "POST", "x" * 100_000).text, "POST /a 100000")
+
+
+SCENARIOS = [
+    php_is_told_what_it_expects, a_front_controller_answers_for_what_is_no_file, files_are_served_and_only_scripts_run,
+    forms_and_uploads_arrive, statuses_and_redirects_are_php_s, what_php_logs_is_in_our_log_with_the_request_s_id,
+    large_answers_come_whole, an_answer_flows_while_the_script_runs, a_child_that_dies_is_502_or_a_cut_answer,
+    a_script_whose_client_has_left_ends, many_at_a_time_each_get_their_own, a_check_finds_php_fpms_ping,
+    a_perl_program_answers_one_request_after_the_other, a_perl_program_s_connection_is_kept, a_local_redirect_is_followed,
+    a_program_that_ends_is_followed_by_the_next, cgi_programs_behind_fcgiwrap_run, scgi_answers,
+]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--program", type=Path, default=PROGRAM)
+    program = parser.parse_args().program
+    # A test that is killed takes its servers with it.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    passed, failed = 0, 0
+    with Servers(program) as servers:
+        for scenario in SCENARIOS:
+            name = scenario.__name__.replace("_", " ")
+            try:
+                scenario(servers)
+                print(f"ok      {name}", flush=True)
+                passed += 1
+            except Exception:  # whatever it is: it is this scenario's, and the others are still told about
+                print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+                failed += 1
+        if failed:
+            print(servers.said()[-4000:])
+    print(f"application servers: {passed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
