@@ -288,6 +288,8 @@ impl Seed {
             let deadline = worker.settings().limits.drain_timeout;
             let _ = tokio::time::timeout(deadline, drained).await;
         });
+        // Threads that wait for a disk, or for the name of a host, are not waited for: nobody wants to know any more.
+        runtime.shutdown_background();
     }
 }
 
