@@ -33,6 +33,19 @@ fn started_with_flags_it_answers_the_second_request_from_memory() {
 }
 
 #[test]
+fn one_flag_makes_a_site_of_the_files_below_a_directory() {
+    let page = file("a_page_of_files.html", "<h1>A page</h1>");
+    file("a_script_of_files.php", "<?php secret");
+    let origin = format!("file://{}", page.parent().unwrap().display());
+    let program = Program::serve(&["--origin", &origin, "--listen", ANY_PORT, "--admin", ANY_PORT, "--workers", "2"]);
+    let answer = get(program.clients, "/a_page_of_files.html");
+    assert_eq!((answer.status, answer.body.as_str()), (200, "<h1>A page</h1>"));
+    let refused = get(program.clients, "/a_script_of_files.php");
+    assert_eq!((refused.status, refused.body.as_str()), (403, "403 Forbidden\n"));
+    assert_eq!(get(program.clients, "/").status, 403);
+}
+
+#[test]
 fn started_with_a_file_it_keeps_the_files_rules() {
     let origin = Origin::start();
     let config = file(

@@ -3,9 +3,9 @@
 //! What nginx, Apache and Caddy spread over settings that each of them has to get right is one search here, for static files,
 //! CGI programs and what php-fpm runs alike:
 //!
-//! 1. The path is decoded once and its dot segments are resolved ([`url_path`]).
-//! 2. Names that nobody means to serve are left alone ([`names`]).
-//! 3. The rest is opened below the root, which the kernel sees to ([`open`]). Nothing is decided on a name that is looked up
+//! 1. The path is decoded once and its dot segments are resolved (`url_path`).
+//! 2. Names that nobody means to serve are left alone (`names`).
+//! 3. The rest is opened below the root, which the kernel sees to (`open`). Nothing is decided on a name that is looked up
 //!    again later: what was found is open. (A script's interpreter opens it by its name once more; who may write below the
 //!    root could swap it meanwhile, and could as well have written the script.)
 //! 4. Where a segment before the last is a file, that file is a script or there is nothing: `/a.php/b` is `/a.php` with the
