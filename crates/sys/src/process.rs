@@ -24,6 +24,7 @@
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
 use rustix::process::{Pid, Resource, Signal, WaitId, WaitIdOptions, kill_process_group, waitid};
+use std::cell::Cell;
 use std::ffi::{CStr, CString, c_char, c_int, c_void};
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, FromRawFd, OwnedFd, RawFd};
@@ -160,10 +161,13 @@ fn clone_into(plan: &mut Plan) -> io::Result<Started> {
     let mut all: libc::sigset_t = unsafe { std::mem::zeroed() };
     // SAFETY: as above.
     let mut before: libc::sigset_t = unsafe { std::mem::zeroed() };
-    // A handler of ours must not run in the child: it would run on its stack and in our memory.
+    // A handler of ours must not run in the child: it would run on its stack and in our memory. SIGCHLD can't reach it, as it has
+    // no children, and must stay as it is: at its default it is dropped when it is sent, but one for a thread that blocks it is
+    // kept, and then interrupts another thread's system call.
     // SAFETY: both are valid for the calls, and the mask is put back below on this same thread.
     unsafe {
         libc::sigfillset(&mut all);
+        libc::sigdelset(&mut all, libc::SIGCHLD);
         libc::pthread_sigmask(libc::SIG_SETMASK, &all, &mut before);
     }
     let flags = libc::CLONE_VM | libc::CLONE_VFORK | libc::CLONE_PIDFD | libc::SIGCHLD;
@@ -182,7 +186,7 @@ fn clone_into(plan: &mut Plan) -> io::Result<Started> {
     let Some(pid) = Pid::from_raw(pid).filter(|_| pid > 0) else { return Err(error) };
     // SAFETY: CLONE_PIDFD has opened it for us; nobody else owns it.
     let pidfd = unsafe { OwnedFd::from_raw_fd(pidfd) };
-    Ok(Started(Child { pid, pidfd, ending: None }))
+    Ok(Started(Child { pid, pidfd, reaped: Cell::new(None) }))
 }
 
 /// The child: it shares the parent's memory, and the thread that made it stands still. Only calls that signal-safety(7) allows, no
@@ -246,39 +250,44 @@ const SIGNAL_SET_BYTES: usize = 8;
 struct Child {
     pid: Pid,
     pidfd: OwnedFd,
-    ending: Option<Ending>,
+    /// Once it was waited for.
+    reaped: Cell<Option<Ending>>,
 }
 
 impl Child {
     /// To all of its group. Not after it was waited for: from then on the number may be another group's.
     fn signal_group(&self, signal: Signal) {
-        if self.ending.is_none() {
+        if self.reaped.get().is_none() {
             // A group that has ended need not be told.
             let _ = kill_process_group(self.pid, signal);
         }
     }
 
-    fn reap(&mut self, options: WaitIdOptions) -> Option<Ending> {
-        if self.ending.is_none() {
-            self.ending = loop {
-                match waitid(WaitId::PidFd(self.pidfd.as_fd()), options | WaitIdOptions::EXITED) {
-                    Ok(None) => break None,
-                    Ok(Some(status)) => {
-                        let by_signal = || status.terminating_signal().map_or(Ending::Unknown, Ending::Signal);
-                        break Some(status.exit_status().map_or_else(by_signal, Ending::Exit));
-                    }
-                    Err(Errno::INTR) => {}
-                    Err(_) => break Some(Ending::Unknown),
-                }
-            };
+    fn wait(&self, options: WaitIdOptions) -> Option<Ending> {
+        if let Some(ending) = self.reaped.get() {
+            return Some(ending);
         }
-        self.ending
+        let ending = loop {
+            match waitid(WaitId::PidFd(self.pidfd.as_fd()), options | WaitIdOptions::EXITED) {
+                Ok(None) => return None,
+                Ok(Some(status)) => {
+                    let by_signal = || status.terminating_signal().map_or(Ending::Unknown, Ending::Signal);
+                    break status.exit_status().map_or_else(by_signal, Ending::Exit);
+                }
+                Err(Errno::INTR) => {}
+                Err(_) => break Ending::Unknown,
+            }
+        };
+        if !options.contains(WaitIdOptions::NOWAIT) {
+            self.reaped.set(Some(ending));
+        }
+        Some(ending)
     }
 }
 
 impl Drop for Child {
     fn drop(&mut self) {
-        if self.reap(WaitIdOptions::NOHANG).is_some() {
+        if self.wait(WaitIdOptions::NOHANG).is_some() {
             return;
         }
         self.signal_group(Signal::KILL);
@@ -310,8 +319,8 @@ impl Started {
     }
 
     /// Waits for its end, as `wait` in a shell.
-    pub fn wait(mut self) -> Ending {
-        self.0.reap(WaitIdOptions::empty()).unwrap_or(Ending::Unknown)
+    pub fn wait(self) -> Ending {
+        self.0.wait(WaitIdOptions::empty()).unwrap_or(Ending::Unknown)
     }
 }
 
@@ -330,9 +339,14 @@ impl Process {
         self.watch.readable().await.map(|mut ready| ready.retain_ready())
     }
 
+    /// How it has ended; none while it runs. It keeps its number.
+    pub fn ending(&self) -> Option<Ending> {
+        self.child.wait(WaitIdOptions::NOHANG | WaitIdOptions::NOWAIT)
+    }
+
     /// How it has ended; none while it runs. From now on its number may be another's.
-    pub fn reap(&mut self) -> Option<Ending> {
-        self.child.reap(WaitIdOptions::NOHANG)
+    pub fn reap(&self) -> Option<Ending> {
+        self.child.wait(WaitIdOptions::NOHANG)
     }
 
     /// Asks the program and all that it has started to end (SIGTERM).
@@ -352,7 +366,7 @@ impl Process {
             let mut watched = [PollFd::new(&self.watch, PollFlags::IN)];
             poll(&mut watched, Some(&Timespec { tv_sec: 0, tv_nsec: 0 })).is_ok_and(|ready| ready > 0)
         };
-        self.is_exiting().unwrap_or(false) || is_ended()
+        is_ended() || self.is_exiting().unwrap_or(false)
     }
 
     /// PF_EXITING of proc_pid_stat(5), field 9. The program's name, field 2, may hold spaces and brackets.

@@ -125,14 +125,16 @@ fn what_can_t_be_executed_is_an_error_that_says_why_and_leaves_nobody() {
 #[tokio::test(flavor = "current_thread")]
 async fn its_end_is_awaited_and_its_number_stays_its_own_until_it_is_reaped() {
     let running = shell("read line; exit 3", Bounds::default());
-    let mut process = running.started.register().unwrap();
+    let process = running.started.register().unwrap();
     assert_eq!(process.reap(), None);
     drop(running.stdin);
     process.ended().await.unwrap();
     assert!(children().contains(&process.number().to_string()), "it is still ours");
+    assert_eq!((process.ending(), process.ending()), (Some(Ending::Exit(3)), Some(Ending::Exit(3))));
+    assert!(children().contains(&process.number().to_string()), "still");
     assert_eq!(process.reap(), Some(Ending::Exit(3)));
     assert!(!children().contains(&process.number().to_string()));
-    assert_eq!(process.reap(), Some(Ending::Exit(3)), "once more is no harm");
+    assert_eq!((process.reap(), process.ending()), (Some(Ending::Exit(3)), Some(Ending::Exit(3))), "it is remembered");
 }
 
 #[tokio::test(flavor = "current_thread")]
@@ -140,7 +142,7 @@ async fn its_group_ends_with_it() {
     // The second one holds the output as well, so its end is the output's.
     let mut running = shell("sleep 1000 & echo started; wait", Bounds::default());
     running.stdout.read_exact(&mut [0; 8]).unwrap();
-    let mut process = running.started.register().unwrap();
+    let process = running.started.register().unwrap();
     process.terminate();
     assert_eq!(running.stdout.read(&mut [0; 1]).unwrap(), 0);
     process.ended().await.unwrap();
@@ -169,4 +171,26 @@ fn a_program_that_nobody_wants_any_more_ends() {
     running.stdout.read_exact(&mut [0; 8]).unwrap();
     drop(running.started);
     assert_eq!(running.stdout.read(&mut [0; 1]).unwrap(), 0);
+}
+
+/// A child's end is signalled to its parent (SIGCHLD). For a thread that blocks all signals, as one does while it starts another
+/// program, that signal is kept instead of dropped, and is then delivered to some other thread.
+#[test]
+fn the_ends_of_programs_interrupt_nobody_s_system_call() {
+    let (mut ours, theirs) = std::os::unix::net::UnixStream::pair().unwrap();
+    // With a timeout, a read that is interrupted is not begun anew by the kernel.
+    ours.set_read_timeout(Some(Duration::from_secs(60))).unwrap();
+    let reader = std::thread::spawn(move || ours.read(&mut [0; 1]).map_err(|error| error.kind()));
+    let starters = [(); 4].map(|()| {
+        std::thread::spawn(|| {
+            for _ in 0..100 {
+                run(c"/bin/true", &["true"], Bounds::default()).unwrap().started.wait();
+            }
+        })
+    });
+    for starter in starters {
+        starter.join().unwrap();
+    }
+    drop(theirs);
+    assert_eq!(reader.join().unwrap(), Ok(0));
 }
