@@ -66,7 +66,10 @@ impl Fault {
             //# constraints of the request or a 504 (Gateway Timeout) status code.
             Self::OnlyIfCached(_) => StatusCode::GATEWAY_TIMEOUT,
             Self::Origin(
-                Reason::OriginTimeoutConnect | Reason::OriginTimeoutFirstByte | Reason::OriginTimeoutBetweenBytes,
+                Reason::OriginTimeoutConnect
+                | Reason::OriginTimeoutFirstByte
+                | Reason::OriginTimeoutBetweenBytes
+                | Reason::ProgramOvertime,
             ) => StatusCode::GATEWAY_TIMEOUT,
             Self::Origin(
                 Reason::OriginDown
@@ -145,13 +148,15 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         | OriginError::FileChanged
         | OriginError::Io(_) => Reason::OriginClosedEarly,
         OriginError::MalformedCgi(_) => Reason::ProgramMalformed,
-        OriginError::EndedBeforeHead => Reason::ProgramEnded,
+        OriginError::EndedBeforeHead | OriginError::ProgramEnded(_) => Reason::ProgramEnded,
         OriginError::MalformedHead(_)
         | OriginError::MalformedRecords(_)
         | OriginError::Refused
         | OriginError::MalformedBody(_)
         | OriginError::UnexpectedInterim
         | OriginError::RedirectsForEver => Reason::OriginMalformed,
+        OriginError::NotStarted(_) => Reason::ProgramNotStarted,
+        OriginError::Overtime => Reason::ProgramOvertime,
         OriginError::Upload(_) => Reason::ClientClosed,
     }
 }

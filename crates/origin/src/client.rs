@@ -1,6 +1,7 @@
 //! The origins' side of one worker: asks an origin in the way that its kind wants.
 
 use crate::address::Address;
+use crate::cgi;
 use crate::error::Error;
 use crate::files;
 use crate::gateway::{Server, Servers};
@@ -12,7 +13,6 @@ use crate::response::Reply;
 use crate::upload::Upload;
 use kasoku_wire::ResponseHead;
 use std::cell::Cell;
-use std::io;
 use std::rc::Rc;
 
 /// See the [module](self).
@@ -83,7 +83,7 @@ impl Client {
             Address::Scgi(endpoint) => {
                 self.servers.send(Server::Scgi(endpoint), choice, request, upload, interim).await
             }
-            address => Err(unsupported(address)),
+            Address::Cgi(programs) => cgi::send(choice, programs, request, upload, interim, &self.counters).await,
         }
     }
 
@@ -95,7 +95,7 @@ impl Client {
             Address::Files(root) => files::send(root, request, None).await.map(|response| response.head),
             Address::FastCgi(endpoint) => self.servers.probe(Server::FastCgi(endpoint), request).await,
             Address::Scgi(endpoint) => self.servers.probe(Server::Scgi(endpoint), request).await,
-            address => Err(unsupported(address)),
+            Address::Cgi(programs) => cgi::probe(programs, request).await,
         }
     }
 
@@ -110,8 +110,4 @@ impl Default for Client {
     fn default() -> Self {
         Self::new()
     }
-}
-
-fn unsupported(address: &Address) -> Error {
-    Error::Unreachable(io::Error::other(format!("{} is not supported yet", address.scheme())))
 }

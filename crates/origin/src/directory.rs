@@ -36,7 +36,7 @@ pub struct OriginNumbers {
     pub requests: u64,
     /// Those of them that got no answer, for a reason that is the origin's.
     pub failures: u64,
-    /// Connections in use.
+    /// Connections in use; of CGI, the programs that run, whichever origins' they are.
     pub connections: usize,
     /// Requests that wait for one.
     pub queue: usize,
@@ -80,16 +80,26 @@ impl OriginState {
 
 /// All origins of the process. Clones are the same directory.
 #[derive(Clone, Debug, Default)]
-pub struct Directory(Arc<Mutex<HashMap<Address, Arc<OriginState>>>>);
+pub struct Directory {
+    origins: Arc<Mutex<HashMap<Address, Arc<OriginState>>>>,
+    /// Of the programs that are run, wherever they lie: they share the machine.
+    programs: Arc<Places>,
+}
 
 impl Directory {
     fn all(&self) -> MutexGuard<'_, HashMap<Address, Arc<OriginState>>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.origins.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// The origin at that address, known or new.
     pub fn of(&self, address: &Address) -> Arc<OriginState> {
-        let new = || Arc::new(OriginState::new(address.clone()));
+        let new = || {
+            let mut state = OriginState::new(address.clone());
+            if matches!(address, Address::Cgi(_)) {
+                state.places = self.programs.clone();
+            }
+            Arc::new(state)
+        };
         self.all().entry(address.clone()).or_insert_with(new).clone()
     }
 

@@ -1,6 +1,7 @@
 //! Why there is no response, or no end of one. What a client sees of it: `engine/src/error.rs`.
 
 use crate::health::Blame;
+use kasoku_sys::process::Ending;
 use kasoku_wire::cgi::CgiError;
 use kasoku_wire::fastcgi::FastCgiError;
 use kasoku_wire::http1::{BodyError, ResponseError};
@@ -46,6 +47,12 @@ pub enum Error {
     UnexpectedInterim,
     /// One local redirect followed another, too often.
     RedirectsForEver,
+    /// A program can't be run: it is no program, its interpreter is not there, its arguments and environment are too large.
+    NotStarted(io::Error),
+    /// A program has ended before its answer was complete.
+    ProgramEnded(Ending),
+    /// A program has run for longer than it may.
+    Overtime,
     /// The request's body did not come to its end: the client is to blame.
     Upload(UploadError),
     /// A file was changed while it was read: what was sent of it may be of two versions, or is too short.
@@ -76,7 +83,7 @@ impl Error {
     /// What it says about the origin.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Down | Self::QueueFull | Self::Busy | Self::Upload(_) => Blame::Nobody,
+            Self::Down | Self::QueueFull | Self::Busy | Self::NotStarted(_) | Self::Upload(_) => Blame::Nobody,
             Self::Unreachable(error) if is_own_shortage(error) => Blame::Nobody,
             // Whoever is overloaded did nothing yet, so that another one may be asked, whatever the method.
             Self::Unreachable(_) | Self::ConnectTimeout | Self::Overloaded => Blame::Connection,
@@ -132,6 +139,15 @@ impl fmt::Display for Error {
             Self::MalformedBody(error) => write!(f, "the body of the origin's answer is malformed: {error}"),
             Self::UnexpectedInterim => f.write_str("the origin sent interim answers that nobody asked for"),
             Self::RedirectsForEver => f.write_str("the origin's local redirects come to no end"),
+            Self::NotStarted(error) => write!(f, "the program can't be run: {error}"),
+            Self::ProgramEnded(Ending::Exit(code)) => {
+                write!(f, "the program ended with code {code} before its answer was complete")
+            }
+            Self::ProgramEnded(Ending::Signal(signal)) => {
+                write!(f, "the program was ended by signal {signal} before its answer was complete")
+            }
+            Self::ProgramEnded(Ending::Unknown) => f.write_str("the program ended before its answer was complete"),
+            Self::Overtime => f.write_str("the program ran for longer than it may"),
             Self::Upload(error) => write!(f, "the body of the request did not come to its end: {error:?}"),
             Self::FileChanged => f.write_str("the file changed while it was read"),
             Self::Io(error) => write!(f, "the connection to the origin failed: {error}"),

@@ -14,10 +14,12 @@
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
 //! | `gateway`, `meta_variables` | what CGI, FastCGI and SCGI have in common |
 //! | `fastcgi`, `scgi` | application servers |
+//! | `cgi` | a program that is run for one request |
 //! | `response`, `interim`, `error` | what comes of it |
 //! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
 
 pub mod address;
+mod cgi;
 pub mod client;
 pub mod directory;
 pub mod document_root;
@@ -38,6 +40,7 @@ mod scgi;
 pub mod upload;
 
 pub use address::{Address, Endpoint};
+pub use cgi::ProgramLimits;
 pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
 pub use error::Error;

@@ -1,5 +1,6 @@
 //! Deadlines and bounds towards one origin.
 
+use crate::cgi::ProgramLimits;
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::time::Duration;
 
@@ -27,6 +28,8 @@ pub struct Limits {
     pub kept_connections_max: usize,
     /// How long a request with `Expect: 100-continue` waits for the origin's 100 before the body goes anyway. Default 1 s.
     pub continue_timeout: Duration,
+    /// Bounds of programs that are run for one request (CGI).
+    pub programs: ProgramLimits,
     /// Bounds of the response's head.
     pub head: HeadLimits,
     /// Bounds of chunk lines and trailers in the response.
@@ -46,6 +49,7 @@ impl Default for Limits {
             idle_connections_max: 32,
             kept_connections_max: 0,
             continue_timeout: Duration::from_secs(1),
+            programs: ProgramLimits::default(),
             head: HeadLimits::default(),
             body: BodyLimits::default(),
         }

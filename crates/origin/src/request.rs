@@ -53,6 +53,9 @@ pub struct Gateway {
     pub script_suffixes: Vec<String>,
     /// What is sent of the files below the root, and how.
     pub files: FileRules,
+    /// Whether programs get Authorization, as HTTP_AUTHORIZATION. None: as is usual for the kind, which is no for CGI, where other
+    /// users of the machine may read a process's environment, and yes for FastCGI and SCGI.
+    pub passes_authorization: Option<bool>,
     /// Further variables for programs.
     pub environment: Vec<(String, String)>,
 }
@@ -66,6 +69,7 @@ impl Default for Gateway {
             try_files: Vec::new(),
             script_suffixes: vec![".php".to_owned()],
             files: FileRules::default(),
+            passes_authorization: None,
             environment: Vec::new(),
         }
     }

@@ -1,6 +1,7 @@
 //! An origin's response: its head, then its body piece by piece. A body that ends early is an error here, never an end;
 //! what becomes of it is decided in `engine/src/fetch.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
 
+use crate::cgi;
 use crate::error::Error;
 use crate::files::FileBody;
 use crate::gateway::output;
@@ -33,6 +34,8 @@ pub enum Body {
     File(Box<FileBody>),
     /// What a program prints.
     Program(Box<ProgramBody>),
+    /// From a program that runs for this request.
+    Cgi(Box<CgiBody>),
     /// What is there already; `None` once it was read, or where the response has none.
     Whole(Option<Bytes>),
 }
@@ -42,6 +45,8 @@ pub struct HttpBody(pub(crate) ResponseBody);
 
 /// See [`Body::Program`].
 pub struct ProgramBody(pub(crate) output::ProgramBody);
+/// See [`Body::Cgi`].
+pub struct CgiBody(pub(crate) cgi::Body);
 
 /// A piece of a response's body.
 #[derive(Debug)]
@@ -76,6 +81,7 @@ impl Body {
             Self::Http(body) => body.0.length(),
             Self::File(body) => Some(body.length()),
             Self::Program(body) => body.0.length(),
+            Self::Cgi(body) => body.0.length(),
             Self::Whole(data) => Some(data.as_ref().map_or(0, |data| data.len() as u64)),
         }
     }
@@ -86,6 +92,7 @@ impl Body {
             Self::Http(body) => body.0.is_none(),
             Self::File(_) => false,
             Self::Program(body) => body.0.is_none(),
+            Self::Cgi(_) => false,
             Self::Whole(data) => data.is_none(),
         }
     }
@@ -96,6 +103,7 @@ impl Body {
             Self::Http(body) => body.0.next().await,
             Self::File(body) => body.next().await,
             Self::Program(body) => body.0.next().await,
+            Self::Cgi(body) => body.0.next().await,
             Self::Whole(data) => Ok(match data.take().filter(|data| !data.is_empty()) {
                 Some(data) => Piece::Data(data),
                 None => Piece::End(None),
@@ -103,11 +111,16 @@ impl Body {
         }
     }
 
+    /// After its end: whether it may be incomplete for all that anybody can tell. Who asked may have it; it is not to be kept.
+    pub fn is_doubtful(&self) -> bool {
+        matches!(self, Self::Cgi(body) if body.0.is_doubtful())
+    }
+
     /// What is left after 101.
     pub fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.0.into_tunnel(),
-            Self::File(_) | Self::Program(_) | Self::Whole(_) => None,
+            Self::Cgi(_) | Self::File(_) | Self::Program(_) | Self::Whole(_) => None,
         }
     }
 }

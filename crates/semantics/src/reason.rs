@@ -107,8 +107,10 @@ reasons! {
     OriginClosedEarly, "origin-closed-early", "RFC 9112 section 8", "The origin closed the connection before its response was complete.";
     OriginMalformed, "origin-malformed", "RFC 9112 section 6.3", "The origin's response is not valid in the protocol that it speaks.";
     ProgramMalformed, "program-malformed", "RFC 3875 section 6", "What the program printed is not the head of a CGI response.";
-    ProgramEnded, "program-ended", "RFC 3875 section 6", "The program ended without a response.";
     OriginOverloaded, "origin-overloaded", "FastCGI 1.0 section 5.5", "The application server said that it has too much to do.";
+    ProgramNotStarted, "program-not-started", "RFC 3875 section 3.4", "The program that answers for this URL can't be run.";
+    ProgramEnded, "program-ended", "RFC 3875 section 6", "The program ended before its answer was complete.";
+    ProgramOvertime, "program-overtime", "configuration", "The program ran for longer than it may, and was ended.";
     OriginBusy, "origin-busy", "configuration", "All connections to the origin are taken, and none became free in time.";
     OriginQueueFull, "origin-queue-full", "configuration", "All connections to the origin are taken, and too many requests wait for one.";
     OriginDown, "origin-down", "configuration", "The origin failed several times in a row, so it is not asked for a while.";

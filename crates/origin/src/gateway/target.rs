@@ -100,7 +100,7 @@ impl Program {
             remote: circumstances.remote,
             body_bytes,
             // It travels through a socket; no other user of a machine sees it.
-            passes_authorization: true,
+            passes_authorization: request.gateway.passes_authorization.unwrap_or(true),
             script_name: &self.script_name,
             path_info: &self.path_info,
             path_translated: bytes(&self.path_translated),

@@ -1,0 +1,127 @@
+//! CGI (RFC 3875): a program is run for one request.
+//!
+//! ```text
+//! search -> (body of unknown length) -> place -> launch -> accompany, input, complaints   (tasks)
+//!                                                       \-> head -> Body
+//! ```
+//!
+//! | file | job |
+//! |---|---|
+//! | `search` | which program answers for a path, or why none does |
+//! | `input` | the request's body on its way to standard input |
+//! | `launch` | environment, pipes, the start |
+//! | `program` | a program that runs, and the task that sees to its end |
+//! | `complaints` | standard error, on its way to the log |
+//! | `output` | standard output: the head, then the body |
+//!
+//! **A program gets** its standard descriptors, the meta-variables (`meta_variables`), PATH, and what the route's settings name; its
+//! directory is where its file lies, and its one argument is its name. Words of a query without `=` are not passed as arguments
+//! (RFC 3875 section 4.4): nobody has used that since the nineties but those who made php-cgi print its source by it (CVE-2012-1823).
+//!
+//! **The end of the output** is the answer's end. But the kernel closes a pipe for a program that was killed as for one that has
+//! finished. So without a Content-Length an answer is complete only when its program ends by itself or works on; ended by
+//! a signal, it is broken. Ended with a code other than 0, it is given to the client and not kept (`Body::is_doubtful`):
+//! it may be whole, as behind any other server, and it may be what a script had printed when it died.
+//!
+//! **Nothing is left behind.** Whoever reads the output holds a [`program::Running`]. It is dropped when nobody wants the
+//! answer any more, when it is too late or when it is no answer, and then the program's process group is ended. A program that
+//! has said all may work on until its time is over. The number of programs is bounded for the whole process ([`crate::places`]).
+
+mod complaints;
+mod input;
+mod launch;
+mod output;
+mod program;
+mod search;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use output::Body;
+
+use crate::client::Counters;
+use crate::error::Error;
+use crate::group::Choice;
+use crate::interim::{Interim, NoInterim};
+use crate::places::Places;
+use crate::request::Request;
+use crate::response::Reply;
+use crate::upload::Upload;
+use http::StatusCode;
+use input::Input;
+use kasoku_wire::ResponseHead;
+use kasoku_wire::http1::BodyLength;
+use search::Sought;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Bounds of programs that are run for one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramLimits {
+    /// Programs that run at a time, over all workers and routes. Default 32. More requests wait for a place, as for a connection
+    /// ([`crate::Limits::queue_requests_max`], [`crate::Limits::queue_timeout`]).
+    pub processes_max: usize,
+    /// How long one may run, its work after the answer included. Default 5 min. Over: 504, and it is ended.
+    pub run_timeout: Duration,
+    /// Address space of each process in bytes. Default: no bound.
+    pub memory_bytes_max: Option<u64>,
+    /// Time on a processor of each process, rounded up to seconds. Default: no bound.
+    pub cpu_max: Option<Duration>,
+}
+
+impl Default for ProgramLimits {
+    fn default() -> Self {
+        Self { processes_max: 32, run_timeout: Duration::from_secs(300), memory_bytes_max: None, cpu_max: None }
+    }
+}
+
+/// Runs the program that answers for a request, and waits for the head of what it prints. `upload` is taken when it is clear that
+/// there is one; when it is still there after an error, none was run.
+pub(crate) async fn send<U: Upload + 'static>(
+    choice: &Choice,
+    programs: &Path,
+    request: &Request<'_>,
+    upload: &mut Option<U>,
+    interim: &mut impl Interim,
+    counters: &Counters,
+) -> Result<Reply, Error> {
+    let (script, root) = match search::search(programs, request).await? {
+        Sought::Script(script, root) => (script, root),
+        Sought::Answer(response) => return Ok(Reply::Response(response)),
+    };
+    let limits = request.limits;
+    let has_body = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
+    let may_read = !has_body || !request.head.fields.contains("expect");
+    // Before there is a place: a slow client holds no program.
+    let mut input = Input::none();
+    if has_body && may_read {
+        input = Input::read_ahead(upload).await?;
+    }
+    let bounds = &limits.programs;
+    let places = &choice.origin.places;
+    let place = places.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
+    if !may_read {
+        // A program has no way to say that it wants the body.
+        interim.interim(ResponseHead::new(StatusCode::CONTINUE)).await;
+        input = Input::read_ahead(upload).await?;
+    }
+    counters.request();
+    let launched = launch::launch(&script, &root, request, input.length(), place).await?;
+    counters.connection();
+    choice.origin.health.connected();
+    output::answer(launched.accompanied(input, request)?, &script, request, interim).await
+}
+
+/// Runs a program to see whether it works, whatever runs already. Its body is not read.
+pub(crate) async fn probe(programs: &Path, request: &Request<'_>) -> Result<ResponseHead, Error> {
+    let (script, root) = match search::search(programs, request).await? {
+        Sought::Script(script, root) => (script, root),
+        Sought::Answer(response) => return Ok(response.head),
+    };
+    let place = Arc::<Places>::default().take(1, 0, Duration::ZERO).await?;
+    let running = launch::launch(&script, &root, request, BodyLength::None, place).await?;
+    match output::answer(running.accompanied(Input::none(), request)?, &script, request, &mut NoInterim).await? {
+        Reply::Response(response) => Ok(response.head),
+        Reply::Elsewhere(path) => Ok(ResponseHead::new(StatusCode::FOUND).with("Location", path)),
+    }
+}

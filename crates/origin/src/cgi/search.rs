@@ -1,0 +1,80 @@
+//! Which program answers for a path, or why none does.
+//!
+//! The address is a directory, below which the path is searched as files are ([`crate::document_root`]): what isn't
+//! executable is 403, what isn't there 404, and no byte of a file is ever sent. Or it is one program, which answers for all
+//! paths: SCRIPT_NAME is the prefix that the route takes off, PATH_INFO all that follows.
+
+use crate::document_root::{self, Found, Rules, Script, Scripts};
+use crate::error::Error;
+use crate::request::{Gateway, Request};
+use crate::response::Response;
+use http::{Method, StatusCode};
+use std::fmt::Write;
+use std::io;
+use std::path::{Path, PathBuf};
+
+/// What a path leads to.
+pub(super) enum Sought {
+    /// A program, and the directory of programs.
+    Script(Script, PathBuf),
+    /// Nothing to run.
+    Answer(Response),
+}
+
+/// Searches below `programs`, or takes it for the program itself.
+pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Sought, Error> {
+    let method = &request.head.method;
+    let (path, query) = request.head.target.split_once('?').unwrap_or((&request.head.target, ""));
+    let found = match find(programs, path, request.gateway).await {
+        Ok(found) => Ok((found, programs.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => itself(programs, path, request.gateway).await,
+        Err(error) => Err(error),
+    };
+    let (found, root) = found.map_err(Error::Unreachable)?;
+    Ok(match found {
+        Found::Script(script) => Sought::Script(script, root),
+        Found::Redirect(path) => Sought::Answer(moved(path, query, method)),
+        Found::Missing => Sought::Answer(Response::own(StatusCode::NOT_FOUND, method)),
+        Found::Forbidden | Found::File(_) => Sought::Answer(Response::own(StatusCode::FORBIDDEN, method)),
+    })
+}
+
+async fn find(root: &Path, path: &str, gateway: &Gateway) -> io::Result<Found> {
+    document_root::find(root, path, &Rules { gateway, scripts: Scripts::Programs }).await
+}
+
+/// One program for all paths: found by its own name, with the path behind it.
+async fn itself(program: &Path, path: &str, gateway: &Gateway) -> io::Result<(Found, PathBuf)> {
+    let (Some(root), Some(name)) = (program.parent(), program.file_name()) else {
+        return Ok((Found::Missing, PathBuf::new()));
+    };
+    let prefix = gateway.url_prefix.trim_end_matches('/');
+    let Some(rest) = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
+        return Ok((Found::Missing, root.to_owned()));
+    };
+    let mut url = String::from("/");
+    for byte in name.as_encoded_bytes() {
+        let _ = write!(url, "%{byte:02X}");
+    }
+    url.push_str(rest);
+    let plain = Gateway { files: gateway.files.clone(), ..Gateway::default() };
+    let found = match find(root, &url, &plain).await? {
+        // Dot segments in what follows don't lead to its neighbours.
+        Found::Script(script) if script.file == program => {
+            Found::Script(Script { script_name: prefix.to_owned(), path_translated: None, ..script })
+        }
+        Found::Forbidden => Found::Forbidden,
+        _ => Found::Missing,
+    };
+    Ok((found, root.to_owned()))
+}
+
+fn moved(mut path: String, query: &str, method: &Method) -> Response {
+    if !query.is_empty() {
+        path.push('?');
+        path.push_str(query);
+    }
+    let mut response = Response::own(StatusCode::MOVED_PERMANENTLY, method);
+    response.head.fields.push("Location", path);
+    response
+}
