@@ -159,6 +159,11 @@ impl BodyWriter {
         saved.is_stored
     }
 
+    /// Nobody can tell whether what has come is all of it: who asked gets it, it is not stored.
+    pub fn doubt(&self) {
+        self.fill.change(|state| state.is_poisoned = true);
+    }
+
     /// The origin has failed within the body: nothing is stored, readers are cut, and the back-off begins.
     pub fn fail(self, reason: Reason, now: Now) {
         self.cache.on_failed_fill(&self.fill, Failure::Disconnected, reason, &self.policy, now);

@@ -404,6 +404,9 @@ async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache
             Ok(Piece::End(trailers)) => {
                 // Before those who read know of it.
                 time.has_ended(worker.moment().mono_us);
+                if response.body.is_doubtful() {
+                    body.doubt();
+                }
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
                 if body.finish(trailers) {
                     worker.cells.count(Counter::Stored);
