@@ -262,6 +262,12 @@ fn cases() -> Vec<Case> {
         ),
         Case::new("a trusted proxy: Forwarded")
             .behind_a_proxy("Forwarded: for=192.0.2.7;proto=https;host=\"www.example.org:8443\"\r\n"),
+        granted("a granted lifetime, as a browser asks", &[], "Cookie: _ga=GA1.1.1234567890.1234567890\r\n"),
+        granted(
+            "a granted lifetime, by a cookie",
+            &["lang", "cur*"],
+            "Cookie: lang=de; _ga=1; currency=EUR; sid=2\r\n",
+        ),
         long(),
         negotiated(),
         without_host(),
@@ -277,6 +283,20 @@ fn cases() -> Vec<Case> {
 /// A page of which there may be codings.
 fn coded(name: &'static str, codings: u64) -> Case {
     Case::new(name).codings(codings)
+}
+
+/// A page that states no expiry, and varies by what is kept back.
+fn granted(name: &'static str, key_cookies: &[&str], fields: &str) -> Case {
+    let key_cookies = key_cookies.iter().map(|name| (*name).to_owned()).collect();
+    let setup = Setup::safe().policy(|policy| {
+        policy.grant.ttl_seconds = 3600;
+        policy.grant.key_cookies = key_cookies;
+        policy.grant.key_fields = vec!["upgrade-insecure-requests".to_owned()];
+    });
+    let fields = format!("{BROWSER}{fields}");
+    let script = vec![get("/page").answers(ok(&["Vary: User-Agent, Accept"], BODY))];
+    let fills = vec![request("GET", "/page", &fields)];
+    Case { script, fills, ..Case::of(name, setup, "/page") }.with(&fields)
 }
 
 /// A body in more pieces than one.

@@ -1,0 +1,87 @@
+//! Each configuration that a document shows is one: the `toml` blocks of the pages are read as `kasoku check` reads a file.
+//!
+//! docs/configuration.md is not among them: its examples are single settings, which the table's own tests read.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+use kasoku_config::{Issue, check_text, render};
+use std::fs;
+use std::path::{Path, PathBuf};
+
+fn pages() -> Vec<PathBuf> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let pages = fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let is_page = |path: &PathBuf| {
+        path.extension().is_some_and(|extension| extension == "md") && !path.ends_with("configuration.md")
+    };
+    let mut pages: Vec<_> = pages.filter(is_page).chain([root.join("README.md")]).collect();
+    pages.sort();
+    pages
+}
+
+/// The blocks of a page, each with the number of its first line.
+fn blocks(page: &str) -> Vec<(usize, String)> {
+    let mut blocks: Vec<(usize, String)> = Vec::new();
+    let mut is_inside = false;
+    for (number, line) in page.lines().enumerate() {
+        match line.trim() {
+            "```toml" => {
+                is_inside = true;
+                blocks.push((number + 2, String::new()));
+            }
+            "```" => is_inside = false,
+            _ if is_inside => {
+                let block = &mut blocks.last_mut().unwrap().1;
+                block.push_str(line);
+                block.push('\n');
+            }
+            _ => {}
+        }
+    }
+    blocks
+}
+
+#[test]
+fn each_configuration_of_a_document_is_valid() {
+    let (mut count, mut faults) = (0, String::new());
+    for page in pages() {
+        let text = fs::read_to_string(&page).unwrap();
+        for (line, block) in blocks(&text) {
+            // What is shown without a site is a part of a file.
+            let has_site = block.contains("[[site]]");
+            let block =
+                if has_site { block } else { format!("{block}\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n") };
+            count += 1;
+            let (_, issues) = check_text(&block);
+            // A page may speak of a kind of origin that comes with the next change.
+            let is_wrong = |issue: &Issue| issue.is_error() && !issue.message.contains("is not supported yet");
+            let errors: Vec<Issue> = issues.into_iter().filter(is_wrong).collect();
+            if !errors.is_empty() {
+                faults.push_str(&format!("{}:{line}\n{}\n", page.display(), render("block", &block, &errors, false)));
+            }
+        }
+    }
+    assert!(faults.is_empty(), "{faults}");
+    assert!(count >= 8, "{count}");
+}
+
+#[test]
+fn the_pages_for_those_who_come_from_elsewhere_name_settings_that_exist() {
+    let reference = kasoku_config::reference_markdown();
+    let known = |key: &str| reference.contains(&format!("### `{key}`\n")) || reference.contains(&format!(".{key}`\n"));
+    for page in pages().iter().filter(|page| page.file_name().unwrap().to_string_lossy().starts_with("from-")) {
+        let text = fs::read_to_string(page).unwrap();
+        // The second column of each row.
+        let columns = text.lines().filter(|line| line.starts_with("| ")).filter_map(|line| line.split(" | ").nth(1));
+        for column in columns {
+            for piece in column.split('`').skip(1).step_by(2) {
+                let key = piece.split_whitespace().next().unwrap_or_default();
+                let is_key =
+                    !key.starts_with('-') && key.chars().all(|c| c.is_ascii_lowercase() || matches!(c, '-' | '.'));
+                let is_word =
+                    ["safe", "rfc", "kasoku", "kasoku explain", "origin", "remove", "hit-headers"].contains(&key);
+                assert!(!is_key || is_word || known(key), "{}: `{piece}`: no such setting", page.display());
+            }
+        }
+    }
+}
