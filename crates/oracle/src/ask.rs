@@ -5,6 +5,7 @@ use crate::origin::date;
 use crate::page::{Page, Validator, Visitor};
 use crate::random::Random;
 use crate::ranges::Spec;
+use crate::uncode::coded_tag;
 use crate::world::World;
 use std::collections::HashMap;
 
@@ -131,7 +132,7 @@ impl<'w> Ask<'w> {
         if let Some(known) = known.filter(|_| random.percent(25)) {
             let modified = self.page.last_modified(known.version);
             if has_tag && random.percent(70) {
-                self.tags.push(known.etag());
+                self.tags.push(any_form(random, &known.etag()));
                 if random.percent(20) {
                     self.tags.insert(0, "\"another\"".to_owned());
                 }
@@ -150,7 +151,7 @@ impl<'w> Ask<'w> {
         if let Some(known) = known.filter(|_| random.percent(30)) {
             self.if_range = match self.page.last_modified(known.version) {
                 Some(modified) if random.percent(30) => Some(date(modified)),
-                _ => Some(known.etag()),
+                _ => Some(any_form(random, &known.etag())),
             };
         }
     }
@@ -239,6 +240,16 @@ impl<'w> Ask<'w> {
             None => {}
         }
         out
+    }
+}
+
+/// That tag, or the one of a coding of the same; also for clients that do not accept it, as a cache would send it that keeps all
+/// forms of a page.
+fn any_form(random: &mut Random, tag: &str) -> String {
+    match random.below(10) {
+        0..=5 => tag.to_owned(),
+        6 => coded_tag(tag, "gzip"),
+        _ => coded_tag(tag, "br"),
     }
 }
 

@@ -5,6 +5,7 @@ use crate::check::Got;
 use crate::claim::Claim;
 use crate::page::{Framing, Validator};
 use crate::ranges::{resolve, union};
+use crate::uncode::coded_tags;
 
 /// `Err` says what is wrong.
 pub fn check(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
@@ -55,7 +56,10 @@ fn not_modified(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {
     }
     let modified = ask.page.last_modified(claim.of.version);
     let holds = match ask.tags.is_empty() {
-        false => ask.tags.contains(&claim.of.etag()),
+        false => {
+            let has = |tag: &String| ask.tags.contains(tag);
+            has(&claim.of.etag()) || (ask.takes_gzip && coded_tags(&claim.of.etag()).any(|tag| has(&tag)))
+        }
         true => matches!((ask.since, modified), (Some(since), Some(modified)) if modified <= since),
     };
     if holds { Ok(()) } else { Err("304, but the client has another version".to_owned()) }

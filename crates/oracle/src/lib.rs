@@ -15,6 +15,7 @@
 //! | [`claim`] | what a response says it is, and the bytes that prove it |
 //! | [`origin`] | answers, and misbehaves |
 //! | [`ask`], [`traffic`], [`stampede`] | the clients, alone and in crowds |
+//! | [`uncode`] | what a client makes of a content coding |
 //! | [`check`], [`content`] | the checker |
 //! | [`report`] | counts and mistakes |
 //!
@@ -38,5 +39,6 @@ pub mod report;
 pub mod run;
 pub mod stampede;
 pub mod traffic;
+pub mod uncode;
 pub mod wire;
 pub mod world;

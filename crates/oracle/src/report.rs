@@ -40,6 +40,7 @@ counts! {
     Unsatisfiable "416"
     OriginFailed "500, 502 and 503"
     OnlyIfCached "504 to only-if-cached"
+    Coded "in a content coding, decoded by the client"
     Cut "cut responses, seen as such"
     Hit "hits"
     StaleHit "hits that were stale"

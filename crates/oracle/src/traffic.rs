@@ -8,6 +8,7 @@ use crate::check::{Got, check};
 use crate::governor::Governor;
 use crate::random::Random;
 use crate::report::{Count, Report};
+use crate::uncode::uncode;
 use crate::wire::{Length, Reader, ResponseHead, Trouble};
 use crate::world::World;
 use kasoku_engine::Engine;
@@ -179,6 +180,16 @@ impl Client<'_> {
         }
         let ends_with_connection = length == Length::Close;
         let got = Got { head, body, is_whole: read.is_ok(), ends_with_connection };
+        let (got, is_coded) = match uncode(ask, got.clone()) {
+            Ok(uncoded) => uncoded,
+            Err(wrong) => {
+                self.mistake(&wrong, ask, Some(&got));
+                return Outcome::Ended;
+            }
+        };
+        if is_coded {
+            self.report.count(Count::Coded);
+        }
         for wrong in check(self.world, ask, &got) {
             self.mistake(&wrong, ask, Some(&got));
         }

@@ -6,9 +6,11 @@ use kasoku_oracle::check::{Got, check};
 use kasoku_oracle::claim::{Claim, FIELD, Representation};
 use kasoku_oracle::page::{Audience, Page, Validator, Variation};
 use kasoku_oracle::ranges::Spec;
+use kasoku_oracle::uncode::{coded_tag, uncode};
 use kasoku_oracle::wire::{Fields, ResponseHead};
 use kasoku_oracle::world::World;
 use kasoku_semantics::policy::Profile;
+use std::io::Write;
 
 /// Long enough for several blocks of 4 KiB and a shorter last one.
 const LONG: std::ops::RangeInclusive<u64> = 9_000..=40_000;
@@ -85,7 +87,10 @@ impl<'w> Case<'w> {
         fields.extend(self.fields.iter().map(|(name, value)| ((*name).to_owned(), value.clone())));
         let head = ResponseHead { status: self.status, minor: 1, fields: Fields(fields) };
         let body = self.body.clone().unwrap_or_else(|| self.whole_body());
-        check(self.world, &self.ask, &Got { head, body, is_whole: self.is_whole, ends_with_connection: false })
+        match uncode(&self.ask, Got { head, body, is_whole: self.is_whole, ends_with_connection: false }) {
+            Ok((got, _)) => check(self.world, &self.ask, &got),
+            Err(wrong) => vec![wrong],
+        }
     }
 
     #[track_caller]
@@ -104,6 +109,81 @@ impl<'w> Case<'w> {
 fn what_is_right_is_right() {
     Case::shared(&world()).is_right();
     Case::shared(&world()).fetched().is_right();
+}
+
+impl Case<'_> {
+    /// The same in a coding of these bytes.
+    fn coded(mut self, body: &[u8]) -> Self {
+        let mut encoder = flate2::write::GzEncoder::new(Vec::new(), flate2::Compression::fast());
+        encoder.write_all(body).unwrap();
+        self.body = Some(encoder.finish().unwrap());
+        self.ask.takes_gzip = true;
+        self.fields = vec![
+            ("Content-Encoding", "gzip".to_owned()),
+            ("Vary", "Accept-Encoding".to_owned()),
+            ("ETag", coded_tag(&self.of.etag(), "gzip")),
+        ];
+        self
+    }
+}
+
+#[test]
+fn a_coding_is_right_where_all_of_it_is() {
+    let world = world();
+    let coded = || {
+        let case = Case::shared(&world);
+        let body = case.whole_body();
+        case.coded(&body)
+    };
+    coded().is_right();
+    let mut cut = coded();
+    cut.body.as_mut().unwrap().truncate(100);
+    cut.is_wrong("coding: 100 bytes that are no gzip");
+    cut.is_whole = false;
+    cut.is_right();
+    let mut not_accepted = coded();
+    not_accepted.ask.takes_gzip = false;
+    not_accepted.is_wrong("coding: gzip with 200 to a client that accepts it not");
+    for (name, wrong) in [("Vary", "Vary"), ("Content-Encoding", "the tag is of gzip")] {
+        let mut without = coded();
+        without.fields.retain(|(one, _)| *one != name);
+        without.is_wrong(wrong);
+    }
+    let mut plain_tag = coded();
+    plain_tag.fields[2].1 = plain_tag.of.etag();
+    plain_tag.is_wrong("coding: gzip under the tag");
+    let mut part = coded();
+    part.status = 206;
+    part.is_wrong("coding: gzip with 206");
+}
+
+#[test]
+fn a_coding_of_other_bytes_is_seen() {
+    let world = world();
+    let case = Case::shared(&world);
+    let other = Representation { version: case.of.version + 1, ..case.of };
+    case.coded(&other.bytes(0, other.length)).is_wrong("mixed versions");
+    let case = Case::shared(&world);
+    let short = &case.whole_body()[..4096];
+    case.coded(short).is_wrong("wrong length");
+}
+
+#[test]
+fn a_304_may_name_a_form_that_the_client_accepts() {
+    let world = world();
+    let told = |takes_gzip| {
+        let mut case = Case::shared(&world);
+        let tag = coded_tag(&case.of.etag(), "br");
+        (case.status, case.body, case.ask.takes_gzip) = (304, Some(Vec::new()), takes_gzip);
+        case.ask.tags = vec![tag.clone()];
+        case.fields = vec![("ETag", tag)];
+        case
+    };
+    told(true).is_right();
+    told(false).is_wrong("coding: the tag is of br");
+    let mut plain = told(false);
+    plain.fields[0].1 = plain.of.etag();
+    plain.is_wrong("304, but the client has another version");
 }
 
 #[test]
