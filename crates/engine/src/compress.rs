@@ -153,3 +153,80 @@ fn next(jobs: &Mutex<Receiver<Job>>) -> Option<Job> {
     // Whoever held the lock only waited, so a panic elsewhere leaves nothing half done.
     jobs.lock().unwrap_or_else(PoisonError::into_inner).recv().ok()
 }
+
+#[cfg(test)]
+#[allow(clippy::unwrap_used, clippy::panic)]
+mod tests {
+    use super::*;
+    use bytes::Bytes;
+    use kasoku_cache::verdict::Exchange;
+    use kasoku_cache::{Ask, Limits, Lookup, Verdict};
+    use kasoku_semantics::policy::{Policy, Profile};
+    use kasoku_semantics::time::Now;
+    use kasoku_wire::{RequestHead, ResponseHead};
+
+    const URI: &str = "http://a.example/";
+
+    /// A cache with one page.
+    fn stored() -> (Cache, Arc<Entry>) {
+        let cache = Cache::new(Limits { memory_bytes_max: 8 << 20, object_bytes_max: 1 << 20 });
+        let (key, policy) = (cache.key(URI), Arc::new(Policy::new(Profile::Safe)));
+        let request = RequestHead::new(http::Method::GET, "/").with("Host", "a.example");
+        let response = ResponseHead::new(http::StatusCode::OK).with("Cache-Control", "max-age=60");
+        let now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
+        let look_up = || cache.look_up(&Ask { key: &key, request: &request, policy: &policy, now });
+        let Lookup::Fill(writer, _) = look_up() else { panic!("not a fill") };
+        let exchange = Exchange {
+            request: &request,
+            response: &response,
+            request_time: now,
+            response_time: now,
+            body_length: None,
+        };
+        let Verdict::Write(mut body) = writer.on_response(&exchange) else { panic!("not stored") };
+        let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
+        runtime.block_on(body.push(Bytes::from(vec![b'x'; 10_000]))).unwrap();
+        assert!(body.finish(None));
+        let Lookup::Hit(entry, ..) = look_up() else { panic!("not a hit") };
+        (cache.clone(), entry)
+    }
+
+    #[test]
+    fn what_finds_no_place_is_left_to_a_later_hit() {
+        let (cache, entry) = stored();
+        let (sender, jobs) = sync_channel(1);
+        let queue = Queue(sender);
+        let ask = |coding| queue.ask(&cache, URI, &entry, coding, Levels::default());
+        assert!(ask(Coding::Gzip));
+        assert!(ask(Coding::Gzip), "it waits already");
+        assert!(!ask(Coding::Br), "there is one place");
+        assert_eq!(jobs.try_iter().map(|job| job.coding).collect::<Vec<_>>(), [Coding::Gzip]);
+        assert!(ask(Coding::Br));
+        assert_eq!(jobs.try_iter().count(), 1);
+    }
+
+    #[test]
+    fn what_is_evicted_before_its_turn_is_not_held() {
+        let (cache, entry) = stored();
+        let (sender, jobs) = sync_channel(1);
+        assert!(Queue(sender).ask(&cache, URI, &entry, Coding::Gzip, Levels::default()));
+        cache.invalidate(&cache.key(URI));
+        drop(entry);
+        assert!(jobs.try_iter().all(|job| job.entry.upgrade().is_none()));
+        assert_eq!(cache.held_bytes(), 0);
+    }
+
+    #[test]
+    fn threads_end_with_the_compressor_whether_they_wait_or_not() {
+        let (cache, entry) = stored();
+        let cells = kasoku_metrics::Metrics::new(1).cells(0);
+        for asked in [false, true] {
+            let compressor = Compressor::start(8, &cache, &cells).unwrap();
+            assert_eq!(compressor.threads.len(), 2);
+            if asked {
+                compressor.queue().ask(&cache, URI, &entry, Coding::Gzip, Levels::default());
+            }
+            drop(compressor);
+        }
+    }
+}
