@@ -1,5 +1,7 @@
 //! Document roots before application servers, and SCGI: which file answers for which path, whoever speaks which protocol.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use kasoku_engine::Engine;
 use kasoku_testkit::application::{prints, turn};
 use kasoku_testkit::{Application, Client, Ending, Setup, Turn};

@@ -1,5 +1,7 @@
 //! Scripts behind FastCGI: what an application server is asked, what it answers, and what clients get of it.
 
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
+
 use kasoku_engine::Engine;
 use kasoku_testkit::application::{prints, record, turn};
 use kasoku_testkit::unreachable::dead_address;
