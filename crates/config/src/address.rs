@@ -13,7 +13,7 @@ use std::path::PathBuf;
 const UNIX_PATH_BYTES_MAX: usize = 107;
 /// What origins can be today.
 const ORIGIN_HELP: &str = "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\", \"http://unix:/path.sock\", \
-                           \"fastcgi://host:port\", \"fastcgi://unix:/path.sock\", \"scgi://host:port\" or \"file:///directory\"";
+                           \"fastcgi://host:port\", \"fastcgi://unix:/path.sock\", \"scgi://host:port\", \"cgi:///directory\" or \"file:///directory\"";
 /// The port of a URL of http without one.
 const HTTP_PORT: u16 = 80;
 
@@ -76,7 +76,7 @@ fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> Fault) -> Fault {
 }
 
 /// `http://host[:port]`, `http://[v6]:port`, `http://unix:/path.sock`; the same for `fastcgi` and `scgi`, with a port;
-/// `file:///directory`.
+/// `cgi:///directory`, `file:///directory`.
 pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
     let bad = |why: &str, help: &str| Fault::new(format!("{} is not an origin: {why}", quoted(text)), help);
     let Some((scheme, rest)) = text.split_once("://") else {
@@ -99,9 +99,7 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
         "scgi" => parse_authority(rest, None).map(OriginAddress::Scgi),
         "https" => return Err(bad("TLS towards origins is not supported yet", ORIGIN_HELP)),
         "file" => return parse_directory(rest).map(OriginAddress::Files),
-        "cgi" => {
-            return Err(bad(&format!("the scheme {} is not supported yet", quoted(scheme)), ORIGIN_HELP));
-        }
+        "cgi" => return parse_programs(rest).map(OriginAddress::Cgi),
         "fcgi" => {
             return Err(bad(
                 "the scheme is called fastcgi",
@@ -127,6 +125,19 @@ pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, Fault> {
         return Err(bad("it is the whole machine", "name the directory whose files are for everybody"));
     }
     Ok(components)
+}
+
+/// The absolute path of a directory of programs, or of one program.
+fn parse_programs(path: &str) -> Result<PathBuf, Fault> {
+    const HELP: &str = "like \"cgi:///usr/lib/cgi-bin\", or \"cgi:///srv/app/app.cgi\" for one program";
+    let bad = |why: &str| Fault::new(format!("{} is not a directory of programs: {why}", quoted(path)), HELP);
+    let components: PathBuf = PathBuf::from(path).components().collect();
+    match () {
+        () if !path.starts_with('/') => Err(bad("the path must be absolute")),
+        () if path.contains('\0') => Err(bad("a path has no NUL")),
+        () if components.parent().is_none() => Err(bad("it is the whole machine")),
+        () => Ok(components),
+    }
 }
 
 /// What follows `http://`, or why it is nothing. Without a default, a port has to be there.
@@ -282,6 +293,7 @@ mod tests {
         let port_9000 = |host: &str| OriginEndpoint::Tcp { host: host.to_owned(), port: 9000 };
         assert_eq!(parse_origin("fastcgi://php:9000"), Ok(OriginAddress::FastCgi(port_9000("php"))));
         assert_eq!(parse_origin("scgi://[::1]:9000"), Ok(OriginAddress::Scgi(port_9000("::1"))));
+        assert_eq!(parse_origin("cgi:///usr/lib/cgi-bin/"), Ok(OriginAddress::Cgi("/usr/lib/cgi-bin".into())));
         assert_eq!(parse_origin("file:///var/www/html/"), Ok(OriginAddress::Files("/var/www/html".into())));
     }
 
@@ -307,6 +319,8 @@ mod tests {
             ("http://::1:8000", "needs brackets"),
             ("http://[app]:80", "between the brackets"),
             ("http://unix:app.sock", "must be absolute"),
+            ("cgi://usr/lib/cgi-bin", "must be absolute"),
+            ("cgi:///", "the whole machine"),
             ("file://var/www", "must be absolute"),
             ("file:///", "the whole machine"),
             ("file:////.", "the whole machine"),

@@ -101,6 +101,24 @@ pub(crate) struct RawRoute {
     pub(crate) compress: RawCompress,
     pub(crate) origin_limits: RawOriginLimits,
     pub(crate) gateway: RawGateway,
+    pub(crate) programs: RawPrograms,
+}
+
+/// The keys of programs.
+#[derive(Debug, Default)]
+pub(crate) struct RawPrograms {
+    pub(crate) environment: Option<Texts>,
+    pub(crate) pass_authorization: Option<At<bool>>,
+    pub(crate) limits: RawCgi,
+}
+
+/// `[cgi]`
+#[derive(Debug, Default)]
+pub(crate) struct RawCgi {
+    pub(crate) processes_max: Option<At<u64>>,
+    pub(crate) run_timeout: Option<At<Duration>>,
+    pub(crate) memory_bytes_max: Option<At<u64>>,
+    pub(crate) cpu_max: Option<At<Duration>>,
 }
 
 /// The keys that say how URLs become files and scripts.
@@ -337,6 +355,28 @@ impl RawRoute {
             compress: keys.group("compress", RawCompress::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),
             gateway: RawGateway::read(keys),
+            programs: RawPrograms::read(keys),
+        }
+    }
+}
+
+impl RawPrograms {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            environment: keys.texts("environment"),
+            pass_authorization: keys.flag("pass-authorization"),
+            limits: keys.group("cgi", RawCgi::read),
+        }
+    }
+}
+
+impl RawCgi {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            processes_max: keys.integer("processes-max"),
+            run_timeout: keys.duration("run-timeout"),
+            memory_bytes_max: keys.size("memory-bytes-max"),
+            cpu_max: keys.duration("cpu-max"),
         }
     }
 }

@@ -5,7 +5,7 @@
 use kasoku_config::check_text;
 use kasoku_engine::options::{
     AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
-    Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, Symlinks, UrlKey,
+    Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, ProgramLimits, Symlinks, UrlKey,
 };
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
@@ -337,4 +337,47 @@ fn files_are_asked_about_once_a_second_unless_something_else_is_written() {
     assert_eq!(lifetimes("cache.heuristic-max = \"60s\"", "", ""), [minute; 3]);
     assert_eq!(lifetimes("", "cache.heuristic-percent = 20", ""), [day; 3]);
     assert_eq!(lifetimes("", "", "cache.heuristic-max = \"60s\""), [1, minute, day]);
+}
+
+#[test]
+fn programs_and_what_they_get() {
+    let options = options(
+        r#"
+environment = ["TZ=UTC"]
+
+[cgi]
+processes-max = 4
+run-timeout   = "30s"
+
+[[site]]
+origin = "file:///var/www/html"
+
+[[site.rule]]
+path               = "/mt/*.cgi"
+origin             = "cgi:///usr/lib/cgi-bin"
+environment        = ["MT_CONFIG=/etc/mt=a.cfg", "HOME"]
+pass-authorization = true
+
+[site.rule.cgi]
+memory-bytes-max = "256MiB"
+cpu-max          = "10s"
+"#,
+    );
+    let site = &options.sites[0];
+    let rule = &site.rules[0].route;
+    assert_eq!(rule.origins, [Origin::from(OriginAddress::Cgi("/usr/lib/cgi-bin".into()))]);
+    let gateway = Gateway {
+        url_prefix: "/mt".to_owned(),
+        environment: vec![("MT_CONFIG".to_owned(), "/etc/mt=a.cfg".to_owned())],
+        inherited_environment: vec!["HOME".to_owned()],
+        passes_authorization: Some(true),
+        ..Gateway::default()
+    };
+    assert_eq!(rule.gateway, gateway);
+    let programs = ProgramLimits { processes_max: 4, run_timeout: Duration::from_secs(30), ..ProgramLimits::default() };
+    assert_eq!(site.route.origin.programs, programs);
+    let bounded =
+        ProgramLimits { memory_bytes_max: Some(256 << 20), cpu_max: Some(Duration::from_secs(10)), ..programs };
+    assert_eq!(rule.origin.programs, bounded);
+    assert_eq!(site.route.gateway.environment, [("TZ".to_owned(), "UTC".to_owned())]);
 }

@@ -19,6 +19,7 @@
 //! authenticates nobody. REMOTE_HOST is left out, since it would take a look-up in DNS. Authority comes from Host, so
 //! SERVER_NAME and SERVER_PORT are what the client has asked for (Apache's `UseCanonicalName Off`), and HTTP_HOST keeps the port.
 
+use crate::request::Gateway;
 use http::Version;
 use kasoku_wire::RequestHead;
 use std::borrow::Cow;
@@ -76,6 +77,18 @@ impl<'a> MetaVariables<'a> {
         let (name, value) = (name.into(), value.into());
         self.0.retain(|(known, _)| *known != name);
         self.push(name, value);
+    }
+
+    /// Those that the route's settings name, which win over all others.
+    pub(crate) fn set_further(&mut self, gateway: &'a Gateway) {
+        for name in &gateway.inherited_environment {
+            if let Some(value) = std::env::var_os(name) {
+                self.set(name.as_str(), value.into_encoded_bytes());
+            }
+        }
+        for (name, value) in &gateway.environment {
+            self.set(name.as_str(), value.as_bytes());
+        }
     }
 
     /// Name and value of each.
@@ -363,6 +376,21 @@ mod tests {
             .with("cookie", "b=2");
         let variables = MetaVariables::of(&subject(&head));
         assert_values(&variables, &[("HTTP_ACCEPT", Some("text/html, */*")), ("HTTP_COOKIE", Some("a=1; b=2"))]);
+    }
+
+    #[test]
+    fn further_variables_have_a_value_or_ours_and_win() {
+        let head = RequestHead::new(Method::GET, "/").with("Host", "a").with("X-B", "client");
+        let gateway = Gateway {
+            environment: vec![("HTTP_X_B".to_owned(), "set".to_owned())],
+            inherited_environment: vec!["CARGO_PKG_NAME".to_owned(), "KASOKU_NOBODY_SETS_THIS".to_owned()],
+            ..Gateway::default()
+        };
+        let mut variables = MetaVariables::of(&subject(&head));
+        variables.set_further(&gateway);
+        let expected = [("HTTP_X_B", Some("set")), ("CARGO_PKG_NAME", Some("kasoku-origin"))];
+        assert_values(&variables, &expected);
+        assert_values(&variables, &[("KASOKU_NOBODY_SETS_THIS", None)]);
     }
 
     #[test]

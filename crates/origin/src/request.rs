@@ -58,6 +58,8 @@ pub struct Gateway {
     pub passes_authorization: Option<bool>,
     /// Further variables for programs.
     pub environment: Vec<(String, String)>,
+    /// Variables that programs get with the values that they have in our own environment, where they have one.
+    pub inherited_environment: Vec<String>,
 }
 
 impl Default for Gateway {
@@ -71,6 +73,7 @@ impl Default for Gateway {
             files: FileRules::default(),
             passes_authorization: None,
             environment: Vec::new(),
+            inherited_environment: Vec::new(),
         }
     }
 }

@@ -15,6 +15,7 @@ mod listen;
 mod origins;
 mod places;
 mod policy;
+mod programs;
 mod shadow;
 mod site;
 

@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{compress, expiry, gateway, origins, policy, shadow};
+use super::{compress, expiry, gateway, origins, policy, programs, shadow};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -111,6 +111,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     compress::set_compression(Arc::make_mut(&mut route.compression), &raw.compress);
     policy::set_origin_limits(&mut route.origin, &raw.origin_limits);
     gateway::set_gateway(&mut route.gateway, &raw.gateway);
+    programs::set_programs(&mut route.origin.programs, &mut route.gateway, &raw.programs);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);
     if let Some(upgrades) = &raw.upgrades {
@@ -125,6 +126,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);
+    programs::check(&raw.programs, issues);
 }
 
 fn hosts(raw: &RawSite, issues: &mut Vec<Issue>) -> Vec<HostPattern> {

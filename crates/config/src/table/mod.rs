@@ -13,6 +13,7 @@ mod expiry;
 mod gateway;
 mod limits;
 mod origins;
+mod programs;
 mod server;
 mod site;
 
@@ -102,7 +103,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 14] = [
+pub(crate) static SECTIONS: [&Section; 15] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -111,6 +112,7 @@ pub(crate) static SECTIONS: [&Section; 14] = [
     &origins::SEVERAL,
     &origins::HEALTH,
     &gateway::GATEWAY,
+    &programs::PROGRAMS,
     &cache::CACHE,
     &expiry::EXPIRY,
     &cache::QUERY,

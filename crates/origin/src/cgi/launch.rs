@@ -120,9 +120,7 @@ fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLe
         document_root: Some(document_root.as_os_str().as_encoded_bytes()),
     });
     variables.set("PATH", PATH.as_bytes());
-    for (name, value) in &gateway.environment {
-        variables.set(name.as_str(), value.as_bytes());
-    }
+    variables.set_further(gateway);
     variables.iter().map(|(name, value)| text(&[name.as_bytes(), b"=", value].concat())).collect()
 }
 

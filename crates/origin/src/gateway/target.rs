@@ -109,9 +109,7 @@ impl Program {
         });
         variables.set("DOCUMENT_URI", [self.script_name.as_bytes(), self.path_info.as_bytes()].concat());
         variables.set("REDIRECT_STATUS", &b"200"[..]);
-        for (name, value) in &request.gateway.environment {
-            variables.set(&**name, value.as_bytes());
-        }
+        variables.set_further(request.gateway);
         variables
     }
 }

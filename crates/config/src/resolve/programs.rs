@@ -1,0 +1,58 @@
+//! Programs: what they are told besides the request, and what they may use.
+
+use super::{set, set_usize};
+use crate::issue::{Fault, Issue, quoted};
+use crate::raw::{RawPrograms, Texts};
+use kasoku_engine::options::{Gateway, ProgramLimits};
+
+/// The most further variables.
+const VARIABLES_MAX: usize = 100;
+
+/// Lays written keys over others.
+pub(super) fn set_programs(limits: &mut ProgramLimits, gateway: &mut Gateway, raw: &RawPrograms) {
+    set_usize(&mut limits.processes_max, &raw.limits.processes_max);
+    set(&mut limits.run_timeout, &raw.limits.run_timeout);
+    if let Some(bytes) = &raw.limits.memory_bytes_max {
+        limits.memory_bytes_max = Some(bytes.value);
+    }
+    if let Some(time) = &raw.limits.cpu_max {
+        limits.cpu_max = Some(time.value);
+    }
+    if let Some(passes) = &raw.pass_authorization {
+        gateway.passes_authorization = Some(passes.value);
+    }
+    if let Some(variables) = &raw.environment {
+        set_environment(gateway, variables);
+    }
+}
+
+fn set_environment(gateway: &mut Gateway, variables: &Texts) {
+    (gateway.environment, gateway.inherited_environment) = Default::default();
+    for text in &variables.value {
+        match text.value.split_once('=') {
+            Some((name, value)) => gateway.environment.push((name.to_owned(), value.to_owned())),
+            None => gateway.inherited_environment.push(text.value.clone()),
+        }
+    }
+}
+
+/// The faults of such keys, once for each place where they are written.
+pub(super) fn check(raw: &RawPrograms, issues: &mut Vec<Issue>) {
+    let variables = || raw.environment.iter().flat_map(|variables| &variables.value);
+    issues.extend(variables().filter_map(|text| fault(&text.value).map(|fault| fault.at(&text.place))));
+    if let Some(surplus) = variables().nth(VARIABLES_MAX) {
+        let issue = Issue::error(format!("there are more than {VARIABLES_MAX} variables in `environment`"));
+        issues.push(issue.at(&surplus.place).help("put them into a file that the program reads"));
+    }
+}
+
+fn fault(variable: &str) -> Option<Fault> {
+    const HELP: &str = "like \"NAME=value\", or \"NAME\" to pass on Kasoku's own";
+    let name = variable.split_once('=').map_or(variable, |(name, _)| name);
+    let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
+        && name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
+    if !is_name {
+        return Some(Fault::new(format!("{} is not the name of a variable", quoted(name)), HELP));
+    }
+    variable.contains('\0').then(|| Fault::new(format!("the value of {} has a NUL", quoted(name)), HELP))
+}

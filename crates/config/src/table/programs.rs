@@ -1,0 +1,61 @@
+//! Rows: programs, above all those that are run for one request.
+
+use super::{DAY, Default, EVERYWHERE, Kind, MIB, Section, Setting, TIB, deadline};
+use std::time::Duration;
+
+pub(super) static PROGRAMS: Section = Section {
+    title: "Programs",
+    intro: "For origins that are programs: `cgi://`, and what `fastcgi://` and `scgi://` run. See [cgi](cgi.md).",
+    settings: &[
+        Setting {
+            path: "environment",
+            kind: Kind::Texts("variables"),
+            default: Default::Value("[]"),
+            summary: "Further variables for programs: `\"NAME=value\"`, or `\"NAME\"` alone for the value that Kasoku itself was started with.",
+            details: "A CGI program gets these, `PATH` and the variables of RFC 3875, and nothing else of Kasoku's own environment. They win over all others. For FastCGI and SCGI they are parameters.",
+            example: "[\"MT_CONFIG=/etc/mt/mt-config.cgi\", \"TZ\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "pass-authorization",
+            default: Default::Unset("`true` for `fastcgi://` and `scgi://`, `false` for `cgi://`"),
+            summary: "Whether programs get the client's `Authorization`, as `HTTP_AUTHORIZATION`.",
+            details: "Other users of the machine may be able to read the environment of a CGI program. Apache's CGIPassAuth.",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cgi.processes-max",
+            kind: Kind::Integer { min: 1, max: 65_536 },
+            default: Default::Value("32"),
+            summary: "CGI programs that run at a time, over all sites and workers. More requests wait, by `origin-limits.queue-requests-max` and `origin-limits.queue-timeout`; then 503.",
+            details: "A rule with a smaller number leaves the rest to the others.",
+            example: "4",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cgi.run-timeout",
+            kind: deadline(1),
+            default: Default::Value("\"5m\""),
+            summary: "How long a CGI program may run, its work after the answer included. Over: it is ended, with all that it has started; 504.",
+            details: "Until its head comes, `origin-limits.first-byte-timeout` holds as well, and then `origin-limits.between-bytes-timeout`.",
+            example: "\"30s\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cgi.memory-bytes-max",
+            kind: Kind::Size { min: 8 * MIB, max: TIB },
+            default: Default::Unset("no bound"),
+            summary: "The address space of each process of a CGI program (RLIMIT_AS). Interpreters reserve more of it than they use.",
+            example: "\"256MiB\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "cgi.cpu-max",
+            kind: Kind::Duration { min: Duration::from_secs(1), max: Duration::from_secs(DAY) },
+            default: Default::Unset("no bound"),
+            summary: "The time on a processor of each process of a CGI program (RLIMIT_CPU), rounded up to seconds. Over: it is ended.",
+            example: "\"10s\"",
+            ..EVERYWHERE
+        },
+    ],
+};
