@@ -41,9 +41,12 @@ pub(super) enum Opened {
     Absent,
     /// A segment before the last is no directory, or the whole is longer than names are: a shorter name may be there.
     BeyondFile,
-    /// Not for us: no permission, outside of the root, or no file but a device, a socket or a pipe.
-    Denied,
+    /// Not for us, and why.
+    Denied(&'static str),
 }
+
+/// What is no file and no directory.
+const SPECIAL: &str = "a device, a socket or a pipe";
 
 /// How often a look-up is repeated that something was renamed under. Whoever does that more often gets nothing.
 const RENAMES_MAX: usize = 8;
@@ -73,12 +76,15 @@ pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpos
             Ok(match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => Opened::File(file, stat),
                 FileType::Directory => Opened::Directory,
-                _ => Opened::Denied,
+                _ => Opened::Denied(SPECIAL),
             })
         }
         Err(Errno::NOENT) => Ok(Opened::Absent),
         Err(Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(Opened::BeyondFile),
-        Err(Errno::ACCESS | Errno::PERM | Errno::LOOP | Errno::XDEV | Errno::NXIO | Errno::NODEV) => Ok(Opened::Denied),
+        Err(Errno::ACCESS | Errno::PERM) => Ok(Opened::Denied("no permission")),
+        Err(Errno::XDEV) => Ok(Opened::Denied("a symbolic link leads out of the root")),
+        Err(Errno::LOOP) => Ok(Opened::Denied("a symbolic link that is not followed")),
+        Err(Errno::NXIO | Errno::NODEV) => Ok(Opened::Denied(SPECIAL)),
         Err(other) => Err(other.into()),
     }
 }

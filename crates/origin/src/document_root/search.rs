@@ -49,7 +49,7 @@ impl Search<'_> {
             Opened::Directory => self.directory(name, without_index),
             Opened::Absent => Ok(Found::Missing),
             Opened::BeyondFile => self.script_before(name, name.len()),
-            Opened::Denied => Ok(Found::Forbidden),
+            Opened::Denied(why) => Ok(self.forbidden(name, why)),
         }
     }
 
@@ -65,11 +65,14 @@ impl Search<'_> {
             match self.open(&index, if kind == Kind::Static { Purpose::Read } else { Purpose::Look })? {
                 Opened::File(..) if self.below == name => return Ok(self.redirect()),
                 Opened::File(file, stat) => return Ok(self.file(kind, file, stat, &index, b"")),
-                Opened::Denied => return Ok(Found::Forbidden),
+                Opened::Denied(why) => return Ok(self.forbidden(&index, why)),
                 Opened::Absent | Opened::BeyondFile | Opened::Directory => {}
             }
         }
-        Ok(if without_index == WithoutIndex::Missing { Found::Missing } else { Found::Forbidden })
+        Ok(match without_index {
+            WithoutIndex::Missing => Found::Missing,
+            WithoutIndex::Forbidden => self.forbidden(name, "a directory without an index file"),
+        })
     }
 
     /// The script that a segment of `name` is, in the part that ends before `limit`.
@@ -88,7 +91,7 @@ impl Search<'_> {
             match self.open(script, Purpose::Look)? {
                 Opened::Directory => ends = high,
                 Opened::Absent | Opened::BeyondFile => ends = low,
-                Opened::Denied => return Ok(Found::Forbidden),
+                Opened::Denied(why) => return Ok(self.forbidden(script, why)),
                 Opened::File(file, stat) => {
                     let kind = self.kind(script);
                     let is_script = kind == Kind::Script;
@@ -127,13 +130,20 @@ impl Search<'_> {
         const EXECUTABLE: u32 = 0o111;
         match kind {
             Kind::Backup => Found::Missing,
-            Kind::Source => Found::Forbidden,
+            Kind::Source => self.forbidden(name, "source of a script that nothing runs here"),
             Kind::Static => Found::File(OpenFile { file: file.into(), stat, name: name.to_vec() }),
             Kind::Script if self.rules.scripts == Scripts::Programs && stat.st_mode & EXECUTABLE == 0 => {
-                Found::Forbidden
+                self.forbidden(name, "a program that is not executable")
             }
             Kind::Script => self.script(name, path_info).map_or(Found::Missing, Found::Script),
         }
+    }
+
+    /// Clients aren't told why, and scanners ask for such things all day: who wonders reads it in the log at level debug.
+    fn forbidden(&self, name: &[u8], why: &str) -> Found {
+        let name = String::from_utf8_lossy(name);
+        tracing::debug!(root = %self.root.path.display(), name = name.escape_debug().to_string(), "forbidden: {why}");
+        Found::Forbidden
     }
 
     /// `None`: the path is no UTF-8, and a script is told text.

@@ -110,5 +110,6 @@ fn fill(wanted: usize, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> 
     let mut buffer = BytesMut::zeroed(wanted);
     let length = read(&mut buffer)?;
     buffer.truncate(length);
-    Ok(buffer.freeze())
+    // Of a file that is in memory in part, a little may come: it would hold on to all of the buffer.
+    Ok(if length < wanted / 2 { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() })
 }
