@@ -5,7 +5,7 @@
 //! [`Cache::would_store`], by the rules that hold for a fill.
 
 use crate::failing::Advice;
-use crate::lookup::{Ask, Judged, detail, is_joined_validation, without_fill};
+use crate::lookup::{Ask, Judged, detail, first_variant, is_joined_validation, without_fill};
 use crate::refusals::Refusal;
 use crate::verdict::{Exchange, meta};
 use crate::{Cache, Entry};
@@ -83,7 +83,7 @@ impl Cache {
         let stored = self.0.memory.value(hash, ask.key.bytes());
         let directives = request_directives(&ask.request.fields);
         let (outcome, entry) = match self.judge(ask, &directives, stored.as_deref()) {
-            Judged::Nothing => (self.miss(ask, &directives, None, &[], Reason::UriMiss), None),
+            Judged::Nothing => (self.miss(ask, &directives, None, &first_variant(ask).1, Reason::UriMiss), None),
             Judged::OtherVariants(resource) => {
                 let variant = resource.variant_of(&ask.request.fields, ask.policy);
                 (self.miss(ask, &directives, None, &variant, Reason::VaryMiss), None)

@@ -114,7 +114,7 @@ impl Cache {
         let mut variant = Vec::new();
         variant_key(&other.nominated, &ask.request.fields, ask.policy, &mut variant);
         let asked = Asked { ask, directives: &request_directives(&ask.request.fields), decisions: 1 };
-        self.begin_miss(asked, None, &variant, Reason::VaryMiss)
+        self.begin_miss(asked, Missed::variant(&variant), Reason::VaryMiss)
     }
 
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
@@ -133,16 +133,19 @@ impl Cache {
     fn decide(&self, asked: Asked<'_>, stored: Option<&Resource>) -> Lookup {
         let ask = asked.ask;
         match self.judge(ask, asked.directives, stored) {
-            Judged::Nothing => self.begin_miss(asked, None, &[], Reason::UriMiss),
+            Judged::Nothing => {
+                let (key, variant) = first_variant(ask);
+                self.begin_miss(asked, Missed { seen: None, variant: &variant, key: Some(key) }, Reason::UriMiss)
+            }
             Judged::OtherVariants(resource) => {
                 let variant = resource.variant_of(&ask.request.fields, ask.policy);
-                self.begin_miss(asked, None, &variant, Reason::VaryMiss)
+                self.begin_miss(asked, Missed::variant(&variant), Reason::VaryMiss)
             }
             Judged::Gone(entry, reason) => {
                 if matches!(reason, Reason::Purged | Reason::KeptTooLong) {
                     self.remove(ask.key, entry);
                 }
-                self.begin_miss(asked, Some(entry), &entry.meta.variant, reason)
+                self.begin_miss(asked, Missed::entry(entry), reason)
             }
             Judged::Kept { was, entry, reuse } => {
                 if let Cow::Owned(expired) = &entry {
@@ -195,14 +198,13 @@ impl Cache {
     }
 
     fn usable(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
-        let variant = &entry.meta.variant;
         match needed(asked.ask.request, entry) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
             Needed::More(_) if entry.body.complete_length() > Some(self.0.limits.object_bytes_max) => {
-                self.begin_miss(asked, Some(entry), variant, Reason::PartialMiss)
+                self.begin_miss(asked, Missed::entry(entry), Reason::PartialMiss)
             }
             Needed::More(missing) => self.begin_completion(asked, entry, missing),
-            Needed::Unknown => self.begin_miss(asked, Some(entry), variant, Reason::PartialMiss),
+            Needed::Unknown => self.begin_miss(asked, Missed::entry(entry), Reason::PartialMiss),
         }
     }
 
@@ -215,7 +217,8 @@ impl Cache {
         let may_refresh = ask.request.method == Method::GET && !asked.directives.no_store;
         let refresh = (may_refresh && !self.is_backing_off(ask, &detail)).then(|| {
             let (purpose, reason) = (Purpose::Validate, Reason::HitStaleWhileRevalidate);
-            let wanted = Wanted { detail, is_joinable: true, is_probe: false, seen: Some(entry), purpose, reason };
+            let wanted =
+                Wanted { detail, is_joinable: true, is_probe: false, seen: Some(entry), key: None, purpose, reason };
             self.advise(asked, wanted).unwrap_or_else(|wanted| self.begin(asked, &wanted))
         });
         match refresh {
@@ -231,8 +234,9 @@ impl Cache {
         }
     }
 
-    fn begin_miss(&self, asked: Asked<'_>, seen: Option<&Arc<Entry>>, variant: &[u8], reason: Reason) -> Lookup {
+    fn begin_miss(&self, asked: Asked<'_>, missed: Missed<'_>, reason: Reason) -> Lookup {
         let Asked { ask, directives, .. } = asked;
+        let Missed { seen, variant, key } = missed;
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
@@ -250,7 +254,7 @@ impl Cache {
         let is_joinable = !(directives.no_cache && ask.policy.client_may_revalidate);
         let detail = detail(variant, range.as_deref());
         let purpose = Purpose::Miss;
-        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, purpose, reason })
+        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, key, purpose, reason })
     }
 
     fn begin_validation(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
@@ -262,11 +266,12 @@ impl Cache {
             return no_fill;
         }
         if !entry.body.is_complete() {
-            return self.begin_miss(asked, Some(entry), &entry.meta.variant, reason);
+            return self.begin_miss(asked, Missed::entry(entry), reason);
         }
         let is_joinable = is_joined_validation(reason);
         let (purpose, seen) = (Purpose::Validate, Some(entry));
-        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, purpose, reason })
+        let key = None;
+        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, key, purpose, reason })
     }
 
     fn begin_completion(&self, asked: Asked<'_>, entry: &Arc<Entry>, missing: ByteRange) -> Lookup {
@@ -279,7 +284,10 @@ impl Cache {
         let detail = detail(&entry.meta.variant, Some(range.as_bytes()));
         let purpose = Purpose::Complete(missing);
         let seen = Some(entry);
-        self.begin_among_equals(asked, Wanted { detail, is_joinable: true, is_probe: false, seen, purpose, reason })
+        self.begin_among_equals(
+            asked,
+            Wanted { detail, is_joinable: true, is_probe: false, seen, key: None, purpose, reason },
+        )
     }
 
     /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
@@ -392,6 +400,26 @@ struct Asked<'a> {
     decisions: u8,
 }
 
+/// What a request has missed.
+struct Missed<'a> {
+    /// What is stored and of no use.
+    seen: Option<&'a Arc<Entry>>,
+    /// The variant that it wants, as far as that is known.
+    variant: &'a [u8],
+    /// See [`Wanted::key`].
+    key: Option<Vec<String>>,
+}
+
+impl<'a> Missed<'a> {
+    fn entry(entry: &'a Arc<Entry>) -> Self {
+        Self { seen: Some(entry), variant: &entry.meta.variant, key: None }
+    }
+
+    fn variant(variant: &'a [u8]) -> Self {
+        Self { seen: None, variant, key: None }
+    }
+}
+
 /// A fill that a request needs.
 struct Wanted<'a> {
     /// See [`detail`].
@@ -401,6 +429,8 @@ struct Wanted<'a> {
     is_probe: bool,
     /// The stored response that the decision was made with.
     seen: Option<&'a Arc<Entry>>,
+    /// The fields that the variant is made of, where nothing is stored and the policy tells.
+    key: Option<Vec<String>>,
     purpose: Purpose,
     reason: Reason,
 }
@@ -408,11 +438,20 @@ struct Wanted<'a> {
 impl Wanted<'_> {
     /// The fields of the request that its variant is made of, where that is known.
     fn kept(&self) -> Option<&[String]> {
-        match self.seen {
-            Some(entry) => Some(&entry.meta.nominated),
-            None => (self.detail.is_empty() || self.detail.starts_with(b"\0")).then_some(&[]),
+        match (self.seen, &self.key) {
+            (Some(entry), _) => Some(&entry.meta.nominated),
+            (None, Some(key)) => Some(key),
+            (None, None) => (self.detail.is_empty() || self.detail.starts_with(b"\0")).then_some(&[]),
         }
     }
+}
+
+/// The variant that a request wants of a key of which nothing is stored, and the fields that it is made of: what the policy has in
+/// the key in any case.
+pub(crate) fn first_variant(ask: &Ask<'_>) -> (Vec<String>, Vec<u8>) {
+    let (key, mut variant) = (ask.policy.grant.key(), Vec::new());
+    variant_key(&key, &ask.request.fields, ask.policy, &mut variant);
+    (key, variant)
 }
 
 /// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or

@@ -144,6 +144,9 @@ pub fn of_response<'m>(
     if has_credentials(&request.fields) && may_share && says_so {
         all.extend(with_directive(response, field, &["s-maxage", "public", "must-revalidate"], Ground::Shared));
     }
+    if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
+        all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
+    }
     all.extend(with_directive(response, field, &["stale-while-revalidate"], Ground::StaleWhileRevalidate));
     all.extend(with_directive(response, field, &["stale-if-error"], Ground::StaleIfError));
     for name in ["ETag", "Last-Modified"] {

@@ -119,6 +119,18 @@ impl Grant {
         self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
     }
 
+    /// The fields that are in the key whatever a response nominates: lower case, sorted, unique.
+    pub fn key(&self) -> Vec<String> {
+        if !self.is_granting() {
+            return Vec::new();
+        }
+        let cookie = (!self.key_cookies.is_empty()).then(|| "cookie".to_owned());
+        let mut names: Vec<String> = self.key_fields.iter().cloned().chain(cookie).collect();
+        names.sort_unstable();
+        names.dedup();
+        names
+    }
+
     /// Why a request with these fields passes, if it does; `allows` says of a cookie that is not in the key whether it may be
     /// taken away.
     pub fn refuses<'r>(&self, request: &'r Fields, allows: impl Fn(&[u8]) -> bool) -> Option<Refusal<'r>> {
@@ -281,12 +293,7 @@ pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
         Vary::Fields(names) => names,
         Vary::None | Vary::Star => Vec::new(),
     };
-    let grant = &policy.grant;
-    if !grant.is_granting() {
-        return names;
-    }
-    names.extend(grant.key_fields.iter().cloned());
-    names.extend((!grant.key_cookies.is_empty()).then(|| "cookie".to_owned()));
+    names.append(&mut policy.grant.key());
     names.sort_unstable();
     names.dedup();
     names
@@ -303,7 +310,7 @@ pub fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
     fields.set("Cache-Control", members.join(&b", "[..]));
     fields.remove("expires");
     fields.remove("pragma");
-    for name in with_key(Vary::None, policy) {
+    for name in policy.grant.key() {
         if !list::members(fields, "vary").any(|one| one.eq_ignore_ascii_case(name.as_bytes())) {
             fields.push("Vary", name);
         }

@@ -48,6 +48,7 @@ grounds! {
     Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
     ForAVisitor, "DESIGN: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
     StaleWhileRevalidate, "RFC 5861 section 3", "It may be served stale while it is refreshed.";
+    Grace, "configuration", "It may be served stale while it is refreshed, and instead of an error.";
     StaleIfError, "RFC 5861 section 4", "It may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
     // What splits it.
@@ -125,6 +126,7 @@ impl Because {
             Self::Ground(Ground::TtlMin) => "ttl-min",
             Self::Ground(Ground::TtlMax) => "ttl-max",
             Self::Ground(Ground::Ignored) => "ignore",
+            Self::Ground(Ground::Grace) => "grace",
             Self::Ground(Ground::Announced) => "announce-ttl",
             Self::Reason(Reason::KeptTooLong) => "keep",
             Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",

@@ -1,6 +1,7 @@
 //! Whatever the heads hold, each decision is made, and none panics.
 
 use http::{Method, StatusCode};
+use kasoku_semantics::grant::{Grant, Ignored, StatusTtl, announce, nominated};
 use kasoku_semantics::*;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use proptest::prelude::*;
@@ -39,6 +40,8 @@ fn fields() -> impl Strategy<Value = Fields> {
         "(max-age|s-maxage|stale-if-error)=\"?[0-9]{0,30}\"?",
         "(Sun|Sunday), [0-9]{2}[ -](Nov|Feb)[ -][0-9]{2,4} [0-9]{2}:[0-9]{2}:[0-9]{2} GMT",
         "(W/)?\"[a-z,]{0,3}\"(, \\*)?",
+        "((a|ab|b| c) ?(=[a-z]{0,3})?(; ?|;;)){0,4}",
+        "((no-store|private|no-cache|max-age=[0-9]|must-revalidate), ){0,4}",
     ];
     let lines = prop::collection::vec((prop::sample::select(NAMES.to_vec()), values), 0..10);
     lines.prop_map(|lines| lines.into_iter().collect())
@@ -61,6 +64,26 @@ fn moments() -> impl Strategy<Value = Now> {
     (any::<i64>(), any::<u64>()).prop_map(|(unix_ms, mono_ms)| Now { unix_ms, mono_ms })
 }
 
+/// Both profiles, with nothing granted and with all that can be.
+fn policies() -> Vec<Policy> {
+    let plain = [Profile::Safe, Profile::Rfc].map(Policy::new);
+    let granting = plain.clone().map(|policy| {
+        let grant = Grant {
+            ttl_seconds: 60,
+            ttl_override_seconds: 90,
+            ignore: Ignored::ALL.to_vec(),
+            ttl_status: vec![StatusTtl { first: 200, last: 599, seconds: 5 }],
+            ttl_min_seconds: 10,
+            announce_ttl: true,
+            key_cookies: vec!["a*".to_owned()],
+            key_fields: vec!["accept-language".to_owned()],
+        };
+        let strip_fields = vec!["server".to_owned()];
+        Policy { grant, strip_fields, ttl_max_seconds: 30, grace_seconds: 5, keep_seconds: Some(1), ..policy }
+    });
+    plain.into_iter().chain(granting).collect()
+}
+
 proptest! {
     #![proptest_config(ProptestConfig { cases: 2048, failure_persistence: None, ..ProptestConfig::default() })]
 
@@ -73,7 +96,7 @@ proptest! {
         two in moments(),
         length in any::<u64>(),
     ) {
-        for policy in [Policy::new(Profile::Safe), Policy::new(Profile::Rfc)] {
+        for policy in policies() {
             let freshness = freshness(&request, &stored, one, two, &policy);
             let asked = request_directives(&request.fields);
             let _ = (freshness.age(one), freshness.remaining(one), reuse(&freshness, &asked, &policy, one));
@@ -88,6 +111,16 @@ proptest! {
             if let Vary::Fields(nominated) = vary(&stored.fields) {
                 variant_key(&nominated, &request.fields, &policy, &mut Vec::new());
             }
+            let mut named = Vec::new();
+            cookies::write(&policy.grant.key_cookies, &request.fields, &mut named);
+            let once: Fields = [("Cookie", &named)].into_iter().collect();
+            let mut twice = Vec::new();
+            cookies::write(&policy.grant.key_cookies, &once, &mut twice);
+            prop_assert_eq!(&named, &twice, "what goes to the origin is what is in the key");
+            let mut told = stored.fields.clone();
+            announce(&mut told, &freshness, &policy);
+            let _ = (nominated(&request, &stored, &policy), freshness.is_past_keeping(&policy, two));
+            prop_assert!(!freshness.is_granted() || !request.fields.contains("authorization"));
             let kept = fields_to_store(&stored, one, &policy);
             prop_assert!(kept.contains("date") && !kept.contains("age") && !kept.contains("connection"));
         }

@@ -3,7 +3,7 @@
 use super::{grant, names, policy, scripts, ttl};
 use crate::application::Application;
 use kasoku_engine::options::{OtherCookies, Route};
-use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup};
+use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, ok};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Somebody, from an address of their own.
@@ -244,4 +244,23 @@ fn a_site_may_grant_a_lifetime_to_one_rule_and_leave_the_rest_as_it_is() {
     assert!(scene.client().get("/language").is_hit());
     assert!(scene.client().get_with("/all", &german).text().contains("Accept-Language: de"));
     assert!(!scene.client().get_with("/all", &german).is_hit());
+}
+
+#[test]
+fn pages_in_two_languages_are_asked_for_at_once_when_nothing_is_stored() {
+    let gate = Gate::new();
+    let setup = grant(ttl(Setup::safe()), |grant| grant.key_fields = names(&["accept-language"]));
+    let page = |text| get("/").waits(&gate).answers(ok(&[], text));
+    let scene = setup.run([page("one"), page("two")]);
+    let [mut german, mut french, mut second_german] = [(); 3].map(|()| scene.client());
+    german.ask("GET", "/", &["Accept-Language: de"]);
+    scene.origin.arrived(1);
+    french.ask("GET", "/", &["Accept-Language: fr"]);
+    scene.origin.arrived(2);
+    second_german.ask("GET", "/", &["Accept-Language: de"]);
+    scene.settled();
+    gate.open();
+    assert_eq!((german.response().text(), french.response().text()), ("one".to_owned(), "two".to_owned()));
+    let joined = second_german.response();
+    assert!(joined.text() == "one" && joined.cache_status("collapsed").is_some(), "{joined:?}");
 }
