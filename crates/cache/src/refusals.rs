@@ -1,9 +1,11 @@
 //! What was last decided about keys of which nothing is stored: for whoever asks why.
 //!
 //! Reason, status and time, and nothing of the response itself: what must not be stored is not stored here either. Requests
-//! with cookies or credentials and those without are remembered apart, as in `known_private`. It is a memory for people: no request
-//! is decided by it.
+//! with cookies or credentials and those without are remembered apart, as in `known_private`. It is a memory for people. One decision
+//! is made by it, where it is a hint: what is too large to be kept is not fetched as a whole for each part of it that somebody
+//! wants ([`Cache::is_known_too_large`](crate::Cache::is_known_too_large)).
 
+use crate::Key;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
@@ -11,6 +13,9 @@ use quick_cache::sync::Cache;
 
 /// Keys that are remembered; the least useful go first.
 const KEYS_MAX: usize = 16 << 10;
+
+/// How long it is believed that what was too large still is, in seconds.
+const TOO_LARGE_SECONDS: u64 = 3_600;
 
 /// One decision not to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -46,5 +51,15 @@ impl Refusals {
     /// The last one for such requests, or else for the other kind.
     pub(crate) fn last(&self, hash: KeyHash, has_credentials: bool) -> Option<Refusal> {
         self.0.get(&(hash, has_credentials)).or_else(|| self.0.get(&(hash, !has_credentials)))
+    }
+}
+
+impl crate::Cache {
+    /// Whether the last answer for a key, not long ago, was too large to be stored.
+    pub fn is_known_too_large(&self, key: &Key, now: Now) -> bool {
+        let is_such = |refusal: Refusal| {
+            refusal.reason == Reason::ObjectTooLarge && now.seconds_since(refusal.at) < TOO_LARGE_SECONDS
+        };
+        [false, true].into_iter().filter_map(|kind| self.0.refusals.last(key.hash(), kind)).any(is_such)
     }
 }

@@ -7,6 +7,7 @@ use crate::forward::{Audience, forward, is_sent_as_received, leaves_fields_alone
 use crate::respond::{self, forwarded};
 use crate::route::Routed;
 use crate::serve::Exchange;
+use crate::visitor;
 use kasoku_cache::{Ask, Entry, FillReader, Joined, Lookup, Meta};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
@@ -32,6 +33,10 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
 
 /// Finds the answer to a request that may meet the cache.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
+    let (received, now) = (&exchange.request.head.fields, exchange.worker.now());
+    if let Some(reason) = visitor::part_passes(received, routed, &exchange.worker.cache, now) {
+        return fetch::pass(exchange, routed, None, reason).await;
+    }
     let outgoing = forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Shared, None);
     let cache = &exchange.worker.cache;
     let mut found = cache.look_up(&ask(exchange, routed, &outgoing));

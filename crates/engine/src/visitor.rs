@@ -8,14 +8,16 @@
 //!
 //! In the place of what programs say of themselves the origin gets what every request in nobody's name says
 //! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
-//! client gets its part of that. What the client wants of a cache is for the cache, and stays here.
+//! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
 use crate::options::{OtherCookies, Route};
-use kasoku_cache::NOBODYS_OWN;
+use crate::route::Routed;
+use kasoku_cache::{Cache, NOBODYS_OWN};
 use kasoku_semantics::cookies;
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
 use kasoku_wire::{Fields, RequestHead};
 
 /// Fields by which a client speaks to the cache: it decides by them, and the origin does not get them.
@@ -33,7 +35,13 @@ pub(crate) fn passes(request: &Fields, route: &Route) -> Option<Reason> {
     })
 }
 
-/// The same, with the name of the cookie.
+/// Why a request for a part passes, if it does: the whole would be fetched for each of them, and never be kept.
+pub(crate) fn part_passes(request: &Fields, routed: &Routed, cache: &Cache, now: Now) -> Option<Reason> {
+    let is_part = routed.route.policy.grant.is_granting() && request.contains("range");
+    (is_part && cache.is_known_too_large(&routed.key, now)).then_some(Reason::ObjectTooLarge)
+}
+
+/// The same as [`passes`], with the name of the cookie.
 pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<'r>> {
     let grant = &route.policy.grant;
     if !grant.is_granting() {

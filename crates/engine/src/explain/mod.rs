@@ -30,6 +30,7 @@ use crate::respond;
 use crate::route::Routed;
 use crate::serve::pass_reason;
 use crate::settings::sites;
+use crate::visitor;
 pub use advice::Tips;
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
@@ -135,10 +136,11 @@ impl Handle {
         let asked = question.read(&sites, self.cache(), &options.limits)?;
         let peer = Peer { address: None, is_trusted: false };
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
-        let passing = pass_reason(&asked.request, &asked.routed, upgrade);
+        let (received, now) = (&asked.request.head.fields, self.now());
+        let passing = pass_reason(&asked.request, &asked.routed, upgrade)
+            .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
         let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
-        let now = self.now();
         let ask = Ask { key: &asked.routed.key, request: &outgoing, policy: &asked.routed.route.policy, now };
         let mut inspection = self.cache().inspect(&ask);
         if let Some(reason) = passing {

@@ -230,6 +230,26 @@ fn a_range_is_cut_from_the_whole_that_all_get() {
 }
 
 #[test]
+fn parts_of_what_is_too_large_to_be_kept_are_asked_for_as_parts() {
+    let film = [b'x'; 50_000];
+    let part = reply("206 Partial Content", &["Content-Range: bytes 100-199/50000"], &film[..100]);
+    let scene = ttl(Setup::safe()).options(|options| options.object_bytes_max = 20_000).run([
+        get("/film").answers(ok(&[], film)),
+        get("/film").answers(&part),
+        get("/film").answers(ok(&[], film)),
+    ]);
+    let mut client = scene.client();
+    assert_eq!(client.get("/film").body.len(), film.len());
+    let response = client.get_with("/film", &["Range: bytes=100-199"]);
+    assert_eq!((response.status, response.body.len(), response.detail().as_str()), (206, 100, "object-too-large"));
+    assert_eq!(scene.origin.request(1).field("range").as_deref(), Some("bytes=100-199"));
+    scene.advance(3_600);
+    // It may be smaller by now.
+    client.get_with("/film", &["Range: bytes=100-199"]);
+    assert_eq!(scene.origin.request(2).field("range"), None);
+}
+
+#[test]
 fn grace_stands_in_while_the_page_is_refreshed_and_when_the_application_fails() {
     let setup = ttl(Setup::safe()).policy(|policy| policy.grace_seconds = 100);
     let scene = setup.run([get("/").answers(ok(&[], "old")), get("/").answers(ok(&[], "new"))]);
