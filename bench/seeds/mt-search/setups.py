@@ -113,7 +113,7 @@ def kasoku(origin):
 listen = ["127.0.0.1:{place.port}"]
 workers = 1
 user = "www-data"
-environment = {{ SEARCH_ENTRIES = "{place.entries}" }}
+environment = ["SEARCH_ENTRIES={place.entries}"]
 
 [access-log]
 path = "{place.directory}/access.log"
