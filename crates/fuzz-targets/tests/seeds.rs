@@ -10,7 +10,7 @@ use std::path::{Path, PathBuf};
 use std::{fs, panic};
 
 /// More would be a corpus, which belongs in `fuzz/corpus`, outside of the tree.
-const SEEDS_MAX: usize = 400;
+const SEEDS_MAX: usize = 450;
 const SEED_BYTES_MAX: u64 = 8 * 1024;
 
 fn fuzz() -> PathBuf {
@@ -50,7 +50,7 @@ macro_rules! replayed {
 }
 
 replayed! {
-    proxy_protocol request_head request_target response_head chunked_body fastcgi_records cgi_head list cache_control
+    proxy_protocol request_head request_target url_path response_head chunked_body fastcgi_records cgi_head list cache_control
     targeted_field age date vary entity_tag range content_range exchange configuration
 }
 

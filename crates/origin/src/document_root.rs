@@ -34,7 +34,7 @@ use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
-pub(crate) use url_path::UrlPath;
+pub use url_path::UrlPath;
 pub(crate) use waiting::may_wait;
 
 /// What in a `try_files` name stands for the path of the URL.

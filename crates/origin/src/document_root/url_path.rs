@@ -15,14 +15,14 @@
 
 /// A decoded path.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct UrlPath {
+pub struct UrlPath {
     text: Vec<u8>,
     is_odd: bool,
 }
 
 impl UrlPath {
     /// Reads the path of a request-target, without its query. `None`: it is no path.
-    pub(crate) fn read(path: &str) -> Option<Self> {
+    pub fn read(path: &str) -> Option<Self> {
         let mut text = Vec::with_capacity(path.len());
         let mut is_odd = false;
         let mut is_directory = true;
@@ -47,18 +47,17 @@ impl UrlPath {
     }
 
     /// The text: it begins with `/`, and ends with one where a directory is meant. No segment is empty or a dot segment.
-    #[cfg(test)]
-    fn text(&self) -> &[u8] {
+    pub fn text(&self) -> &[u8] {
         &self.text
     }
 
     /// Whether a byte of it is a separator to some and not to others.
-    pub(crate) fn is_odd(&self) -> bool {
+    pub fn is_odd(&self) -> bool {
         self.is_odd
     }
 
     /// What follows `prefix`, which ends where a segment does: empty, or a text that begins with `/`.
-    pub(crate) fn below(&self, prefix: &str) -> Option<&[u8]> {
+    pub fn below(&self, prefix: &str) -> Option<&[u8]> {
         let rest = self.text.strip_prefix(prefix.trim_end_matches('/').as_bytes())?;
         (rest.is_empty() || rest.starts_with(b"/")).then_some(rest)
     }
