@@ -48,7 +48,7 @@ fn each_configuration_of_a_document_is_valid() {
         let text = fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text) {
             // What is shown without a site is a part of a file.
-            let has_site = block.contains("[[site]]");
+            let has_site = block.lines().any(|line| line.trim_start().starts_with("[[site]]"));
             let block =
                 if has_site { block } else { format!("{block}\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n") };
             count += 1;
