@@ -1,5 +1,6 @@
-//! Whom the program becomes once it listens, and the file that says which process it is.
+//! Whom the program becomes once it listens, what it may not do as root, and the file that says which process it is.
 
+use kasoku_engine::options::{Options, OriginAddress};
 use nix::unistd::{self, Gid, Group, Uid, User};
 use rustix::fs::OFlags;
 use std::ffi::CString;
@@ -46,6 +47,23 @@ pub(crate) fn become_user(written: &str) -> Result<(), String> {
     unistd::initgroups(&name, gid).map_err(|error| failed("its groups", error))?;
     unistd::setgid(gid).map_err(|error| failed("its group", error))?;
     unistd::setuid(user.uid).map_err(|error| failed("its user", error))
+}
+
+/// Whether this process, as it is by now, may run the programs that these options name. As root it may not: whoever finds a hole in one
+/// of them would have the machine.
+///
+/// # Errors
+/// It may not; what to do about it.
+pub(crate) fn may_run_programs(options: &Options) -> Result<(), String> {
+    let routes = options.sites.iter().flat_map(|site| site.rules.iter().map(|rule| &rule.route).chain([&site.route]));
+    let mut origins = routes.flat_map(|route| &route.origins);
+    match origins.find(|origin| matches!(origin.address, OriginAddress::Cgi(_))) {
+        Some(origin) if unistd::geteuid().is_root() => Err(format!(
+            "the programs of {} would run as root: set `user`, or give `--user`, like www-data",
+            origin.address
+        )),
+        _ => Ok(()),
+    }
 }
 
 /// So is a process whose predecessor has become it.

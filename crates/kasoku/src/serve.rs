@@ -126,6 +126,7 @@ impl<'f> Program<'f> {
             }
             identity::become_user(user)?;
         }
+        identity::may_run_programs(&options)?;
         // From here on there are threads.
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let signals = {
@@ -233,6 +234,9 @@ impl<'f> Program<'f> {
             }
         };
         say(&loaded.warnings.render(wants_colour()));
+        if let Err(error) = identity::may_run_programs(&loaded.options) {
+            return tracing::error!("SIGHUP: the old configuration stays: {error}");
+        }
         if let Err(error) = self.engine.reload(loaded.options.clone()) {
             return tracing::error!("SIGHUP: the old configuration stays: {error}");
         }

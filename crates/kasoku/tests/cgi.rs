@@ -1,0 +1,130 @@
+//! CGI programs behind the real program: whose rights they have, what it logs of them, and what is left of them at its end.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+#![allow(dead_code, reason = "the support module is shared by tests, each of which uses a part")]
+
+mod support;
+
+use rustix::process::Signal;
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+use support::{PATIENCE, Program, file, get, kasoku, read_until};
+
+/// A directory of programs that anybody may run, which goes with its test.
+struct Programs(PathBuf);
+
+impl Programs {
+    fn new(name: &str, script: &str) -> Self {
+        let directory = std::env::temp_dir().join(format!("kasoku-{name}-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let path = directory.join("a.cgi");
+        fs::write(&path, format!("#!/bin/sh\n{script}\n")).unwrap();
+        for path in [&directory, &path] {
+            fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        }
+        Self(directory)
+    }
+
+    fn url(&self) -> String {
+        format!("cgi://{}", self.0.display())
+    }
+}
+
+impl Drop for Programs {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}
+
+fn is_root() -> bool {
+    rustix::process::getuid().is_root()
+}
+
+/// Arguments for whoever runs this test: root becomes somebody else.
+fn serve(programs: &Programs, more: &[&str]) -> Program {
+    let url = programs.url();
+    let mut arguments = vec!["--origin", &url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    arguments.extend(more);
+    if is_root() {
+        arguments.extend(["--user", "nobody"]);
+    }
+    Program::serve(&arguments)
+}
+
+#[test]
+fn one_flag_makes_a_site_of_a_directory_of_programs() {
+    let programs = Programs::new(
+        "program",
+        "echo 'it says: a word' >&2; printf 'Content-Type: text/plain\\nCache-Control: max-age=60\\n\\n'; echo \"uid $(id -u)\"; env",
+    );
+    let program = serve(&programs, &[]);
+    let answer = get(program.clients, "/a.cgi");
+    assert_eq!(answer.status, 200);
+    assert!(!is_root() || answer.body.contains("uid 65534\n"), "{}", answer.body);
+    // None of ours, but what the standard lists.
+    let has = |words| answer.body.contains(words);
+    assert!(has("GATEWAY_INTERFACE=CGI/1.1\n") && !has("CARGO"), "{}", answer.body);
+    assert!(get(program.clients, "/a.cgi").is_hit());
+    let rest = program.says("/a.cgi: it says: a word");
+    assert!(rest.contains("request="), "{rest}");
+}
+
+#[test]
+fn as_root_no_program_is_run_and_the_start_says_why() {
+    if !is_root() {
+        eprintln!("not shown: only root is refused");
+        return;
+    }
+    let programs = Programs::new("root", "id -u > ran");
+    let output = kasoku(&["serve", "--origin", &programs.url(), "--listen", "127.0.0.1:0"]);
+    assert_eq!(output.status.code(), Some(1));
+    let said = String::from_utf8(output.stderr).unwrap();
+    assert!(said.contains("would run as root") && said.contains("--user"), "{said}");
+}
+
+#[test]
+fn as_root_a_reload_brings_no_programs_either() {
+    if !is_root() {
+        eprintln!("not shown: only root is refused");
+        return;
+    }
+    let programs = Programs::new("reload", "true");
+    let text = |origin: &str| {
+        format!("listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\n[[site]]\norigin = \"{origin}\"\n")
+    };
+    let config = file("cgi-reload.toml", &text("http://127.0.0.1:9"));
+    let program = Program::serve(&["--config", config.to_str().unwrap()]);
+    fs::write(&config, text(&programs.url())).unwrap();
+    program.signal(Signal::HUP);
+    program.says("would run as root");
+    assert_eq!(get(program.clients, "/a.cgi").status, 502, "the old configuration stays");
+}
+
+#[test]
+fn at_its_end_no_program_is_left() {
+    let programs = Programs::new("end", "printf 'Content-Type: text/plain\\n\\n'; echo \"number $$;\"; sleep 1000");
+    // Who reads a page that has no end is not waited for.
+    let config = file("cgi-end.toml", "[limits]\ndrain-timeout = \"100ms\"\n");
+    let program = serve(&programs, &["--config", config.to_str().unwrap()]);
+    let mut client = support::connect(program.clients);
+    std::io::Write::write_all(&mut client, b"GET /a.cgi HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    let answer = read_until(&mut client, ";");
+    let number: u32 = answer.rsplit_once("number ").unwrap().1.split(';').next().unwrap().parse().unwrap();
+    assert!(fs::exists(format!("/proc/{number}")).unwrap());
+    program.signal(Signal::TERM);
+    assert_eq!(program.exit_code(), Some(0));
+    let begun = Instant::now();
+    // Its parent is gone, and whoever has taken over may leave it as it is for a while.
+    let is_gone = || {
+        fs::read_to_string(format!("/proc/{number}/stat")).map_or(true, |stat| {
+            let state = stat.rsplit(')').next().unwrap_or_default();
+            state.trim_start().starts_with('Z')
+        })
+    };
+    while !is_gone() {
+        assert!(begun.elapsed() < PATIENCE, "it runs on");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
