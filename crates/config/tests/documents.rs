@@ -41,16 +41,25 @@ fn blocks(page: &str) -> Vec<(usize, String)> {
     blocks
 }
 
+/// What is shown without a site, or with a part of one, is a part of a file.
+fn completed(block: &str) -> String {
+    const SITE: &str = "[[site]]\norigin = \"http://127.0.0.1:8000\"\n";
+    let has = |start: &str| block.lines().any(|line| line.starts_with(start));
+    match (has("[[site]]"), has("[site.") || has("[[site.")) {
+        (true, _) if has("origin") => block.to_owned(),
+        (true, _) => block.replacen("[[site]]", SITE, 1),
+        (false, true) => format!("{SITE}{block}"),
+        (false, false) => format!("{block}\n{SITE}"),
+    }
+}
+
 #[test]
 fn each_configuration_of_a_document_is_valid() {
     let (mut count, mut faults) = (0, String::new());
     for page in pages() {
         let text = fs::read_to_string(&page).unwrap();
         for (line, block) in blocks(&text) {
-            // What is shown without a site is a part of a file.
-            let has_site = block.lines().any(|line| line.trim_start().starts_with("[[site]]"));
-            let block =
-                if has_site { block } else { format!("{block}\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n") };
+            let block = completed(&block);
             count += 1;
             let (_, issues) = check_text(&block);
             // A page may speak of a kind of origin that comes with the next change.

@@ -10,10 +10,11 @@ use crate::input::{blocks, fields};
 use http::{Method, StatusCode};
 use kasoku_semantics::credentials::{has_credentials, may_share, sets_cookie};
 use kasoku_semantics::directives::directives;
+use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::{
-    Failure, Freshened, Freshness, HeadOutcome, Now, Policy, Profile, Reuse, Vary, current_age, fields_to_store,
-    freshen, freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates, may_look_up, part,
-    precondition, range, request_directives, reuse, stale_on_failure, storable, vary,
+    Failure, Freshened, Freshness, HeadOutcome, Now, Policy, Profile, Reuse, Vary, cookies, current_age,
+    fields_to_store, freshen, freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates,
+    may_look_up, part, precondition, range, request_directives, reuse, stale_on_failure, storable, vary,
 };
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use url::Url;
@@ -23,8 +24,7 @@ const ASKED: Now = Now { unix_ms: 1_795_000_000_000, mono_ms: 5_000_000 };
 pub(crate) fn run(data: &[u8]) {
     let [request, response, update] = &blocks(data, 3)[..] else { return };
     let (request, response, update) = (request_of(request), response_of(response), response_of(update));
-    for profile in [Profile::Safe, Profile::Rfc] {
-        let policy = Policy::new(profile);
+    for policy in policies() {
         let answered = ASKED.after(2_000);
         let freshness = freshness(&request, &response, ASKED, answered, &policy);
         if storable(&request, &response, &freshness, &policy).is_ok() {
@@ -38,7 +38,39 @@ pub(crate) fn run(data: &[u8]) {
         updated(&stored, &update, answered, &policy);
         delivered(&request, &stored, answered);
     }
+    for policy in policies().filter(|policy| policy.grant.is_granting()) {
+        overruled(&request, &response, &update, policy);
+    }
     invalidated(&request, &response);
+}
+
+/// Both profiles, with nothing granted, and with a lifetime for what states none: that forbids what is forbidden all the same.
+fn policies() -> impl Iterator<Item = Policy> {
+    let of = |ttl_seconds| {
+        [Profile::Safe, Profile::Rfc].map(|profile| {
+            let grant = Grant { ttl_seconds, ..Grant::default() };
+            Policy { grant, ..Policy::new(profile) }
+        })
+    };
+    of(0).into_iter().chain(of(60))
+}
+
+/// Whatever an operator overrules, nothing is granted to who says who they are, and nobody gets another's cookie.
+fn overruled(request: &RequestHead, response: &ResponseHead, update: &ResponseHead, mut policy: Policy) {
+    policy.grant.ignore = Ignored::ALL.to_vec();
+    policy.grant.ttl_override_seconds = 60;
+    let freshness = freshness(request, response, ASKED, ASKED, &policy);
+    if freshness.is_granted() {
+        assert!(matches!(request.method, Method::GET | Method::HEAD));
+        assert!(!request.fields.contains("authorization") && cookies::pairs(&request.fields).next().is_none());
+    }
+    if storable(request, response, &freshness, &policy).is_ok() {
+        let stored = ResponseHead { fields: fields_to_store(response, ASKED, &policy), ..response.clone() };
+        assert!(!sets_cookie(&stored.fields));
+        if let Freshened::Updated(new) = freshen(&stored, update, ASKED, &policy) {
+            assert!(!sets_cookie(&new.fields));
+        }
+    }
 }
 
 fn request_of(lines: &[Vec<u8>]) -> RequestHead {

@@ -46,6 +46,19 @@ fn one_flag_makes_a_site_of_the_files_below_a_directory() {
 }
 
 #[test]
+fn one_flag_grants_a_lifetime_to_what_states_none() {
+    let origin = Origin::start();
+    let plain = serve(&origin);
+    let granting =
+        Program::serve(&["--origin", &origin.url(), "--listen", ANY_PORT, "--admin", ANY_PORT, "--ttl", "1h"]);
+    for (program, is_hit) in [(&plain, false), (&granting, true)] {
+        get(program.clients, "/silent?tag=x");
+        assert_eq!(get(program.clients, "/silent?tag=x").is_hit(), is_hit);
+        assert!(!get(program.clients, "/private").is_hit());
+    }
+}
+
+#[test]
 fn started_with_a_file_it_keeps_the_files_rules() {
     let origin = Origin::start();
     let config = file(

@@ -271,8 +271,13 @@ fn answer(mut stream: TcpStream, asked: &Mutex<Vec<String>>, released: &Mutex<Re
     reader.read_exact(&mut vec![0; body_bytes]).unwrap();
     let path = first.split(' ').nth(1).unwrap_or_default().to_owned();
     asked.lock().unwrap().push(path.clone());
-    let control = if path.starts_with("/private") || path == "/slow" { "no-store" } else { "max-age=60" };
-    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\nCache-Control: {control}\r\nConnection: close\r\n\r\n");
+    let control = match path.as_str() {
+        "/slow" => "Cache-Control: no-store\r\n",
+        path if path.starts_with("/private") => "Cache-Control: no-store\r\n",
+        path if path.starts_with("/silent") => "",
+        _ => "Cache-Control: max-age=60\r\n",
+    };
+    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: 6\r\n{control}Connection: close\r\n\r\n");
     // Whoever asked may have been stopped meanwhile: the test will say what it misses.
     let _ = stream.write_all(format!("{head}abc").as_bytes());
     if path == "/slow" {
