@@ -1,7 +1,8 @@
 //! Lifetimes that the operator grants: to whom, for how long, and that nobody gets another visitor's page.
 //!
 //! The scripts here are of the kind that nobody wrote with a cache in mind: they send no expiry, and look at whatever a request
-//! brings. `granted/visitors.rs` has them asked by visitors of all kinds at once; `granted/lifetimes.rs` is about the settings, one
+//! brings. `granted/visitors.rs` has them asked by visitors of all kinds at once, and `granted/scripts.rs` the same of CGI
+//! programs, which see a visitor's address as well; `granted/lifetimes.rs` is about the settings, one
 //! after the other; `granted/explained.rs` about what an operator is told of it.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -12,6 +13,10 @@ mod application;
 mod explained;
 #[path = "granted/lifetimes.rs"]
 mod lifetimes;
+#[path = "cgi/programs.rs"]
+mod programs;
+#[path = "granted/scripts.rs"]
+mod scripts;
 #[path = "granted/visitors.rs"]
 mod visitors;
 

@@ -7,9 +7,9 @@ use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, ok};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Somebody, from an address of their own.
-struct Visitor {
-    host: u8,
-    fields: Vec<String>,
+pub(crate) struct Visitor {
+    pub(crate) host: u8,
+    pub(crate) fields: Vec<String>,
 }
 
 impl Visitor {
@@ -22,12 +22,12 @@ impl Visitor {
         Client::connect_from(own, scene.engine.addresses()[0])
     }
 
-    fn get(&self, scene: &Scenario, target: &str) -> Response {
+    pub(crate) fn get(&self, scene: &Scenario, target: &str) -> Response {
         let fields: Vec<&str> = self.fields.iter().map(String::as_str).collect();
         self.client(scene).get_with(target, &fields)
     }
 
-    fn value(&self, name: &str) -> Option<&str> {
+    pub(crate) fn value(&self, name: &str) -> Option<&str> {
         let values = self.fields.iter().filter_map(|line| line.split_once(": "));
         values.into_iter().find(|(found, _)| *found == name).map(|(_, value)| value)
     }
@@ -40,7 +40,7 @@ impl Visitor {
 }
 
 /// People with names and without, from several countries, some of whom lie about where they are.
-fn visitors() -> Vec<Visitor> {
+pub(crate) fn visitors() -> Vec<Visitor> {
     vec![
         Visitor::new(11, &[]),
         Visitor::new(12, &["Cookie: name=ann", "Accept-Language: de", "Referer: http://ann.example/"]),
@@ -58,7 +58,7 @@ fn before(setup: Setup, application: &Application) -> Scenario {
 
 /// All visitors ask for the page in turns, each twice; again and again when it has become stale, so that each of them is once the
 /// first to ask.
-fn each_gets(scene: &Scenario, target: &str, page_of: impl Fn(&Visitor) -> String) {
+pub(crate) fn each_gets(scene: &Scenario, target: &str, page_of: impl Fn(&Visitor) -> String) {
     let mut visitors = visitors();
     for round in 0..visitors.len() {
         for visitor in visitors.iter().chain(visitors.iter().rev()) {
@@ -71,7 +71,7 @@ fn each_gets(scene: &Scenario, target: &str, page_of: impl Fn(&Visitor) -> Strin
 }
 
 /// Whether the visitor says who it is, by the rules of a route without cookies in its key.
-fn passes(visitor: &Visitor) -> bool {
+pub(crate) fn passes(visitor: &Visitor) -> bool {
     visitor.value("Authorization").is_some()
         || visitor.value("Cookie").is_some_and(|cookies| cookies.split("; ").any(|pair| !pair.starts_with("_ga=")))
 }

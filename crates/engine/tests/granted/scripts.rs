@@ -1,0 +1,92 @@
+//! The same visitors before CGI programs, which learn of a visitor by their environment: also the address of who is connected.
+
+use super::programs::{PAGE, Programs};
+use super::visitors::{each_gets, passes, visitors};
+use super::{grant, names, ttl};
+use kasoku_testkit::{BOTH, Setup};
+
+/// A script that prints one variable of its environment.
+fn printing(variable: &str) -> Programs {
+    Programs::with(&[("a.cgi", &format!("{PAGE} echo run >> runs; printf %s \"${{{variable}-nothing}}\""))])
+}
+
+#[test]
+fn a_script_that_greets_by_cookie() {
+    for profile in BOTH {
+        let programs = printing("HTTP_COOKIE");
+        let served = programs.serve_by(ttl(Setup::new(profile)), |_| ());
+        each_gets(&served.0, "/a.cgi", |visitor| {
+            visitor.value("Cookie").filter(|_| passes(visitor)).unwrap_or("nothing").to_owned()
+        });
+    }
+}
+
+#[test]
+fn a_script_that_greets_by_a_cookie_in_the_key() {
+    let programs = printing("HTTP_COOKIE");
+    let by_name = |setup| grant(setup, |grant| grant.key_cookies = names(&["name"]));
+    let served = programs.serve_by(by_name(ttl(Setup::safe())), |_| ());
+    each_gets(&served.0, "/a.cgi", |visitor| {
+        let cookies = visitor.value("Cookie").unwrap_or_default();
+        cookies.split("; ").find(|pair| pair.starts_with("name=")).unwrap_or("nothing").to_owned()
+    });
+}
+
+#[test]
+fn a_script_that_reads_a_language() {
+    for profile in BOTH {
+        let programs = printing("HTTP_ACCEPT_LANGUAGE");
+        let served = programs.serve_by(ttl(Setup::new(profile)), |_| ());
+        each_gets(&served.0, "/a.cgi", |visitor| {
+            visitor.value("Accept-Language").filter(|_| passes(visitor)).unwrap_or("nothing").to_owned()
+        });
+    }
+}
+
+#[test]
+fn a_script_that_prints_the_clients_address() {
+    for profile in BOTH {
+        let programs = printing("REMOTE_ADDR");
+        let served = programs.serve_by(ttl(Setup::new(profile)), |_| ());
+        each_gets(&served.0, "/a.cgi", |visitor| match passes(visitor) {
+            true => format!("127.0.0.{}", visitor.host),
+            false => "0.0.0.0".to_owned(),
+        });
+    }
+}
+
+#[test]
+fn a_script_that_echoes_a_referer() {
+    for profile in BOTH {
+        let programs = printing("HTTP_REFERER");
+        let served = programs.serve_by(ttl(Setup::new(profile)), |_| ());
+        each_gets(&served.0, "/a.cgi", |visitor| {
+            visitor.value("Referer").filter(|_| passes(visitor)).unwrap_or("nothing").to_owned()
+        });
+    }
+}
+
+#[test]
+fn a_script_that_prints_its_whole_environment() {
+    for profile in BOTH {
+        let programs = Programs::with(&[("a.cgi", &format!("{PAGE} env | sort"))]);
+        let [served, cold] = [(); 2].map(|()| programs.serve_by(ttl(Setup::new(profile)), |_| ()));
+        let port = |served: &super::programs::Served| served.0.engine.addresses()[0].port().to_string();
+        let plain = cold.client().get("/a.cgi").text().replace(&port(&cold), "PORT");
+        for visitor in visitors().iter().filter(|visitor| !passes(visitor)) {
+            let got = visitor.get(&served.0, "/a.cgi").text().replace(&port(&served), "PORT");
+            assert_eq!(got, plain, "{:?}", visitor.fields);
+            served.0.advance(100);
+        }
+    }
+}
+
+#[test]
+fn a_search_is_run_once_for_all_who_may_share_it() {
+    let programs = printing("QUERY_STRING");
+    let served = programs.serve_by(ttl(Setup::safe()), |_| ());
+    for visitor in visitors().iter().filter(|visitor| !passes(visitor)) {
+        assert_eq!(visitor.get(&served.0, "/a.cgi?tag=x&blog_id=1").text(), "tag=x&blog_id=1");
+    }
+    assert_eq!(programs.lines("runs"), 1);
+}
