@@ -69,6 +69,18 @@ origin = "fastcgi://unix:{directory}/perl.sock"
 origin-limits = {{ kept-connections-max = 2 }}
 
 [[site]]
+hosts = ["spawned.test"]
+origin = "fastcgi+spawn://{scripts}/echo.fcgi?processes=1-3&requests=10"
+
+[[site]]
+hosts = ["one.test"]
+origin = "fastcgi+spawn://{scripts}/echo.fcgi?processes=1"
+
+[[site]]
+hosts = ["broken.test"]
+origin = "fastcgi+spawn://{directory}/broken.fcgi?processes=2"
+
+[[site]]
 hosts = ["cgi.test"]
 origin = "fastcgi://unix:{directory}/wrap.sock"
 root = "{directory}/www"
@@ -100,6 +112,19 @@ def can_connect(family, address):
         return probe.connect_ex(address) == 0
 
 
+def children_of(pid, name):
+    """The processes that it has started, by their command lines."""
+    found = []
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            parent = int(stat.read_text().rsplit(")", 1)[1].split()[1])
+            if parent == pid and name in (stat.parent / "cmdline").read_text():
+                found.append(int(stat.parent.name))
+        except (OSError, ValueError, IndexError):
+            pass  # it has ended meanwhile
+    return found
+
+
 class Answer:
     """What came for one request."""
 
@@ -127,6 +152,7 @@ class Servers:
         self.port, self.scgi_port = free_port(), free_port()
         self.children = []
         self.perl_socket = None
+        self.kasoku = None
 
     def __enter__(self):
         try:
@@ -169,9 +195,12 @@ class Servers:
         for name in ["fpm", "wrap"]:
             eventually(name, lambda: can_connect(socket.AF_UNIX, str(self.directory / f"{name}.sock")))
         eventually("scgi", lambda: can_connect(socket.AF_INET, ("127.0.0.1", self.scgi_port)))
+        broken = self.directory / "broken.fcgi"
+        broken.write_text("#!/bin/sh\necho no database today >&2\nexit 1\n")
+        broken.chmod(0o755)
         config = self.directory / "kasoku.toml"
-        config.write_text(CONFIG.format(directory=self.directory, port=self.port, scgi_port=self.scgi_port))
-        self.run([self.program, "serve", "--config", config])
+        config.write_text(CONFIG.format(directory=self.directory, scripts=SCRIPTS, port=self.port, scgi_port=self.scgi_port))
+        self.kasoku = self.run([self.program, "serve", "--config", config])
         eventually("Kasoku", lambda: can_connect(socket.AF_INET, ("127.0.0.1", self.port)))
 
     def start_perl(self):
@@ -365,6 +394,72 @@ def cgi_programs_behind_fcgiwrap_run(servers):
     equal(servers.ask("cgi", "/all.php").status, 403)
 
 
+def process_of(answer):
+    equal((answer.status, answer.field("x-process") != ""), (200, True))
+    return int(answer.field("x-process"))
+
+
+def a_spawned_program_serves_one_request_after_the_other_and_is_replaced_in_time(servers):
+    connection = servers.connect()
+    processes = [process_of(servers.ask("spawned", f"/{n}", "POST", "x", connection=connection)) for n in range(25)]
+    # A process that has served its ten is replaced while another one serves, or the next waits for its successor.
+    equal(max(processes.count(process) for process in processes) <= 10, True)
+    equal(len(set(processes)) >= 3, True)
+
+
+def more_processes_come_with_the_requests_and_the_rest_waits(servers):
+    mark = servers.directory / "spawned-go-on"
+    answers = []
+
+    def ask():
+        answers.append(servers.ask("spawned", f"/?wait={mark}", "POST"))
+
+    threads = [threading.Thread(target=ask) for _ in range(5)]
+    for thread in threads:
+        thread.start()
+    eventually("three processes", lambda: len(children_of(servers.kasoku.pid, "echo.fcgi")) >= 3)
+    mark.touch()
+    for thread in threads:
+        thread.join()
+    equal([answer.text for answer in answers], ["waited"] * 5)
+    equal(2 <= len({process_of(answer) for answer in answers}) <= 5, True)
+
+
+def a_process_that_is_killed_is_replaced(servers):
+    first = process_of(servers.ask("one", "/", "POST"))
+    os.kill(first, signal.SIGKILL)
+    second = process_of(eventually("an answer", lambda: (lambda a: a if a.status == 200 else None)(servers.ask("one", "/", "POST"))))
+    equal(first != second, True)
+
+
+def a_client_that_leaves_costs_no_process(servers):
+    mark = servers.directory / "left"
+    first = process_of(servers.ask("one", "/", "POST"))
+    connection = servers.connect()
+    connection.request("POST", f"/?wait={mark}", headers={"Host": "one.test"})
+    response = connection.getresponse()
+    response.close()
+    connection.close()
+    mark.touch()
+    equal(process_of(servers.ask("one", "/", "POST")), first)
+
+
+def a_program_that_does_not_stay_alive_is_502_at_once_and_not_started_for_ever(servers):
+    answers = [servers.ask("broken", f"/{n}") for n in range(20)]
+    equal({answer.status for answer in answers} <= {502, 503}, True)
+    starts = servers.said().count("broken.fcgi has ended")
+    equal(1 <= starts <= 8, True)
+    equal("broken.fcgi: no database today" in servers.said(), True)
+
+
+def nothing_is_left_of_what_was_spawned(servers):
+    spawned = [process_of(servers.ask(site, "/", "POST")) for site in ["one", "spawned"]]
+    servers.kasoku.terminate()
+    servers.kasoku.wait(PATIENCE_SECONDS)
+    equal([pid for pid in spawned if Path(f"/proc/{pid}").exists()], [])
+    equal(list(Path(tempfile.gettempdir()).glob(f"kasoku-fastcgi-{servers.kasoku.pid}-*")), [])
+
+
 def scgi_answers(servers):
     equal(servers.ask("scgi", "/a/b?c=d").text, "GET /a/b?c=d 0")
     equal(servers.ask("scgi", "/a", "POST", "x" * 100_000).text, "POST /a 100000")
@@ -377,6 +472,10 @@ SCENARIOS = [
     a_script_whose_client_has_left_ends, many_at_a_time_each_get_their_own, a_check_finds_php_fpms_ping,
     a_perl_program_answers_one_request_after_the_other, a_perl_program_s_connection_is_kept, a_local_redirect_is_followed,
     a_program_that_ends_is_followed_by_the_next, cgi_programs_behind_fcgiwrap_run, scgi_answers,
+    a_spawned_program_serves_one_request_after_the_other_and_is_replaced_in_time,
+    more_processes_come_with_the_requests_and_the_rest_waits, a_process_that_is_killed_is_replaced,
+    a_client_that_leaves_costs_no_process, a_program_that_does_not_stay_alive_is_502_at_once_and_not_started_for_ever,
+    nothing_is_left_of_what_was_spawned,
 ]
 
 

@@ -5,7 +5,7 @@
 
 use crate::host;
 use crate::issue::{Fault, quoted};
-use kasoku_engine::options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint};
+use kasoku_engine::options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -13,7 +13,11 @@ use std::path::PathBuf;
 const UNIX_PATH_BYTES_MAX: usize = 107;
 /// What origins can be today.
 const ORIGIN_HELP: &str = "an origin is \"http://host\", \"http://host:port\", \"http://[v6]:port\", \"http://unix:/path.sock\", \
-                           \"fastcgi://host:port\", \"fastcgi://unix:/path.sock\", \"scgi://host:port\", \"cgi:///directory\" or \"file:///directory\"";
+                           \"fastcgi://host:port\", \"fastcgi://unix:/path.sock\", \"fastcgi+spawn:///program?processes=4\", \"scgi://host:port\", \"cgi:///directory\" or \"file:///directory\"";
+/// The most processes of one program.
+const PROCESSES_MAX: usize = 1024;
+/// Processes of a program whose address says nothing of them: the least and the most.
+const PROCESSES_DEFAULT: (usize, usize) = (1, 4);
 /// The port of a URL of http without one.
 const HTTP_PORT: u16 = 80;
 
@@ -98,6 +102,7 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
         "fastcgi" => parse_authority(rest, None).map(OriginAddress::FastCgi),
         "scgi" => parse_authority(rest, None).map(OriginAddress::Scgi),
         "https" => return Err(bad("TLS towards origins is not supported yet", ORIGIN_HELP)),
+        "fastcgi+spawn" => parse_spawned(rest).map(OriginAddress::Spawned),
         "file" => return parse_directory(rest).map(OriginAddress::Files),
         "cgi" => return parse_programs(rest).map(OriginAddress::Cgi),
         "fcgi" => {
@@ -109,6 +114,34 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
         _ => return Err(bad(&format!("the scheme {} is unknown", quoted(scheme)), ORIGIN_HELP)),
     }
     .map_err(|why| bad(&why, ORIGIN_HELP))
+}
+
+/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500`
+fn parse_spawned(text: &str) -> Result<SpawnedProgram, String> {
+    let (path, parameters) = text.split_once('?').unwrap_or((text, ""));
+    let file = PathBuf::from(path);
+    if !path.starts_with('/') || file.file_name().is_none() || path.contains('\0') {
+        return Err("it needs the absolute path of a program".to_owned());
+    }
+    let (processes_min, processes_max) = PROCESSES_DEFAULT;
+    let mut program = SpawnedProgram { file, processes_min, processes_max, requests_max: 0 };
+    for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
+        match parameter.split_once('=') {
+            Some(("processes", range)) => {
+                let (min, max) = range.split_once('-').unwrap_or((range, range));
+                let number = |text: &str| text.parse().ok().filter(|number| (1..=PROCESSES_MAX).contains(number));
+                let range = number(min).zip(number(max)).filter(|(min, max)| min <= max);
+                (program.processes_min, program.processes_max) =
+                    range.ok_or_else(|| format!("processes are a number from 1 to {PROCESSES_MAX}, or two: `1-4`"))?;
+            }
+            Some(("requests", number)) => {
+                program.requests_max =
+                    number.parse().map_err(|_| format!("{} is no number of requests", quoted(number)))?;
+            }
+            _ => return Err(format!("{} is no parameter of it: processes, requests", quoted(parameter))),
+        }
+    }
+    Ok(program)
 }
 
 /// The absolute path of a directory whose files are for clients.
@@ -294,6 +327,16 @@ mod tests {
         assert_eq!(parse_origin("fastcgi://php:9000"), Ok(OriginAddress::FastCgi(port_9000("php"))));
         assert_eq!(parse_origin("scgi://[::1]:9000"), Ok(OriginAddress::Scgi(port_9000("::1"))));
         assert_eq!(parse_origin("cgi:///usr/lib/cgi-bin/"), Ok(OriginAddress::Cgi("/usr/lib/cgi-bin".into())));
+        for (text, processes, requests_max) in [
+            ("fastcgi+spawn:///srv/a.fcgi?processes=4", (4, 4), 0),
+            ("fastcgi+spawn:///srv/a.fcgi?processes=1-8&requests=500", (1, 8), 500),
+        ] {
+            let (file, (processes_min, processes_max)) = ("/srv/a.fcgi".into(), processes);
+            let program = SpawnedProgram { file, processes_min, processes_max, requests_max };
+            assert_eq!(parse_origin(text).map(|address| address.to_string()).as_deref(), Ok(text));
+            assert_eq!(parse_origin(text), Ok(OriginAddress::Spawned(program)));
+        }
+        assert!(parse_origin("fastcgi+spawn:///srv/a.fcgi").is_ok());
         assert_eq!(parse_origin("file:///var/www/html/"), Ok(OriginAddress::Files("/var/www/html".into())));
     }
 
@@ -304,6 +347,12 @@ mod tests {
             ("/run/app.sock", "no scheme"),
             ("https://app", "not supported yet"),
             ("fastcgi://php", "no port"),
+            ("fastcgi+spawn://mt.fcgi", "absolute path"),
+            ("fastcgi+spawn:///", "absolute path"),
+            ("fastcgi+spawn:///a?processes=0", "from 1"),
+            ("fastcgi+spawn:///a?processes=4-2", "from 1"),
+            ("fastcgi+spawn:///a?requests=x", "no number"),
+            ("fastcgi+spawn:///a?user=b", "no parameter"),
             ("fastcgi:///run/php.sock", "no host"),
             ("scgi://app:4000/app", "it has a path"),
             ("fcgi://unix:/run/php.sock", "called fastcgi"),

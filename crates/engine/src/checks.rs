@@ -84,7 +84,8 @@ fn checks(options: &Options, directory: &Directory) -> HashMap<Address, Check> {
     let mut checks = HashMap::new();
     for route in options.routes() {
         let Some(path) = &route.health.path else { continue };
-        for origin in &route.origins {
+        // Whether processes of ours live is known without a question.
+        for origin in route.origins.iter().filter(|origin| !matches!(origin.address, Address::Spawned(_))) {
             checks.entry(origin.address.clone()).or_insert_with(|| Check {
                 origin: directory.of(&origin.address),
                 rules: route.health.clone(),

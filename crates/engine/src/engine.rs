@@ -258,6 +258,8 @@ impl Engine {
         for worker in self.workers.drain(..) {
             let _ = worker.thread.join();
         }
+        // Nobody asks them any more.
+        self.handle.origins().stop();
         // What the workers had to tell is with the writer now.
         if let Some(log) = self.access_log.take() {
             log.finish();

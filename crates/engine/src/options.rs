@@ -10,7 +10,7 @@ pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, SOURCE_SUFFI
 pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
-    Limits as OriginLimits, Origin, ProgramLimits,
+    Limits as OriginLimits, Origin, ProgramLimits, SpawnedProgram,
 };
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};

@@ -1,5 +1,6 @@
 //! Where an origin is, and how it is spoken to.
 
+use crate::spawned::SpawnedProgram;
 use std::fmt;
 use std::path::PathBuf;
 
@@ -10,6 +11,8 @@ pub enum Address {
     Http(Endpoint),
     /// `fastcgi://127.0.0.1:9000`, `fastcgi://unix:/run/php/php-fpm.sock`: FastCGI 1.0, as a responder.
     FastCgi(Endpoint),
+    /// `fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`: FastCGI, to processes that are started here.
+    Spawned(SpawnedProgram),
     /// `scgi://127.0.0.1:4000`, `scgi://unix:/run/app.sock`
     Scgi(Endpoint),
     /// `cgi:///usr/lib/cgi-bin`: a directory of programs, or one program (RFC 3875).
@@ -43,9 +46,18 @@ impl Address {
         match self {
             Self::Http(_) => "http",
             Self::FastCgi(_) => "fastcgi",
+            Self::Spawned(_) => "fastcgi+spawn",
             Self::Scgi(_) => "scgi",
             Self::Cgi(_) => "cgi",
             Self::Files(_) => "file",
+        }
+    }
+
+    /// The most requests that it can serve at a time, where that is known.
+    pub(crate) fn places_max(&self) -> Option<usize> {
+        match self {
+            Self::Spawned(program) => Some(program.processes_max),
+            _ => None,
         }
     }
 
@@ -53,7 +65,7 @@ impl Address {
     pub fn endpoint(&self) -> Option<&Endpoint> {
         match self {
             Self::Http(endpoint) | Self::FastCgi(endpoint) | Self::Scgi(endpoint) => Some(endpoint),
-            Self::Cgi(_) | Self::Files(_) => None,
+            Self::Spawned(_) | Self::Cgi(_) | Self::Files(_) => None,
         }
     }
 }
@@ -63,6 +75,7 @@ impl fmt::Display for Address {
         write!(f, "{}://", self.scheme())?;
         match self {
             Self::Http(endpoint) | Self::FastCgi(endpoint) | Self::Scgi(endpoint) => endpoint.fmt(f),
+            Self::Spawned(program) => program.fmt(f),
             Self::Cgi(path) | Self::Files(path) => path.display().fmt(f),
         }
     }

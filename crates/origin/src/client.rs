@@ -80,6 +80,9 @@ impl Client {
             Address::FastCgi(endpoint) => {
                 self.servers.send(Server::FastCgi(endpoint), choice, request, upload, interim).await
             }
+            Address::Spawned(program) => {
+                self.servers.send(Server::Spawned(program), choice, request, upload, interim).await
+            }
             Address::Scgi(endpoint) => {
                 self.servers.send(Server::Scgi(endpoint), choice, request, upload, interim).await
             }
@@ -94,6 +97,7 @@ impl Client {
             Address::Http(endpoint) => self.http.probe(endpoint, request).await,
             Address::Files(root) => files::send(root, request, None).await.map(|response| response.head),
             Address::FastCgi(endpoint) => self.servers.probe(Server::FastCgi(endpoint), request).await,
+            Address::Spawned(program) => self.servers.probe(Server::Spawned(program), request).await,
             Address::Scgi(endpoint) => self.servers.probe(Server::Scgi(endpoint), request).await,
             Address::Cgi(programs) => cgi::probe(programs, request).await,
         }

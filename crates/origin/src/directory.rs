@@ -7,6 +7,7 @@
 use crate::Address;
 use crate::health::Health;
 use crate::places::Places;
+use crate::spawned::Supervisor;
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -21,6 +22,8 @@ pub struct OriginState {
     pub(crate) places: Arc<Places>,
     /// The connections that wait for their next request, where the whole program's are counted.
     pub(crate) kept: Arc<Places>,
+    /// Keeps its processes, where they are ours.
+    pub(crate) supervisor: Supervisor,
     requests: AtomicU64,
     failures: AtomicU64,
 }
@@ -50,6 +53,7 @@ impl OriginState {
             health: Health::default(),
             places: Arc::default(),
             kept: Arc::default(),
+            supervisor: Supervisor::default(),
             requests: AtomicU64::new(0),
             failures: AtomicU64::new(0),
         }
@@ -107,6 +111,12 @@ impl Directory {
     pub fn keep_only<'a>(&self, addresses: impl Iterator<Item = &'a Address>) {
         let named: HashSet<&Address> = addresses.collect();
         self.all().retain(|address, _| named.contains(address));
+    }
+
+    /// Ends the processes of all, and waits for it: when nobody asks any more.
+    pub fn stop(&self) {
+        let origins: Vec<_> = self.all().values().cloned().collect();
+        origins.iter().for_each(|origin| origin.supervisor.stop());
     }
 
     /// Calls `look` with each.

@@ -125,7 +125,11 @@ impl Group {
             state: directory.of(&origin.address),
             weight: origin.weight.max(1),
             is_backup: origin.is_backup,
-            connections_max: origin.connections_max.unwrap_or(connections_max).max(1),
+            connections_max: origin
+                .connections_max
+                .unwrap_or(connections_max)
+                .min(origin.address.places_max().unwrap_or(usize::MAX))
+                .max(1),
             hash: key_hash(origin.address.to_string().as_bytes()),
             current: AtomicI64::new(0),
         };

@@ -14,6 +14,7 @@
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
 //! | `gateway`, `meta_variables` | what CGI, FastCGI and SCGI have in common |
 //! | `fastcgi`, `scgi` | application servers |
+//! | `spawned` | FastCGI programs that are started here |
 //! | `cgi` | a program that is run for one request |
 //! | `response`, `interim`, `error` | what comes of it |
 //! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
@@ -37,6 +38,7 @@ mod places;
 pub mod request;
 pub mod response;
 mod scgi;
+mod spawned;
 pub mod upload;
 
 pub use address::{Address, Endpoint};
@@ -52,4 +54,5 @@ pub use interim::{Interim, NoInterim};
 pub use limits::Limits;
 pub use request::{Circumstances, Gateway, Request};
 pub use response::{Body, Piece, Reply, Response};
+pub use spawned::SpawnedProgram;
 pub use upload::{NoUpload, Upload, UploadPiece};

@@ -11,6 +11,11 @@ while ($request->Accept() >= 0) {
     print STDERR "request $count\n" if $ENV{QUERY_STRING} eq 'log';
     if ($ENV{QUERY_STRING} eq 'local') {
         print "Location: /elsewhere\n\n";
+    } elsif ($ENV{QUERY_STRING} =~ /^wait=(.+)/) {
+        print "Content-Type: text/plain\nX-Process: $$\n\n";
+        $request->Flush();
+        select undef, undef, undef, 0.01 until -e $1;
+        print "waited";
     } elsif ($ENV{QUERY_STRING} eq 'end') {
         print "Content-Type: text/plain\n\nlast words of $$";
         $request->Finish();

@@ -1,6 +1,6 @@
 //! One request over FastCGI.
 
-use super::records::Records;
+use super::records::{After, Records};
 use crate::client::Counters;
 use crate::directory::OriginState;
 use crate::error::Error;
@@ -13,6 +13,7 @@ use crate::http::{Connection, Pool, UploadTask};
 use crate::limits::UNREPEATABLE_IDLE_MAX;
 use crate::places::Place;
 use crate::response::Reply;
+use crate::spawned::SpawnedProgram;
 use crate::upload::Upload;
 use crate::{Endpoint, Limits};
 use kasoku_sys::Stream;
@@ -74,17 +75,17 @@ impl FastCgi {
         let idle_max =
             if question.is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
         let head = encoded(question, &body);
-        let keeper = || self.keeper(endpoint, limits, &choice.origin);
+        let after = || self.after(endpoint, limits, &choice.origin);
         let mut place = Some(place);
         if let Some(mut connection) = self.pool.take_idle(endpoint, idle_max) {
             connection.kept = None;
             connection.place = place.take();
             if !question.is_repeatable {
                 let pieces = body.pieces(upload);
-                return self.exchange(connection, endpoint, question, &head, pieces, keeper()).await;
+                return self.exchange(connection, endpoint, question, &head, pieces, after()).await;
             }
             // A kept connection may be closed by the application server at the moment in which we use it.
-            match self.exchange(connection, endpoint, question, &head, NO_BODY, keeper()).await {
+            match self.exchange(connection, endpoint, question, &head, NO_BODY, after()).await {
                 Err(Error::ClosedBeforeResponse | Error::Io(_)) => self.counters.retry(),
                 done => return done,
             }
@@ -98,14 +99,36 @@ impl FastCgi {
         connection.place = Some(place);
         self.counters.connection();
         let pieces = body.pieces(upload);
-        self.exchange(connection, endpoint, question, &head, pieces, keeper()).await
+        self.exchange(connection, endpoint, question, &head, pieces, after()).await
+    }
+
+    /// The same for a program that we have started ourselves.
+    pub(crate) async fn send_spawned<U: Upload + 'static>(
+        &self,
+        spawned: &SpawnedProgram,
+        choice: &Choice,
+        place: Place,
+        question: Question<'_>,
+        body: Measured,
+        upload: &mut Option<U>,
+    ) -> Result<Reply, Error> {
+        let limits = question.request.limits;
+        let lease = choice.origin.supervisor.lease(spawned, &choice.origin, limits.queue_timeout).await?;
+        let endpoint = lease.endpoint();
+        let mut connection = Connection::open(&endpoint, limits).await?;
+        choice.origin.health.connected();
+        connection.place = Some(place);
+        self.counters.connection();
+        let head = encoded(question, &body);
+        let pieces = body.pieces(upload);
+        self.exchange(connection, &endpoint, question, &head, pieces, After::GiveBack(lease)).await
     }
 
     /// Asks on a connection of its own, which needs no place and is not kept.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
         let connection = Connection::open(endpoint, question.request.limits).await?;
         let head = encoded(question, &Measured::None);
-        self.exchange(connection, endpoint, question, &head, NO_BODY, None).await
+        self.exchange(connection, endpoint, question, &head, NO_BODY, After::Close).await
     }
 
     /// Closes the connections that were idle for too long, or that were closed. To be called now and then.
@@ -113,14 +136,17 @@ impl FastCgi {
         self.pool.sweep();
     }
 
-    /// `None`: connections are not kept.
-    fn keeper(&self, endpoint: &Endpoint, limits: &Limits, origin: &Arc<OriginState>) -> Option<Keeper> {
-        (limits.kept_connections_max > 0).then(|| Keeper {
+    /// What becomes of connections to that application server.
+    fn after(&self, endpoint: &Endpoint, limits: &Limits, origin: &Arc<OriginState>) -> After {
+        if limits.kept_connections_max == 0 {
+            return After::Close;
+        }
+        After::Keep(Box::new(Keeper {
             pool: self.pool.clone(),
             endpoint: endpoint.clone(),
             limits: limits.clone(),
             origin: origin.clone(),
-        })
+        }))
     }
 
     async fn exchange<U: Upload + 'static>(
@@ -130,12 +156,12 @@ impl FastCgi {
         question: Question<'_>,
         params: &[u8],
         body: Option<Pieces<U>>,
-        keeper: Option<Keeper>,
+        after: After,
     ) -> Result<Reply, Error> {
         self.counters.request();
         let pause_max = question.request.limits.between_bytes_timeout;
         let (mut begin, mut end) = (Vec::with_capacity(16), Vec::with_capacity(8));
-        encode_begin_request(REQUEST_ID, keeper.is_some(), &mut begin);
+        encode_begin_request(REQUEST_ID, matches!(after, After::Keep(_)), &mut begin);
         if body.is_none() {
             encode_stdin_end(REQUEST_ID, &mut end);
         }
@@ -146,7 +172,7 @@ impl FastCgi {
             Some(body) => UploadTask::spawn(send_stdin(body, connection.stream.clone(), pause_max)),
         };
         let log = ErrorLog::new(format!("fastcgi://{endpoint}"), &question.request.circumstances.request_id);
-        let records = Records::new(connection, REQUEST_ID, log, keeper);
+        let records = Records::new(connection, REQUEST_ID, log, after);
         output::reply(Source::FastCgi(Box::new(records)), upload, question.request).await
     }
 }

@@ -5,34 +5,100 @@ use crate::error::Error;
 use crate::gateway::log::ErrorLog;
 use crate::http::Connection;
 use crate::limits::READ_BYTES;
-use bytes::Bytes;
+use crate::spawned::Lease;
+use bytes::{Bytes, BytesMut};
 use kasoku_wire::fastcgi::{Decoded, Decoder, EndRequest, ProtocolStatus};
 use std::time::Duration;
 
-/// See the [module](self).
-pub(crate) struct Records {
+/// See the [module](self). Where the program is ours, the rest of an answer that nobody wants is read before the next request is
+/// given to it; else the connection is closed.
+pub(crate) struct Records(Option<Box<Open>>);
+
+struct Open {
     connection: Connection,
     decoder: Decoder,
     log: ErrorLog,
-    keeper: Option<Keeper>,
+    after: After,
     /// Whether anything has come of the answer, standard error included.
     has_begun: bool,
     is_ended: bool,
 }
 
+/// What becomes of the connection.
+pub(super) enum After {
+    /// It is closed.
+    Close,
+    /// It is kept.
+    Keep(Box<Keeper>),
+    /// It is closed, and its process may have the next request.
+    GiveBack(Lease),
+}
+
 /// How long the end of a request is waited for, when nothing more of its answer is wanted.
 const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
-/// The most that is read until then, in bytes.
-const DRAIN_BYTES_MAX: usize = 256 << 10;
+/// The same where the process is ours, and would have to be replaced.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+/// The most that is read until then to keep a connection, in bytes.
+const DRAIN_BYTES_MAX: u64 = 256 << 10;
 
 impl Records {
-    /// The answer to the request of that number; `keeper` says where the connection goes afterwards.
-    pub(super) fn new(connection: Connection, request_id: u16, log: ErrorLog, keeper: Option<Keeper>) -> Self {
-        Self { connection, decoder: Decoder::new(request_id), log, keeper, has_begun: false, is_ended: false }
+    /// The answer to the request of that number.
+    pub(super) fn new(connection: Connection, request_id: u16, log: ErrorLog, after: After) -> Self {
+        let decoder = Decoder::new(request_id);
+        Self(Some(Box::new(Open { connection, decoder, log, after, has_begun: false, is_ended: false })))
     }
 
     /// The next piece of standard output; `None` after the end of the request. Standard error goes to the log.
     pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        match &mut self.0 {
+            Some(open) => open.next().await,
+            None => Err(Error::ClosedEarly),
+        }
+    }
+
+    /// Nothing more is wanted: where connections are kept, waits for the end of the request in the background, so that the next one
+    /// can have this connection. A program that has more to do than that has its connection closed.
+    pub(crate) fn finish(mut self, is_upload_complete: bool) {
+        let Some(mut open) = self.0.take() else { return };
+        match &open.after {
+            After::Keep(_) if !is_upload_complete => {}
+            _ if open.is_ended => open.settle(),
+            After::Keep(_) => in_background(async move {
+                let drains = open.drains(DRAIN_BYTES_MAX);
+                if let Ok(true) = tokio::time::timeout(DRAIN_TIME_MAX, drains).await {
+                    open.settle();
+                }
+            }),
+            // When it is dropped.
+            After::Close | After::GiveBack(_) => drop(Self(Some(open))),
+        }
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        let Some(mut open) = self.0.take() else { return };
+        if let After::GiveBack(_) = open.after
+            && !open.is_failed()
+        {
+            in_background(async move {
+                if let Ok(true) = tokio::time::timeout(ANSWER_TIME_MAX, open.drains(u64::MAX)).await {
+                    open.settle();
+                }
+            });
+        }
+    }
+}
+
+/// Goes on with it as long as the worker runs.
+fn in_background(task: impl Future<Output = ()> + 'static) {
+    if tokio::runtime::Handle::try_current().is_ok() {
+        tokio::task::spawn_local(task);
+    }
+}
+
+impl Open {
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
         loop {
             match self.decoder.decode(&mut self.connection.read_ahead).map_err(Error::MalformedRecords)? {
                 Decoded::Stdout(data) => {
@@ -69,30 +135,31 @@ impl Records {
         }
     }
 
-    /// Nothing more is wanted: where connections are kept, waits for the end of the request in the background, so that the next one
-    /// can have this connection. A program that has more to do than that has its connection closed.
-    pub(crate) fn finish(mut self, is_upload_complete: bool) {
-        let Some(keeper) = self.keeper.take().filter(|_| is_upload_complete) else { return };
-        if self.is_ended {
-            return keeper.keep(self.connection);
-        }
-        tokio::task::spawn_local(async move {
-            if let Ok(true) = tokio::time::timeout(DRAIN_TIME_MAX, self.drains()).await {
-                keeper.keep(self.connection);
-            }
-        });
-    }
-
     /// Drops what is still printed; whether the request came to its end.
-    async fn drains(&mut self) -> bool {
-        let mut left = DRAIN_BYTES_MAX;
+    async fn drains(&mut self, bytes_max: u64) -> bool {
+        let mut left = bytes_max;
         while let Ok(piece) = self.next().await {
             let Some(piece) = piece else { return true };
-            left = left.saturating_sub(piece.len());
+            left = left.saturating_sub(piece.len() as u64);
             if left == 0 {
                 break;
             }
         }
         false
+    }
+
+    /// Whether what came was no answer: then nothing that follows is waited for.
+    fn is_failed(&mut self) -> bool {
+        // Nothing is decoded from nothing, but a fault is remembered.
+        self.decoder.decode(&mut BytesMut::new()).is_err()
+    }
+
+    /// The request has ended.
+    fn settle(self) {
+        match self.after {
+            After::Close => {}
+            After::Keep(keeper) => keeper.keep(self.connection),
+            After::GiveBack(lease) => lease.end(),
+        }
     }
 }

@@ -24,6 +24,7 @@ use crate::meta_variables::MetaVariables;
 use crate::request::Request;
 use crate::response::{Reply, Response};
 use crate::scgi::Scgi;
+use crate::spawned::SpawnedProgram;
 use crate::upload::{NoUpload, Upload, is_repeatable};
 use http::StatusCode;
 use kasoku_wire::ResponseHead;
@@ -36,6 +37,8 @@ use target::{Program, Target};
 pub(crate) enum Server<'a> {
     /// It speaks FastCGI.
     FastCgi(&'a Endpoint),
+    /// It speaks FastCGI, and is ours.
+    Spawned(&'a SpawnedProgram),
     /// It speaks SCGI.
     Scgi(&'a Endpoint),
 }
@@ -101,11 +104,15 @@ impl Servers {
         let question = Question { request, program: &program, is_repeatable };
         match server {
             Server::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, place, question, body, upload).await,
+            Server::Spawned(spawned) => self.fastcgi.send_spawned(spawned, choice, place, question, body, upload).await,
             Server::Scgi(endpoint) => self.scgi.send(endpoint, choice, place, question, body, upload).await,
         }
     }
 
     /// Asks on a connection of its own, which needs no place and is not kept. The body is not read.
+    ///
+    /// # Errors
+    /// Also for a program of ours: whether its processes live is known without a question.
     pub(crate) async fn probe(&self, server: Server<'_>, request: &Request<'_>) -> Result<ResponseHead, Error> {
         let reply = match target::find_for_check(request).await? {
             Target::Answer(response) => return Ok(response.head),
@@ -113,6 +120,7 @@ impl Servers {
                 let question = Question { request, program: &program, is_repeatable: true };
                 match server {
                     Server::FastCgi(endpoint) => self.fastcgi.probe(endpoint, question).await?,
+                    Server::Spawned(_) => return Err(Error::Unreachable(std::io::ErrorKind::Unsupported.into())),
                     Server::Scgi(endpoint) => self.scgi.probe(endpoint, question).await?,
                 }
             }

@@ -1,0 +1,167 @@
+//! FastCGI programs that Kasoku starts itself (`fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`): what Apache's mod_fcgid does, or
+//! spawn-fcgi with a supervisor.
+//!
+//! **A slot is a process at a time with a listening socket of its own**, which the process finds as descriptor 0. So it is known
+//! who serves what: a slot has one request at a time, a process is replaced after so many of them when it is idle, and one that hangs
+//! can be told from the others. The socket outlives its process: who connects while the next one starts waits in its queue.
+//!
+//! **A request leases a slot** ([`Supervisor::lease`]), the first that is free, so those behind it fall idle and are ended when
+//! there is little to do. Slots are the origin's places: who finds none waits in its queue, bounded and for a bounded time. A lease
+//! that is dropped before the program has ended its answer costs the process, since nobody knows what it still does; a client
+//! that leaves does not drop it, the rest of the answer is read first (`fastcgi/records`).
+//!
+//! **One thread keeps the processes** ([`keeper`]): starts them when the first request comes, restarts those that end, with a
+//! back-off where they do so without having served anything, and stops all with SIGTERM, then SIGKILL, when the [`Supervisor`]
+//! is dropped.
+//!
+//! A program finds PATH in its environment and nothing else, its own directory as the working one, its standard output and
+//! error in our log.
+//!
+//! What it does not do: another user for each program (the whole of Kasoku has one), limits on memory (give the service one),
+//! processes for several hosts.
+
+mod keeper;
+mod slots;
+
+use crate::error::Error;
+use crate::{Endpoint, directory::OriginState};
+use slots::{Slots, Taken};
+use std::fmt;
+use std::io;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+/// A program, and how many processes it gets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SpawnedProgram {
+    /// Its file; it is given no arguments.
+    pub file: PathBuf,
+    /// Processes that are kept running. At least 1, once there was a request.
+    pub processes_min: usize,
+    /// The most processes at a time, which is the most requests at a time. At least `processes_min`.
+    pub processes_max: usize,
+    /// After how many requests a process is replaced; 0: never.
+    pub requests_max: u64,
+}
+
+/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500`
+impl fmt::Display for SpawnedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, processes_min, processes_max, requests_max } = self;
+        write!(f, "{}?processes=", file.display())?;
+        if processes_min != processes_max {
+            write!(f, "{processes_min}-")?;
+        }
+        write!(f, "{processes_max}")?;
+        if *requests_max > 0 {
+            write!(f, "&requests={requests_max}")?;
+        }
+        Ok(())
+    }
+}
+
+/// What keeps the processes of one program. Dropping it ends them.
+#[derive(Debug, Default)]
+pub(crate) struct Supervisor(Mutex<Option<Running>>);
+
+#[derive(Debug)]
+struct Running {
+    slots: Arc<Slots>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Supervisor {
+    /// A slot for one request, with a process that serves it now or soon. The first lease starts everything. `origin` is whose
+    /// supervisor this is, which the lease holds.
+    ///
+    /// # Errors
+    /// [`Error::Unreachable`]: what is needed could not be made, or the program does not stay alive and is tried again later.
+    /// [`Error::Busy`]: all were being replaced, for longer than `timeout`.
+    pub(crate) async fn lease(
+        &self,
+        program: &SpawnedProgram,
+        origin: &Arc<OriginState>,
+        timeout: Duration,
+    ) -> Result<Lease, Error> {
+        let slots = self.slots(program)?;
+        let taken = async {
+            loop {
+                let gone = slots.gone.notified();
+                match slots.take(Instant::now()) {
+                    Taken::Slot(slot, ended) => return Ok((slot, ended)),
+                    Taken::Soon => gone.await,
+                    Taken::Failing => {
+                        return Err(Error::Unreachable(io::Error::other("the program does not stay alive")));
+                    }
+                }
+            }
+        };
+        let (slot, ended) = tokio::time::timeout(timeout, taken).await.unwrap_or(Err(Error::Busy))?;
+        Ok(Lease { slots, slot, ended, is_answered: false, _origin: origin.clone() })
+    }
+
+    fn slots(&self, program: &SpawnedProgram) -> Result<Arc<Slots>, Error> {
+        let mut running = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        match &*running {
+            Some(running) => Ok(running.slots.clone()),
+            None => {
+                let started = Running::start(program).map_err(Error::Unreachable)?;
+                Ok(running.insert(started).slots.clone())
+            }
+        }
+    }
+
+    /// Ends all processes, and waits for it. The next lease would start others.
+    pub(crate) fn stop(&self) {
+        drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
+    }
+}
+
+impl Running {
+    fn start(program: &SpawnedProgram) -> io::Result<Self> {
+        let slots = Arc::new(Slots::new(program)?);
+        let kept = slots.clone();
+        let thread = thread::Builder::new().name("spawned".to_owned()).spawn(move || keeper::keep(&kept))?;
+        Ok(Self { slots, thread: Some(thread) })
+    }
+}
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        self.slots.stop();
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// A slot, for one request.
+#[derive(Debug)]
+pub(crate) struct Lease {
+    slots: Arc<Slots>,
+    slot: usize,
+    ended: u64,
+    is_answered: bool,
+    /// The processes are kept for as long as somebody asks them, also when a reload takes the origin away.
+    _origin: Arc<OriginState>,
+}
+
+impl Lease {
+    /// Where its process listens.
+    pub(crate) fn endpoint(&self) -> Endpoint {
+        Endpoint::Unix(self.slots.socket(self.slot).map(Path::to_owned).unwrap_or_default())
+    }
+
+    /// The program has ended its answer and waits for the next request.
+    pub(crate) fn end(mut self) {
+        self.is_answered = true;
+    }
+}
+
+impl Drop for Lease {
+    fn drop(&mut self) {
+        self.slots.give_back(self.slot, self.ended, self.is_answered, Instant::now());
+    }
+}
