@@ -44,6 +44,7 @@ catch_workers_output = yes
 
 CONFIG = """listen = ["127.0.0.1:{port}"]
 trusted-proxies = ["127.0.0.1"]
+{user}
 
 [[site]]
 hosts = ["php.test"]
@@ -70,11 +71,11 @@ origin-limits = {{ kept-connections-max = 2 }}
 
 [[site]]
 hosts = ["spawned.test"]
-origin = "fastcgi+spawn://{scripts}/echo.fcgi?processes=1-3&requests=10"
+origin = "fastcgi+spawn://{directory}/echo.fcgi?processes=1-3&requests=10"
 
 [[site]]
 hosts = ["one.test"]
-origin = "fastcgi+spawn://{scripts}/echo.fcgi?processes=1"
+origin = "fastcgi+spawn://{directory}/echo.fcgi?processes=1"
 
 [[site]]
 hosts = ["broken.test"]
@@ -178,17 +179,20 @@ class Servers:
         www.mkdir(mode=0o755)
         for name in ["all.php", "hello.cgi"]:
             shutil.copy(SCRIPTS / name, www / name)
+        # Whoever Kasoku becomes may not see into this tree.
+        shutil.copy(SCRIPTS / "echo.fcgi", self.directory)
         (www / "plain.css").write_text("a { color: red }")
         (www / "picture.jpg").write_bytes(b"\xff\xd8<?php echo 'run'; ?>")
         (self.directory / "fpm.conf").write_text(FPM.format(directory=self.directory))
         fpm = sorted(Path("/usr/sbin").glob("php-fpm*"))[-1]
         self.run([fpm, "-F", "-n", "-y", self.directory / "fpm.conf", "-d", "output_buffering=0", "-d", "upload_max_filesize=64M",
                   "-d", "post_max_size=64M"])
-        self.run(["fcgiwrap", "-c", "2", "-s", f"unix:{self.directory}/wrap.sock"])
+        self.run(["fcgiwrap", "-c", "2", "-s", f"unix:{self.directory}/wrap.sock"], umask=0)
         self.run(["perl", SCRIPTS / "echo.scgi", str(self.scgi_port)])
         self.perl_socket = socket.socket(socket.AF_UNIX)
         self.perl_socket.bind(str(self.directory / "perl.sock"))
         self.perl_socket.listen(64)
+        os.chmod(self.directory / "perl.sock", 0o666)
         # One more than there are connections to keep: a process serves one connection at a time.
         for _ in range(3):
             self.start_perl()
@@ -199,7 +203,8 @@ class Servers:
         broken.write_text("#!/bin/sh\necho no database today >&2\nexit 1\n")
         broken.chmod(0o755)
         config = self.directory / "kasoku.toml"
-        config.write_text(CONFIG.format(directory=self.directory, scripts=SCRIPTS, port=self.port, scgi_port=self.scgi_port))
+        config.write_text(CONFIG.format(directory=self.directory, port=self.port, scgi_port=self.scgi_port,
+                                        user='user = "nobody"' if os.getuid() == 0 else ""))
         self.kasoku = self.run([self.program, "serve", "--config", config])
         eventually("Kasoku", lambda: can_connect(socket.AF_INET, ("127.0.0.1", self.port)))
 

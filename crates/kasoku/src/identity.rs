@@ -57,7 +57,7 @@ pub(crate) fn become_user(written: &str) -> Result<(), String> {
 pub(crate) fn may_run_programs(options: &Options) -> Result<(), String> {
     let routes = options.sites.iter().flat_map(|site| site.rules.iter().map(|rule| &rule.route).chain([&site.route]));
     let mut origins = routes.flat_map(|route| &route.origins);
-    match origins.find(|origin| matches!(origin.address, OriginAddress::Cgi(_))) {
+    match origins.find(|origin| matches!(origin.address, OriginAddress::Cgi(_) | OriginAddress::Spawned(_))) {
         Some(origin) if unistd::geteuid().is_root() => Err(format!(
             "the programs of {} would run as root: set `user`, or give `--user`, like www-data",
             origin.address
