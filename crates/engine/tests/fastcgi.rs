@@ -182,8 +182,11 @@ fn a_body_is_as_long_as_its_content_length_says() {
     let with_length = |length: u32| format!("Content-Type: a/b\nContent-Length: {length}\n\nhello");
     let exact = answered(prints(&with_length(5)));
     assert_eq!((exact.text().as_str(), exact.field("content-length").as_str()), ("hello", "5"));
-    let longer = answered(prints(&with_length(3)));
-    assert_eq!((longer.text().as_str(), longer.ending), ("hel", Ending::Whole));
+    let script = [prints(&with_length(3)), prints(&with_length(5))];
+    let (engine, _application) = start(Setup::safe().route(|route| route.pass = true), script);
+    let mut client = client(&engine);
+    // What is beyond belongs to no answer, so the next begins where it should.
+    assert_eq!((client.get("/").text(), client.get("/").text()), ("hel".to_owned(), "hello".to_owned()));
     let shorter = answered(prints(&with_length(7)));
     assert_ne!(shorter.ending, Ending::Whole);
 }

@@ -218,6 +218,11 @@ impl Application {
         address.into()
     }
 
+    /// Its port.
+    pub fn port(&self) -> u16 {
+        self.port
+    }
+
     /// How many requests have come.
     pub fn count(&self) -> usize {
         self.shared.state().calls.len()
