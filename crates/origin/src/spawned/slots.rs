@@ -95,8 +95,9 @@ impl Slots {
     /// With all sockets, and no process yet.
     pub(super) fn new(program: &SpawnedProgram) -> io::Result<Self> {
         let number = DIRECTORIES.fetch_add(1, Ordering::Relaxed);
-        // systemd's RuntimeDirectory=, which nobody else can write to.
-        let parent = std::env::var_os("RUNTIME_DIRECTORY").map_or_else(std::env::temp_dir, PathBuf::from);
+        // systemd's RuntimeDirectory=, which nobody else can write to; the first where there are several.
+        let runtime = std::env::var_os("RUNTIME_DIRECTORY").and_then(|all| std::env::split_paths(&all).next());
+        let parent = runtime.unwrap_or_else(std::env::temp_dir);
         let directory = parent.join(format!("kasoku-fastcgi-{}-{number}", std::process::id()));
         // For us alone: whoever could connect could ask the program anything. It must not be there yet.
         DirBuilder::new().mode(0o700).create(&directory)?;
