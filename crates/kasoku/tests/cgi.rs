@@ -6,9 +6,11 @@
 mod support;
 
 use rustix::process::Signal;
-use std::fs;
+use std::fs::{self, File};
+use std::io::{Read, Write};
 use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
+use std::process::Command;
 use std::time::{Duration, Instant};
 use support::{PATIENCE, Program, file, get, kasoku, read_until};
 
@@ -109,7 +111,7 @@ fn at_its_end_no_program_is_left() {
     let config = file("cgi-end.toml", "[limits]\ndrain-timeout = \"100ms\"\n");
     let program = serve(&programs, &["--config", config.to_str().unwrap()]);
     let mut client = support::connect(program.clients);
-    std::io::Write::write_all(&mut client, b"GET /a.cgi HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
+    client.write_all(b"GET /a.cgi HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
     let answer = read_until(&mut client, ";");
     let number: u32 = answer.rsplit_once("number ").unwrap().1.split(';').next().unwrap().parse().unwrap();
     assert!(fs::exists(format!("/proc/{number}")).unwrap());
@@ -127,4 +129,49 @@ fn at_its_end_no_program_is_left() {
         assert!(begun.elapsed() < PATIENCE, "it runs on");
         std::thread::sleep(Duration::from_millis(5));
     }
+}
+
+/// A program that many run as CGI and that takes all of it: long paths, queries, chunked and compressed bodies, answers of many
+/// megabytes.
+#[test]
+fn git_clones_and_pushes_through_its_own_cgi_program() {
+    const BACKEND: &str = "/usr/lib/git-core/git-http-backend";
+    let scratch = Programs::new("git", "true");
+    let run = |directory: &str, arguments: &[&str]| {
+        let mut git = Command::new("git");
+        git.current_dir(scratch.0.join(directory)).args(["-c", "user.name=a", "-c", "user.email=a@example.org"]);
+        let output = git.args(arguments).env("GIT_CONFIG_NOSYSTEM", "1").env("HOME", &scratch.0).output().unwrap();
+        let said = String::from_utf8_lossy(&output.stderr).into_owned();
+        assert!(output.status.success(), "git {arguments:?}: {said}");
+        String::from_utf8(output.stdout).unwrap().trim().to_owned()
+    };
+    run("", &["init", "--quiet", "--bare", "all.git"]);
+    run("all.git", &["config", "http.receivepack", "true"]);
+    // Whoever runs the program may write there.
+    assert!(Command::new("chmod").args(["-R", "a+rwX"]).arg(scratch.0.join("all.git")).status().unwrap().success());
+    let config = file(
+        "cgi-git.toml",
+        &format!(
+            "environment = [\"GIT_PROJECT_ROOT={}\", \"GIT_HTTP_EXPORT_ALL=1\", \"GIT_CONFIG_COUNT=1\", \
+             \"GIT_CONFIG_KEY_0=safe.directory\", \"GIT_CONFIG_VALUE_0=*\"]\n[[site]]\norigin = \"cgi://{BACKEND}\"\n",
+            scratch.0.display()
+        ),
+    );
+    let mut arguments = vec!["--config", config.to_str().unwrap(), "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
+    if is_root() {
+        arguments.extend(["--user", "nobody"]);
+    }
+    let program = Program::serve(&arguments);
+    let url = format!("http://{}/all.git", program.clients);
+    run("", &["clone", "--quiet", &url, "first"]);
+    // Longer than what git sends with a length (http.postBuffer, 1 MiB), so it comes in chunks; and no compression helps.
+    let mut random = vec![0; 3 << 20];
+    File::open("/dev/urandom").unwrap().read_exact(&mut random).unwrap();
+    fs::write(scratch.0.join("first/large"), &random).unwrap();
+    run("first", &["add", "large"]);
+    run("first", &["commit", "--quiet", "--message", "large"]);
+    run("first", &["push", "--quiet", "origin", "HEAD:main"]);
+    run("", &["clone", "--quiet", "--branch", "main", &url, "second"]);
+    assert!(fs::read(scratch.0.join("second/large")).unwrap() == random);
+    assert_eq!(run("second", &["rev-parse", "HEAD"]), run("first", &["rev-parse", "HEAD"]));
 }
