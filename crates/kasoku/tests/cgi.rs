@@ -74,6 +74,15 @@ fn one_flag_makes_a_site_of_a_directory_of_programs() {
 }
 
 #[test]
+fn the_operator_is_told_why_there_is_no_answer() {
+    let programs = Programs::new("failing", "kill -SEGV $$");
+    let program = serve(&programs, &[]);
+    assert_eq!(get(program.clients, "/a.cgi").status, 502);
+    let rest = program.says("/a.cgi: the program was ended by signal 11");
+    assert!(rest.contains("request="), "{rest}");
+}
+
+#[test]
 fn as_root_no_program_is_run_and_the_start_says_why() {
     if !is_root() {
         eprintln!("not shown: only root is refused");

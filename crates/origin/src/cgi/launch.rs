@@ -47,7 +47,10 @@ pub(super) async fn launch(
                 tracing::warn!(%error, "no program can be started");
                 Error::Busy
             }
-            _ => Error::NotStarted(error),
+            _ => {
+            tracing::warn!(request = %request.circumstances.request_id, %error, "{} can't be run", script.file.display());
+            Error::NotStarted(error)
+        }
         }
     })
 }

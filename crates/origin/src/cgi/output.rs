@@ -29,16 +29,15 @@ pub(super) async fn answer(
     interim: &mut impl Interim,
 ) -> Result<Reply, Error> {
     let mut output = Output { running, read_ahead: BytesMut::new() };
-    let is_http = script.file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"nph-"));
-    let head = if is_http {
-        output.http_head(request.limits, interim).await?
-    } else {
-        match output.cgi_head(request.limits).await? {
-            CgiHead::Response(head) => head,
-            CgiHead::LocalRedirect(target) => {
-                output.running.leave();
-                return Ok(Reply::Elsewhere(target));
-            }
+    let head = match output.final_head(script, request, interim).await {
+        Ok(CgiHead::Response(head)) => head,
+        Ok(CgiHead::LocalRedirect(target)) => {
+            output.running.leave();
+            return Ok(Reply::Elsewhere(target));
+        }
+        Err(error) => {
+            output.running.log(&error);
+            return Err(error);
         }
     };
     let length = response_body_length(&head, &request.head.method).map_err(Error::MalformedHead)?;
@@ -60,7 +59,17 @@ struct Output {
 }
 
 impl Output {
-    async fn cgi_head(&mut self, limits: &Limits) -> Result<CgiHead, Error> {
+    async fn final_head(
+        &mut self,
+        script: &Script,
+        request: &Request<'_>,
+        interim: &mut impl Interim,
+    ) -> Result<CgiHead, Error> {
+        let limits = request.limits;
+        let is_http = script.file.file_name().is_some_and(|name| name.as_encoded_bytes().starts_with(b"nph-"));
+        if is_http {
+            return self.http_head(limits, interim).await.map(CgiHead::Response);
+        }
         self.head(limits, |bytes| parse_cgi_head(bytes, &limits.head).map_err(Error::MalformedCgi)).await
     }
 
@@ -145,7 +154,8 @@ impl Body {
         match (&piece, self.output.take()) {
             (Ok(Piece::Data(_)), output) => self.output = output,
             (Ok(Piece::End(_)), Some(output)) => output.running.leave(),
-            (_, output) => drop(output),
+            (Err(error), Some(output)) => output.running.log(error),
+            (_, None) => {}
         }
         piece
     }

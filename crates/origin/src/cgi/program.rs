@@ -44,6 +44,9 @@ pub(super) struct Running {
     farewell: oneshot::Sender<pipe::Receiver>,
     /// When its time is over.
     ends_at: Instant,
+    /// Its file and its request's id, for the log.
+    program: String,
+    request_id: String,
 }
 
 impl Launched {
@@ -57,13 +60,14 @@ impl Launched {
             Ok((stdin, output?, stderr?))
         };
         let (stdin, output, stderr) = registered().map_err(Error::NotStarted)?;
-        let log = ErrorLog::new(self.program, &request.circumstances.request_id);
+        let request_id = request.circumstances.request_id.clone();
+        let log = ErrorLog::new(self.program.clone(), &request_id);
         let complaints = Complaints::new(stderr, log);
         let ends_at = Instant::now() + limits.programs.run_timeout;
         let (farewell, left) = oneshot::channel();
         tokio::task::spawn_local(accompany(process.clone(), self.place, complaints, left, ends_at));
         let input = input.start(stdin, limits.between_bytes_timeout);
-        Ok(Running { output, input, process, farewell, ends_at })
+        Ok(Running { output, input, process, farewell, ends_at, program: self.program, request_id })
     }
 }
 
@@ -107,6 +111,13 @@ impl Running {
     /// Whether its time is over.
     pub(super) fn is_over(&self) -> bool {
         Instant::now() >= self.ends_at
+    }
+
+    /// Tells the operator why there is no answer, or no end of one, where the program is to blame.
+    pub(super) fn log(&self, error: &Error) {
+        if !matches!(error, Error::Upload(_)) {
+            tracing::warn!(request = %self.request_id, "{}: {error}", self.program);
+        }
     }
 
     /// It has said all that it had to say.
