@@ -115,14 +115,14 @@ fn as_root_a_reload_brings_no_programs_either() {
 
 #[test]
 fn at_its_end_no_program_is_left() {
-    let programs = Programs::new("end", "printf 'Content-Type: text/plain\\n\\n'; echo \"number $$;\"; sleep 1000");
+    let programs = Programs::new("end", "printf 'Content-Type: text/plain\\n\\n'; echo \"number $$#\"; sleep 30");
     // Who reads a page that has no end is not waited for.
     let config = file("cgi-end.toml", "[limits]\ndrain-timeout = \"100ms\"\n");
     let program = serve(&programs, &["--config", config.to_str().unwrap()]);
     let mut client = support::connect(program.clients);
     client.write_all(b"GET /a.cgi HTTP/1.1\r\nHost: a\r\n\r\n").unwrap();
-    let answer = read_until(&mut client, ";");
-    let number: u32 = answer.rsplit_once("number ").unwrap().1.split(';').next().unwrap().parse().unwrap();
+    let answer = read_until(&mut client, "#");
+    let number: u32 = answer.rsplit_once("number ").unwrap().1.split('#').next().unwrap().parse().unwrap();
     assert!(fs::exists(format!("/proc/{number}")).unwrap());
     program.signal(Signal::TERM);
     assert_eq!(program.exit_code(), Some(0));

@@ -140,7 +140,7 @@ async fn its_end_is_awaited_and_its_number_stays_its_own_until_it_is_reaped() {
 #[tokio::test(flavor = "current_thread")]
 async fn its_group_ends_with_it() {
     // The second one holds the output as well, so its end is the output's.
-    let mut running = shell("sleep 1000 & echo started; wait", Bounds::default());
+    let mut running = shell("sleep 100 & echo started; wait", Bounds::default());
     running.stdout.read_exact(&mut [0; 8]).unwrap();
     let process = running.started.register().unwrap();
     process.terminate();
@@ -167,7 +167,7 @@ async fn who_closes_its_output_and_works_on_is_told_from_who_ends() {
 
 #[test]
 fn a_program_that_nobody_wants_any_more_ends() {
-    let mut running = shell("trap '' TERM; echo started; while :; do sleep 1000; done", Bounds::default());
+    let mut running = shell("trap '' TERM; echo started; sleep 100", Bounds::default());
     running.stdout.read_exact(&mut [0; 8]).unwrap();
     drop(running.started);
     assert_eq!(running.stdout.read(&mut [0; 1]).unwrap(), 0);

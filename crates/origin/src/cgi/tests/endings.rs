@@ -96,7 +96,7 @@ fn who_closes_its_output_and_works_on_has_answered_and_keeps_its_place() {
 #[test]
 fn work_after_the_answer_has_its_time_as_well() {
     play(async {
-        let mut site = Site::with(&format!("exec 9>held; {HEAD} echo ok; exec >&-; while :; do sleep 1000; done"));
+        let mut site = Site::with(&format!("exec 9>held; {HEAD} echo ok; exec >&-; sleep 100"));
         let held = site.held();
         site.limits.programs.run_timeout = Duration::from_millis(300);
         assert_eq!(site.whole(get("/a.cgi")).await.unwrap().body, "ok\n");
@@ -124,7 +124,7 @@ fn what_a_program_leaves_in_the_background_may_run_on_if_it_lets_go_of_the_outpu
 
 /// Runs a script whose group holds a pipe open, and expects that an error ends all of it.
 async fn expect_the_end_of_its_group(script: &str, limits: impl FnOnce(&mut Limits), expected: fn(&Error) -> bool) {
-    let mut site = Site::with(&format!("exec 9>held; sleep 1000 & {script}"));
+    let mut site = Site::with(&format!("exec 9>held; sleep 100 & {script}"));
     let held = site.held();
     limits(&mut site.limits);
     let sent = site.whole(get("/a.cgi")).await.unwrap_err();
@@ -175,7 +175,7 @@ fn each_time_limit_ends_the_group() {
 fn who_does_not_heed_sigterm_is_killed() {
     play(async {
         expect_the_end_of_its_group(
-            "trap '' TERM; while :; do sleep 1000; done",
+            "trap '' TERM; sleep 100",
             |limits| limits.first_byte_timeout = Duration::from_millis(300),
             |error| matches!(error, Error::FirstByteTimeout),
         )
@@ -199,7 +199,7 @@ fn a_response_that_nobody_wants_any_more_ends_its_program() {
 #[test]
 fn who_goes_before_there_is_a_head_leaves_no_program() {
     play(async {
-        let mut site = Site::with("exec 9>held; echo started >&9; while :; do sleep 1000; done");
+        let mut site = Site::with("exec 9>held; echo started >&9; sleep 100");
         let mut held = site.held();
         let mut started = [0; 8];
         {
