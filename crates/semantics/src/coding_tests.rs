@@ -154,6 +154,8 @@ fn a_client_has_what_its_tag_names_if_it_accepts_it() {
     assert_eq!(known(&asks("\"b-gzip\"", "gzip"), gzip), None);
     assert_eq!(known(&asks("\"a\"", "gzip, identity;q=0"), gzip), None);
     assert_eq!(known(&asks("*", "gzip"), gzip), Some(gzip));
+    let post = RequestHead { method: http::Method::POST, ..asks("\"a-gzip\"", "gzip") };
+    assert_eq!(known(&post, gzip), None);
 }
 
 #[test]
