@@ -172,6 +172,11 @@ class Servers:
             except subprocess.TimeoutExpired:
                 child.kill()
                 child.wait()
+            # fcgiwrap leaves its children behind.
+            try:
+                os.killpg(child.pid, signal.SIGKILL)
+            except ProcessLookupError:
+                pass
         shutil.rmtree(self.directory, ignore_errors=True)
 
     def start(self):
@@ -213,7 +218,7 @@ class Servers:
 
     def run(self, command, **options):
         with open(self.directory / "log", "ab") as log:
-            child = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, **options)
+            child = subprocess.Popen([str(word) for word in command], stdout=log, stderr=log, start_new_session=True, **options)
         self.children.append(child)
         return child
 
