@@ -7,7 +7,7 @@
 //! Whoever calls this has a thread for it: a megabyte takes from some milliseconds to a second, by level.
 //!
 //! What it does not do: decode, and code while a body is still coming in. zlib-rs and brotli are Rust; zstd is the
-//! reference library in C (docs/decisions/0019).
+//! reference library in C (docs/decisions/0016).
 
 use kasoku_semantics::coding::Coding;
 use std::io::{self, Write};

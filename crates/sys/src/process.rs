@@ -14,7 +14,7 @@
 //!
 //! Measured with `cargo run --release -p kasoku-sys --example process_start` (2 cores, Linux 6.18, medians of 300): the caller
 //! stands still for 28 µs, whether it holds 1 GiB or nothing; with std's Command for 36 µs by posix_spawn and for 13 ms by
-//! fork, which std uses where limits are to be set (docs/decisions/0018).
+//! fork, which std uses where limits are to be set (docs/decisions/0015).
 //!
 //! The calling thread stands still until the program's file has been opened and mapped. On a slow disk that may take
 //! long, so workers start programs on another thread.
