@@ -151,6 +151,11 @@ impl FillWriter {
         self.on_whole(exchange)
     }
 
+    /// It is for the client that asked alone, for a reason that is not in its head.
+    pub fn for_one_client(self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+        self.private(exchange, reason)
+    }
+
     /// There was no response. A stored one may answer; otherwise all who wait get the failure.
     pub fn on_failure(
         mut self,

@@ -76,6 +76,8 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
         Ok(response) => {
+            let (audience, writer) =
+                if errand.is_for_one_client() { (Audience::OneClient, None) } else { (audience, writer) };
             after_pass(exchange, routed, Passed { outgoing, audience, writer, request_time, status }, response)
         }
         Err(error) => failed(&error, status),
@@ -320,13 +322,18 @@ impl FillTask {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),
             };
-            let verdict = writer.on_response(&OriginExchange {
+            let exchange = OriginExchange {
                 request: &request,
                 response: &response.head,
                 request_time,
                 response_time: self.worker.now(),
                 body_length: response.body.length(),
-            });
+            };
+            let verdict = if self.errand.is_for_one_client() {
+                writer.for_one_client(&exchange, Reason::PassRule)
+            } else {
+                writer.on_response(&exchange)
+            };
             match verdict {
                 Verdict::Write(body) => {
                     // Whoever asked may have left; others may wait, and the response is worth storing.

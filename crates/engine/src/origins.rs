@@ -32,6 +32,7 @@ use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
 use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload};
 use kasoku_wire::{RequestHead, ResponseHead};
+use std::cell::Cell;
 use std::rc::Rc;
 
 /// Local redirects that one request follows; Apache's LimitInternalRecursion is the same.
@@ -46,6 +47,7 @@ pub(crate) struct Errand {
     settings: Rc<Settings>,
     circumstances: Circumstances,
     pub(crate) time: Rc<OriginTime>,
+    is_for_one_client: Cell<bool>,
 }
 
 impl Errand {
@@ -58,7 +60,14 @@ impl Errand {
             settings: exchange.settings.clone(),
             circumstances: circumstances(exchange, routed, audience),
             time,
+            is_for_one_client: Cell::new(false),
         }
+    }
+
+    /// Whether the answer has come from where requests pass, by a local redirect: then it is for who asked alone, whatever it
+    /// says, and whatever of that the rule ignores by which it was asked for.
+    pub(crate) fn is_for_one_client(&self) -> bool {
+        self.is_for_one_client.get()
     }
 }
 
@@ -120,6 +129,8 @@ async fn elsewhere(
         match sending.until_answered(&mut Some(NoUpload), interim).await? {
             Reply::Response(mut response) => {
                 if passes_somewhere {
+                    errand.is_for_one_client.set(true);
+                    // For the caches between us and the client.
                     response.head.fields.push("Cache-Control", "private");
                 }
                 return Ok(response);

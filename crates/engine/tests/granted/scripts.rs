@@ -3,7 +3,10 @@
 use super::programs::{PAGE, Programs};
 use super::visitors::{each_gets, passes, visitors};
 use super::{grant, names, ttl};
+use kasoku_engine::options::{OriginAddress, Rule};
+use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{BOTH, Setup};
+use std::sync::Arc;
 
 /// A script that prints one variable of its environment.
 fn printing(variable: &str) -> Programs {
@@ -89,4 +92,37 @@ fn a_search_is_run_once_for_all_who_may_share_it() {
         assert_eq!(visitor.get(&served.0, "/a.cgi?tag=x&blog_id=1").text(), "tag=x&blog_id=1");
     }
     assert_eq!(programs.lines("runs"), 1);
+}
+
+/// What a rule keeps from being shared is not shared under the name of a program that redirects to it, neither by what the
+/// granting rule ignores nor by a targeted field, which outdoes Cache-Control.
+#[test]
+fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
+    let programs = Programs::with(&[
+        ("a.cgi", "printf 'Location: /own/page.cgi\\n\\n'"),
+        (
+            "page.cgi",
+            "echo run >> runs; printf 'Content-Type: text/plain\\nCDN-Cache-Control: max-age=60\\n\\n'; wc -l < runs",
+        ),
+    ]);
+    let setup = grant(Setup::safe(), |grant| {
+        grant.ttl_override_seconds = 60;
+        grant.ignore = vec![Ignored::Private];
+    });
+    let origins = vec![OriginAddress::Cgi(programs.path("")).into()];
+    let mut own = kasoku_engine::options::Route::new(kasoku_semantics::policy::Profile::Safe, origins.clone());
+    own.pass = true;
+    "/own".clone_into(&mut own.gateway.url_prefix);
+    let scene = setup
+        .site(&[], |route| route.origins = origins)
+        .options(|options| {
+            options.sites[0].rules.push(Rule { path: "/own/*".to_owned(), route: Arc::new(own) });
+        })
+        .run_with_own_origins();
+    let mut client = scene.client();
+    for run in ["1", "2"] {
+        let response = client.get("/a.cgi");
+        assert_eq!((response.text().trim(), response.detail().as_str()), (run, "pass-rule"), "{response:?}");
+        assert!(response.field("cache-control").contains("private"));
+    }
 }
