@@ -20,7 +20,7 @@ use kasoku_metrics::Counter;
 use kasoku_origin::{Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
-use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
+use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::content_range::ContentRange;
@@ -105,7 +105,7 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let length = content_length(&meta.head);
     // A part that is being filled goes out as it is.
     let is_whole = meta.head.status == StatusCode::OK;
-    let wanted = match length.filter(|_| is_whole).map(|length| range(&exchange.request.head, &meta.head, length)) {
+    let wanted = match length.filter(|_| is_whole).map(|length| choice.asked_of(exchange, &meta.head, length)) {
         Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
         _ => None,
     };

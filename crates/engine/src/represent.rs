@@ -23,8 +23,10 @@ use kasoku_cache::{Body, Entry, Meta};
 use kasoku_metrics::Counter;
 use kasoku_semantics::coding::{Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded};
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::range::{RangeOutcome, range};
 use kasoku_semantics::time::Now;
 use kasoku_wire::ResponseHead;
+use kasoku_wire::field::date;
 use std::sync::Arc;
 
 /// What a request gets of a response. By default: of one that has no other representation.
@@ -85,6 +87,15 @@ impl Choice {
         }
         let times = (response_time, exchange.now());
         known_representation(&exchange.request.head, stored, times, self.selected, &self.accepted)
+    }
+
+    /// What of a response of that length the client asks for. By a date in If-Range it can't say of which representation it has a
+    /// part, as all were modified at the same time: who may have been sent a coded one gets the whole.
+    pub(crate) fn asked_of(&self, exchange: &Exchange, stored: &ResponseHead, length: u64) -> RangeOutcome {
+        let request = &exchange.request.head;
+        let may_have_coded = self.varies && Coding::ALL.iter().any(|coding| self.accepted.accepts(*coding));
+        let is_date = || request.fields.only("if-range").is_some_and(|value| date::parse(value, 0).is_some());
+        if may_have_coded && is_date() { RangeOutcome::Full } else { range(request, stored, length) }
     }
 
     /// The body that goes out, where it is a coded one.

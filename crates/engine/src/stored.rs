@@ -17,7 +17,7 @@ use kasoku_cache::{Body, Entry, Meta};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, Representation};
 use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
-use kasoku_semantics::range::{ByteRange, RangeOutcome, range};
+use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::content_range::ContentRange;
@@ -71,7 +71,7 @@ fn in_full_or_part<'e>(
 ) -> (Outgoing<'e>, Content<'e>) {
     let Entry { meta, body, .. } = entry.as_ref();
     let asked = match body.complete_length() {
-        Some(length) => range(&exchange.request.head, &meta.head, length),
+        Some(length) => choice.asked_of(exchange, &meta.head, length),
         None => RangeOutcome::Full,
     };
     let head = |code: StatusCode, without: &[&str]| {

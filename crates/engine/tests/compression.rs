@@ -326,6 +326,21 @@ fn parts_are_parts_of_what_is_stored() {
     assert_eq!(client.get_with("/", &[GZIP, "Range: bytes=999999-"]).status, 416);
 }
 
+/// A date is the same for all representations, so it can't say whether the client has a part of the coded bytes.
+#[test]
+fn a_date_in_if_range_gets_the_whole_where_the_client_may_have_coded_bytes() {
+    let setup = Setup::safe();
+    let modified = format!("Last-Modified: {}", setup.date(-3600));
+    let scene = setup.run([get("/").answers(ok(&[FRESH, HTML, &modified], page()))]);
+    let mut client = scene.client();
+    have_made(&scene, &mut client, GZIP, 1);
+    let if_range = modified.replace("Last-Modified", "If-Range");
+    let coded = client.get_with("/", &[GZIP, "Range: bytes=100-", &if_range]);
+    assert_eq!((coded.status, coded.field("content-encoding").as_str()), (200, "gzip"));
+    let plain = client.get_with("/", &["Range: bytes=100-", &if_range]);
+    assert_eq!((plain.status, plain.text().as_str()), (206, &page()[100..]));
+}
+
 #[test]
 fn the_origin_is_asked_about_its_own_tag_and_a_304_keeps_what_was_made() {
     let fields = ["Cache-Control: max-age=60", TAG];
