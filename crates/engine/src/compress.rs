@@ -28,8 +28,24 @@ const THREADS_MAX: usize = 4;
 struct Job {
     uri: String,
     entry: Weak<Entry>,
+    /// The entry's. A 304 makes another entry of the same body, for which it may then be made.
+    body: Weak<Body>,
     coding: Coding,
     levels: Levels,
+}
+
+impl Job {
+    /// What it is about; `None`: it was evicted or replaced, and nobody sends it. Where its body lives on, under a head that was
+    /// confirmed meanwhile, the next who wants the coding asks again.
+    fn entry(&self) -> Option<Arc<Entry>> {
+        let entry = self.entry.upgrade();
+        if entry.is_none()
+            && let Some(body) = self.body.upgrade()
+        {
+            body.give_up_coding(self.coding);
+        }
+        entry
+    }
 }
 
 /// The threads. Dropping it ends them; what waits is not made.
@@ -70,8 +86,13 @@ impl Drop for Compressor {
         self.is_stopping.store(true, Ordering::Relaxed);
         for _ in &self.threads {
             // Wakes one that has nothing to do. Where there is no room for this, there is something for each of them.
-            let nothing =
-                Job { uri: String::new(), entry: Weak::new(), coding: Coding::Gzip, levels: Levels::default() };
+            let nothing = Job {
+                uri: String::new(),
+                entry: Weak::new(),
+                body: Weak::new(),
+                coding: Coding::Gzip,
+                levels: Levels::default(),
+            };
             let _ = self.jobs.0.try_send(nothing);
         }
         for thread in self.threads.drain(..) {
@@ -88,7 +109,10 @@ impl Queue {
         if !body.begin_coding(coding) {
             return true;
         }
-        let job = || Job { uri: uri.to_owned(), entry: Arc::downgrade(entry), coding, levels };
+        let job = || {
+            let (entry, body) = (Arc::downgrade(entry), Arc::downgrade(body));
+            Job { uri: uri.to_owned(), entry, body, coding, levels }
+        };
         let is_taken_on = cache.has_room_to_code(body) && self.0.try_send(job()).is_ok();
         if !is_taken_on {
             body.give_up_coding(coding);
@@ -112,8 +136,7 @@ impl Maker {
             if self.is_stopping() {
                 return;
             }
-            // Evicted or replaced, and nobody sends it.
-            let Some(entry) = job.entry.upgrade() else { continue };
+            let Some(entry) = job.entry() else { continue };
             let added =
                 self.cache.add_coding(&job.uri, &entry, job.coding, |body, bytes_max| self.make(body, bytes_max, &job));
             match added {
@@ -123,7 +146,7 @@ impl Maker {
                     self.cells.count_shared(Counter::CodingsPutOff);
                     entry.body.give_up_coding(job.coding);
                 }
-                Added::Gone => {}
+                Added::Gone => entry.body.give_up_coding(job.coding),
             }
         }
     }
@@ -214,6 +237,19 @@ mod tests {
         drop(entry);
         assert!(jobs.try_iter().all(|job| job.entry.upgrade().is_none()));
         assert_eq!(cache.held_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_confirmed_before_its_turn_can_be_asked_for_again() {
+        let (cache, entry) = stored();
+        let (sender, jobs) = sync_channel(1);
+        let queue = Queue(sender);
+        assert!(queue.ask(&cache, URI, &entry, Coding::Gzip, Levels::default()));
+        let body = entry.body.clone();
+        cache.invalidate(&cache.key(URI));
+        drop(entry);
+        assert!(jobs.try_iter().all(|job| job.entry().is_none()));
+        assert!(body.begin_coding(Coding::Gzip), "the body lives on, as that of a response that a 304 has confirmed");
     }
 
     #[test]
