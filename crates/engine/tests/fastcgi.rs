@@ -248,6 +248,21 @@ fn what_is_no_answer_is_502_with_its_reason() {
     }
 }
 
+/// fcgiwrap, for one, tells the exit code of the CGI program that it has run.
+#[test]
+fn a_page_whose_program_has_failed_is_given_and_not_kept_unless_its_length_is_told() {
+    let failed = |head: &str| turn().stdout(&format!("{head}page")).sends(record(3, &[0, 0, 0, 1, 0, 0, 0, 0], 0));
+    let (engine, _application) = start(Setup::safe(), [failed(HTML), prints(&format!("{HTML}whole"))]);
+    let mut client = client(&engine);
+    assert_eq!(client.get("/").short(), (200, "page".to_owned()));
+    assert_eq!(client.get("/").text(), "whole");
+    let told = "Content-Type: text/html\r\nCache-Control: max-age=60\r\nContent-Length: 4\r\n\r\n";
+    let (engine, _application) = start(Setup::safe(), [failed(told)]);
+    let mut client = Client::connect(engine.addresses()[0]);
+    assert_eq!(client.get("/").text(), "page");
+    assert!(client.get("/").is_hit());
+}
+
 #[test]
 fn an_endless_head_is_refused() {
     let endless = record(6, &[b'a'; 60_000], 0);

@@ -113,7 +113,11 @@ impl Body {
 
     /// After its end: whether it may be incomplete for all that anybody can tell. Who asked may have it; it is not to be kept.
     pub fn is_doubtful(&self) -> bool {
-        matches!(self, Self::Cgi(body) if body.0.is_doubtful())
+        match self {
+            Self::Cgi(body) => body.0.is_doubtful(),
+            Self::Program(body) => body.0.is_doubtful(),
+            Self::Http(_) | Self::File(_) | Self::Whole(_) => false,
+        }
     }
 
     /// What is left after 101.

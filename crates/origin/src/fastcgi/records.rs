@@ -22,6 +22,7 @@ struct Open {
     /// Whether anything has come of the answer, standard error included.
     has_begun: bool,
     is_ended: bool,
+    app_status: u32,
 }
 
 /// What becomes of the connection.
@@ -45,7 +46,7 @@ impl Records {
     /// The answer to the request of that number.
     pub(super) fn new(connection: Connection, request_id: u16, log: ErrorLog, after: After) -> Self {
         let decoder = Decoder::new(request_id);
-        Self(Some(Box::new(Open { connection, decoder, log, after, has_begun: false, is_ended: false })))
+        Self(Some(Box::new(Open { connection, decoder, log, after, has_begun: false, is_ended: false, app_status: 0 })))
     }
 
     /// The next piece of standard output; `None` after the end of the request. Standard error goes to the log.
@@ -54,6 +55,11 @@ impl Records {
             Some(open) => open.next().await,
             None => Err(Error::ClosedEarly),
         }
+    }
+
+    /// After the end: whether the program says that it has failed, as a CGI program does by its exit code.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.app_status != 0)
     }
 
     /// Nothing more is wanted: where connections are kept, waits for the end of the request in the background, so that the next one
@@ -126,6 +132,7 @@ impl Open {
         match end.protocol_status {
             ProtocolStatus::RequestComplete => {
                 self.is_ended = true;
+                self.app_status = end.app_status;
                 Ok(None)
             }
             // Who has begun to answer is not overloaded.

@@ -34,6 +34,14 @@ impl Source {
         }
     }
 
+    /// After its end: whether the program has said that it failed.
+    fn has_failed(&self) -> bool {
+        match self {
+            Self::FastCgi(records) => records.has_failed(),
+            Self::Scgi(_) => false,
+        }
+    }
+
     /// Nothing more is wanted of it: a connection that can carry another exchange is kept.
     fn finish(self, is_upload_complete: bool) {
         match self {
@@ -53,7 +61,8 @@ pub(crate) async fn reply(mut source: Source, mut upload: UploadTask, request: &
             let left = if let BodyLength::Length(bytes) = length { bytes } else { u64::MAX };
             let pause_max = request.limits.between_bytes_timeout;
             let ahead = ahead.freeze();
-            let body = ProgramBody { source: Some(source), ahead, length, left, pause_max, upload };
+            let is_doubtful = false;
+            let body = ProgramBody { source: Some(source), ahead, length, left, pause_max, upload, is_doubtful };
             Ok(Reply::Response(Response { head, body: Body::Program(Box::new(response::ProgramBody(body))) }))
         }
     }
@@ -107,6 +116,7 @@ pub(crate) struct ProgramBody {
     left: u64,
     pause_max: Duration,
     upload: UploadTask,
+    is_doubtful: bool,
 }
 
 impl ProgramBody {
@@ -122,6 +132,11 @@ impl ProgramBody {
     /// Whether the response has no body, whatever its fields say. What the program prints then is not read.
     pub(crate) fn is_none(&self) -> bool {
         matches!(self.length, BodyLength::None)
+    }
+
+    /// After its end: whether it may be incomplete, since its program has failed and nothing tells how long it should be.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful
     }
 
     /// The next piece. After the end, or an error, there is nothing more.
@@ -149,7 +164,10 @@ impl ProgramBody {
             match with_deadline(self.pause_max, Error::BetweenBytesTimeout, source.next()).await? {
                 Some(next) => piece = next,
                 None if matches!(self.length, BodyLength::Length(_)) => return Err(Error::ClosedEarly),
-                None => return Ok(Piece::End(None)),
+                None => {
+                    self.is_doubtful = source.has_failed();
+                    return Ok(Piece::End(None));
+                }
             }
         }
         piece.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
