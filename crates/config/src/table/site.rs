@@ -23,7 +23,7 @@ none is answered 421. Put a site without `hosts` last.",
             kind: Kind::TextsOrTables("origins"),
             default: Default::Required,
             flag: Some("--origin"),
-            summary: "Where responses come from: `\"http://host\"`, `\"http://host:port\"`, `\"http://[v6]:port\"` or `\"http://unix:/path.sock\"`, from the files below a directory: `\"file:///var/www/html\"`, or from CGI programs: `\"cgi:///usr/lib/cgi-bin\"`; or a list of them.",
+            summary: "Where responses come from: `\"http://host\"`, `\"http://host:port\"`, `\"http://[v6]:port\"` or `\"http://unix:/path.sock\"`, from the files below a directory: `\"file:///var/www/html\"`, from CGI programs: `\"cgi:///usr/lib/cgi-bin\"`, from an application server: `\"fastcgi://unix:/run/php/php-fpm.sock\"` (with `root`) or `\"scgi://host:port\"`, or from FastCGI programs that are started: `\"fastcgi+spawn:///srv/app.fcgi\"`; or a list of them.",
             details: "Of a list, the first that can be asked is, unless [`balance`](#balance) says otherwise; a table says more about one: `{ url = \"http://host\", backup = true }`. Names are resolved at each new connection. The flag makes a site for any host, so it takes the place of a file's sites and can't be added to them.",
             example: "\"http://127.0.0.1:8000\"",
             ..ROW
