@@ -64,12 +64,19 @@ fn own(route: &mut Arc<Route>) {
 }
 
 /// All that decides what may be stored under a key and who may have it. Where the origin is and how long it may take is no
-/// part of that: an application that moves keeps its cache.
+/// part of that: an application that moves keeps its cache. But where a site names the host of its keys, another may name the
+/// same, and then it is the origin that tells their pages apart.
 fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     // The same in each run: no seed.
     let mut hasher = DefaultHasher::new();
     let key = (&route.query, &route.key, &route.cookies, &route.origin_host);
     (policy, key, &route.gateway, route.pass).hash(&mut hasher);
+    if route.key.host.is_some() {
+        route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
+    }
+    if route.key.host.is_some() {
+        route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
+    }
     hasher.finish()
 }
 
@@ -117,7 +124,10 @@ mod tests {
             rules(|route| route.compression = Arc::new(Compression { bytes_min: 1, ..Compression::default() }))
         );
         let origin = OriginAddress::http("127.0.0.1".to_owned(), 1);
-        assert_eq!(plain, rules(|route| route.origins.push(origin.into())));
+        assert_eq!(plain, rules(|route| route.origins.push(origin.clone().into())));
+        let named = |route: &mut Route| route.key.host = Some("a.example".to_owned());
+        let moved = |route: &mut Route| (named(route), route.origins.push(origin.clone().into())).0;
+        assert_ne!(rules(named), rules(moved), "two sites whose keys have one host");
     }
 
     #[test]

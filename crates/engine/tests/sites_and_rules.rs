@@ -53,6 +53,24 @@ fn hosts_do_not_share_what_is_stored() {
 }
 
 #[test]
+fn two_sites_that_name_one_host_for_their_keys_do_not_share_what_is_stored() {
+    let one = Origin::start([get("/").answers(ok(&[FRESH], "one"))]);
+    let two = Origin::start([get("/").answers(ok(&[FRESH], "two"))]);
+    let named = |route: &mut options::Route, origin: &Origin| {
+        route.origins = vec![origin.address()];
+        route.key.host = Some("shop.example".to_owned());
+    };
+    let scene = Setup::safe()
+        .site(&[exact("one.org")], |route| named(route, &one))
+        .site(&[exact("two.org")], |route| named(route, &two))
+        .run_with_own_origins();
+    let mut client = scene.client();
+    assert_eq!(client.get_with("/", &["Host: one.org"]).text(), "one");
+    assert_eq!(client.get_with("/", &["Host: two.org"]).text(), "two");
+    assert!(client.get_with("/", &["Host: two.org"]).is_hit());
+}
+
+#[test]
 fn a_rule_can_pass_by_the_cache() {
     let scene = Setup::safe().rule("/admin/*", |route| route.pass = true).run([
         get("/admin/a").answers(ok(&[FRESH], "1")),
