@@ -4,7 +4,7 @@
 //! |---|---|---|
 //! | a segment that begins with a dot, but for `.well-known` at the root's top (RFC 8615) | `.git/config`, `.env`, `.htaccess` | as if it weren't there |
 //! | a backup | `wp-config.php~`, `.bak`, `.swp`, `#a#` | as if it weren't there |
-//! | a script's source, where it isn't run | `a.php`, `lib.inc`, `search.cgi` | forbidden, so that whoever set it up sees why |
+//! | a script's source, where it isn't run, compressed as well | `a.php`, `lib.inc`, `search.cgi`, `a.php.gz` | forbidden, so that whoever set it up sees why |
 //!
 //! Names are compared without case: what a case-insensitive file system finds by another spelling is the same file.
 
@@ -13,6 +13,9 @@ pub const SOURCE_SUFFIXES: [&str; 24] = [
     ".php", ".phtml", ".pht", ".phar", ".phps", ".php3", ".php4", ".php5", ".php7", ".php8", ".inc", ".pl", ".pm",
     ".cgi", ".fcgi", ".py", ".rb", ".sh", ".bash", ".lua", ".tcl", ".asp", ".aspx", ".jsp",
 ];
+
+/// What the names of files end with beside which compressed ones are made (`gzip -rk`).
+const COMPRESSED_SUFFIXES: [&str; 3] = [".gz", ".br", ".zst"];
 
 /// What editors, people and package managers call a copy of a file that was there before.
 const BACKUP_SUFFIXES: [&str; 15] = [
@@ -47,8 +50,15 @@ pub(super) fn is_backup(text: &[u8]) -> bool {
 }
 
 /// Whether a name ends with one of these, in whatever case.
-pub(super) fn has_any_suffix(text: &[u8], suffixes: &[impl AsRef<str>]) -> bool {
+fn has_any_suffix(text: &[u8], suffixes: &[impl AsRef<str>]) -> bool {
     suffixes.iter().any(|suffix| ends_with(text, suffix.as_ref()))
+}
+
+/// Whether a name is that of a script's source, as it is or compressed.
+pub(super) fn is_source(text: &[u8], suffixes: &[impl AsRef<str>]) -> bool {
+    let compressed = COMPRESSED_SUFFIXES.iter().find(|suffix| ends_with(text, suffix));
+    let plain = compressed.and_then(|suffix| text.get(..text.len() - suffix.len())).unwrap_or(text);
+    has_any_suffix(plain, suffixes)
 }
 
 fn ends_with(text: &[u8], suffix: &str) -> bool {

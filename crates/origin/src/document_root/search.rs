@@ -117,8 +117,7 @@ impl Search<'_> {
             Kind::Backup
         } else if is_script {
             Kind::Script
-        } else if names::has_any_suffix(name, suffixes)
-            || names::has_any_suffix(name, &self.rules.gateway.files.source_suffixes)
+        } else if names::is_source(name, suffixes) || names::is_source(name, &self.rules.gateway.files.source_suffixes)
         {
             Kind::Source
         } else {

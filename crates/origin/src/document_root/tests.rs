@@ -254,9 +254,15 @@ fn sources_and_what_nobody_means_to_serve_is_not_served() {
         ".well-known/security.txt",
         ".well-known/.htpasswd",
         "install.sh",
+        "a.php.gz",
+        "c.pl.ZST",
+        "a.html.gz",
     ]);
     let rows = [
         ("/a.php", "forbidden"),
+        ("/a.php.gz", "forbidden"),
+        ("/c.pl.ZST", "forbidden"),
+        ("/a.html.gz", "file /a.html.gz"),
         ("/b.INC", "forbidden"),
         ("/c.pl", "forbidden"),
         ("/missing.php", "missing"),
