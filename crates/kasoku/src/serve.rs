@@ -15,6 +15,7 @@ use kasoku_engine::clock::SystemClock;
 use kasoku_engine::listening::Listening;
 use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::ListeningSocket;
+use kasoku_sys::process::keep_endings;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::io::{self, Write};
@@ -25,6 +26,7 @@ use tokio::runtime::Runtime;
 use tracing_subscriber::EnvFilter;
 
 pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
+    keep_endings();
     let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
     tracing_subscriber::fmt()
         .with_env_filter(filter)

@@ -12,7 +12,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{PATIENCE, Program, file, get, kasoku, read_until};
+use support::{PATIENCE, Program, file, get, kasoku, read_until, try_get};
 
 /// A directory of programs that anybody may run, which goes with its test.
 struct Programs(PathBuf);
@@ -46,13 +46,33 @@ fn is_root() -> bool {
 
 /// Arguments for whoever runs this test: root becomes somebody else.
 fn serve(programs: &Programs, more: &[&str]) -> Program {
+    serve_under(None, programs, more)
+}
+
+/// The same by another program, such as env(1).
+fn serve_under(around: Option<Command>, programs: &Programs, more: &[&str]) -> Program {
     let url = programs.url();
     let mut arguments = vec!["--origin", &url, "--listen", "127.0.0.1:0", "--admin", "127.0.0.1:0"];
     arguments.extend(more);
     if is_root() {
         arguments.extend(["--user", "nobody"]);
     }
-    Program::serve(&arguments)
+    match around {
+        Some(around) => Program::serve_under(around, &arguments),
+        None => Program::serve(&arguments),
+    }
+}
+
+#[test]
+fn a_page_whose_program_was_killed_is_not_kept_either_where_a_supervisor_ignores_the_ends_of_its_children() {
+    let programs = Programs::new("ignored", "printf 'Content-Type: text/plain\\n\\nhalf'; kill -9 $$");
+    let mut env = Command::new("env");
+    env.arg("--ignore-signal=CHLD");
+    let program = serve_under(Some(env), &programs, &["--ttl", "1h"]);
+    for _ in 0..2 {
+        // The connection is cut, as the end is missing.
+        assert!(try_get(program.clients, "/a.cgi").is_none_or(|answer| !answer.is_hit()));
+    }
 }
 
 #[test]

@@ -120,6 +120,17 @@ pub fn start(program: &Program<'_>) -> io::Result<Started> {
     Err(io::Error::from_raw_os_error(plan.errno))
 }
 
+/// Has the kernel keep how a program has ended until somebody waits for it, whatever whoever has started us thought of it: a parent
+/// that ignores SIGCHLD hands that down, and then an end can't be told from another, nor a number from the next process's. To be
+/// called once, before the first [`start`].
+pub fn keep_endings() {
+    // SAFETY: no handler is installed, and the default of SIGCHLD does nothing.
+    #[allow(unsafe_code)]
+    unsafe {
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+    }
+}
+
 /// Descriptors below are the program's.
 const FIRST_OF_OUR_OWN: RawFd = 3;
 

@@ -186,8 +186,8 @@ impl Body {
 /// Whether a body that ended with the output may lack its end; an error when it does.
 async fn is_doubtful(output: &Output) -> Result<bool, Error> {
     match output.running.ending().await {
-        None | Some(Ending::Exit(0) | Ending::Unknown) => Ok(false),
-        Some(Ending::Exit(_)) => Ok(true),
+        None | Some(Ending::Exit(0)) => Ok(false),
+        Some(Ending::Exit(_) | Ending::Unknown) => Ok(true),
         Some(Ending::Signal(_)) => Err(output.broken().await),
     }
 }
