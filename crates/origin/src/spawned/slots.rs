@@ -166,7 +166,11 @@ impl Slots {
             slot.is_leased = false;
             slot.idle_since = Some(now);
             match slot.ended == ended {
-                true if answered => (slot.served, slot.failures) = (slot.served + 1, 0),
+                true if answered => {
+                    (slot.served, slot.failures) = (slot.served + 1, 0);
+                    // At once: while others wait, it would never be idle when somebody looks.
+                    slot.is_lost |= self.program.requests_max > 0 && slot.served >= self.program.requests_max;
+                }
                 true => slot.is_lost = slot.is_running,
                 false => {}
             }
@@ -192,7 +196,6 @@ impl Slots {
             },
             Slot { is_lost: true, .. } => Wish::End,
             Slot { is_leased: true, .. } => Wish::Nothing(None),
-            slot if self.program.requests_max > 0 && slot.served >= self.program.requests_max => Wish::End,
             Slot { idle_since: Some(since), .. } if is_spare => match *since + IDLE_MAX {
                 until if until <= now => Wish::End,
                 until => Wish::Nothing(Some(until)),
@@ -281,6 +284,9 @@ mod tests {
             taken(&slots, now);
             assert_eq!(slots.wish(0, now), Wish::Nothing(None));
             slots.give_back(0, 0, true, now);
+            if expected == Wish::End {
+                assert_eq!(slots.take(now), Taken::Soon, "before anybody has looked after it");
+            }
             assert_eq!(slots.wish(0, now), expected);
         }
         assert_eq!(slots.take(now), Taken::Soon);
