@@ -79,7 +79,8 @@ pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpos
                 _ => Opened::Denied(SPECIAL),
             })
         }
-        Err(Errno::NOENT) => Ok(Opened::Absent),
+        // Some file systems have names in UTF-8 alone.
+        Err(Errno::NOENT | Errno::INVAL | Errno::ILSEQ) => Ok(Opened::Absent),
         Err(Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(Opened::BeyondFile),
         Err(Errno::ACCESS | Errno::PERM) => Ok(Opened::Denied("no permission")),
         Err(Errno::XDEV) => Ok(Opened::Denied("a symbolic link leads out of the root")),
