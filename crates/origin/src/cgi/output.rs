@@ -187,7 +187,10 @@ impl Body {
 async fn is_doubtful(output: &Output) -> Result<bool, Error> {
     match output.running.ending().await {
         None | Some(Ending::Exit(0)) => Ok(false),
-        Some(Ending::Exit(_) | Ending::Unknown) => Ok(true),
-        Some(Ending::Signal(_)) => Err(output.broken().await),
+        Some(ending) if !matches!(ending, Ending::Signal(_)) => {
+            output.running.log_doubt(ending);
+            Ok(true)
+        }
+        Some(_) => Err(output.broken().await),
     }
 }

@@ -120,6 +120,15 @@ impl Running {
         }
     }
 
+    /// Tells the operator why a page without a length is given and not kept.
+    pub(super) fn log_doubt(&self, ending: Ending) {
+        let how = match ending {
+            Ending::Exit(code) => format!("it exited with {code}"),
+            _ => "nobody knows how it ended".to_owned(),
+        };
+        tracing::warn!(request = %self.request_id, "{}: {how}, so its page is given and not kept", self.program);
+    }
+
     /// It has said all that it had to say.
     pub(super) fn leave(self) {
         // A task that has ended needs no farewell.

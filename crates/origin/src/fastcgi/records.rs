@@ -133,6 +133,9 @@ impl Open {
             ProtocolStatus::RequestComplete => {
                 self.is_ended = true;
                 self.app_status = end.app_status;
+                if end.app_status != 0 {
+                    self.log.write(format!("it ended with status {}\n", end.app_status).as_bytes());
+                }
                 Ok(None)
             }
             // Who has begun to answer is not overloaded.
