@@ -14,7 +14,7 @@ use crate::options::{OtherCookies, Route};
 use crate::route::Routed;
 use kasoku_cache::{Cache, NOBODYS_OWN};
 use kasoku_semantics::cookies;
-use kasoku_semantics::grant::Refusal;
+use kasoku_semantics::grant::{Grant, Refusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -43,12 +43,20 @@ pub(crate) fn part_passes(request: &Fields, routed: &Routed, cache: &Cache, now:
 
 /// The same as [`passes`], with the name of the cookie.
 pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<'r>> {
-    let grant = &route.policy.grant;
-    if !grant.is_granting() {
+    if !has_a_say(route) {
         return None;
     }
+    // Where nothing is granted, no cookie is in the key.
+    let (grant, none) = (&route.policy.grant, Grant::default());
+    let grant = if grant.is_granting() { grant } else { &none };
     let removes = others(route) == OtherCookies::Remove;
     grant.refuses(request, |name| removes || cookies::is_any(&route.cookies.noise, name))
+}
+
+/// Whether anybody has to pass for who they are: where a lifetime is granted, or where the operator has said so. An application that
+/// ties sessions to addresses has to be told them, and may be only where the answer is for nobody else.
+pub(crate) fn has_a_say(route: &Route) -> bool {
+    route.policy.grant.is_granting() || route.cookies.others == Some(OtherCookies::Pass)
 }
 
 /// What becomes of a cookie that is neither in the key nor noise. Who has said which cookies count has said that the others
@@ -146,6 +154,13 @@ mod tests {
         assert_eq!(passing("Accept-Language", "de"), None);
         let none = Route::new(Profile::Safe, Vec::new());
         assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), &none), None, "nothing is granted");
+        let mut told = none;
+        told.cookies.others = Some(OtherCookies::Pass);
+        Arc::make_mut(&mut told.policy).grant.key_cookies = vec!["sid".to_owned()];
+        let passing = |name, value| passes(&fields(&[(name, value)]), &told);
+        assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie), "no cookie is in the key here");
+        assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
+        assert_eq!(passing("Cookie", "_ga=1"), None);
     }
 
     #[test]

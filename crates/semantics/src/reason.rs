@@ -64,8 +64,8 @@ reasons! {
 
     // Passing by.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
-    PassAuthorization, "pass-authorization", "DESIGN: cookies and credentials", "A lifetime is granted here, but never to a request with Authorization: it passes.";
-    PassCookie, "pass-cookie", "DESIGN: cookies and credentials", "A lifetime is granted here, but not to a request with a cookie that is not in the key: it passes.";
+    PassAuthorization, "pass-authorization", "DESIGN: cookies and credentials", "Here a request with Authorization passes: what is kept is for everybody.";
+    PassCookie, "pass-cookie", "DESIGN: cookies and credentials", "Here a request with a cookie that is not in the key passes: what is kept is for everybody.";
     Method, "method", "RFC 9111 section 3", "The method is one whose responses the cache does not keep.";
     HeadOnly, "head-only", "RFC 9110 section 9.3.2", "A response to HEAD has no content to store; it only updates what is stored.";
     OriginCondition, "origin-condition", "RFC 9111 section 4.3.2", "If-Match and If-Unmodified-Since can only be evaluated by the origin.";

@@ -183,7 +183,7 @@ impl Explaining<'_> {
             points.push(Point::of("request", line, side, because, self.found.places));
         };
         match self.inspection.outcome {
-            _ if !route.policy.grant.is_granting() => {}
+            _ if !visitor::has_a_say(route) => {}
             Outcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie)) => {
                 let because = Because::Reason(reason);
                 match visitor::refusal(received, route) {
@@ -198,6 +198,7 @@ impl Explaining<'_> {
                 }
             }
             Outcome::Pass(_) => {}
+            _ if !route.policy.grant.is_granting() => {}
             _ => {
                 for (name, value, ground) in visitor::kept_apart(received, route) {
                     let side = if ground.is_in_key() { Side::Neither } else { Side::For };

@@ -140,6 +140,18 @@ fn a_script_that_reads_a_language_speaks_to_nobody_in_anothers() {
 }
 
 #[test]
+fn where_the_operator_says_so_who_has_a_session_passes_with_the_own_address_though_nothing_is_granted() {
+    for others in [None, Some(OtherCookies::Pass)] {
+        let application = scripts();
+        let setup = Setup::safe().route(move |route: &mut Route| route.cookies.others = others);
+        let scene = before(setup, &application);
+        let (session, noise) = (Visitor::new(21, &["Cookie: sid=1"]), Visitor::new(22, &["Cookie: _ga=1"]));
+        let told = |visitor: &Visitor| visitor.get(&scene, "/address").text().contains("x-forwarded-for: 127.0.0.2");
+        assert_eq!((told(&session), told(&noise)), (others.is_some(), false), "{others:?}");
+    }
+}
+
+#[test]
 fn a_script_that_prints_an_address_prints_nobodys_but_to_whom_it_belongs() {
     for profile in BOTH {
         let application = scripts();
