@@ -7,7 +7,7 @@
 use crate::Address;
 use crate::health::Health;
 use crate::places::Places;
-use crate::spawned::Supervisor;
+use crate::spawned::{Supervisor, wait_for_ends};
 use std::collections::{HashMap, HashSet};
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
@@ -117,6 +117,7 @@ impl Directory {
     pub fn stop(&self) {
         let origins: Vec<_> = self.all().values().cloned().collect();
         origins.iter().for_each(|origin| origin.supervisor.stop());
+        wait_for_ends();
     }
 
     /// Calls `look` with each.

@@ -113,7 +113,7 @@ impl Supervisor {
         }
     }
 
-    /// Ends all processes, and waits for it. The next lease would start others.
+    /// Has all processes end; [`wait_for_ends`] waits for it. The next lease would start others.
     pub(crate) fn stop(&self) {
         drop(self.0.lock().unwrap_or_else(PoisonError::into_inner).take());
     }
@@ -132,8 +132,22 @@ impl Drop for Running {
     fn drop(&mut self) {
         self.slots.stop();
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            let mut ending = ENDING.lock().unwrap_or_else(PoisonError::into_inner);
+            ending.retain(|thread| !thread.is_finished());
+            ending.push(thread);
         }
+    }
+}
+
+/// Threads that see processes to their end. Who drops a [`Running`] does not wait for that: after a reload it is a worker, which has
+/// others to serve, and a process may take its time.
+static ENDING: Mutex<Vec<JoinHandle<()>>> = Mutex::new(Vec::new());
+
+/// Waits for all processes that are to end.
+pub(crate) fn wait_for_ends() {
+    let ending = std::mem::take(&mut *ENDING.lock().unwrap_or_else(PoisonError::into_inner));
+    for thread in ending {
+        let _ = thread.join();
     }
 }
 
@@ -163,5 +177,39 @@ impl Lease {
 impl Drop for Lease {
     fn drop(&mut self) {
         self.slots.give_back(self.slot, self.ended, self.is_answered, Instant::now());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::Address;
+    use rustix::process::{Pid, test_kill_process};
+    use std::fs;
+    use std::os::unix::fs::PermissionsExt;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn who_drops_it_does_not_wait_for_a_process_that_takes_its_time() {
+        let directory = std::env::temp_dir().join(format!("kasoku-spawned-{}", std::process::id()));
+        fs::create_dir(&directory).unwrap();
+        let (file, number) = (directory.join("a.fcgi"), directory.join("number"));
+        fs::write(&file, format!("#!/bin/sh\ntrap '' TERM\necho $$ > {}\nsleep 60\n", number.display())).unwrap();
+        fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
+        let program = SpawnedProgram { file, processes_min: 1, processes_max: 1, requests_max: 0 };
+        let origin = Arc::new(OriginState::new(Address::Spawned(program.clone())));
+        let lease = origin.supervisor.lease(&program, &origin, Duration::from_secs(60)).await.unwrap();
+        let process = loop {
+            let text = fs::read_to_string(&number).unwrap_or_default();
+            match text.trim_end().parse().ok().filter(|_| text.ends_with('\n')).and_then(Pid::from_raw) {
+                Some(process) => break process,
+                None => tokio::task::yield_now().await,
+            }
+        };
+        drop(origin);
+        drop(lease);
+        assert!(test_kill_process(process).is_ok(), "it heeds no SIGTERM, and has two seconds");
+        wait_for_ends();
+        assert!(test_kill_process(process).is_err());
+        fs::remove_dir_all(&directory).unwrap();
     }
 }
