@@ -128,7 +128,8 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
         Vary::Star => Some(Reason::VaryStar),
         // The entry is keyed by the fields of the stored Vary; under another Vary it would answer the wrong requests.
         fields => {
-            let is_same = with_key(fields, policy) == with_key(vary(&stored.fields), policy);
+            let before = vary(&stored.fields);
+            let is_same = before != Vary::Star && with_key(fields, policy) == with_key(before, policy);
             (!is_same).then_some(Reason::VaryChanged)
         }
     }

@@ -135,6 +135,13 @@ fn an_empty_vary_of_a_304_does_not_make_one_variant_fit_all() {
 }
 
 #[test]
+fn an_empty_vary_does_not_take_the_place_of_one_that_nothing_matches() {
+    let star = etagged("\"a\"").with("Vary", "a, b=c");
+    let update = not_modified().with("Vary", "");
+    assert_eq!(freshen(&star, &update, NOW, &safe()), Freshened::Drop(Reason::VaryChanged));
+}
+
+#[test]
 fn a_304_never_brings_a_cookie_into_a_shared_entry() {
     let update = not_modified().with("Set-Cookie", "session=1");
     assert_eq!(freshen(&etagged("\"a\""), &update, NOW, &safe()), Freshened::Drop(Reason::SetCookie));
