@@ -56,6 +56,13 @@ class Page(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Origin(http.server.ThreadingHTTPServer):
+    """A new process has no connections to it yet and makes all of them at once: more than the five that may wait by default, and
+    what the kernel drops then is made again only seconds later."""
+
+    request_queue_size = 1024
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -191,7 +198,7 @@ def drain(kasoku):
 
 
 def main():
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Page)
+    origin = Origin(("127.0.0.1", 0), Page)
     threading.Thread(target=origin.serve_forever, daemon=True).start()
     results = []
     with tempfile.TemporaryDirectory(prefix="kasoku-operating-") as name:
