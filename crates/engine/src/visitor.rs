@@ -46,11 +46,13 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<
     if !has_a_say(route) {
         return None;
     }
-    // Where nothing is granted, no cookie is in the key.
-    let (grant, none) = (&route.policy.grant, Grant::default());
-    let grant = if grant.is_granting() { grant } else { &none };
     let removes = others(route) == OtherCookies::Remove;
-    grant.refuses(request, |name| removes || cookies::is_any(&route.cookies.noise, name))
+    let may_be_taken = |name: &[u8]| removes || cookies::is_any(&route.cookies.noise, name);
+    match &route.policy.grant {
+        grant if grant.is_granting() => grant.refuses(request, may_be_taken),
+        // Where nothing is granted, no cookie is in the key.
+        _ => Grant::default().refuses(request, may_be_taken),
+    }
 }
 
 /// Whether anybody has to pass for who they are: where a lifetime is granted, or where the operator has said so. An application that

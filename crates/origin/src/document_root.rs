@@ -24,6 +24,8 @@ pub(crate) mod tests;
 mod url_path;
 mod waiting;
 
+use crate::Limits;
+use crate::error::Error;
 use crate::request::Gateway;
 pub use names::SOURCE_SUFFIXES;
 pub(crate) use open::Wait;
@@ -164,6 +166,15 @@ pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Foun
     let (root, path, scripts) = (root.to_owned(), path.to_owned(), rules.scripts);
     let gateway = rules.gateway.clone();
     may_wait(move || DocumentRoot::open(&root, Wait::Allowed)?.find(&path, &Rules { gateway: &gateway, scripts })).await
+}
+
+/// A look-up, for as long as an answer may take: a disk that hangs must not hold a request for ever.
+///
+/// # Errors
+/// Its own, as the origin's; or [`Error::FirstByteTimeout`].
+pub(crate) async fn in_time<T>(limits: &Limits, look_up: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
+    let looked_up = tokio::time::timeout(limits.first_byte_timeout, look_up).await;
+    looked_up.map_err(|_| Error::FirstByteTimeout)?.map_err(Error::Unreachable)
 }
 
 /// A directory whose files are for clients, opened.

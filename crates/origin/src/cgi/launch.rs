@@ -39,20 +39,24 @@ pub(super) async fn launch(
     place: Place,
 ) -> Result<Launched, Error> {
     let plan = Plan::new(script, root, request, body)?;
-    // A disk that hangs must not stop the worker.
-    may_wait(move || plan.carry_out(place)).await.map_err(|error| {
-        match error.raw_os_error().map(Errno::from_raw_os_error) {
-            // The machine, or our share of it, is used up for the moment.
-            Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
-                tracing::warn!(%error, "no program can be started");
-                Error::Busy
-            }
-            _ => {
-            tracing::warn!(request = %request.circumstances.request_id, %error, "{} can't be run", script.file.display());
+    // A disk that hangs must stop neither the worker nor, for ever, the request.
+    let launched = tokio::time::timeout(request.limits.first_byte_timeout, may_wait(move || plan.carry_out(place)));
+    launched.await.map_err(|_| Error::FirstByteTimeout)?.map_err(|error| not_started(script, request, error))
+}
+
+fn not_started(script: &Script, request: &Request<'_>, error: io::Error) -> Error {
+    let (file, id) = (script.file.display(), &request.circumstances.request_id);
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        // The machine, or our share of it, is used up for the moment.
+        Some(Errno::AGAIN | Errno::NOMEM | Errno::MFILE | Errno::NFILE) => {
+            tracing::warn!(%error, "no program can be started");
+            Error::Busy
+        }
+        _ => {
+            tracing::warn!(request = %id, %error, "{file} can't be run");
             Error::NotStarted(error)
         }
-        }
-    })
+    }
 }
 
 struct Plan {

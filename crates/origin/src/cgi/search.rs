@@ -25,18 +25,23 @@ pub(super) enum Sought {
 pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Sought, Error> {
     let method = &request.head.method;
     let (path, query) = request.head.target.split_once('?').unwrap_or((&request.head.target, ""));
-    let found = match find(programs, path, request.gateway).await {
-        Ok(found) => Ok((found, programs.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => itself(programs, path, request.gateway).await,
-        Err(error) => Err(error),
-    };
-    let (found, root) = found.map_err(Error::Unreachable)?;
+    let (found, root) =
+        document_root::in_time(request.limits, below_or_itself(programs, path, request.gateway)).await?;
     Ok(match found {
         Found::Script(script) => Sought::Script(script, root),
         Found::Redirect(path) => Sought::Answer(moved(path, query, method)),
         Found::Missing => Sought::Answer(Response::own(StatusCode::NOT_FOUND, method)),
         Found::Forbidden | Found::File(_) => Sought::Answer(Response::own(StatusCode::FORBIDDEN, method)),
     })
+}
+
+/// What is below the directory of programs; or the program, where it is one.
+async fn below_or_itself(programs: &Path, path: &str, gateway: &Gateway) -> io::Result<(Found, PathBuf)> {
+    match find(programs, path, gateway).await {
+        Ok(found) => Ok((found, programs.to_owned())),
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => itself(programs, path, gateway).await,
+        Err(error) => Err(error),
+    }
 }
 
 async fn find(root: &Path, path: &str, gateway: &Gateway) -> io::Result<Found> {

@@ -396,3 +396,12 @@ async fn what_the_kernel_does_not_remember_is_found_all_the_same() {
     let root = DocumentRoot::open(&path, Wait::Never).unwrap();
     assert!(matches!(root.find("/b.html", &rules).unwrap(), Found::Missing));
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_look_up_that_comes_to_no_end_is_given_up() {
+    let limits = Limits { first_byte_timeout: std::time::Duration::from_millis(1), ..Limits::default() };
+    let given_up = in_time(&limits, std::future::pending::<io::Result<()>>()).await;
+    assert!(matches!(given_up, Err(Error::FirstByteTimeout)));
+    let failed = in_time(&limits, async { Err::<(), _>(io::Error::from(io::ErrorKind::NotFound)) }).await;
+    assert!(matches!(failed, Err(Error::Unreachable(_))));
+}

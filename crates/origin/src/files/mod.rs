@@ -17,7 +17,7 @@ mod siblings;
 mod tests;
 
 use crate::Error;
-use crate::document_root::{DocumentRoot, Found, OpenFile, Rules, Scripts, Wait, find, may_wait};
+use crate::document_root::{DocumentRoot, Found, OpenFile, Rules, Scripts, Wait, find, in_time, may_wait};
 use crate::places::Place;
 use crate::request::Request;
 use crate::response::{Body, Response};
@@ -42,7 +42,7 @@ const ALLOWED: &str = "GET, HEAD";
 pub(crate) async fn send(root: &Path, request: &Request<'_>, place: Option<Place>) -> Result<Response, Error> {
     let path = request.head.target.split('?').next().unwrap_or_default();
     let rules = Rules { gateway: request.gateway, scripts: Scripts::None };
-    let found = in_time(request, find(root, path, &rules)).await?;
+    let found = in_time(request.limits, find(root, path, &rules)).await?;
     answer(root, request, found, place).await
 }
 
@@ -77,7 +77,7 @@ pub(crate) async fn answer(
             Ok(response)
         }
         Found::File(file) => {
-            let negotiated = in_time(request, negotiate(root, request, file)).await?;
+            let negotiated = in_time(request.limits, negotiate(root, request, file)).await?;
             Ok(file_response(request, negotiated, place))
         }
     }
@@ -117,10 +117,4 @@ fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Pl
         Outcome::Part(part) => Body::File(Box::new(FileBody::new(file, part, request.limits, place))),
     };
     Response { head, body }
-}
-
-/// A look-up, for as long as an answer may take.
-async fn in_time<T>(request: &Request<'_>, look_up: impl Future<Output = io::Result<T>>) -> Result<T, Error> {
-    let looked_up = tokio::time::timeout(request.limits.first_byte_timeout, look_up).await;
-    looked_up.map_err(|_| Error::FirstByteTimeout)?.map_err(Error::Unreachable)
 }

@@ -11,7 +11,6 @@
 use crate::document_root::{self, Found, Rules, Script, Scripts, UrlPath};
 use crate::error::Error;
 use crate::files;
-use crate::http::with_deadline;
 use crate::meta_variables::{MetaVariables, Subject};
 use crate::request::{Gateway, Request};
 use crate::response::Response;
@@ -48,8 +47,7 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
         return Ok(application(path, gateway).map_or_else(none, Target::Program));
     };
     let rules = Rules { gateway, scripts: Scripts::BySuffix };
-    let found = async { document_root::find(root, path, &rules).await.map_err(Error::Unreachable) };
-    match with_deadline(limits.first_byte_timeout, Error::FirstByteTimeout, found).await? {
+    match document_root::in_time(limits, document_root::find(root, path, &rules)).await? {
         Found::Script(Script { file, script_name, path_info, path_translated }) => {
             Ok(Target::Program(Program { script_name, path_info, path_translated, file: Some(file) }))
         }
