@@ -19,12 +19,11 @@
 //! What it does not do: a program of the kind `nph-` prints HTTP, which is [`parse_response`](crate::http1::parse_response)'s.
 //! A status line (`HTTP/1.1 200 OK`) is no field, so it is refused here. The type of the body is not checked.
 
-use crate::http1::grammar::{is_tchar, is_text, trim_ows};
-use crate::http1::head::Line;
+use crate::http1::grammar::trim_ows;
+use crate::http1::head::{Line, says_its_row, split_field};
 use crate::http1::{HeadError, HeadLimits, connection_options};
 use crate::{Fields, ResponseHead};
 use http::StatusCode;
-use std::fmt;
 
 /// What a program wants.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -74,22 +73,7 @@ impl CgiError {
     }
 }
 
-impl fmt::Display for CgiError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Head(error) => error.fmt(f),
-            _ => f.write_str(self.row().1),
-        }
-    }
-}
-
-impl std::error::Error for CgiError {}
-
-impl From<HeadError> for CgiError {
-    fn from(error: HeadError) -> Self {
-        Self::Head(error)
-    }
-}
+says_its_row!(CgiError);
 
 /// Parses the head at the front of `buf`: what the program wants, and how many bytes it took, the empty line included.
 /// `None`: need more.
@@ -112,7 +96,10 @@ pub fn parse_cgi_head(buf: &[u8], limits: &HeadLimits) -> Result<Option<(CgiHead
         if fields.len() == limits.fields_max {
             return Err(HeadError::TooManyFields.into());
         }
-        let (name, value) = split_field(line.text, fields.is_empty())?;
+        if matches!(line.text, [b' ' | b'\t', ..]) {
+            return Err(if fields.is_empty() { HeadError::SpaceBeforeFirstField } else { HeadError::ObsFold }.into());
+        }
+        let (name, value) = split_field(line.text)?;
         fields.push(name, value);
     }
 }
@@ -129,23 +116,6 @@ fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<Line<'_>>, HeadError
         return Err(HeadError::BareCr);
     }
     Ok(Some(Line { text, rest: rest.get(1..).unwrap_or_default() }))
-}
-
-fn split_field(line: &[u8], is_first: bool) -> Result<(&[u8], &[u8]), HeadError> {
-    if matches!(line, [b' ' | b'\t', ..]) {
-        return Err(if is_first { HeadError::SpaceBeforeFirstField } else { HeadError::ObsFold });
-    }
-    let colon = memchr::memchr(b':', line).ok_or(HeadError::FieldName)?;
-    let (name, value) = line.split_at_checked(colon).unwrap_or((line, &[]));
-    match name {
-        [.., b' ' | b'\t'] => Err(HeadError::SpaceBeforeColon),
-        [] => Err(HeadError::FieldName),
-        name if !name.iter().copied().all(is_tchar) => Err(HeadError::FieldName),
-        name => {
-            let value = trim_ows(value.strip_prefix(b":").unwrap_or(value));
-            if value.iter().copied().all(is_text) { Ok((name, value)) } else { Err(HeadError::FieldValue) }
-        }
-    }
 }
 
 /// What the fields of a complete head ask for.

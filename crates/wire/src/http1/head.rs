@@ -5,7 +5,7 @@
 //! httparse, which checks names and values byte by byte; that it would accept a bare LF no longer matters then.
 //! When it objects, a slow second look finds out which fault to report.
 
-use super::grammar::{is_tchar, is_text};
+use super::grammar::{is_tchar, is_text, trim_ows};
 use crate::Fields;
 use http::StatusCode;
 use std::fmt;
@@ -190,31 +190,60 @@ pub(super) fn parse_fields_into(section: &FieldSection<'_>, fields: &mut Fields)
     }
 }
 
+/// An error that may be one of a head's lines, [`HeadError`], is told by that; any other by its row.
+macro_rules! says_its_row {
+    ($error:ident) => {
+        impl std::fmt::Display for $error {
+            fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+                match self {
+                    Self::Head(error) => error.fmt(f),
+                    _ => f.write_str(self.row().1),
+                }
+            }
+        }
+
+        impl std::error::Error for $error {}
+
+        impl From<$crate::http1::HeadError> for $error {
+            fn from(error: $crate::http1::HeadError) -> Self {
+                Self::Head(error)
+            }
+        }
+    };
+}
+pub(crate) use says_its_row;
+
 /// Which fault made httparse refuse the lines of `block`. Slow, and only for the report.
 fn first_fault(block: &[u8]) -> HeadError {
     let mut rest = block;
     while let Ok(Some(line)) = next_line(rest, usize::MAX) {
         rest = line.rest;
-        let Some(colon) = line.text.iter().position(|byte| *byte == b':') else { return HeadError::FieldName };
-        let (name, value) = line.text.split_at_checked(colon).unwrap_or((line.text, &[]));
-        if !name.iter().copied().all(is_tchar) {
-            //= RFC 9112 section 5.1
-            //# A server MUST reject, with a response status code of 400 (Bad Request), any received request message
-            //# that contains whitespace between a header field name and colon.
-            //= RFC 9112 section 5.1
-            //# A proxy MUST remove any such whitespace from a response message before forwarding the message downstream.
-            // It is not forwarded at all: the response is refused.
-            let is_spaced = matches!(name, [.., b' ' | b'\t']);
-            return if is_spaced { HeadError::SpaceBeforeColon } else { HeadError::FieldName };
-        }
-        if name.is_empty() {
-            return HeadError::FieldName;
-        }
-        if !value.iter().copied().all(is_text) {
-            return HeadError::FieldValue;
+        if let Err(fault) = split_field(line.text) {
+            return fault;
         }
     }
     HeadError::FieldName
+}
+
+/// Name and value of one line, the value without the white space around it.
+pub(crate) fn split_field(line: &[u8]) -> Result<(&[u8], &[u8]), HeadError> {
+    let colon = memchr::memchr(b':', line).ok_or(HeadError::FieldName)?;
+    let (name, value) = line.split_at_checked(colon).unwrap_or((line, &[]));
+    match name {
+        //= RFC 9112 section 5.1
+        //# A server MUST reject, with a response status code of 400 (Bad Request), any received request message
+        //# that contains whitespace between a header field name and colon.
+        //= RFC 9112 section 5.1
+        //# A proxy MUST remove any such whitespace from a response message before forwarding the message downstream.
+        // It is not forwarded at all: the response is refused.
+        [.., b' ' | b'\t'] => Err(HeadError::SpaceBeforeColon),
+        [] => Err(HeadError::FieldName),
+        name if !name.iter().copied().all(is_tchar) => Err(HeadError::FieldName),
+        name => {
+            let value = trim_ows(value.strip_prefix(b":").unwrap_or(value));
+            if value.iter().copied().all(is_text) { Ok((name, value)) } else { Err(HeadError::FieldValue) }
+        }
+    }
 }
 
 #[cfg(test)]

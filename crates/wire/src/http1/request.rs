@@ -4,11 +4,10 @@
 //! accept (tabs, runs of white space, a missing version) is an error here, since the next recipient may split
 //! differently. The target stays text: [`crate::target`] gives it a meaning, [`super::framing`] finds the body.
 
-use super::head::{self, HeadError};
+use super::head::{self, HeadError, says_its_row};
 use super::limits::HeadLimits;
 use crate::{Fields, RequestHead, target};
 use http::{Method, StatusCode, Version};
-use std::fmt;
 
 /// The longest method name, in bytes: twice the longest that is registered.
 const METHOD_BYTES_MAX: usize = 32;
@@ -121,22 +120,7 @@ impl RequestError {
     }
 }
 
-impl fmt::Display for RequestError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Head(error) => error.fmt(f),
-            _ => f.write_str(self.row().1),
-        }
-    }
-}
-
-impl std::error::Error for RequestError {}
-
-impl From<HeadError> for RequestError {
-    fn from(error: HeadError) -> Self {
-        Self::Head(error)
-    }
-}
+says_its_row!(RequestError);
 
 /// Parses the head of a request at the front of `buf`: the head, and how many bytes it took. `None`: need more.
 ///

@@ -4,11 +4,10 @@
 //! the origin is closed. The one liberty is a status line that ends after the code, which many origins send.
 
 use super::grammar::is_text;
-use super::head::{self, HeadError};
+use super::head::{self, HeadError, says_its_row};
 use super::limits::HeadLimits;
 use crate::ResponseHead;
 use http::{StatusCode, Version};
-use std::fmt;
 
 /// Why a response is refused. The origin is the guilty party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -75,22 +74,7 @@ impl ResponseError {
     }
 }
 
-impl fmt::Display for ResponseError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            Self::Head(error) => error.fmt(f),
-            _ => f.write_str(self.row().1),
-        }
-    }
-}
-
-impl std::error::Error for ResponseError {}
-
-impl From<HeadError> for ResponseError {
-    fn from(error: HeadError) -> Self {
-        Self::Head(error)
-    }
-}
+says_its_row!(ResponseError);
 
 /// Parses the head of a response, interim or final, at the front of `buf`: the head, and how many bytes it took.
 /// `None`: need more.
