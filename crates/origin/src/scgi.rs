@@ -43,10 +43,8 @@ impl Scgi {
         body: Measured,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
-        let mut connection = Connection::open(endpoint, question.request.limits).await?;
-        choice.origin.health.connected();
-        connection.place = Some(place);
-        self.counters.connection();
+        let limits = question.request.limits;
+        let connection = Connection::open_for(choice, endpoint, limits, place, &self.counters).await?;
         let head = encoded(question, &body);
         let pieces = body.pieces(upload);
         self.exchange(connection, question, head, pieces).await

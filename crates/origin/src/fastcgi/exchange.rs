@@ -94,10 +94,7 @@ impl FastCgi {
             Some(place) => place,
             None => choice.place(limits).await?,
         };
-        let mut connection = Connection::open(endpoint, limits).await?;
-        choice.origin.health.connected();
-        connection.place = Some(place);
-        self.counters.connection();
+        let connection = Connection::open_for(choice, endpoint, limits, place, &self.counters).await?;
         let pieces = body.pieces(upload);
         self.exchange(connection, endpoint, question, &head, pieces, after()).await
     }
@@ -115,10 +112,7 @@ impl FastCgi {
         let limits = question.request.limits;
         let lease = choice.origin.supervisor.lease(spawned, &choice.origin, limits.queue_timeout).await?;
         let endpoint = lease.endpoint();
-        let mut connection = Connection::open(&endpoint, limits).await?;
-        choice.origin.health.connected();
-        connection.place = Some(place);
-        self.counters.connection();
+        let connection = Connection::open_for(choice, &endpoint, limits, place, &self.counters).await?;
         let head = encoded(question, &body);
         let pieces = body.pieces(upload);
         self.exchange(connection, &endpoint, question, &head, pieces, After::GiveBack(lease)).await

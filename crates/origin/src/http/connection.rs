@@ -1,6 +1,8 @@
 //! One connection to an origin, and what has been read from it ahead.
 
+use crate::client::Counters;
 use crate::error::Error;
+use crate::group::Choice;
 use crate::limits::READ_BYTES;
 use crate::places::Place;
 use crate::{Endpoint, Limits};
@@ -34,6 +36,20 @@ impl Connection {
         };
         let stream = with_deadline(limits.connect_timeout, Error::ConnectTimeout, stream).await?;
         Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None, kept: None })
+    }
+
+    /// The same for a request that has its place there.
+    pub(crate) async fn open_for(
+        choice: &Choice,
+        endpoint: &Endpoint,
+        limits: &Limits,
+        place: Place,
+        counters: &Counters,
+    ) -> Result<Self, Error> {
+        let connection = Self { place: Some(place), ..Self::open(endpoint, limits).await? };
+        choice.origin.health.connected();
+        counters.connection();
+        Ok(connection)
     }
 
     /// Whether a kept connection can carry another exchange: open, and nothing has come that nobody asked for.

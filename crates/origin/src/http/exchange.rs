@@ -79,10 +79,7 @@ impl Pool {
         upload: &mut Option<U>,
         interim: &mut impl Interim,
     ) -> Result<Response, Error> {
-        let mut connection = Connection::open(endpoint, request.limits).await?;
-        choice.origin.health.connected();
-        connection.place = Some(place);
-        self.counters.connection();
+        let connection = Connection::open_for(choice, endpoint, request.limits, place, &self.counters).await?;
         self.exchange(connection, endpoint, request, upload, interim).await
     }
 
