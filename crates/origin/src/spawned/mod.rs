@@ -2,7 +2,7 @@
 //! spawn-fcgi with a supervisor.
 //!
 //! **A slot is a process at a time with a listening socket of its own**, which the process finds as descriptor 0. So it is known
-//! who serves what: a slot has one request at a time, a process is replaced after so many of them when it is idle, and one that hangs
+//! who serves what: a slot has one request at a time, a process is replaced after so many of them, between two, and one that hangs
 //! can be told from the others. The socket outlives its process: who connects while the next one starts waits in its queue.
 //!
 //! **A request leases a slot** ([`Supervisor::lease`]), the first that is free, so those behind it fall idle and are ended when
