@@ -96,6 +96,17 @@ impl Connection {
         }
     }
 
+    /// Writes what finds room of `parts` at once, which become the rest; whether that was all.
+    pub(crate) async fn write_at_once(&self, parts: &mut &mut [IoSlice<'_>]) -> io::Result<bool> {
+        poll_fn(|cx| {
+            Poll::Ready(match self.stream.poll_write_all(cx, parts) {
+                Poll::Ready(written) => written.map(|()| true),
+                Poll::Pending => Ok(false),
+            })
+        })
+        .await
+    }
+
     /// Writes all of `parts`; `TimedOut` when the client takes nothing for too long.
     pub(crate) async fn write(&self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         self.stream.write_all(parts, self.limits.send_timeout).await

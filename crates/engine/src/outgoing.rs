@@ -18,6 +18,10 @@ use std::time::Duration;
 /// Pieces that go into one system call.
 const PIECES_PER_WRITE: usize = 8;
 
+/// Up to this length a head and what follows it are copied into one piece, in bytes: the kernel takes one piece some 0.15 µs faster
+/// than a list of two, which is more than the copy costs.
+const COPIED_BYTES_MAX: usize = 12 << 10;
+
 /// How it went.
 pub(crate) struct Delivered {
     pub(crate) status: StatusCode,
@@ -119,6 +123,19 @@ async fn is_too_slow(exchange: &Exchange, holds: &Holds<'_>) {
     }
 }
 
+/// Appends the pieces of a body to its head for as long as both are small; returns the first that has no room.
+fn append_small<'b>(head: &mut Vec<u8>, body: &mut impl Iterator<Item = &'b [u8]>) -> Option<&'b [u8]> {
+    body.find(|piece| {
+        let is_small = head.len() + piece.len() <= COPIED_BYTES_MAX;
+        if is_small {
+            // Room for any that is small, so that the buffer grows once and not with each longer answer.
+            head.reserve(COPIED_BYTES_MAX - head.len());
+            head.extend_from_slice(piece);
+        }
+        !is_small
+    })
+}
+
 /// A response on its way out. The head waits for the first piece, so that both can go in one system call.
 pub(crate) struct Outgoing<'e> {
     exchange: &'e Exchange,
@@ -198,7 +215,15 @@ impl<'e> Outgoing<'e> {
         written
     }
 
-    async fn write(&self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+    async fn write(&self, mut parts: &mut [IoSlice<'_>]) -> io::Result<()> {
+        // Most answers find room at once, and need nothing that waits.
+        if self.exchange.connection.write_at_once(&mut parts).await? {
+            return Ok(());
+        }
+        Box::pin(self.write_later(parts)).await
+    }
+
+    async fn write_later(&self, parts: &mut [IoSlice<'_>]) -> io::Result<()> {
         tokio::select! {
             biased;
             written = self.exchange.connection.write(parts) => written,
@@ -208,32 +233,46 @@ impl<'e> Outgoing<'e> {
 
     /// Sends a body that is all here.
     pub(crate) async fn all<'b>(mut self, mut body: impl Iterator<Item = &'b [u8]>) -> Delivered {
-        let head = std::mem::take(&mut self.head);
+        let mut first = std::mem::take(&mut self.head);
+        let head_bytes = first.len() as u64;
+        let next = append_small(&mut first, &mut body);
         let before = self.exchange.connection.stream.sent_bytes();
-        let mut unsent_head = Some(head.as_slice());
-        let mut sent = 0;
+        let written = match next {
+            None => self.write(&mut [IoSlice::new(&first)]).await,
+            Some(_) => self.write_pieces(&first, next.into_iter().chain(body), before + head_bytes).await,
+        };
+        self.delivered.body_bytes = self.sent_since(before + head_bytes);
+        if written.is_err() {
+            return self.cut();
+        }
+        self.exchange.progressed(self.delivered.status, self.delivered.body_bytes);
+        self.exchange.worker.buffers.give(first);
+        self.delivered
+    }
+
+    /// Writes the pieces, as many at a time as one system call takes. `body_start`: what the connection had sent before the body.
+    async fn write_pieces<'b>(
+        &self,
+        first: &[u8],
+        mut rest: impl Iterator<Item = &'b [u8]>,
+        body_start: u64,
+    ) -> io::Result<()> {
+        let mut first = Some(first);
         loop {
             let mut batch = [IoSlice::new(&[]); PIECES_PER_WRITE];
-            let (mut count, mut bytes) = (0, 0);
-            for (place, piece) in
-                batch.iter_mut().zip(std::iter::from_fn(|| unsent_head.take().or_else(|| body.next())))
-            {
+            let mut count = 0;
+            for (place, piece) in batch.iter_mut().zip(std::iter::from_fn(|| first.take().or_else(|| rest.next()))) {
                 *place = IoSlice::new(piece);
                 count += 1;
-                bytes += piece.len();
             }
-            let Some(batch) = batch.get_mut(..count).filter(|batch| !batch.is_empty()) else { break };
-            if self.write(batch).await.is_err() {
-                let sent = self.exchange.connection.stream.sent_bytes() - before;
-                self.delivered.body_bytes = sent.saturating_sub(head.len() as u64);
-                return self.cut();
-            }
-            sent += bytes;
-            self.delivered.body_bytes = (sent - head.len()) as u64;
-            self.exchange.progressed(self.delivered.status, self.delivered.body_bytes);
+            let Some(batch) = batch.get_mut(..count).filter(|batch| !batch.is_empty()) else { return Ok(()) };
+            self.write(batch).await?;
+            self.exchange.progressed(self.delivered.status, self.sent_since(body_start));
         }
-        self.exchange.worker.buffers.give(head);
-        self.delivered
+    }
+
+    fn sent_since(&self, start: u64) -> u64 {
+        self.exchange.connection.stream.sent_bytes().saturating_sub(start)
     }
 
     /// The body has come to its end.

@@ -11,6 +11,7 @@
 use crate::Accepted;
 use bytes::{BufMut, BytesMut};
 use rustix::ioctl::{Getter, Opcode};
+use rustix::net::{RecvFlags, SendFlags};
 use socket2::Socket;
 use std::cell::Cell;
 use std::future::poll_fn;
@@ -105,7 +106,9 @@ impl Stream {
         }
         let spare = buf.spare_capacity_mut();
         let room = spare.len().min(bytes_max);
-        let read = self.socket.get_ref().recv(spare.get_mut(..room).unwrap_or_default())?;
+        let spare = spare.get_mut(..room).unwrap_or_default();
+        let ((received, _), _) = rustix::net::recv(self.socket.get_ref(), spare, RecvFlags::empty())?;
+        let read = received.len();
         // SAFETY: recv has written `read` bytes to the start of the spare capacity.
         unsafe { buf.advance_mut(read) };
         Ok((read, room))
@@ -127,17 +130,28 @@ impl Stream {
     /// Writes all of `parts`, with as few system calls as the socket's buffer allows. `TimedOut` when the peer takes
     /// nothing for longer than `pause_max`.
     pub async fn write_all(&self, mut parts: &mut [IoSlice<'_>], pause_max: Duration) -> io::Result<()> {
-        IoSlice::advance_slices(&mut parts, 0);
-        while !parts.is_empty() {
-            let written = match poll_once(|cx| self.poll_write(cx, parts)).await {
-                Some(written) => written?,
-                // Only who has to wait needs a timer, and memory for it.
-                None => Box::pin(self.write_later(parts, pause_max)).await?,
-            };
-            self.sent_bytes.set(self.sent_bytes.get() + written as u64);
-            IoSlice::advance_slices(&mut parts, written);
+        while poll_once(|cx| self.poll_write_all(cx, &mut parts)).await.transpose()?.is_none() {
+            // Only who has to wait needs a timer, and memory for it.
+            let written = Box::pin(self.write_later(parts, pause_max)).await?;
+            self.has_sent(&mut parts, written);
         }
         Ok(())
+    }
+
+    /// Writes what finds room of `parts`, which become the rest. Pending: there is a rest, and the task is woken when there is
+    /// room again.
+    pub fn poll_write_all(&self, cx: &mut Context<'_>, parts: &mut &mut [IoSlice<'_>]) -> Poll<io::Result<()>> {
+        self.has_sent(parts, 0);
+        while !parts.is_empty() {
+            let written = ready!(self.poll_write(cx, parts))?;
+            self.has_sent(parts, written);
+        }
+        Poll::Ready(Ok(()))
+    }
+
+    fn has_sent(&self, parts: &mut &mut [IoSlice<'_>], bytes: usize) {
+        self.sent_bytes.set(self.sent_bytes.get() + bytes as u64);
+        IoSlice::advance_slices(parts, bytes);
     }
 
     /// Waits until something of `parts` finds room. A peer that takes a little now and then makes none for long: the kernel
@@ -158,7 +172,12 @@ impl Stream {
     fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
         loop {
             let mut ready = ready!(self.socket.poll_write_ready(cx))?;
-            match self.socket.get_ref().send_vectored_with_flags(parts, NO_SIGNAL) {
+            let sent = match parts {
+                // What is in one piece costs the kernel less than a list of one.
+                [only] => rustix::net::send(self.socket.get_ref(), only, NO_SIGNAL).map_err(io::Error::from),
+                parts => self.socket.get_ref().send_vectored_with_flags(parts, NO_SIGNAL.bits() as i32),
+            };
+            match sent {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
                 Ok(written) => {
                     if self.is_tcp && written < parts.iter().map(|part| part.len()).sum() {
@@ -188,7 +207,7 @@ impl Stream {
 const TIOCOUTQ: Opcode = 0x5411;
 
 /// A peer that is gone is an error of the write, not a signal for the process.
-const NO_SIGNAL: i32 = rustix::net::SendFlags::NOSIGNAL.bits() as i32;
+const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
 
 /// What one poll brings; `None`: it would have to wait.
 async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
