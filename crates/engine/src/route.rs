@@ -167,9 +167,12 @@ pub(crate) fn host_in_keys<'h>(sites: &'h [Site], authority: &'h str) -> &'h str
 
 /// A target without those parameters of its path's segments: `/a;jsessionid=1/b` is `/a/b`.
 fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str> {
+    if names.is_empty() {
+        return Cow::Borrowed(target);
+    }
     let path_end = target.find('?').unwrap_or(target.len());
     let (path, query) = target.split_at_checked(path_end).unwrap_or((target, ""));
-    if names.is_empty() || !path.contains(';') {
+    if !path.contains(';') {
         return Cow::Borrowed(target);
     }
     let is_kept = |parameter: &&str| !names.iter().any(|glob| matches(glob, name(parameter)));
