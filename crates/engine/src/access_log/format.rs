@@ -50,9 +50,14 @@ fn combined(record: &Record<'_>, stamp: &Stamp, text: &mut Text<'_>) {
         (record.asked.and_then(|asked| asked.referer), REFERER_BYTES_MAX),
         (record.asked.and_then(|asked| asked.user_agent), USER_AGENT_BYTES_MAX),
     ] {
-        text.put(b" \"");
-        text.quoted(value.unwrap_or(b"-"), bytes_max);
-        text.put(b"\"");
+        match value {
+            Some(value) => {
+                text.put(b" \"");
+                text.quoted(value, bytes_max);
+                text.put(b"\"");
+            }
+            None => text.put(b" \"-\""),
+        }
     }
 }
 

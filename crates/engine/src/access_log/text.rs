@@ -6,7 +6,6 @@
 //!
 //! Most text needs no escape, so it is copied in runs.
 
-use std::io::Write;
 use std::net::IpAddr;
 
 /// Stands at the end of a field that was cut.
@@ -21,6 +20,27 @@ pub(super) struct Text<'p> {
     page: &'p mut Vec<u8>,
     page_bytes_max: usize,
     is_whole: bool,
+}
+
+/// A number of an address with a dot behind it, which the next one overwrites from its length on.
+const OCTETS: [[u8; 4]; 256] = octets();
+
+#[allow(clippy::indexing_slicing)] // All of it at compile time.
+const fn octets() -> [[u8; 4]; 256] {
+    let mut all = [[0; 4]; 256];
+    let mut octet = 0_u8;
+    loop {
+        let (hundreds, tens, ones) = (b'0' + octet / 100, b'0' + octet / 10 % 10, b'0' + octet % 10);
+        all[octet as usize] = match octet {
+            0..10 => [ones, b'.', 0, 0],
+            10..100 => [tens, ones, b'.', 0],
+            _ => [hundreds, tens, ones, b'.'],
+        };
+        if octet == u8::MAX {
+            return all;
+        }
+        octet += 1;
+    }
 }
 
 impl<'p> Text<'p> {
@@ -88,14 +108,15 @@ impl<'p> Text<'p> {
         match ip {
             IpAddr::V4(ip) => {
                 let mut text = [0; "255.255.255.255.".len()];
-                let mut rest = text.as_mut_slice();
+                let mut len = 0;
                 for octet in ip.octets() {
-                    let mut digits = itoa::Buffer::new();
-                    // There is room for four of the longest; writing to a slice fails only without.
-                    let _ = rest.write_all(digits.format(octet).as_bytes()).and_then(|()| rest.write_all(b"."));
+                    let written = OCTETS.get(usize::from(octet)).unwrap_or(b"0.\0\0");
+                    if let Some(place) = text.get_mut(len..len + written.len()) {
+                        place.copy_from_slice(written);
+                    }
+                    len += 2 + usize::from(octet > 9) + usize::from(octet > 99);
                 }
-                let unused = rest.len() + 1;
-                self.put(text.get(..text.len() - unused).unwrap_or_default());
+                self.put(text.get(..len - 1).unwrap_or_default());
             }
             IpAddr::V6(ip) => {
                 // Writing to a text does not fail; it notes that there is no room.
@@ -197,7 +218,8 @@ fn plain_run(bytes: &[u8]) -> usize {
     let is_all_plain = |chunk: &&[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(*byte));
     let run = bytes.chunks_exact(CHUNK_BYTES).take_while(is_all_plain).count() * CHUNK_BYTES;
     let rest = bytes.get(run..).unwrap_or_default();
-    run + rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len())
+    // Most texts are plain to their end.
+    if is_all_plain(&rest) { bytes.len() } else { run + rest.iter().take_while(|byte| is_plain(**byte)).count() }
 }
 
 /// Printable ASCII, without what ends a text between quotes or an escape begins with.
