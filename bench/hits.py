@@ -1,10 +1,11 @@
 """The table of hits: every server, every size, one worker on one core, rounds interleaved.
 
-A round is one server and one size; all servers have their turn before the next round begins, the limit in each. A ratio is
-taken within a round, where the machine was as fast for both, and the median of the rounds' ratios is quoted.
+A round is one size; all servers have their turn in it, the limit at both ends (steady.py). A ratio is taken within a round, where
+the machine was as fast for both, and the median of the rounds' ratios is quoted.
 """
 
 from dataclasses import dataclass
+from functools import partial
 from statistics import median
 
 import client
@@ -13,6 +14,7 @@ from native import native
 from processes import BenchError, Programs, free_port
 from servers import ALL
 from servers.place import Place
+from steady import Steady
 
 WARM_SECONDS = 1
 
@@ -39,6 +41,7 @@ class Row:
     of_limit: float | None = None  # CPU of a request over the limit's
     kasoku_ratio: float | None = None  # requests per CPU second, Kasoku's over this server's
     log_lines_lost: float | None = None  # part of the lines of the access log, where it counts them
+    remark: str = ""  # about the whole table
 
 
 def measure_hits(cores, names, sizes, rounds, seconds, progress):
@@ -52,14 +55,20 @@ def measure_hits(cores, names, sizes, rounds, seconds, progress):
         for size in sizes:
             for name in names:
                 warm(started[name][size], name, size, origin, cores.client)
+        steady = Steady(rounds * len(sizes))
         for number in range(rounds):
             for size in sizes:
-                for name in names:
+
+                def turn(name, size=size):
                     server = started[name][size]
-                    one = measure.hits(server.program, server.port, path(size), origin, seconds, cores.client)
+                    return measure.hits(server.program, server.port, path(size), origin, seconds, cores.client)
+
+                block = steady.block({name: partial(turn, name) for name in names}, lambda one: one.cpu)
+                for name, one in block.items():
                     found.setdefault((size, name), []).append(one)
-                    progress(f"round {number + 1}: {size} bytes, {name}: {one.cpu:.2f} us")
-        return rows(found, {name: servers[sizes[0]] for name, servers in started.items()})
+                prices = ", ".join(f"{name} {one.cpu:.2f}" for name, one in block.items())
+                progress(f"round {number + 1}: {size} bytes: {prices} us")
+        return rows(found, {name: servers[sizes[0]] for name, servers in started.items()}, steady.said())
 
 
 def path(size):
@@ -102,7 +111,7 @@ def warm(server, name, size, origin, cores):
 FIGURES = ("requests_per_second", "cpu", "p50", "p99")
 
 
-def rows(found, started):
+def rows(found, started, remark=""):
     """Medians and ratios of {(size, name): [rounds]}; called while the servers still run."""
     made = []
     for (size, name), runs in found.items():
@@ -110,6 +119,7 @@ def rows(found, started):
         row.of_limit = _ratio(runs, found.get((size, "limit")))
         row.kasoku_ratio = _ratio(runs, found.get((size, "kasoku")))
         row.log_lines_lost = log_lines_lost(started[name])
+        row.remark = remark
         made.append(row)
     return made
 

@@ -5,9 +5,13 @@ is the fixed response again: what the client's half alone would cost. The caches
 them full; then a miss includes an eviction, as it does in production (Apache never evicts by itself).
 """
 
+import itertools
+from functools import partial
+
 import hits
 import measure
 from processes import Programs
+from steady import Steady
 
 SIZE = 4096
 
@@ -18,17 +22,19 @@ def measure_misses(cores, names, rounds, seconds, progress):
     with Programs() as programs:
         origin = hits.start_origin(programs, cores.client)
         started = {name: hits.start(programs, name, origin, cores.server, [SIZE])[SIZE] for name in names}
+        steady = Steady(rounds)
+        turns = itertools.count()
+
+        def turn(name):
+            server = started[name]
+            if name == "limit":
+                return measure.fixed(server.program, server.port, seconds, cores.client)
+            return measure.misses(server.program, server.port, f"/o/{SIZE}/{next(turns)}-", origin, seconds, cores.client)
+
         for number in range(rounds + 1):
-            for name, server in started.items():
-                one = _round(server, name, number, origin, seconds if number else 1, cores.client)
-                # The first round warms: connections to the origin, memory, threads.
-                if number:
-                    found.setdefault((SIZE, name), []).append(one)
-                    progress(f"round {number}: misses, {name}: {one.cpu:.2f} us")
-        return hits.rows(found, started)
-
-
-def _round(server, name, number, origin, seconds, cores):
-    if name == "limit":
-        return measure.fixed(server.program, server.port, seconds, cores)
-    return measure.misses(server.program, server.port, f"/o/{SIZE}/{number}-", origin, seconds, cores)
+            block = steady.block({name: partial(turn, name) for name in names}, lambda one: one.cpu)
+            # The first round warms: connections to the origin, memory, threads.
+            for name, one in block.items() if number else ():
+                found.setdefault((SIZE, name), []).append(one)
+                progress(f"round {number}: misses, {name}: {one.cpu:.2f} us")
+        return hits.rows(found, started, steady.said())

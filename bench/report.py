@@ -24,7 +24,7 @@ CHARTS = ROOT / "docs" / "benchmarks"
 def as_text(table, rows):
     """For the terminal: columns under one another."""
     tables = [f"{title}\n{aligned(header, lines)}" for title, header, lines in TABLES[table](rows)]
-    return "\n\n".join(tables + _lost_lines(rows))
+    return "\n\n".join(tables + _remarks(rows))
 
 
 def write(found, wanted):
@@ -41,16 +41,18 @@ def write(found, wanted):
             files.append(path)
         for title, header, lines in TABLES[table](rows):
             parts.append(f"**{title}**\n\n{markdown(header, lines)}")
-        parts += _lost_lines(rows)
+        parts += _remarks(rows)
         text = replaced(text, table, "\n\n".join(parts))
     DOCUMENT.write_text(text, encoding="utf-8")
     return [str(path.relative_to(ROOT)) for path in files]
 
 
-def _lost_lines(rows):
-    """A sentence, if an access log was on that counts what it loses: what it lost was cheaper than a line."""
+def _remarks(rows):
+    """What has to be known of the table as a whole."""
+    said = list(dict.fromkeys(remark for row in rows if (remark := getattr(row, "remark", ""))))
+    # What an access log lost was cheaper than a line.
     lost = [row.log_lines_lost for row in rows if getattr(row, "log_lines_lost", None) is not None]
-    return [f"Kasoku's access log lost {max(lost):.2%} of its lines."] if lost else []
+    return said + ([f"Kasoku's access log lost {max(lost):.2%} of its lines."] if lost else [])
 
 
 def replaced(text, name, block):

@@ -5,7 +5,7 @@ instructions.py. README.md in this folder says what they measure, how, and which
 
   make bench                                   all tables, some 12 minutes; writes docs/benchmarks.md and its charts
   make bench ARGS=--callgrind                  only the instructions per hit, with the dearest functions: 10 seconds
-  make bench ARGS="--only hits --sizes 4096 --servers limit,kasoku --rounds 3 --seconds 2"
+  make bench ARGS="--only hits --sizes 4096 --servers limit,kasoku --rounds 5"
 """
 
 import argparse
@@ -89,8 +89,8 @@ def arguments():
     parser.add_argument("--only", type=names_of(TABLES), default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--servers", type=names_of(ALL), default=list(ALL), help=f"of {','.join(ALL)}")
     parser.add_argument("--sizes", type=sizes, default=list(SIZES), help="bodies of the hits in bytes, 1024,4096,102400")
-    parser.add_argument("--rounds", type=int, default=5, help="rounds for each table (%(default)s)")
-    parser.add_argument("--seconds", type=int, default=3, help="of each round (%(default)s)")
+    parser.add_argument("--rounds", type=int, default=15, help="rounds for each table (%(default)s)")
+    parser.add_argument("--seconds", type=int, default=1, help="of each server's turn in a round (%(default)s)")
     parser.add_argument("--no-write", action="store_true", help="print only; leave docs/benchmarks.md as it is")
     return parser.parse_args()
 

@@ -4,10 +4,11 @@
 
 #include <stddef.h>
 
-// Bytes of a reply that are in memory as they go out: head and body in one piece.
+// Bytes of a reply that are in memory as they go out: head and body in one piece. `closes`: the connection ends behind it.
 struct reply {
     const char *bytes;
     size_t length;
+    int closes;
 };
 
 // Chooses the reply to one complete request head. The bytes must stay valid for the life of the program.

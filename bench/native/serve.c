@@ -42,7 +42,7 @@ static void end(struct connection *connection) {
     free(connection);
 }
 
-// Sends as much of `rest` as the socket takes. 0: all of it; 1: the connection waits; -1: it is gone.
+// Sends as much of `rest` as the socket takes. 0: all of it; 1: the connection waits; -1: it is gone, or was to end with it.
 static int flush(struct connection *connection) {
     while (connection->rest.length > 0) {
         ssize_t sent = send(connection->fd, connection->rest.bytes, connection->rest.length, MSG_NOSIGNAL);
@@ -63,7 +63,7 @@ static int flush(struct connection *connection) {
         watch(connection, EPOLL_CTL_MOD, EPOLLIN);
         connection->waits_for_out = 0;
     }
-    return 0;
+    return connection->rest.closes ? -1 : 0;
 }
 
 // Answers the complete heads in the buffer, in order, as long as the socket takes the replies.
@@ -113,7 +113,7 @@ static void accept_all(int listener) {
         }
         connection->fd = fd;
         connection->waits_for_out = 0;
-        connection->rest.length = 0;
+        connection->rest = (struct reply){0};
         connection->have = 0;
         watch(connection, EPOLL_CTL_ADD, EPOLLIN);
     }

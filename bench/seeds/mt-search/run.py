@@ -17,6 +17,7 @@ import subprocess
 import sys
 from contextlib import ExitStack
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
@@ -27,10 +28,14 @@ import setups  # noqa: E402
 import shown  # noqa: E402
 from cgroup import Group  # noqa: E402
 from processes import BenchError, Programs, free_port  # noqa: E402
+from steady import Steady  # noqa: E402
 
 QUERY = "/mt-search.cgi?tag=x&blog_id=1"
 AB_REQUESTS = 100
 CONNECTIONS = 32
+# Short turns, since the machine changes its speed within seconds.
+HITS_SECONDS = 1
+HITS_BLOCKS = 3
 MISSES = 10
 MISS_TURNS = 8
 
@@ -72,7 +77,6 @@ def main():
 def arguments():
     parser = argparse.ArgumentParser(prog="make bench-mt-search", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds, in each of which every set-up has its turn (%(default)s)")
-    parser.add_argument("--seconds", type=int, default=3, help="of a round of hits (%(default)s)")
     parser.add_argument("--no-write", action="store_true", help="print only")
     return parser.parse_args()
 
@@ -85,6 +89,7 @@ def measure(wanted):
     results = shown.Results(
         alone={name: Alone(name) for name in setups.ALONE},
         hits={name: Many(name) for name in setups.HITS},
+        hits_anew={name: Many(name) for name in setups.HITS},
         misses={name: Many(name) for name in setups.MISSES},
     )
     with Programs() as programs, ExitStack() as groups:
@@ -100,16 +105,22 @@ def measure(wanted):
             program.until_listening(place.port)
             started[name] = (program, place, group)
         check_answers(started)
+        steady = Steady(wanted.rounds * HITS_BLOCKS * 2)
         for number in range(wanted.rounds):
             for name, row in results.alone.items():
                 progress(f"round {number + 1} of {wanted.rounds}: ab, {name}")
                 one_after_the_other(row, started[name][1], ours)
-            for name, row in results.hits.items():
-                progress(f"round {number + 1} of {wanted.rounds}: hits, {name}")
-                many(row, started[name], wanted.seconds, ours)
+            for keeps_alive, rows in ((True, results.hits), (False, results.hits_anew)):
+                turns = {name: partial(many, started[name], keeps_alive, ours) for name in rows}
+                for block in range(HITS_BLOCKS):
+                    progress(f"round {number + 1} of {wanted.rounds}: hits, block {block + 1}")
+                    for name, (rate, cpu) in steady.block(turns, lambda one: one[1]).items():
+                        rows[name].rates.append(rate)
+                        rows[name].cpu.append(cpu)
             progress(f"round {number + 1} of {wanted.rounds}: misses")
             all_misses(results.misses, started, number, ours)
         progress("")
+        results.remark = steady.said()
     return results
 
 
@@ -151,17 +162,18 @@ def one_after_the_other(row, place, cores):
     row.p99s.append(float(served["99"]))
 
 
-def many(row, started, seconds, cores):
+def many(started, keeps_alive, cores):
+    """Hits by connections that stay open, or by one for each request: hits a second, and CPU microseconds of a hit."""
     program, place, group = started
     before = group.cpu_ns()
-    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", f"Host: {client.HOST}"]
+    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{HITS_SECONDS}s", "-H", f"Host: {client.HOST}"]
+    words += [] if keeps_alive else ["-H", "Connection: close"]
     text = run([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
     spent = group.cpu_ns() - before
     requests = int(find(r"(\d+) requests in", text))
     if "Non-2xx" in text:
         raise BenchError(f"{program.name}: wrk met errors:\n{text}\n{program.said()}")
-    row.rates.append(float(find(r"Requests/sec:\s+([\d.]+)", text)))
-    row.cpu.append(spent / 1_000 / requests)
+    return float(find(r"Requests/sec:\s+([\d.]+)", text)), spent / 1_000 / requests
 
 
 def all_misses(rows, started, number, cores):

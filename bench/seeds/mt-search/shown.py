@@ -19,8 +19,10 @@ class Results:
 
     alone: dict
     hits: dict
+    hits_anew: dict
     misses: dict
     body_bytes: int = 0
+    remark: str = ""
 
 
 def as_text(results):
@@ -33,6 +35,7 @@ def write(results):
     text = replaced(text, "machine", machine.description())
     for name, (title, header, lines) in tables(results).items():
         text = replaced(text, name, f"**{title}**\n\n{markdown(header, lines)}")
+    text = replaced(text, "remark", results.remark)
     DOCUMENT.write_text(text, encoding="utf-8")
     CHARTS.mkdir(exist_ok=True)
     files = [DOCUMENT]
@@ -47,7 +50,8 @@ def tables(results):
     rounds = len(next(iter(results.alone.values())).rates)
     return {
         "alone": (f"ab -n 100 -c 1, medians of {rounds} rounds", ALONE_HEADER, alone(results)),
-        "hits": (f"hits by 32 connections, {results.body_bytes:,} bytes", HITS_HEADER, hits(results)),
+        "hits": (f"hits by 32 connections that stay open, {results.body_bytes:,} bytes", HITS_HEADER, hits(results.hits)),
+        "hits-anew": ("hits by 32 clients, a connection for each request", HITS_HEADER, hits(results.hits_anew)),
         "misses": ("misses, one after the other", MISSES_HEADER, misses(results)),
     }
 
@@ -69,17 +73,17 @@ def alone(results):
     return [line(name, row) for name, row in results.alone.items()]
 
 
-def hits(results):
-    limit = results.hits["limit"].cpu
+def hits(rows):
+    limit = rows["limit"].cpu
 
     def line(name, row):
         of_apache = ""
         if name in CACHED_KASOKU:
-            best = min(CACHED_APACHE, key=lambda other: median(results.hits[other].cpu))
-            of_apache = f"{median(ratio(results.hits[best].cpu, row.cpu)):.2f} times"
+            best = min(CACHED_APACHE, key=lambda other: median(rows[other].cpu))
+            of_apache = f"{median(ratio(rows[best].cpu, row.cpu)):.2f} times"
         return (ALL[name].label, f"{median(row.rates):,.0f}", f"{median(row.cpu):.1f}", f"{median(ratio(row.cpu, limit)):.2f}", of_apache)
 
-    return [line(name, row) for name, row in results.hits.items()]
+    return [line(name, row) for name, row in rows.items()]
 
 
 def misses(results):
