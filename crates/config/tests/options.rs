@@ -260,6 +260,16 @@ keep = "1d"
 }
 
 #[test]
+fn who_has_a_session_may_pass_where_no_lifetime_is_granted() {
+    let text = "[[site]]\norigin = \"http://a\"\ncookies = \"pass\"\nnoise-cookies = [\"_ga\"]\n";
+    let (options, issues) = check_text(text);
+    assert!(issues.is_empty(), "{issues:#?}");
+    assert_eq!(options.unwrap().sites[0].route.cookies.others, Some(OtherCookies::Pass));
+    let (_, issues) = check_text(&text.replace("pass", "remove"));
+    assert_eq!(issues.len(), 2, "neither does anything: {issues:#?}");
+}
+
+#[test]
 fn what_is_overruled_is_listed_and_the_innermost_list_holds() {
     let text = "ttl = \"1m\"\nignore = [\"No-Store\"]\nkeep = \"0s\"\nstrip-path-parameters = \"jsessionid\"\n[[site]]\n\
         origin = \"http://a\"\nkey-host = \"WWW.example.org\"\n[[site.rule]]\npath = \"/a\"\nttl-override = \"2m\"\n\

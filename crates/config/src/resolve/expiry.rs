@@ -3,7 +3,7 @@
 //! Whoever overrules an application takes over its responsibility, so each word of `ignore` brings a warning that says what
 //! may come of it. Keys that do nothing, since no lifetime is granted where they are written, bring one as well.
 
-use super::set;
+use super::{dangers, set};
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, Texts};
 use crate::table::{self, Scope};
@@ -168,6 +168,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 /// What is missing or of no use once it is known what holds at a place: `is_final` where nothing further in may add to it.
 pub(super) fn warn(raw: &RawExpiry, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
     let grant = &route.policy.grant;
+    dangers::warn(raw, &route.policy, grant.is_granting() || !is_final, issues);
     if let Some(written) = raw.ttl_override.as_ref().filter(|ttl| !ttl.value.is_zero())
         && grant.ignore.is_empty()
     {
@@ -178,12 +179,14 @@ pub(super) fn warn(raw: &RawExpiry, route: &Route, is_final: bool, issues: &mut 
     if !is_final || grant.is_granting() {
         return;
     }
+    // Who has to pass is asked without a granted lifetime, too.
+    let passes = route.cookies.others == Some(OtherCookies::Pass);
     let written = [
         ("ignore", raw.ignore.as_ref().map(|it| &it.place)),
         ("announce-ttl", raw.announce_ttl.as_ref().map(|it| &it.place)),
         ("key-cookies", raw.key_cookies.as_ref().map(|it| &it.place)),
-        ("noise-cookies", raw.noise_cookies.as_ref().map(|it| &it.place)),
-        ("cookies", raw.cookies.as_ref().map(|it| &it.place)),
+        ("noise-cookies", raw.noise_cookies.as_ref().filter(|_| !passes).map(|it| &it.place)),
+        ("cookies", raw.cookies.as_ref().filter(|_| !passes).map(|it| &it.place)),
         ("key-fields", raw.key_fields.as_ref().map(|it| &it.place)),
     ];
     for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
@@ -220,7 +223,7 @@ fn ignored(word: &At<String>) -> Option<Ignored> {
 }
 
 /// `404`, `4xx`, `any`: the first and the last status.
-fn statuses_of(text: &str) -> Option<(u16, u16)> {
+pub(super) fn statuses_of(text: &str) -> Option<(u16, u16)> {
     let class = |digit: &str| digit.parse::<u16>().ok().filter(|class| (2..=5).contains(class));
     match text.to_ascii_lowercase().as_str() {
         "any" => Some((200, 599)),

@@ -9,6 +9,7 @@
 
 mod access_log;
 mod compress;
+mod dangers;
 mod expiry;
 mod gateway;
 mod listen;
@@ -18,6 +19,7 @@ mod policy;
 mod programs;
 mod shadow;
 mod site;
+mod unused;
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source, quoted};

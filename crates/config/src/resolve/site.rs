@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{compress, expiry, gateway, origins, policy, programs, shadow};
+use super::{compress, dangers, expiry, gateway, origins, policy, programs, shadow, unused};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -26,7 +26,11 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], lines: &Lines, iss
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(Profile::Safe);
     let context = Context { raw, listeners, lines, profile };
     let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
+    let grants = sites.iter().flat_map(routes).any(|route| route.policy.grant.is_granting());
+    dangers::warn(&raw.route.expiry, &of_top(raw), grants, issues);
+    dangers::shared_hosts(&raw.sites, &sites, issues);
     shadow::warn(&raw.sites, issues);
+    unused::warn(&raw.route, sites.iter().flat_map(routes), issues);
     origins::warn_of_two_checks(&sites, issues);
     sites
 }
@@ -64,7 +68,14 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     gateway::set_lifetime_of_files(&mut route, &outer);
     let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());
     expiry::warn(&raw.route.expiry, &route, is_final, issues);
-    Site { name, hosts, rules, route: Arc::new(route) }
+    let site = Site { name, hosts, rules, route: Arc::new(route) };
+    unused::warn(&raw.route, routes(&site), issues);
+    site
+}
+
+/// All routes of a site: its own, and those of its rules.
+fn routes(site: &Site) -> impl Iterator<Item = &Route> {
+    [&*site.route].into_iter().chain(site.rules.iter().map(|rule| &*rule.route))
 }
 
 fn rule(
@@ -85,6 +96,7 @@ fn rule(
     }
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     expiry::warn(&raw.route.expiry, &route, true, issues);
+    unused::warn(&raw.route, std::iter::once(&route), issues);
     let path = raw.path.as_ref()?;
     match glob::parse_path_pattern(&path.value) {
         Ok(path) => {
@@ -97,6 +109,13 @@ fn rule(
             None
         }
     }
+}
+
+/// What the top says by itself.
+fn of_top(raw: &Raw) -> Policy {
+    let mut route = Route::new(Profile::Safe, Vec::new());
+    lay_over(&mut route, &raw.route);
+    Policy::clone(&route.policy)
 }
 
 /// Lays the keys that may stand at the top, in a site and in a rule over a route.
@@ -122,6 +141,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
 /// The faults of such keys, once for each place where they are written.
 fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
+    dangers::check(raw, issues);
     expiry::check(raw, issues);
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);

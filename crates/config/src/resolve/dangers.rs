@@ -1,0 +1,154 @@
+//! What is done as it is written, and may be more than was meant: warnings about lifetimes, and about what is in the key.
+//!
+//! Each says what becomes of whom, since nobody here can know whether that is wanted. What `ignore` leads to is told where its
+//! words are read (`expiry`).
+
+use super::expiry::statuses_of;
+use crate::host::covers;
+use crate::issue::{At, Issue, Place, quoted};
+use crate::raw::{RawExpiry, RawRoute, RawSite, Texts};
+use crate::value::show_duration;
+use kasoku_engine::options::{HostPattern, Site};
+use kasoku_semantics::policy::Policy;
+use std::time::Duration;
+
+/// The longest lifetime of an error of the application that is nothing to warn of: it outlives the fault by that much.
+const FAILURE_TTL_MAX: Duration = Duration::from_secs(5 * 60);
+
+/// The same for an error of the client's, `404` and `410` apart: those say something lasting about a URL.
+const REFUSAL_TTL_MAX: Duration = Duration::from_secs(60 * 60);
+
+/// Dangers of single keys, once for each place where they are written.
+pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
+    let all = |list: &Option<Texts>, becomes: &str, help: &str, issues: &mut Vec<Issue>| {
+        for text in list.iter().flat_map(|list| &list.value).filter(|text| is_everything(&text.value)) {
+            let issue = Issue::warning(format!("{} matches everything: {becomes}", quoted(&text.value)));
+            issues.push(issue.at(&text.place).help(help));
+        }
+    };
+    all(
+        &raw.expiry.key_cookies,
+        "each visitor has a variant of their own, and at most 64 of a URL are kept",
+        "name the cookies that choose among a few pages: \"lang\"",
+        issues,
+    );
+    all(
+        &raw.expiry.noise_cookies,
+        "no cookie counts, and who is logged in gets the page for everybody",
+        "name the cookies that change no page; where nobody logs in, `cookies = \"remove\"` says the same",
+        issues,
+    );
+    all(
+        &raw.query.ignore,
+        "`/search?q=a` and `/search?q=b` are one page, and the application sees no parameters",
+        "name the parameters that change no page: \"utm_*\"",
+        issues,
+    );
+    errors_for_long(raw.expiry.ttl_status.as_deref().unwrap_or_default(), issues);
+}
+
+/// What depends on what holds at a place. `grants`: whether a lifetime is granted there, or further in.
+pub(super) fn warn(raw: &RawExpiry, policy: &Policy, grants: bool, issues: &mut Vec<Issue>) {
+    let removes = raw.cookies.as_ref().filter(|text| grants && text.value.eq_ignore_ascii_case("remove"));
+    if let Some(text) = removes {
+        let message = "cookies that are not in the key are removed: who is logged in gets the page for everybody";
+        let help = "right where nobody logs in; else leave it out, and requests with such cookies pass";
+        issues.push(Issue::warning(message).at(&text.place).help(help));
+    }
+    above_the_bound(raw, policy.ttl_max_seconds, issues);
+}
+
+/// Whether it is a glob that matches each name.
+fn is_everything(glob: &str) -> bool {
+    !glob.is_empty() && glob.bytes().all(|byte| byte == b'*')
+}
+
+/// Warns of each entry that keeps an error for long. Of several that fit a status the narrowest counts.
+fn errors_for_long(statuses: &[(At<String>, At<Duration>)], issues: &mut Vec<Issue>) {
+    let entries: Vec<_> = statuses
+        .iter()
+        .filter_map(|(status, ttl)| statuses_of(&status.value).map(|(first, last)| (first, last, status, ttl)))
+        .collect();
+    let mut told: Vec<&Place> = Vec::new();
+    for code in 400..600 {
+        let fits = entries.iter().filter(|(first, last, ..)| (*first..=*last).contains(&code));
+        let Some((_, _, status, ttl)) = fits.min_by_key(|(first, last, ..)| last - first) else { continue };
+        let Some(max) = longest(code) else { continue };
+        if ttl.value <= max || told.contains(&&status.place) {
+            continue;
+        }
+        told.push(&status.place);
+        let message = match code {
+            500.. => {
+                format!("an application that fails once goes on failing for everybody for {}", show_duration(ttl.value))
+            }
+            _ => format!("what one visitor is refused ({code}), everybody is refused for {}", show_duration(ttl.value)),
+        };
+        let help = match status.value.parse::<u16>() {
+            Ok(_) => format!("at most \"{}\" is nothing to warn of", show_duration(max)),
+            Err(_) => {
+                format!("name what is to be kept for long, like `404`, and give the rest \"{}\"", show_duration(max))
+            }
+        };
+        issues.push(Issue::warning(message).at(&ttl.place).related(&status.place, "for this").help(help));
+    }
+}
+
+/// How long an error of that status may be kept without a warning; none: as long as one likes, or it is never kept.
+fn longest(code: u16) -> Option<Duration> {
+    match code {
+        404 | 410 | 407 | 412 | 416 => None,
+        400..500 => Some(REFUSAL_TTL_MAX),
+        500.. => Some(FAILURE_TTL_MAX),
+        _ => None,
+    }
+}
+
+/// Warns of lifetimes, written here, that are longer than what holds as a bound here.
+fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Vec<Issue>) {
+    let of_status = raw.ttl_status.iter().flatten().map(|(_, ttl)| ("ttl-status", ttl));
+    let of_all = [("ttl", &raw.ttl), ("ttl-override", &raw.ttl_override), ("ttl-min", &raw.ttl_min)];
+    let written = of_all.into_iter().filter_map(|(key, ttl)| Some((key, ttl.as_ref()?))).chain(of_status);
+    for (key, ttl) in written.filter(|(_, ttl)| max_seconds > 0 && ttl.value.as_secs() > max_seconds) {
+        let max = show_duration(Duration::from_secs(max_seconds));
+        let issue =
+            Issue::warning(format!("`{key}` is {}, but `ttl-max` ends it after {max}", show_duration(ttl.value)));
+        let issue = super::with_related(issue.at(&ttl.place), raw.ttl_max.as_ref().map(|max| &max.place), "the bound");
+        issues.push(issue.help("write a shorter lifetime, or a longer `ttl-max` beside it"));
+    }
+}
+
+/// Warns of sites whose keys have the host of another site. They never serve each other's pages, unless their rules and origins
+/// are the same, but take each other's places.
+pub(super) fn shared_hosts(raw: &[RawSite], sites: &[Site], issues: &mut Vec<Issue>) {
+    let keyed = raw.iter().zip(sites).filter_map(|(raw, site)| Some((raw, site, raw.key_host.as_ref()?)));
+    let keyed: Vec<_> =
+        keyed.filter_map(|(raw, site, text)| Some((raw, site.route.key.host.as_ref()?, text))).collect();
+    for (number, (own, host, text)) in keyed.iter().enumerate() {
+        let first = keyed.iter().take(number).find(|(_, other, _)| other == host).map(|(_, _, text)| &text.place);
+        let server = raw.iter().zip(sites).find(|(_, site)| serves(site, host));
+        let server = server.filter(|(other, _)| !std::ptr::eq(*other, *own) && other.key_host.is_none());
+        let server =
+            server.and_then(|(other, _)| other.hosts.as_ref().map(|hosts| &hosts.place).or(other.place.as_ref()));
+        let Some((other, label)) = first.zip(Some("named here as well")).or(server.zip(Some("this site serves it")))
+        else {
+            continue;
+        };
+        let message = format!(
+            "{} is in the keys of another site, too: each makes misses of what the other has stored",
+            quoted(&text.value)
+        );
+        let help = "put their hosts into one site, or give this one a `key-host` of its own";
+        issues.push(Issue::warning(message).at(&text.place).related(other, label).help(help));
+    }
+}
+
+/// Whether a site's `hosts` match an authority; its port does not count.
+fn serves(site: &Site, authority: &str) -> bool {
+    let host = match authority.rsplit_once(':') {
+        Some((host, port)) if port.bytes().all(|byte| byte.is_ascii_digit()) => host,
+        _ => authority,
+    };
+    let host = HostPattern::Exact(host.to_owned());
+    site.hosts.is_empty() || site.hosts.iter().any(|pattern| covers(pattern, &host))
+}

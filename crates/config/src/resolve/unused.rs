@@ -1,0 +1,47 @@
+//! Keys for origins that turn URLs into files or run programs, where all origins are HTTP servers: they do nothing.
+//!
+//! A warning and no error, as with nginx and Caddy, which say nothing at all: an origin may be moved without the keys around it.
+//! A key counts as used when any route that it reaches has another kind of origin.
+
+use crate::issue::{Issue, Place};
+use crate::raw::{RawCgi, RawFiles, RawGateway, RawPrograms, RawRoute};
+use kasoku_engine::options::{OriginAddress, Route};
+
+/// Warns of what is written at one level; `routes` are those that it reaches.
+pub(super) fn warn<'r>(raw: &RawRoute, mut routes: impl Iterator<Item = &'r Route>, issues: &mut Vec<Issue>) {
+    let is_http = |route: &Route| route.origins.iter().all(|one| matches!(one.address, OriginAddress::Http(_)));
+    // Of an origin that is not understood nobody knows what it would be.
+    let is_server = |route: &Route| !route.origins.is_empty() && is_http(route);
+    if !routes.all(is_server) {
+        return;
+    }
+    for (key, place) in written(raw) {
+        let issue = Issue::warning(format!("`{key}` has no effect: all origins here are servers of HTTP")).at(place);
+        issues.push(issue.help("it is for `file://`, `cgi://`, `fastcgi://`, `fastcgi+spawn://` and `scgi://`"));
+    }
+}
+
+fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
+    let RawGateway { root, url_prefix, index, try_files, script_suffixes, symlinks, files } = &raw.gateway;
+    let RawFiles { source_suffixes, precompressed, charset } = files;
+    let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
+    let RawCgi { processes_max, run_timeout, memory_bytes_max, cpu_max } = limits;
+    let keys = [
+        ("root", root.as_ref().map(|it| &it.place)),
+        ("url-prefix", url_prefix.as_ref().map(|it| &it.place)),
+        ("index", index.as_ref().map(|it| &it.place)),
+        ("try-files", try_files.as_ref().map(|it| &it.place)),
+        ("script-suffixes", script_suffixes.as_ref().map(|it| &it.place)),
+        ("symlinks", symlinks.as_ref().map(|it| &it.place)),
+        ("files.source-suffixes", source_suffixes.as_ref().map(|it| &it.place)),
+        ("files.precompressed", precompressed.as_ref().map(|it| &it.place)),
+        ("files.charset", charset.as_ref().map(|it| &it.place)),
+        ("environment", environment.as_ref().map(|it| &it.place)),
+        ("pass-authorization", pass_authorization.as_ref().map(|it| &it.place)),
+        ("cgi.processes-max", processes_max.as_ref().map(|it| &it.place)),
+        ("cgi.run-timeout", run_timeout.as_ref().map(|it| &it.place)),
+        ("cgi.memory-bytes-max", memory_bytes_max.as_ref().map(|it| &it.place)),
+        ("cgi.cpu-max", cpu_max.as_ref().map(|it| &it.place)),
+    ];
+    keys.into_iter().filter_map(|(key, place)| Some((key, place?)))
+}
