@@ -109,7 +109,9 @@ mod tests {
     /// Of a file with that text. What it means does not matter here.
     fn loaded(text: &str) -> Loaded {
         let any = "[[site]]\norigin = \"http://127.0.0.1:1\"\n";
-        let options = flags::check("", any, &ServeFlags::default(), &mut String::new(), &mut Vec::new()).unwrap();
+        let options =
+            flags::check("", any, &ServeFlags::default(), flags::Look::Text, &mut String::new(), &mut Vec::new())
+                .unwrap();
         Loaded { options, warnings: Report { file: text.to_owned(), ..Report::default() } }
     }
 

@@ -5,10 +5,10 @@
 //! texts are the table's.
 
 use crate::issue::{At, Issue, Place, Source};
-use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite};
+use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite, Texts};
 use crate::report::Report;
 use crate::table::{self, Scope, flag_help};
-use crate::{bounds, document, resolve};
+use crate::{bounds, document, on_disk, resolve};
 use kasoku_engine::options::Options;
 use std::fs::File;
 use std::io::{self, Read};
@@ -41,6 +41,15 @@ pub struct ServeFlags {
     /// `pid-file`
     #[arg(long, value_name = "FILE", help = flag_help("--pid-file"))]
     pub pid_file: Option<String>,
+    /// `root`
+    #[arg(long, value_name = "DIRECTORY", help = flag_help("--root"))]
+    pub root: Option<String>,
+    /// `index`: names with blanks between them.
+    #[arg(long, value_name = "NAMES", help = flag_help("--index"))]
+    pub index: Vec<String>,
+    /// `try-files`: names with blanks between them.
+    #[arg(long, value_name = "NAMES", help = flag_help("--try-files"))]
+    pub try_files: Vec<String>,
     /// `ttl`
     #[arg(long, value_name = "DURATION", help = flag_help("--ttl"))]
     pub ttl: Option<String>,
@@ -94,7 +103,7 @@ pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
         }
     }
     let mut issues = Vec::new();
-    let options = check(&report.file_name, &report.file, flags, &mut report.flags, &mut issues);
+    let options = check(&report.file_name, &report.file, flags, Look::Disk, &mut report.flags, &mut issues);
     report.issues = issues;
     match options {
         Some(options) => Ok(Loaded { options, warnings: report }),
@@ -102,17 +111,30 @@ pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
     }
 }
 
+/// What a check looks at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Look {
+    /// What is written.
+    Text,
+    /// Also whether directories and programs are there.
+    Disk,
+}
+
 /// Checks a text, which is called `name`, and flags together. `line` becomes the flags as a line.
 pub(crate) fn check(
     name: &str,
     text: &str,
     flags: &ServeFlags,
+    look: Look,
     line: &mut String,
     issues: &mut Vec<Issue>,
 ) -> Option<Options> {
     let mut raw = document::parse(text, issues)?;
     CommandLine { line, issues }.lay_over(&mut raw, flags);
     let options = resolve::resolve(&raw, &resolve::Lines::new(name, text), issues);
+    if look == Look::Disk {
+        on_disk::warn(&raw, issues);
+    }
     issues.sort_by_key(|issue| {
         issue.place.as_ref().map_or((true, Source::File, 0), |place| (false, place.source, place.span.start))
     });
@@ -150,6 +172,12 @@ impl CommandLine<'_> {
         if let Some(path) = &flags.pid_file {
             raw.pid_file = Some(self.write("--pid-file", path));
         }
+        if let Some(root) = &flags.root {
+            raw.route.gateway.root = Some(self.write("--root", root));
+        }
+        raw.route.gateway.index = self.write_names("--index", &flags.index).or(raw.route.gateway.index.take());
+        let try_files = self.write_names("--try-files", &flags.try_files);
+        raw.route.gateway.try_files = try_files.or(raw.route.gateway.try_files.take());
         if let Some(ttl) = &flags.ttl {
             let text = self.write("--ttl", ttl);
             let ttl = table::find(Scope::Top, "ttl").map(|row| bounds::duration(row, &text));
@@ -183,6 +211,24 @@ impl CommandLine<'_> {
             return;
         }
         raw.sites = vec![RawSite { origins: Some(origins), ..RawSite::default() }];
+    }
+
+    /// Appends a flag whose values are names with blanks between them; those names with their places.
+    fn write_names(&mut self, flag: &str, values: &[String]) -> Option<Texts> {
+        let written: Vec<_> = values.iter().map(|value| self.write(flag, value)).collect();
+        let place = written.first()?.place.clone();
+        let mut names = Vec::new();
+        for At { value, place } in &written {
+            let mut start = place.span.start;
+            for name in value.split(|c: char| c.is_ascii_whitespace()) {
+                let span = start..start + name.len();
+                start = span.end + 1;
+                if !name.is_empty() {
+                    names.push(At { value: name.to_owned(), place: Place { source: Source::Flags, span } });
+                }
+            }
+        }
+        Some(At { value: names, place })
     }
 
     /// Appends a flag to the line; its value with its place there.

@@ -13,7 +13,8 @@
 //!
 //! `changes` compares two configurations, for a reload that says what it changes.
 //!
-//! What it does not do: it opens no sockets and resolves no names, so an address that is in use is found at start.
+//! What it does not do: it opens no sockets and resolves no names, so an address that is in use is found at start. The disk is
+//! looked at only when a configuration is loaded, and only to warn (`on_disk`).
 
 mod address;
 mod bounds;
@@ -25,6 +26,7 @@ mod flags;
 mod glob;
 mod host;
 mod issue;
+mod on_disk;
 mod raw;
 mod reader;
 mod reference;
@@ -47,7 +49,8 @@ use kasoku_engine::options::{ListenAddress, Options};
 /// their places. Show them with [`render`] and the same text.
 pub fn check_text(text: &str) -> (Option<Options>, Vec<Issue>) {
     let mut issues = Vec::new();
-    let options = flags::check("kasoku.toml", text, &ServeFlags::default(), &mut String::new(), &mut issues);
+    let look = flags::Look::Text;
+    let options = flags::check("kasoku.toml", text, &ServeFlags::default(), look, &mut String::new(), &mut issues);
     (options, issues)
 }
 

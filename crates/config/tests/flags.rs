@@ -76,6 +76,44 @@ fn a_lifetime_can_be_granted_for_a_trial() {
 }
 
 #[test]
+fn scripts_behind_an_application_server_need_no_file() {
+    let root = std::env::temp_dir().display().to_string();
+    let line = ["--origin", "fastcgi://unix:/run/php.sock", "--root", &root, "--index", "index.php"];
+    let loaded = serve(&[&line[..], &["--try-files", "{path} {path}/ /index.php"]].concat()).unwrap();
+    assert!(loaded.warnings.is_empty(), "{}", loaded.warnings);
+    let gateway = &loaded.options.sites[0].route.gateway;
+    assert_eq!(gateway.root.as_deref(), Some(std::env::temp_dir().as_path()));
+    assert_eq!((gateway.index.as_slice(), gateway.try_files.len()), (["index.php".to_owned()].as_slice(), 3));
+    let report = refused(&["--origin", "fastcgi://a:9000", "--try-files", "{path}", "--try-files", "/a $uri"]);
+    assert!(report.contains("nginx's variables mean nothing here\n --> command line:1:61\n"), "{report}");
+}
+
+#[test]
+fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
+    let scratch = Scratch::new("disk", "");
+    let text = format!(
+        "[[site]]\norigin = \"file://{0}\"\n[[site.rule]]\npath = \"/a\"\norigin = \"cgi://{0}\"\n[[site.rule]]\n\
+         path = \"/b\"\norigin = \"cgi:///nonexistent/cgi-bin\"\n[[site.rule]]\npath = \"/c\"\norigin = [\"fastcgi://a:1\", \
+         {{ url = \"fastcgi+spawn:///nonexistent/x.fcgi?processes=1\" }}]\nroot = \"{0}/nonexistent\"\n[[site.rule]]\n\
+         path = \"/d\"\norigin = \"file://{1}\"\n",
+        scratch.path(),
+        std::env::temp_dir().display()
+    );
+    let file = Scratch::new("disk-file", text);
+    let report = serve(&["--config", file.path()]).unwrap().warnings.render(false);
+    let warnings: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
+    let expected = [
+        format!("`{}` is no directory", scratch.path()),
+        "`/nonexistent/cgi-bin` is not there".to_owned(),
+        "`/nonexistent/x.fcgi` is not there".to_owned(),
+        format!("`{}/nonexistent` is not there", scratch.path()),
+    ];
+    assert_eq!(warnings, expected, "{report}");
+    let flag = serve(&["--origin", "file:///nonexistent"]).unwrap().warnings.render(false);
+    assert!(flag.contains("--> command line:1:10"), "{flag}");
+}
+
+#[test]
 fn flags_win_over_the_file() {
     let text = "listen = [\"127.0.0.1:1\", \"127.0.0.1:2\"]\nworkers = 2\n[memory]\nsize = \"2GiB\"\n[[site]]\norigin = \"http://a\"";
     let file = Scratch::new("win", text);

@@ -46,6 +46,21 @@ fn one_flag_makes_a_site_of_the_files_below_a_directory() {
 }
 
 #[test]
+fn a_front_controller_is_given_by_flags() {
+    let page = file("a_page_by_flags.html", "<h1>By flags</h1>");
+    let root = page.parent().unwrap().to_str().unwrap();
+    // Nothing listens there: what is a file below the root is served all the same.
+    let origin = ["--origin", "fastcgi://unix:/nonexistent/php.sock", "--root", root];
+    let tried = ["--index", "none.html", "--try-files", "{path} /a_page_by_flags.html"];
+    let rest = ["--listen", ANY_PORT, "--admin", ANY_PORT, "--workers", "1"];
+    let program = Program::serve(&[&origin[..], &tried, &rest].concat());
+    for path in ["/a_page_by_flags.html", "/any/other", "/"] {
+        let answer = get(program.clients, path);
+        assert_eq!((answer.status, answer.body.as_str()), (200, "<h1>By flags</h1>"), "{path}");
+    }
+}
+
+#[test]
 fn one_flag_grants_a_lifetime_to_what_states_none() {
     let origin = Origin::start();
     let plain = serve(&origin);
@@ -225,6 +240,18 @@ fn check_shows_line_column_and_fix_of_each_fault() {
     assert!(said.contains("bad.toml:1:11"), "{said}");
     assert!(said.contains("bad.toml:4:3") && said.contains("did you mean `origin`"), "{said}");
     assert!(!said.contains('\u{1b}'), "no colours into a pipe: {said}");
+}
+
+#[test]
+fn check_and_serve_name_a_directory_that_is_not_there() {
+    let path = file("nowhere.toml", "[[site]]\norigin = \"file:///nonexistent/html\"\n");
+    let checked = kasoku(&["check", path.to_str().unwrap()]);
+    assert_eq!(checked.status.code(), Some(0), "{}", text(&checked.stderr));
+    // It ends at once: nobody else may have that address.
+    let served = kasoku(&["serve", "--config", path.to_str().unwrap(), "--listen", "192.0.2.1:1"]);
+    for said in [text(&checked.stderr), text(&served.stderr)] {
+        assert!(said.contains("warning: `/nonexistent/html` is not there") && said.contains(".toml:2:10"), "{said}");
+    }
 }
 
 #[test]

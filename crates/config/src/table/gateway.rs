@@ -12,6 +12,7 @@ pub(super) static GATEWAY: Section = Section {
     settings: &[
         Setting {
             path: "root",
+            flag: Some("--root"),
             kind: Kind::Text("directory"),
             default: Default::Unset("the directory of the origin's address"),
             summary: "The document root of origins whose address names none.",
@@ -30,19 +31,21 @@ pub(super) static GATEWAY: Section = Section {
         },
         Setting {
             path: "index",
+            flag: Some("--index"),
             kind: Kind::Texts("file names"),
             default: Default::Value("[\"index.html\", \"index.php\"]"),
             summary: "The files that stand for their directory; the first that is there.",
-            details: "A directory without one is 403: there are no listings.",
+            details: "A directory without one is 403: there are no listings. The flag takes names with blanks between them.",
             example: "[\"index.php\"]",
             ..EVERYWHERE
         },
         Setting {
             path: "try-files",
+            flag: Some("--try-files"),
             kind: Kind::Texts("paths below the root"),
             default: Default::Value("[]"),
             summary: "What is looked for, the first that is there: `{path}` stands for the path of the URL, and a name that ends in `/` for a directory with an index file.",
-            details: "`[\"{path}\", \"{path}/\", \"/index.php\"]` gives everything that is no file to one script; the query goes with it by itself. Empty: the path as it is.",
+            details: "`[\"{path}\", \"{path}/\", \"/index.php\"]` gives everything that is no file to one script; the query goes with it by itself. Empty: the path as it is. The flag takes names with blanks between them.",
             example: "[\"{path}\", \"{path}/\", \"/index.php\"]",
             ..EVERYWHERE
         },

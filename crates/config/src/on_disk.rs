@@ -1,0 +1,126 @@
+//! Whether the directories and programs that a configuration names are there, on this machine and now.
+//!
+//! These are warnings: a directory may come later than the configuration, a disk may be mounted after the check, and the
+//! configuration of one machine may be checked on another. What this user may not see is no fault. It is looked at once, when a
+//! configuration is loaded; who serves looks anew in each request.
+//!
+//! A disk that does not answer must not keep a program from being told to stop, so it is looked at from a thread that is waited
+//! for only so long.
+
+use crate::address::{parse_directory, parse_origin};
+use crate::issue::{At, Issue, quoted};
+use crate::raw::{Raw, RawOrigins, RawRoute};
+use kasoku_engine::options::OriginAddress;
+use std::io::ErrorKind;
+use std::path::PathBuf;
+use std::sync::mpsc;
+use std::thread;
+use std::time::Duration;
+
+/// For how long all disks together are waited for.
+const WAIT_MAX: Duration = Duration::from_secs(2);
+
+/// The most paths that are looked at.
+const PATHS_MAX: usize = 10_000;
+
+/// What has to lie somewhere.
+struct Wanted<'r> {
+    path: PathBuf,
+    kind: Kind,
+    written: &'r At<String>,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Kind {
+    /// Of files, or of programs.
+    Directory,
+    /// A program, or a directory of such.
+    Programs,
+    /// One program.
+    Program,
+}
+
+/// Warns of what is not there.
+pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
+    let mut wanted = Vec::new();
+    of_route(&raw.route, None, &mut wanted);
+    for site in &raw.sites {
+        of_route(&site.route, site.origins.as_ref(), &mut wanted);
+        site.rules.iter().for_each(|rule| of_route(&rule.route, rule.origins.as_ref(), &mut wanted));
+    }
+    wanted.truncate(PATHS_MAX);
+    let paths = wanted.iter().map(|one| (one.path.clone(), one.kind)).collect();
+    let found = look(paths);
+    for (number, Wanted { path, written, .. }) in wanted.iter().enumerate() {
+        let path = quoted(&path.display().to_string());
+        let (message, help) = match found.get(number) {
+            Some(None) => continue,
+            Some(Some(what)) => (format!("{path} {what}"), "requests that lead there fail as long as that is so"),
+            None => {
+                (format!("{path} was not looked at: the disk does not answer"), "see whether a network disk is away")
+            }
+        };
+        issues.push(Issue::warning(message).at(&written.place).help(help));
+    }
+}
+
+fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &mut Vec<Wanted<'r>>) {
+    if let Some(written) = &route.gateway.root
+        && let Ok(path) = parse_directory(&written.value)
+    {
+        wanted.push(Wanted { path, kind: Kind::Directory, written });
+    }
+    let urls = origins.iter().flat_map(|origins| &origins.value).filter_map(|origin| origin.url.as_ref());
+    for written in urls {
+        let (path, kind) = match parse_origin(&written.value) {
+            Ok(OriginAddress::Files(path)) => (path, Kind::Directory),
+            Ok(OriginAddress::Cgi(path)) => (path, Kind::Programs),
+            Ok(OriginAddress::Spawned(program)) => (program.file, Kind::Program),
+            _ => continue,
+        };
+        wanted.push(Wanted { path, kind, written });
+    }
+}
+
+/// Of each path, in order, what is wrong with it; fewer than there are paths where a disk does not answer.
+fn look(paths: Vec<(PathBuf, Kind)>) -> Vec<Option<&'static str>> {
+    if paths.is_empty() {
+        return Vec::new();
+    }
+    let count = paths.len();
+    let (sender, receiver) = mpsc::sync_channel(count);
+    let thread = thread::spawn(move || {
+        for (path, kind) in paths {
+            if sender.send(fault(&path, kind)).is_err() {
+                return;
+            }
+        }
+    });
+    let ends = std::time::Instant::now() + WAIT_MAX;
+    let left = || ends.saturating_duration_since(std::time::Instant::now());
+    let mut found = Vec::with_capacity(count);
+    while found.len() < count
+        && let Ok(one) = receiver.recv_timeout(left())
+    {
+        found.push(one);
+    }
+    // Who becomes another user afterwards wants to be alone.
+    if found.len() == count {
+        let _ = thread.join();
+    }
+    found
+}
+
+fn fault(path: &std::path::Path, kind: Kind) -> Option<&'static str> {
+    match (std::fs::metadata(path), kind) {
+        (Err(error), _) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
+            Some("is not there")
+        }
+        (Err(_), _) => None,
+        (Ok(found), Kind::Directory) => (!found.is_dir()).then_some("is no directory"),
+        (Ok(found), Kind::Programs) => {
+            (!found.is_dir() && !found.is_file()).then_some("is neither a directory nor a program")
+        }
+        (Ok(found), Kind::Program) => (!found.is_file()).then_some("is no program"),
+    }
+}
