@@ -4,8 +4,9 @@
 
 use kasoku_config::check_text;
 use kasoku_engine::options::{
-    AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
-    Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, ProgramLimits, Symlinks, UrlKey,
+    AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener,
+    NOISE_COOKIES, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies,
+    ProgramLimits, Symlinks, UrlKey,
 };
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
@@ -255,7 +256,7 @@ keep = "1d"
     let mut found = route.policy.grant.clone();
     found.ttl_status.sort_by_key(|one| one.first);
     assert_eq!(found, grant);
-    let cookies = CookieRules { others: Some(OtherCookies::Pass), noise: vec!["_ga".to_owned()] };
+    let cookies = CookieRules { others: Some(OtherCookies::Pass), noise: vec!["_ga".to_owned()], pass: Vec::new() };
     assert_eq!(route.cookies, cookies);
 }
 
@@ -267,6 +268,20 @@ fn who_has_a_session_may_pass_where_no_lifetime_is_granted() {
     assert_eq!(options.unwrap().sites[0].route.cookies.others, Some(OtherCookies::Pass));
     let (_, issues) = check_text(&text.replace("pass", "remove"));
     assert_eq!(issues.len(), 2, "neither does anything: {issues:#?}");
+}
+
+#[test]
+fn own_noise_may_be_added_to_the_default_one_and_cookies_that_pass_are_listed() {
+    let text = "noise-cookies = [\"default\", \"seen_banner\"]\n[[site]]\norigin = \"http://a\"\nttl = \"1h\"\n\
+        pass-cookies = [\"wordpress_logged_in_*\"]\n";
+    let (options, issues) = check_text(text);
+    let site = &options.unwrap_or_else(|| panic!("{issues:#?}")).sites[0];
+    let noise = &site.route.cookies.noise;
+    assert_eq!(noise.len(), NOISE_COOKIES.len() + 1);
+    assert!(["_ga", "_cfuvid", "seen_banner"].iter().all(|one| noise.iter().any(|other| other == one)), "{noise:?}");
+    assert_eq!(site.route.cookies.pass, ["wordpress_logged_in_*"]);
+    let [issue] = issues.as_slice() else { panic!("one warning: {issues:#?}") };
+    assert!(issue.message.contains("who is known by another gets the page for everybody"), "{issue:?}");
 }
 
 #[test]

@@ -367,11 +367,14 @@ pub struct UrlKey {
 /// What becomes of cookies that are not in the key, where a lifetime is granted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CookieRules {
-    /// Those that are not noise either. None: [`OtherCookies::Remove`] where some cookies are in the key, else
-    /// [`OtherCookies::Pass`].
+    /// Those that are not noise either. None: [`OtherCookies::Remove`] where some cookies are in the key, or make a request pass,
+    /// else [`OtherCookies::Pass`].
     pub others: Option<OtherCookies>,
     /// Cookies that change no page, and are never sent to the origin of an answer that may be shared: globs over names.
     pub noise: Vec<String>,
+    /// Cookies with which a request passes, whatever else is said of them: globs over names. Where there are some, the others
+    /// are removed unless [`CookieRules::others`] says otherwise.
+    pub pass: Vec<String>,
 }
 
 /// See [`CookieRules::others`].
@@ -385,7 +388,7 @@ pub enum OtherCookies {
 
 impl Default for CookieRules {
     fn default() -> Self {
-        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec() }
+        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec(), pass: Vec::new() }
     }
 }
 

@@ -74,9 +74,6 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     if route.key.host.is_some() {
         route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
     }
-    if route.key.host.is_some() {
-        route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
-    }
     hasher.finish()
 }
 
@@ -115,6 +112,7 @@ mod tests {
         assert_ne!(plain, granting(|policy| policy.grant.key_cookies.push("a".to_owned())));
         assert_ne!(plain, granting(|policy| policy.strip_fields.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.cookies.noise.clear()));
+        assert_ne!(plain, rules(|route| route.cookies.pass.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.key.host = Some("a.example".to_owned())));
         let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));

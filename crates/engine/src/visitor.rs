@@ -6,6 +6,9 @@
 //! what is in the key. This is a list of what is sent, and not of what is removed as `unkeyed` has it: a field that nobody here
 //! has heard of can't change an answer either.
 //!
+//! Where the operator has listed the cookies by which an application knows somebody, those alone make a request pass, and all
+//! others are removed: what nobody has listed is not taken for noise in silence, since the list itself says so.
+//!
 //! In the place of what programs say of themselves the origin gets what every request in nobody's name says
 //! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
@@ -46,6 +49,11 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<
     if !has_a_say(route) {
         return None;
     }
+    if let Some(name) = listed(request, route)
+        && !request.contains("authorization")
+    {
+        return Some(Refusal::Cookie(name));
+    }
     let removes = others(route) == OtherCookies::Remove;
     let may_be_taken = |name: &[u8]| removes || cookies::is_any(&route.cookies.noise, name);
     match &route.policy.grant {
@@ -55,16 +63,25 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<
     }
 }
 
+/// The first of a request's cookies with which the operator wants it to pass, be it in the key or noise as well.
+pub(crate) fn listed<'r>(request: &'r Fields, route: &Route) -> Option<&'r [u8]> {
+    if route.cookies.pass.is_empty() {
+        return None;
+    }
+    cookies::pairs(request).map(cookies::name).find(|name| cookies::is_any(&route.cookies.pass, name))
+}
+
 /// Whether anybody has to pass for who they are: where a lifetime is granted, or where the operator has said so. An application that
 /// ties sessions to addresses has to be told them, and may be only where the answer is for nobody else.
 pub(crate) fn has_a_say(route: &Route) -> bool {
-    route.policy.grant.is_granting() || route.cookies.others == Some(OtherCookies::Pass)
+    let is_said = route.cookies.others == Some(OtherCookies::Pass) || !route.cookies.pass.is_empty();
+    route.policy.grant.is_granting() || is_said
 }
 
 /// What becomes of a cookie that is neither in the key nor noise. Who has said which cookies count has said that the others
 /// do not.
 fn others(route: &Route) -> OtherCookies {
-    let names_some = !route.policy.grant.key_cookies.is_empty();
+    let names_some = !route.policy.grant.key_cookies.is_empty() || !route.cookies.pass.is_empty();
     route.cookies.others.unwrap_or(if names_some { OtherCookies::Remove } else { OtherCookies::Pass })
 }
 
@@ -77,6 +94,7 @@ pub(crate) fn kept_apart<'r>(
     let of_cookie = |pair| match cookies::name(pair) {
         name if cookies::is_any(&grant.key_cookies, name) => Ground::CookieInKey,
         name if cookies::is_any(&route.cookies.noise, name) => Ground::CookieNoise,
+        _ if !route.cookies.pass.is_empty() => Ground::CookieNotListed,
         _ => Ground::CookieRemoved,
     };
     let cookies = cookies::pairs(received).map(move |pair| (&b"Cookie"[..], pair, of_cookie(pair)));
@@ -178,6 +196,33 @@ mod tests {
         let removing = route(|route| route.cookies.others = Some(OtherCookies::Remove));
         assert_eq!(passes(&other, &removing), None);
         assert_eq!(passes(&fields(&[("Authorization", "x")]), &removing), Some(Reason::PassAuthorization));
+    }
+
+    #[test]
+    fn who_has_a_listed_cookie_passes_and_all_other_cookies_are_removed() {
+        let wordpress = |change: fn(&mut Route)| {
+            route(|route| {
+                route.cookies.pass = vec!["wordpress_logged_in_*".to_owned()];
+                change(route);
+            })
+        };
+        let passing = |route: &Route, cookies| passes(&fields(&[("Cookie", cookies)]), route);
+        let plain = wordpress(|_| {});
+        assert_eq!(passing(&plain, "a=1; wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
+        assert_eq!(passing(&plain, "wordpress_test_cookie=1; theme=dark"), None);
+        let authorized = fields(&[("Authorization", "x"), ("Cookie", "wordpress_logged_in_5f=tom")]);
+        assert_eq!(passes(&authorized, &plain), Some(Reason::PassAuthorization));
+        // It passes although it is in the key, or noise.
+        let in_key = wordpress(|route| key_cookies(route, &["wordpress_*"]));
+        assert_eq!(passing(&in_key, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
+        assert_eq!(passing(&in_key, "wordpress_lang=de"), None);
+        let noise = wordpress(|route| route.cookies.noise = vec!["*".to_owned()]);
+        assert_eq!(passing(&noise, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
+        let strict = wordpress(|route| route.cookies.others = Some(OtherCookies::Pass));
+        assert_eq!(passing(&strict, "theme=dark"), Some(Reason::PassCookie), "no other is removed");
+        let not_granting = wordpress(|route| Arc::make_mut(&mut route.policy).grant.ttl_seconds = 0);
+        assert_eq!(passing(&not_granting, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
+        assert_eq!(passing(&not_granting, "theme=dark"), None);
     }
 
     #[test]

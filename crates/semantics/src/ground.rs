@@ -65,6 +65,8 @@ grounds! {
     FieldInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
     CookieInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
     CookieNoise, "configuration", "It counts as noise and is not sent on: what the application answers can't depend on it.";
+    CookieNotListed, "configuration", "It is not one with which requests pass, and is not sent on: what the application answers can't depend on it.";
+    CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
     CookieRemoved, "configuration", "It is not sent on, so what the application answers can't depend on it.";
     // What does not count.
     Overruled, "RFC 9213 section 2.2", "It does not count here, since there is a field for this cache.";
@@ -131,6 +133,7 @@ impl Because {
             Self::Reason(Reason::KeptTooLong) => "keep",
             Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",
             Self::Ground(Ground::CookieInKey) => "key-cookies",
+            Self::Ground(Ground::CookieNotListed | Ground::CookiePasses) => "pass-cookies",
             Self::Ground(Ground::CookieNoise) => "noise-cookies",
             Self::Ground(Ground::FieldInKey) => "key-fields",
             Self::Ground(Ground::PathParametersStripped) => "strip-path-parameters",

@@ -8,8 +8,7 @@ use crate::host::covers;
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, RawSite, Texts};
 use crate::value::show_duration;
-use kasoku_engine::options::{HostPattern, Site};
-use kasoku_semantics::policy::Policy;
+use kasoku_engine::options::{HostPattern, OtherCookies, Route, Site};
 use std::time::Duration;
 
 /// The longest lifetime of an error of the application that is nothing to warn of: it outlives the fault by that much.
@@ -48,14 +47,36 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 }
 
 /// What depends on what holds at a place. `grants`: whether a lifetime is granted there, or further in.
-pub(super) fn warn(raw: &RawExpiry, policy: &Policy, grants: bool, issues: &mut Vec<Issue>) {
-    let removes = raw.cookies.as_ref().filter(|text| grants && text.value.eq_ignore_ascii_case("remove"));
-    if let Some(text) = removes {
-        let message = "cookies that are not in the key are removed: who is logged in gets the page for everybody";
-        let help = "right where nobody logs in; else leave it out, and requests with such cookies pass";
-        issues.push(Issue::warning(message).at(&text.place).help(help));
-    }
-    above_the_bound(raw, policy.ttl_max_seconds, issues);
+pub(super) fn warn(raw: &RawExpiry, route: &Route, grants: bool, issues: &mut Vec<Issue>) {
+    let passing = raw.pass_cookies.as_ref().filter(|list| !list.value.is_empty());
+    let removing = raw.cookies.as_ref().filter(|text| text.value.eq_ignore_ascii_case("remove"));
+    let removing = removing.filter(|_| grants && route.cookies.pass.is_empty());
+    let all_pass = route.cookies.others == Some(OtherCookies::Pass);
+    let told = match (passing, removing) {
+        (Some(list), _) if all_pass => Some((
+            &list.place,
+            "`pass-cookies` removes nothing: with `cookies = \"pass\"`, all cookies but those in the key and noise make a request pass",
+            "leave `cookies` out, or write `cookies = \"remove\"` beside the list",
+        )),
+        (Some(list), _) if !grants => Some((
+            &list.place,
+            "`pass-cookies` removes nothing: no lifetime is granted here",
+            "requests with these cookies pass, others go on with theirs; write `ttl = \"1h\"` beside it, or leave it out",
+        )),
+        (Some(list), _) => Some((
+            &list.place,
+            "every cookie that is not in this list or in the key is removed: who is known by another gets the page for everybody",
+            "list each cookie by which the application knows somebody: of logins, carts, drafts, passwords of pages",
+        )),
+        (None, Some(text)) => Some((
+            &text.place,
+            "cookies that are not in the key are removed: who is logged in gets the page for everybody",
+            "right where nobody logs in; else name the cookies of logins: `pass-cookies = [\"session*\"]`",
+        )),
+        (None, None) => None,
+    };
+    issues.extend(told.map(|(place, message, help)| Issue::warning(message).at(place).help(help)));
+    above_the_bound(raw, route.policy.ttl_max_seconds, issues);
 }
 
 /// Whether it is a glob that matches each name.

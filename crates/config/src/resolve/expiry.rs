@@ -8,13 +8,16 @@ use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, Texts};
 use crate::table::{self, Scope};
 use crate::{address, bounds};
-use kasoku_engine::options::{OtherCookies, Route, UrlKey};
+use kasoku_engine::options::{NOISE_COOKIES, OtherCookies, Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
 use std::time::Duration;
 
 /// The most entries of each list: each is looked at for each request.
 const NAMES_MAX: usize = 64;
+
+/// What stands in `noise-cookies` for the default list.
+const NOISE_DEFAULT: &str = "default";
 
 /// Fields that `key-fields` can't name, and why.
 const NO_KEY_FIELDS: [(&str, &str); 14] = [
@@ -58,7 +61,10 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawExpiry)
         None => {}
     }
     if let Some(noise) = &raw.noise_cookies {
-        route.cookies.noise = names(noise);
+        route.cookies.noise = noise_names(noise);
+    }
+    if let Some(pass) = &raw.pass_cookies {
+        route.cookies.pass = names(pass);
     }
 }
 
@@ -138,7 +144,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for status in raw.ttl_status.iter().flatten().map(|(status, _)| status) {
         issues.extend(status_fault(status));
     }
-    for cookies in [&raw.key_cookies, &raw.noise_cookies] {
+    for cookies in [&raw.key_cookies, &raw.noise_cookies, &raw.pass_cookies] {
         let is_name =
             |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";,=".contains(&b));
         for text in texts(cookies.as_ref()).filter(|text| !is_name(&text.value)) {
@@ -158,7 +164,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for text in texts(raw.strip_fields.as_ref()) {
         issues.extend(strip_field_fault(text));
     }
-    let lists = [&raw.key_cookies, &raw.noise_cookies, &raw.key_fields, &raw.strip_fields];
+    let lists = [&raw.key_cookies, &raw.noise_cookies, &raw.pass_cookies, &raw.key_fields, &raw.strip_fields];
     for surplus in lists.into_iter().filter_map(|list| texts(list.as_ref()).nth(NAMES_MAX)) {
         let issue = Issue::error(format!("the list is longer than {NAMES_MAX}")).at(&surplus.place);
         issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
@@ -168,7 +174,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 /// What is missing or of no use once it is known what holds at a place: `is_final` where nothing further in may add to it.
 pub(super) fn warn(raw: &RawExpiry, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
     let grant = &route.policy.grant;
-    dangers::warn(raw, &route.policy, grant.is_granting() || !is_final, issues);
+    dangers::warn(raw, route, grant.is_granting() || !is_final, issues);
     if let Some(written) = raw.ttl_override.as_ref().filter(|ttl| !ttl.value.is_zero())
         && grant.ignore.is_empty()
     {
@@ -285,6 +291,18 @@ fn texts(list: Option<&Texts>) -> impl Iterator<Item = &At<String>> {
 
 fn names(list: &Texts) -> Vec<String> {
     list.value.iter().map(|one| one.value.clone()).collect()
+}
+
+/// Globs of noise, with those that [`NOISE_DEFAULT`] stands for.
+fn noise_names(list: &Texts) -> Vec<String> {
+    let mut all = Vec::new();
+    for one in names(list) {
+        match one.as_str() {
+            NOISE_DEFAULT => all.extend(NOISE_COOKIES.map(str::to_owned)),
+            _ => all.push(one),
+        }
+    }
+    all
 }
 
 fn lower_case(list: &Texts) -> Vec<String> {

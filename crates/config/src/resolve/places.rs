@@ -102,6 +102,7 @@ impl<'w> Written<'w> {
         self.note("keep", &raw.keep);
         self.note("key-cookies", &raw.key_cookies);
         self.note("noise-cookies", &raw.noise_cookies);
+        self.note("pass-cookies", &raw.pass_cookies);
         self.note("cookies", &raw.cookies);
         self.note("key-fields", &raw.key_fields);
         self.note("strip-fields", &raw.strip_fields);

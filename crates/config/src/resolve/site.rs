@@ -27,7 +27,7 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], lines: &Lines, iss
     let context = Context { raw, listeners, lines, profile };
     let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
     let grants = sites.iter().flat_map(routes).any(|route| route.policy.grant.is_granting());
-    dangers::warn(&raw.route.expiry, &of_top(raw), grants, issues);
+    dangers::warn(&raw.route.expiry, &of_top(&raw.route), grants, issues);
     dangers::shared_hosts(&raw.sites, &sites, issues);
     shadow::warn(&raw.sites, issues);
     unused::warn(&raw.route, sites.iter().flat_map(routes), issues);
@@ -112,10 +112,10 @@ fn rule(
 }
 
 /// What the top says by itself.
-fn of_top(raw: &Raw) -> Policy {
+fn of_top(raw: &RawRoute) -> Route {
     let mut route = Route::new(Profile::Safe, Vec::new());
-    lay_over(&mut route, &raw.route);
-    Policy::clone(&route.policy)
+    lay_over(&mut route, raw);
+    route
 }
 
 /// Lays the keys that may stand at the top, in a site and in a rule over a route.

@@ -96,14 +96,23 @@ cookies that are neither in the key nor noise, pass; all others are asked in nob
                 "those of well-known analytics, advertisements and networks: `_ga`, `_ga_*`, `_gid`, `_fbp`, `_pk_*`, `__cf_bm` ...",
             ),
             summary: "Cookies that change no page: no request passes because of them, and the application does not get them.",
-            details: "A list of your own takes the place of the default one.",
-            example: "[\"_ga\", \"_ga_*\", \"seen_banner\"]",
+            details: "A list of your own takes the place of the default one; `\"default\"` in it stands for all of those.",
+            example: "[\"default\", \"seen_banner\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "pass-cookies",
+            kind: Kind::Texts("patterns of cookie names"),
+            summary: "Cookies by which the application knows somebody: requests with one of them pass, untouched, and from all others each cookie that is not in `key-cookies` is removed.",
+            details: "What most VCL files do by hand. It comes before `key-cookies` and `noise-cookies`. Who is known by a cookie that is not in the list gets the page for \
+                      everybody: list those of logins, carts and drafts. Where no lifetime is granted, requests with them pass, those with Authorization too, and no cookie is removed.",
+            example: "[\"wordpress_logged_in_*\", \"wp-postpass_*\", \"comment_author_*\"]",
             ..NAMES
         },
         Setting {
             path: "cookies",
             kind: Kind::OneOf(&["pass", "remove"]),
-            default: Default::Unset("`\"remove\"` where `key-cookies` names some, else `\"pass\"`"),
+            default: Default::Unset("`\"remove\"` where `key-cookies` or `pass-cookies` names some, else `\"pass\"`"),
             summary: "What becomes of a request with another cookie: it passes, untouched; or the cookie is removed, and the page is the one for everybody.",
             details: "Where no lifetime is granted, requests go on with their cookies and are told apart by what the response says; `\"pass\"`, written there, lets those with cookies or Authorization pass as well. Then the application is told their addresses, which it is not where the answer may be kept for others.",
             example: "\"pass\"",

@@ -3,6 +3,7 @@
 
 use super::steps::Explaining;
 use crate::route::route_url;
+use crate::visitor;
 use http::Method;
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
@@ -55,6 +56,10 @@ impl Explaining<'_> {
             Method::HEAD if !is_hit => Reason::HeadOnly,
             _ => outcome.reason(),
         };
+        let asked = &self.asked;
+        if reason == Reason::PassCookie && visitor::listed(&asked.request.head.fields, &asked.routed.route).is_some() {
+            return Tips::Nothing("the configuration says that requests with this cookie pass");
+        }
         match advice_without_messages(reason) {
             Advice::Needless => {}
             advice => return advice.into(),

@@ -192,6 +192,8 @@ impl Explaining<'_> {
                         values.for_each(|value| tell(b"Authorization", value, Side::Against, because));
                     }
                     Some(Refusal::Cookie(name)) => {
+                        let is_listed = visitor::listed(received, route) == Some(name);
+                        let because = if is_listed { Because::Ground(Ground::CookiePasses) } else { because };
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
                     }
                     None => {}

@@ -1,7 +1,7 @@
 //! What an operator is told: what kept visitors apart, which setting granted the lifetime, and where that is written.
 
 use super::{grant, names, ttl};
-use kasoku_engine::explain::{Explanation, Question, Side};
+use kasoku_engine::explain::{Explanation, Question, Side, Tips};
 use kasoku_engine::options::Places;
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{Scenario, Setup, get, ok};
@@ -38,6 +38,23 @@ fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
     let explained = explain(&scene, &["Authorization: Basic hunter2"]);
     assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-authorization");
     assert_eq!(said(&explained, "Authorization: Basic ***").0, Side::Against);
+}
+
+#[test]
+fn a_cookie_of_a_list_that_passes_is_said_to_be_of_that_list_and_so_are_those_that_are_removed() {
+    let setup = ttl(Setup::safe()).route(|route| route.cookies.pass = names(&["login"]));
+    let scene = written(setup, &["pass-cookies"]).run([]);
+    let explained = explain(&scene, &["Cookie: _ga=1; login=hunter2"]);
+    assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-cookie");
+    let (side, text) = said(&explained, "Cookie: login=***");
+    assert_eq!(side, Side::Against);
+    assert!(text.ends_with("requests with this cookie pass. [pass-cookies (kasoku.toml:1)]"), "{text}");
+    assert_eq!(explained.tips, Tips::Nothing("the configuration says that requests with this cookie pass"));
+    let explained = explain(&scene, &["Cookie: _ga=1; theme=dark"]);
+    assert!(said(&explained, "Cookie: _ga=***").1.ends_with("[noise-cookies (default)]"));
+    let (side, text) = said(&explained, "Cookie: theme=***");
+    assert_eq!(side, Side::For);
+    assert!(text.ends_with("can't depend on it. [pass-cookies (kasoku.toml:1)]"), "{text}");
 }
 
 #[test]

@@ -119,6 +119,47 @@ fn cookies_that_are_removed_greet_nobody() {
 }
 
 #[test]
+fn who_is_logged_in_passes_and_all_others_share_a_page_whatever_cookies_they_have() {
+    for profile in BOTH {
+        let application = scripts();
+        let pass = |route: &mut Route| route.cookies.pass = names(&["wordpress_logged_in_*"]);
+        let scene = before(ttl(Setup::new(profile)).route(pass), &application);
+        let tom = Visitor::new(18, &["Cookie: theme=dark; wordpress_logged_in_5f=tom; name=tom"]);
+        for _ in 0..3 {
+            // Logged in first: nothing of it is kept.
+            let own = tom.get(&scene, "/all");
+            assert!(own.detail() == "pass-cookie" && own.text().contains(tom.value("Cookie").unwrap()), "{own:?}");
+            each_gets(&scene, "/greet", |visitor| match visitor.value("Authorization") {
+                Some(_) => format!("Hello, {}!", visitor.name()),
+                None => "Hello, whoever you are!".to_owned(),
+            });
+            assert_eq!(tom.get(&scene, "/greet").text(), "Hello, tom!");
+        }
+        // The first of them, with cookies of its own, fetches the page for all.
+        scene.client().get_with("/all", &["Cookie: sid=7"]);
+        for cookie in ["Cookie: name=ann", "Cookie: wordpress_test_cookie=1; sid=8", "Cookie: _ga=1"] {
+            let page = scene.client().get_with("/all", &[cookie]);
+            assert!(page.is_hit() && !page.text().to_ascii_lowercase().contains("cookie"), "{cookie}: {page:?}");
+        }
+    }
+}
+
+#[test]
+fn a_cookie_that_is_in_the_key_and_makes_a_request_pass_makes_it_pass() {
+    let application = scripts();
+    let setup = grant(ttl(Setup::safe()), |grant| grant.key_cookies = names(&["n*"]));
+    let scene = before(setup.route(|route| route.cookies.pass = names(&["name"])), &application);
+    let greeted = |cookies: &str| scene.client().get_with("/greet", &[&format!("Cookie: {cookies}")]);
+    for _ in 0..2 {
+        let ann = greeted("night=1; name=ann");
+        assert_eq!((ann.text().as_str(), ann.detail().as_str()), ("Hello, ann!", "pass-cookie"));
+    }
+    assert_eq!(greeted("night=1; sid=4").text(), "Hello, whoever you are!");
+    assert!(greeted("sid=5; night=1").is_hit(), "what is neither is removed, what is in the key is not");
+    assert!(!greeted("night=2").is_hit());
+}
+
+#[test]
 fn a_script_that_reads_a_language_speaks_to_nobody_in_anothers() {
     for profile in BOTH {
         let application = scripts();
@@ -141,13 +182,17 @@ fn a_script_that_reads_a_language_speaks_to_nobody_in_anothers() {
 
 #[test]
 fn where_the_operator_says_so_who_has_a_session_passes_with_the_own_address_though_nothing_is_granted() {
-    for others in [None, Some(OtherCookies::Pass)] {
+    for (others, pass) in [(None, &[][..]), (Some(OtherCookies::Pass), &[]), (None, &["sid"])] {
         let application = scripts();
-        let setup = Setup::safe().route(move |route: &mut Route| route.cookies.others = others);
+        let setup = Setup::safe().route(move |route: &mut Route| {
+            route.cookies.others = others;
+            route.cookies.pass = names(pass);
+        });
         let scene = before(setup, &application);
         let (session, noise) = (Visitor::new(21, &["Cookie: sid=1"]), Visitor::new(22, &["Cookie: _ga=1"]));
         let told = |visitor: &Visitor| visitor.get(&scene, "/address").text().contains("x-forwarded-for: 127.0.0.2");
-        assert_eq!((told(&session), told(&noise)), (others.is_some(), false), "{others:?}");
+        let is_said = others.is_some() || !pass.is_empty();
+        assert_eq!((told(&session), told(&noise)), (is_said, false), "{others:?} {pass:?}");
     }
 }
 
