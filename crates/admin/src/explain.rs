@@ -141,10 +141,17 @@ fn point(it: &Point) -> Value {
 fn advice(it: &Tips) -> Value {
     match it {
         Tips::Needless => json!({ "kind": "needless" }),
-        Tips::Changes(all) => json!({ "kind": "changes", "changes": all.iter().map(change).collect::<Vec<_>>() }),
+        Tips::Changes(all) => json!({ "kind": "changes", "changes": changes(all), "instead": [] }),
+        Tips::Either(all, instead) => {
+            json!({ "kind": "changes", "changes": changes(all), "instead": changes(instead) })
+        }
         Tips::Nothing(why) => json!({ "kind": "nothing", "why": why }),
         Tips::AskLive => json!({ "kind": "ask-live" }),
     }
+}
+
+fn changes(all: &[Suggestion]) -> Vec<Value> {
+    all.iter().map(change).collect()
 }
 
 fn change(it: &Suggestion) -> Value {
@@ -153,5 +160,5 @@ fn change(it: &Suggestion) -> Value {
         Change::Omit(name) => ("omit", name.as_str(), None),
         Change::Set(key, value) => ("set", *key, Some(value)),
     };
-    json!({ "change": change, "name": name, "value": value, "text": it.text })
+    json!({ "change": change, "name": name, "value": value, "text": it.text, "dangers": it.dangers })
 }

@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use support::{PATIENCE, Program, exchange, file, kasoku};
 
 /// The blog of the page: what it answers by path.
-const BLOG: [(&str, &str, &[&str]); 13] = [
+const BLOG: [(&str, &str, &[&str]); 14] = [
     (
         "/",
         "200 OK",
@@ -36,6 +36,7 @@ const BLOG: [(&str, &str, &[&str]); 13] = [
     ("/latest", "302 Found", &["Location: /2026/11/boats"]),
     ("/gone", "404 Not Found", &[]),
     ("/2026/11/boats", "200 OK", &["Cache-Control: max-age=300", "ETag: \"b7\""]),
+    ("/guestbook", "200 OK", &["Pragma: no-cache"]),
     ("/shop", "200 OK", &["Cache-Control: max-age=300"]),
 ];
 
@@ -172,6 +173,50 @@ fn each_explanation_of_the_page_is_what_the_program_prints() {
         return std::fs::write(page(), &now).unwrap();
     }
     assert_eq!(levelled(&written), levelled(&now), "the page is not what the program prints");
+}
+
+/// What it says that the configuration could do, done: each page is a hit then, whatever its application says.
+#[test]
+fn what_is_suggested_for_the_configuration_works_as_it_is_printed() {
+    let tried = Tried::start("explain-advice", &std::fs::read_to_string(page()).unwrap());
+    let mut advised = Vec::new();
+    for (path, ..) in BLOG {
+        let said = tried.run(&format!("kasoku explain http://blog.example{path} --live --json"));
+        let said: serde_json::Value = serde_json::from_str(&said).unwrap();
+        let lists = ["changes", "instead"].map(|list| said["advice"][list].as_array().cloned().unwrap_or_default());
+        let are_ours =
+            |list: &Vec<serde_json::Value>| list.iter().all(|one| one["change"] == "set") && !list.is_empty();
+        for list in lists.iter().filter(|list| are_ours(list)) {
+            let is_overruling = list.iter().any(|one| one["name"] == "ignore");
+            let says_so = list.iter().any(|one| one["dangers"].as_array().is_some_and(|dangers| !dangers.is_empty()));
+            assert_eq!(is_overruling, says_so, "{path}: {list:?}");
+            let line = |one: &serde_json::Value| {
+                format!("{} = {}\n", one["name"].as_str().unwrap(), one["value"].as_str().unwrap())
+            };
+            let settings: String = list.iter().map(line).collect();
+            let origin = blog();
+            let config = format!("[[site]]\norigin = \"http://{origin}\"\n{settings}");
+            let name = format!("explain-advice/{}.toml", advised.len());
+            let config = file(&name, &config);
+            let any = "127.0.0.1:0";
+            let program = Program::serve(&[
+                "--config",
+                config.to_str().unwrap(),
+                "--listen",
+                any,
+                "--admin",
+                any,
+                "--workers",
+                "1",
+            ]);
+            let request = format!("GET {path} HTTP/1.1\r\nHost: blog.example\r\nConnection: close\r\n\r\n");
+            exchange(program.clients, &request);
+            assert!(exchange(program.clients, &request).is_hit(), "{path}: {settings}");
+            advised.push(path);
+        }
+    }
+    let expected = ["/", "/news", "/feed", "/search?q=boats", "/archive", "/account", "/latest", "/gone", "/guestbook"];
+    assert_eq!(advised, expected);
 }
 
 #[test]

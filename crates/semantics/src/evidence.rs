@@ -7,7 +7,7 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
-use crate::grant::{heard, holds_for, is_touched};
+use crate::grant::{heard, holds_for, is_touched, says_no_cache_as_of_old};
 use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::storable::objections;
@@ -136,6 +136,9 @@ pub fn of_response<'m>(
         all.push(Evidence { line: Line::Response(name, value), side: Side::Neither, because });
     }
     let heard = heard(request, response, policy);
+    if has_no_lifetime_for_pragma(&heard, freshness, policy) {
+        all.extend(response_ground(response, "Pragma", Side::Against, Ground::PragmaNoCache));
+    }
     let directives = directives(&heard, policy);
     let control = &directives.control;
     let field = control_field(response, policy);
@@ -159,6 +162,12 @@ pub fn of_response<'m>(
         all.extend(response_ground(response, "Vary", side, ground));
     }
     all
+}
+
+/// Whether Pragma keeps a response from a lifetime that would be granted to it, or guessed.
+fn has_no_lifetime_for_pragma(heard: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
+    let may_be_guessed = policy.is_safe() && heard.fields.contains("pragma") && heard.fields.contains("last-modified");
+    freshness.source == LifetimeSource::None && (says_no_cache_as_of_old(heard, policy) || may_be_guessed)
 }
 
 /// Fields of which nearly each visitor sends another value.

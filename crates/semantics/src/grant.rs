@@ -151,7 +151,7 @@ impl Grant {
     }
 
     /// The lifetime of that status, where it has one of its own.
-    fn of_status(&self, status: StatusCode) -> Option<u64> {
+    pub(crate) fn of_status(&self, status: StatusCode) -> Option<u64> {
         let fits = |one: &&StatusTtl| (one.first..=one.last).contains(&status.as_u16());
         self.ttl_status.iter().filter(fits).min_by_key(|one| one.last - one.first).map(|one| one.seconds)
     }
@@ -276,7 +276,7 @@ pub(crate) fn is_covered(status: StatusCode) -> bool {
 }
 
 /// `Pragma: no-cache`, in profile safe, where nothing newer is said.
-fn says_no_cache_as_of_old(heard: &ResponseHead, policy: &Policy) -> bool {
+pub(crate) fn says_no_cache_as_of_old(heard: &ResponseHead, policy: &Policy) -> bool {
     let is_said = || list::members(&heard.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
     policy.is_safe() && !heard.fields.contains("cache-control") && is_said()
 }

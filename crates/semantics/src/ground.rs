@@ -54,6 +54,7 @@ grounds! {
     // What splits it.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
     VariesByVisitor, "RFC 9111 section 4.1", "Nearly each visitor sends another value of such a field, and each value is a variant of its own.";
+    PragmaNoCache, "RFC 9111 section 5.4", "What HTTP/1.0 calls no-cache: no lifetime is granted to it, and none guessed.";
     // How the request is read.
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
     QueryIgnored, "configuration", "These parameters are left out of the key, and of the request to the application.";
@@ -113,7 +114,8 @@ impl Because {
             Self::Reason(Reason::PassRule) => "pass",
             Self::Reason(Reason::ObjectTooLarge) => "memory.object-bytes-max",
             Self::Reason(Reason::MemoryFull) => "memory.size",
-            Self::Reason(Reason::Cookie | Reason::SetCookie) | Self::Ground(Ground::ForAVisitor) => "profile",
+            Self::Reason(Reason::Cookie | Reason::SetCookie)
+            | Self::Ground(Ground::ForAVisitor | Ground::PragmaNoCache) => "profile",
             Self::Reason(Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh)
             | Self::Ground(Ground::ClientIgnored) => "cache.client-may-revalidate",
             Self::Ground(Ground::Targeted | Ground::Overruled) => "cache.targeted-fields",

@@ -34,6 +34,7 @@ pub mod grant;
 pub mod ground;
 pub mod hop_by_hop;
 pub mod invalidation;
+mod overruling;
 pub mod partial;
 pub mod policy;
 pub mod precondition;

@@ -2,7 +2,8 @@
 //!
 //! A suggestion is made only when it works: it is applied to the messages and the policy, and the same functions that
 //! decide about requests must then find nothing in the way ([`obstacles`]). It is safe, or says on which condition it is:
-//! nobody here can know whether a page is the same for everybody. Where there is none, [`Advice::Nothing`] says why.
+//! nobody here can know whether a page is the same for everybody. Where there is none, [`Advice::Nothing`] says why. Where the
+//! application would have to be changed, what the configuration could do instead is beside it, with its dangers (`overruling`).
 //!
 //! It deliberately does not suggest to change what is one visitor's by nature (a POST, an error), nor what clients send.
 
@@ -10,6 +11,7 @@ use crate::credentials::has_credentials;
 use crate::directives::control_field;
 use crate::evidence::{is_of_visitors, obstacles, sent_on};
 use crate::grant::is_covered;
+use crate::overruling::by_configuration;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, Policy, Reason, freshness};
 use http::StatusCode;
@@ -33,6 +35,15 @@ pub struct Suggestion {
     pub change: Change,
     /// When, and what it does: one sentence.
     pub text: &'static str,
+    /// What it may lead to, a sentence each: where it overrules the application.
+    pub dangers: Vec<&'static str>,
+}
+
+impl Suggestion {
+    /// One that overrules nothing.
+    pub fn of(change: Change, text: &'static str) -> Self {
+        Self { change, text, dangers: Vec::new() }
+    }
 }
 
 /// What is to be done.
@@ -42,19 +53,24 @@ pub enum Advice {
     Needless,
     /// All of these together.
     Changes(Vec<Suggestion>),
+    /// All of the first together; or, the application as it is, all of the second.
+    Either(Vec<Suggestion>, Vec<Suggestion>),
     /// There is nothing safe, for this reason.
     Nothing(&'static str),
 }
 
 /// The lifetime that is suggested, in seconds: short enough to be tried, long enough to see a difference.
-const SECONDS: u64 = 60;
+pub(crate) const SECONDS: u64 = 60;
+
+/// The same as TOML.
+pub(crate) const GRANTED_MINUTE: &str = "\"1m\"";
 
 const UNSURE: &str = "nothing that is sure to help";
 const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
 const ANYBODY: &str = "if the page is the same for everybody";
 const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
 const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
-const GRANTED: &str =
+pub(crate) const GRANTED: &str =
     "if the page is the same for everybody; it is asked for in nobody's name then, without cookies and such";
 const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
 
@@ -104,7 +120,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
 }
 
 /// Errors that say nothing lasting about the page.
-fn is_failure(status: StatusCode) -> bool {
+pub(crate) fn is_failure(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_server_error()) && !is_negative(status)
 }
 
@@ -125,10 +141,18 @@ pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshn
     if wants_lifetime {
         changes.push(lifetime(request, response, freshness, &reasons, policy));
     }
-    match changes {
-        changes if changes.is_empty() => Advice::Needless,
-        changes if works(&changes, request, response, freshness, policy) => Advice::Changes(changes),
-        _ => Advice::Nothing(UNSURE),
+    if changes.is_empty() {
+        return Advice::Needless;
+    }
+    let works = works(&changes, request, response, freshness, policy);
+    let leaves_application = changes.iter().all(|one| matches!(one.change, Change::Set(..)));
+    let wants_instead = !works || !leaves_application;
+    let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy)).flatten();
+    match (works, instead) {
+        (true, None) => Advice::Changes(changes),
+        (true, Some(instead)) => Advice::Either(changes, instead),
+        (false, Some(instead)) => Advice::Changes(instead),
+        (false, None) => Advice::Nothing(UNSURE),
     }
 }
 
@@ -137,7 +161,7 @@ pub fn advice_without_messages(reason: Reason) -> Advice {
     match reason {
         Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh => {
             let change = Change::Set("cache.client-may-revalidate", "false".to_owned());
-            Advice::Changes(vec![Suggestion { change, text: "then no client can make the application work" }])
+            Advice::Changes(vec![Suggestion::of(change, "then no client can make the application work")])
         }
         Reason::ObjectTooLarge => {
             Advice::Nothing("a larger `memory.object-bytes-max` keeps it, where there is memory for it")
@@ -157,14 +181,14 @@ pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
 /// The change for a line that must go.
 fn of_line(reason: Reason) -> Option<Suggestion> {
     match reason {
-        Reason::SetCookie => Some(Suggestion {
-            change: Change::Omit("Set-Cookie".to_owned()),
-            text: "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
-        }),
-        Reason::VaryStar => Some(Suggestion {
-            change: Change::Send("Vary".to_owned(), "Accept-Encoding".to_owned()),
-            text: "name the request fields that the page depends on, such as this one",
-        }),
+        Reason::SetCookie => Some(Suggestion::of(
+            Change::Omit("Set-Cookie".to_owned()),
+            "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
+        )),
+        Reason::VaryStar => Some(Suggestion::of(
+            Change::Send("Vary".to_owned(), "Accept-Encoding".to_owned()),
+            "name the request fields that the page depends on, such as this one",
+        )),
         _ => None,
     }
 }
@@ -178,8 +202,8 @@ fn of_variants(response: &ResponseHead, policy: &Policy) -> Option<Suggestion> {
     let rest: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_of_visitors(name)).collect();
     let text = "if the page is the same for all of them: otherwise each visitor has a variant of their own";
     Some(match rest.is_empty() {
-        true => Suggestion { change: Change::Omit("Vary".to_owned()), text },
-        false => Suggestion { change: Change::Send("Vary".to_owned(), rest.join(", ")), text },
+        true => Suggestion::of(Change::Omit("Vary".to_owned()), text),
+        false => Suggestion::of(Change::Send("Vary".to_owned(), rest.join(", ")), text),
     })
 }
 
@@ -193,8 +217,8 @@ fn lifetime(
 ) -> Suggestion {
     let of_somebody = reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
     if reasons.contains(&Reason::NotCacheable) && is_negative(response.status) && !has_credentials(&request.fields) {
-        let change = Change::Set("cache.negative-ttl", "\"1m\"".to_owned());
-        return Suggestion { change, text: "an application that is busy answers such requests once a minute" };
+        let change = Change::Set("cache.negative-ttl", GRANTED_MINUTE.to_owned());
+        return Suggestion::of(change, "an application that is busy answers such requests once a minute");
     }
     let field = control_field(response, policy);
     let only_sharing =
@@ -202,7 +226,7 @@ fn lifetime(
     if only_sharing && let Some(said) = response.fields.only(field) {
         let seconds = if freshness.lifetime > freshness.initial_age { freshness.lifetime } else { SECONDS };
         let value = format!("{}, s-maxage={seconds}", String::from_utf8_lossy(said));
-        return Suggestion { change: Change::Send(field.to_owned(), value), text: SHARED_LIFETIME };
+        return Suggestion::of(Change::Send(field.to_owned(), value), SHARED_LIFETIME);
     }
     let directive = if of_somebody { "s-maxage" } else { "max-age" };
     let value = format!("{directive}={SECONDS}");
@@ -211,12 +235,12 @@ fn lifetime(
     // Where it says nothing, nobody has to touch it.
     let is_silent = !says_something && field == "Cache-Control" && !reasons.contains(&Reason::VaryStar);
     if is_silent && is_covered(response.status) && !has_credentials(&request.fields) {
-        return Suggestion { change: Change::Set("ttl", "\"1m\"".to_owned()), text: GRANTED };
+        return Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
     }
     match policy.targeted_fields.first() {
         Some(targeted) if says_something || field != "Cache-Control" => {
             let text = if reasons.contains(&Reason::Private) { NOT_PRIVATE } else { KEEPS_BROWSERS };
-            Suggestion { change: Change::Send(targeted.clone(), value), text }
+            Suggestion::of(Change::Send(targeted.clone(), value), text)
         }
         _ => {
             let text = match (of_somebody, says_something) {
@@ -225,7 +249,7 @@ fn lifetime(
                 (false, true) => ANYBODY,
                 (false, false) => STATES_EXPIRY,
             };
-            Suggestion { change: Change::Send("Cache-Control".to_owned(), value), text }
+            Suggestion::of(Change::Send("Cache-Control".to_owned(), value), text)
         }
     }
 }

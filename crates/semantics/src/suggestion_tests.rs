@@ -1,4 +1,5 @@
 use super::*;
+use crate::grant::{Ignored, StatusTtl};
 use crate::testing::{cached, fresh, get, ok, rfc, safe, status};
 
 fn advice_for(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Advice {
@@ -9,7 +10,7 @@ fn advice_for(request: &RequestHead, response: &ResponseHead, policy: &Policy) -
 
 fn changes(request: &RequestHead, response: &ResponseHead) -> Vec<Change> {
     match advice_for(request, response, &safe()) {
-        Advice::Changes(all) => all.into_iter().map(|one| one.change).collect(),
+        Advice::Changes(all) | Advice::Either(all, _) => all.into_iter().map(|one| one.change).collect(),
         other => panic!("{other:?}"),
     }
 }
@@ -87,6 +88,41 @@ fn a_request_that_does_something_is_left_alone() {
 }
 
 #[test]
+fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
+    let Advice::Either(all, instead) = advice_for(&get(), &cached("no-store"), &safe()) else { panic!("no choice") };
+    assert_eq!(all.first().map(|one| &one.change), Some(&send("CDN-Cache-Control", "max-age=60")));
+    assert_eq!(instead.len(), 2);
+    assert!(instead[1].dangers[0].contains("shown to everybody"), "{instead:?}");
+    // A field for this cache alone that can't be sent leaves the configuration.
+    let policy = Policy { targeted_fields: Vec::new(), ..safe() };
+    let forbidden = cached("no-store").with("Vary", "*").with("Set-Cookie", "a=b");
+    assert!(matches!(advice_for(&get(), &forbidden, &policy), Advice::Either(..)));
+    let missing = status(404).with("Cache-Control", "no-store");
+    let Advice::Changes(all) = advice_for(&get(), &missing, &safe()) else { panic!("one way") };
+    assert_eq!(all[0].change, Change::Set("ttl-status", "{ 404 = \"1m\" }".to_owned()));
+    let visitor = get().with("Cookie", "a=b");
+    assert!(matches!(advice_for(&visitor, &cached("no-store"), &safe()), Advice::Changes(_)), "nothing is granted");
+}
+
+/// What a setting that overrules does to a policy.
+fn configure(change: &Change, policy: &mut Policy) {
+    let Change::Set(key, value) = change else { return };
+    let grant = &mut policy.grant;
+    match *key {
+        "ttl-override" => grant.ttl_override_seconds = SECONDS,
+        "ignore" => {
+            let is_listed = |one: &&Ignored| value.contains(&format!("\"{}\"", one.word()));
+            grant.ignore = Ignored::ALL.iter().filter(is_listed).copied().collect();
+        }
+        "ttl-status" => {
+            let status = value.trim_start_matches("{ ").split(' ').next().unwrap().parse().unwrap();
+            grant.ttl_status = vec![StatusTtl { first: status, last: status, seconds: SECONDS }];
+        }
+        _ => {}
+    }
+}
+
+#[test]
 fn whatever_is_suggested_makes_the_next_request_a_hit() {
     let requests =
         [get(), get().with("Cookie", "a=b"), get().with("Authorization", "x"), get().with("Cache-Control", "no-store")];
@@ -102,13 +138,21 @@ fn whatever_is_suggested_makes_the_next_request_a_hit() {
                 if !control.is_empty() {
                     response.fields.push("Cache-Control", control);
                 }
-                let Advice::Changes(all) = advice_for(request, &response, &policy) else { continue };
-                let (mut changed, mut policy) = (response.clone(), policy.clone());
-                all.iter().for_each(|one| apply(&one.change, &mut changed.fields, &mut policy));
-                let freshness = crate::freshness(request, &changed, crate::testing::NOW, crate::testing::NOW, &policy);
-                assert_eq!(crate::storable(request, &changed, &freshness, &policy), Ok(()), "{response:?} {all:?}");
-                assert!(freshness.is_fresh(crate::testing::NOW) && !freshness.no_cache, "{response:?} {all:?}");
-                suggested += 1;
+                let either = match advice_for(request, &response, &policy) {
+                    Advice::Changes(all) => vec![all],
+                    Advice::Either(all, instead) => vec![all, instead],
+                    Advice::Needless | Advice::Nothing(_) => continue,
+                };
+                for all in either {
+                    let (mut changed, mut policy) = (response.clone(), policy.clone());
+                    all.iter().for_each(|one| apply(&one.change, &mut changed.fields, &mut policy));
+                    all.iter().for_each(|one| configure(&one.change, &mut policy));
+                    let freshness =
+                        crate::freshness(request, &changed, crate::testing::NOW, crate::testing::NOW, &policy);
+                    assert_eq!(crate::storable(request, &changed, &freshness, &policy), Ok(()), "{response:?} {all:?}");
+                    assert!(freshness.is_fresh(crate::testing::NOW) && !freshness.no_cache, "{response:?} {all:?}");
+                    suggested += 1;
+                }
             }
         }
     }

@@ -18,6 +18,8 @@ pub enum Tips {
     Needless,
     /// All of these together make the next such request a hit.
     Changes(Vec<Suggestion>),
+    /// All of the first together; or, the application as it is, all of the second.
+    Either(Vec<Suggestion>, Vec<Suggestion>),
     /// There is nothing safe, for this reason.
     Nothing(&'static str),
     /// That depends on what the origin answers: a live question tells.
@@ -39,6 +41,7 @@ impl From<Advice> for Tips {
         match advice {
             Advice::Needless => Self::Needless,
             Advice::Changes(all) => Self::Changes(all),
+            Advice::Either(all, instead) => Self::Either(all, instead),
             Advice::Nothing(why) => Self::Nothing(why),
         }
     }
@@ -116,9 +119,9 @@ impl Explaining<'_> {
         let plain = route_url(self.sites, self.cache, &head).ok()?;
         let ask = Ask { key: &plain.key, policy: &plain.route.policy, ..self.ask };
         let is_hit = matches!(self.cache.inspect(&ask).outcome, Outcome::Hit(_));
-        is_hit.then(|| Suggestion {
-            change: Change::Set("query.ignore", format!("[{}]", globs.join(", "))),
-            text: "the same page without what others have added to the link is stored already",
+        is_hit.then(|| {
+            let change = Change::Set("query.ignore", format!("[{}]", globs.join(", ")));
+            Suggestion::of(change, "the same page without what others have added to the link is stored already")
         })
     }
 }

@@ -90,7 +90,7 @@ const MISSES: [Miss; 9] = [
 
 fn changes(explained: &Explanation) -> Vec<Change> {
     match &explained.tips {
-        Tips::Changes(all) => all.iter().map(|one| one.change.clone()).collect(),
+        Tips::Changes(all) | Tips::Either(all, _) => all.iter().map(|one| one.change.clone()).collect(),
         other => panic!("{other:?}"),
     }
 }

@@ -117,20 +117,8 @@ impl Page {
     fn advice(&mut self, said: &Value) {
         match text(said, "/advice/kind").as_str() {
             "changes" => {
-                let none = Vec::new();
-                let all = said.pointer("/advice/changes").and_then(Value::as_array).unwrap_or(&none);
-                for (number, change) in all.iter().enumerate() {
-                    let (name, value) = (text(change, "/name"), text(change, "/value"));
-                    let (line, whose) = match text(change, "/change").as_str() {
-                        "send" => (format!("{name}: {value}"), "sent by the application"),
-                        "omit" => (format!("no {name}"), "left out by the application"),
-                        _ => (format!("{name} = {value}"), "in the configuration"),
-                    };
-                    let title = if number == 0 { "try" } else { "and" };
-                    let line = self.styled("1;32", &line);
-                    self.row(title, &line);
-                    self.row("", &format!("{whose}; {}", text(change, "/text")));
-                }
+                self.changes("try", said, "/advice/changes");
+                self.changes("or", said, "/advice/instead");
             }
             "nothing" => self.row("try", &format!("nothing: {}", text(said, "/advice/why"))),
             "needless" if text(said, "/outcome") == "ask" && said.pointer("/answer").is_none_or(Value::is_null) => {
@@ -138,6 +126,28 @@ impl Page {
             }
             "ask-live" => self.row("try", "the same with --live, which asks the application"),
             _ => {}
+        }
+    }
+
+    /// All of these together, each with what it may lead to.
+    fn changes(&mut self, first: &str, said: &Value, pointer: &str) {
+        let none = Vec::new();
+        let all = said.pointer(pointer).and_then(Value::as_array).unwrap_or(&none);
+        for (number, change) in all.iter().enumerate() {
+            let (name, value) = (text(change, "/name"), text(change, "/value"));
+            let (line, whose) = match text(change, "/change").as_str() {
+                "send" => (format!("{name}: {value}"), "sent by the application"),
+                "omit" => (format!("no {name}"), "left out by the application"),
+                _ => (format!("{name} = {value}"), "in the configuration"),
+            };
+            let title = if number == 0 { first } else { "and" };
+            let line = self.styled("1;32", &line);
+            self.row(title, &line);
+            self.row("", &format!("{whose}; {}", text(change, "/text")));
+            let dangers = change.pointer("/dangers").and_then(Value::as_array).unwrap_or(&none);
+            for danger in dangers.iter().filter_map(Value::as_str) {
+                self.row("", &format!("{} {}", self.styled("31", "!"), printable(danger)));
+            }
         }
     }
 

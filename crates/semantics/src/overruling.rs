@@ -1,0 +1,184 @@
+//! What the configuration alone could do for a response that says it may not be kept, or sends a status that no lifetime is granted
+//! to: `ttl-override` or `ttl-status`, with the shortest `ignore` that is enough.
+//!
+//! Whoever writes that takes over what the application is responsible for, so each word comes with what it may lead to, in the
+//! words with which `kasoku check` warns of it. It is never found for a request that says who sends it, since nothing is granted to those,
+//! nor for errors that say nothing lasting.
+
+use crate::credentials::has_credentials;
+use crate::evidence::obstacles;
+use crate::freshness::freshness;
+use crate::grant::{Grant, Ignored, StatusTtl, is_covered, is_touched};
+use crate::suggestion::{Change, GRANTED, GRANTED_MINUTE, SECONDS, Suggestion, is_failure};
+use crate::{Freshness, Policy};
+use http::{Method, StatusCode};
+use kasoku_wire::{RequestHead, ResponseHead};
+
+const OVERRULED: &str = "what is listed does not count any more, and then:";
+
+/// What to write, so that the next request is a hit, and the application stays as it is; none: nothing that helps. `before`
+/// is the response's freshness.
+pub(crate) fn by_configuration(
+    request: &RequestHead,
+    response: &ResponseHead,
+    before: &Freshness,
+    policy: &Policy,
+) -> Option<Vec<Suggestion>> {
+    if request.method != Method::GET || has_credentials(&request.fields) || is_failure(response.status) {
+        return None;
+    }
+    let mut own = policy.clone();
+    let mut changes: Vec<Suggestion> = grants(response.status, &mut own.grant)?.into_iter().collect();
+    let is_hit = |policy: &Policy| {
+        let time = before.response_time;
+        let freshness = freshness(request, response, time, time, policy);
+        obstacles(request, response, &freshness, policy).is_empty()
+    };
+    let said: Vec<Ignored> = Ignored::ALL.iter().copied().filter(|one| says(response, *one, policy)).collect();
+    own.grant.ignore.extend(&said);
+    if !is_hit(&own) {
+        return None;
+    }
+    let mut needed = Vec::new();
+    for word in said {
+        let mut without = own.clone();
+        without.grant.ignore.retain(|one| *one != word);
+        match is_hit(&without) {
+            true => own = without,
+            false => needed.push(word),
+        }
+    }
+    if needed.is_empty() {
+        // What states nothing needs no more than `ttl`, which is suggested elsewhere.
+        return changes.pop().filter(|_| !is_covered(response.status)).map(|one| vec![one]);
+    }
+    let words: Vec<String> = own.grant.ignore.iter().map(|one| format!("\"{}\"", one.word())).collect();
+    let mut dangers: Vec<&'static str> = needed.iter().map(|one| one.danger()).collect();
+    dangers.dedup();
+    let change = Change::Set("ignore", format!("[{}]", words.join(", ")));
+    changes.push(Suggestion { change, text: OVERRULED, dangers });
+    Some(changes)
+}
+
+/// Grants that status a lifetime: what has to be written for it, if anything. None: the operator has said that it gets none.
+fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
+    let (key, value) = match grant.of_status(status) {
+        Some(0) => return None,
+        Some(_) => return Some(None),
+        None if !is_covered(status) => {
+            let mut entries: Vec<String> = grant.ttl_status.iter().map(shown).collect();
+            entries.push(format!("{} = {GRANTED_MINUTE}", status.as_u16()));
+            let (first, last) = (status.as_u16(), status.as_u16());
+            grant.ttl_status.push(StatusTtl { first, last, seconds: SECONDS });
+            ("ttl-status", format!("{{ {} }}", entries.join(", ")))
+        }
+        None if grant.ttl_override_seconds > 0 => return Some(None),
+        None => {
+            grant.ttl_override_seconds = SECONDS;
+            ("ttl-override", GRANTED_MINUTE.to_owned())
+        }
+    };
+    Some(Some(Suggestion::of(Change::Set(key, value), GRANTED)))
+}
+
+/// An entry of `ttl-status`, as it is written.
+fn shown(entry: &StatusTtl) -> String {
+    let StatusTtl { first, last, seconds } = entry;
+    match (first, last) {
+        (first, last) if first == last => format!("{first} = \"{seconds}s\""),
+        (200, 599) => format!("any = \"{seconds}s\""),
+        (first, _) => format!("{}xx = \"{seconds}s\"", first / 100),
+    }
+}
+
+/// Whether the response says something that this word would overrule.
+fn says(response: &ResponseHead, word: Ignored, policy: &Policy) -> bool {
+    let mut alone = policy.clone();
+    if alone.grant.ignore.contains(&word) {
+        return false;
+    }
+    alone.grant.ignore = vec![word];
+    response.fields.iter().any(|(name, value)| is_touched(name, value, &alone))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{NOW, at, cached, get, ok, rfc, safe, status};
+
+    fn written(response: &ResponseHead, policy: &Policy) -> Vec<String> {
+        let before = freshness(&get(), response, NOW, NOW, policy);
+        let all = by_configuration(&get(), response, &before, policy).unwrap_or_default();
+        let line = |one: &Suggestion| match &one.change {
+            Change::Set(key, value) => format!("{key} = {value}"),
+            other => panic!("{other:?}"),
+        };
+        all.iter().map(line).collect()
+    }
+
+    #[test]
+    fn only_what_is_in_the_way_is_listed() {
+        let php = cached("no-store, no-cache, must-revalidate").with("Expires", at(-999)).with("Pragma", "no-cache");
+        let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\", \"no-cache\", \"expires\"]"];
+        assert_eq!(written(&php, &safe()), expected);
+        let with_session = php.with("Set-Cookie", "PHPSESSID=1");
+        let expected = "ignore = [\"no-store\", \"no-cache\", \"expires\", \"set-cookie\"]";
+        assert_eq!(written(&with_session, &safe())[1], expected);
+        let rails = cached("max-age=0, private, must-revalidate").with("ETag", "\"a\"");
+        assert_eq!(written(&rails, &safe())[1], "ignore = [\"private\", \"max-age\"]");
+        assert_eq!(written(&cached("no-store, max-age=300"), &safe())[1], "ignore = [\"no-store\"]");
+        assert_eq!(written(&ok().with("Pragma", "no-cache"), &safe())[1], "ignore = [\"no-cache\"]");
+        assert_eq!(written(&ok().with("Vary", "*"), &safe())[1], "ignore = [\"vary\"]");
+        assert_eq!(written(&ok(), &safe()), [""; 0], "`ttl` is enough");
+    }
+
+    #[test]
+    fn each_word_that_is_added_says_what_it_may_lead_to() {
+        let response = cached("no-store, max-age=0, s-maxage=0").with("Set-Cookie", "a=b").with("Expires", "0");
+        let before = freshness(&get(), &response, NOW, NOW, &safe());
+        let all = by_configuration(&get(), &response, &before, &safe()).unwrap();
+        let dangers = &all.last().unwrap().dangers;
+        let expected = [Ignored::NoStore.danger(), Ignored::MaxAge.danger(), Ignored::SetCookie.danger()];
+        assert_eq!(dangers.as_slice(), expected, "no sentence twice");
+    }
+
+    #[test]
+    fn what_is_written_already_stays() {
+        let mut policy = safe();
+        policy.grant.ignore = vec![Ignored::Expires];
+        policy.grant.ttl_override_seconds = 5;
+        let page = cached("no-store").with("Expires", "0");
+        assert_eq!(written(&page, &policy), ["ignore = [\"expires\", \"no-store\"]"]);
+        let of = |first, last, seconds| StatusTtl { first, last, seconds };
+        policy.grant.ttl_status = vec![of(200, 599, 9), of(500, 599, 1), of(404, 404, 60), of(200, 200, 0)];
+        assert_eq!(written(&page, &policy), [""; 0], "the operator wants none for a 200");
+        policy.grant.ttl_status.remove(0);
+        let expected = "ttl-status = { 5xx = \"1s\", 404 = \"60s\", 200 = \"0s\", 302 = \"1m\" }";
+        assert_eq!(written(&status(302), &policy), [expected]);
+    }
+
+    #[test]
+    fn a_status_that_no_lifetime_is_granted_to_is_named() {
+        assert_eq!(written(&status(302), &safe()), ["ttl-status = { 302 = \"1m\" }"]);
+        let moved = status(302).with("Set-Cookie", "a=b").with("Cache-Control", "no-cache");
+        let expected = ["ttl-status = { 302 = \"1m\" }", "ignore = [\"no-cache\", \"set-cookie\"]"];
+        assert_eq!(written(&moved, &safe()), expected);
+        let missing = status(404).with("Cache-Control", "no-store");
+        assert_eq!(written(&missing, &safe()), ["ttl-status = { 404 = \"1m\" }", "ignore = [\"no-store\"]"]);
+        for code in [403, 429, 500, 503] {
+            assert_eq!(written(&status(code).with("Cache-Control", "no-store"), &safe()), [""; 0], "{code}");
+        }
+    }
+
+    #[test]
+    fn who_says_who_they_are_is_granted_nothing() {
+        for (name, value) in [("Cookie", "a=b"), ("Authorization", "Basic x")] {
+            let request = get().with(name, value);
+            let before = freshness(&request, &cached("no-store"), NOW, NOW, &safe());
+            assert_eq!(by_configuration(&request, &cached("no-store"), &before, &safe()), None, "{name}");
+        }
+        let post = RequestHead { method: Method::POST, ..get() };
+        let before = freshness(&post, &cached("no-store"), NOW, NOW, &rfc());
+        assert_eq!(by_configuration(&post, &cached("no-store"), &before, &rfc()), None);
+    }
+}
