@@ -4,11 +4,13 @@
 //! words are read (`expiry`).
 
 use super::expiry::statuses_of;
+use super::shadow::PAIRS_MAX;
 use crate::host::covers;
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, RawSite, Texts};
 use crate::value::show_duration;
 use kasoku_engine::options::{HostPattern, OtherCookies, Route, Site};
+use std::collections::HashMap;
 use std::time::Duration;
 
 /// The longest lifetime of an error of the application that is nothing to warn of: it outlives the fault by that much.
@@ -38,6 +40,12 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         issues,
     );
     all(
+        &raw.expiry.pass_cookies,
+        "requests with any cookie pass, be it one of analytics alone",
+        "name the cookies by which the application knows somebody; with `cookies = \"pass\"` noise makes none pass",
+        issues,
+    );
+    all(
         &raw.query.ignore,
         "`/search?q=a` and `/search?q=b` are one page, and the application sees no parameters",
         "name the parameters that change no page: \"utm_*\"",
@@ -63,6 +71,8 @@ pub(super) fn warn(raw: &RawExpiry, route: &Route, grants: bool, issues: &mut Ve
             "`pass-cookies` removes nothing: no lifetime is granted here",
             "requests with these cookies pass, others go on with theirs; write `ttl = \"1h\"` beside it, or leave it out",
         )),
+        // That is told where it is written, and leaves no cookie to remove.
+        (Some(list), _) if list.value.iter().any(|text| is_everything(&text.value)) => None,
         (Some(list), _) => Some((
             &list.place,
             "every cookie that is not in this list or in the key is removed: who is known by another gets the page for everybody",
@@ -142,25 +152,27 @@ fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Vec<Issue>) {
 /// Warns of sites whose keys have the host of another site. They never serve each other's pages, unless their rules and origins
 /// are the same, but take each other's places.
 pub(super) fn shared_hosts(raw: &[RawSite], sites: &[Site], issues: &mut Vec<Issue>) {
-    let keyed = raw.iter().zip(sites).filter_map(|(raw, site)| Some((raw, site, raw.key_host.as_ref()?)));
-    let keyed: Vec<_> =
-        keyed.filter_map(|(raw, site, text)| Some((raw, site.route.key.host.as_ref()?, text))).collect();
-    for (number, (own, host, text)) in keyed.iter().enumerate() {
-        let first = keyed.iter().take(number).find(|(_, other, _)| other == host).map(|(_, _, text)| &text.place);
-        let server = raw.iter().zip(sites).find(|(_, site)| serves(site, host));
-        let server = server.filter(|(other, _)| !std::ptr::eq(*other, *own) && other.key_host.is_none());
-        let server =
-            server.and_then(|(other, _)| other.hosts.as_ref().map(|hosts| &hosts.place).or(other.place.as_ref()));
-        let Some((other, label)) = first.zip(Some("named here as well")).or(server.zip(Some("this site serves it")))
-        else {
-            continue;
-        };
-        let message = format!(
+    let mut named: HashMap<&str, &Place> = HashMap::new();
+    let mut pairs = 0;
+    for (number, own) in raw.iter().enumerate() {
+        let host = sites.get(number).and_then(|site| site.route.key.host.as_deref());
+        let Some((text, host)) = own.key_host.as_ref().zip(host) else { continue };
+        let first = named.get(host).map(|place| (*place, "named here as well"));
+        named.entry(host).or_insert(&text.place);
+        pairs += sites.len();
+        let server = raw.iter().zip(sites).position(|(_, site)| pairs <= PAIRS_MAX && serves(site, host));
+        let server = server.filter(|server| *server != number).and_then(|server| raw.get(server));
+        let server = server.filter(|other| other.key_host.is_none()).and_then(|other| {
+            let place = other.hosts.as_ref().map(|hosts| &hosts.place).or(other.place.as_ref())?;
+            Some((place, "this site serves it"))
+        });
+        let Some((other, label)) = first.or(server) else { continue };
+        let issue = Issue::warning(format!(
             "{} is in the keys of another site, too: each makes misses of what the other has stored",
             quoted(&text.value)
-        );
+        ));
         let help = "put their hosts into one site, or give this one a `key-host` of its own";
-        issues.push(Issue::warning(message).at(&text.place).related(other, label).help(help));
+        issues.push(issue.at(&text.place).related(other, label).help(help));
     }
 }
 

@@ -9,7 +9,7 @@ use crate::{glob, host};
 use kasoku_engine::options::HostPattern;
 
 /// The most pairs that are compared, so that the check of a very long file stays short.
-const PAIRS_MAX: usize = 1_000_000;
+pub(super) const PAIRS_MAX: usize = 1_000_000;
 
 /// Warns of all that is shadowed.
 pub(super) fn warn(sites: &[RawSite], issues: &mut Vec<Issue>) {
