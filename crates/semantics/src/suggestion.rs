@@ -86,7 +86,8 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::PassRule => "the configuration says that these requests pass",
         Reason::PassAuthorization => "credentials are for the application to judge",
         Reason::PassCookie => {
-            "if the cookie changes no page, `noise-cookies` may name it; if it chooses among a few pages, `key-cookies`"
+            "if the cookie changes no page, `noise-cookies` may name it; if it chooses among a few pages, `key-cookies`; or name those that \
+             say who somebody is in `pass-cookies`"
         }
         Reason::OnlyIfCachedMiss => {
             "the client wants a stored response or none; the same without only-if-cached fetches it"
