@@ -218,8 +218,11 @@ fn plain_run(bytes: &[u8]) -> usize {
     let is_all_plain = |chunk: &&[u8]| chunk.iter().fold(true, |all, byte| all & is_plain(*byte));
     let run = bytes.chunks_exact(CHUNK_BYTES).take_while(is_all_plain).count() * CHUNK_BYTES;
     let rest = bytes.get(run..).unwrap_or_default();
-    // Most texts are plain to their end.
-    if is_all_plain(&rest) { bytes.len() } else { run + rest.iter().take_while(|byte| is_plain(**byte)).count() }
+    // Most texts are plain to their end; only what is shorter than a piece is looked at twice.
+    if rest.len() < CHUNK_BYTES && is_all_plain(&rest) {
+        return bytes.len();
+    }
+    run + rest.iter().position(|byte| !is_plain(*byte)).unwrap_or(rest.len())
 }
 
 /// Printable ASCII, without what ends a text between quotes or an escape begins with.
