@@ -108,6 +108,8 @@ pub enum Found {
     Missing,
     /// Something that is not for clients.
     Forbidden,
+    /// Something that is there, and that the disk does not give.
+    Broken,
 }
 
 /// A regular file, open for reading.
@@ -157,7 +159,7 @@ pub struct Script {
 /// the worker.
 ///
 /// # Errors
-/// The root isn't there, there are no descriptors left, the disk is broken: nothing that the path is to blame for.
+/// The root isn't there or can't be read, there are no descriptors left: nothing that the path is to blame for.
 pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
     match DocumentRoot::open(root, Wait::Never).and_then(|root| root.find(path, rules)) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
@@ -197,7 +199,7 @@ impl<'a> DocumentRoot<'a> {
     /// What the path of a URL leads to; `path` is as it was sent, without the query.
     ///
     /// # Errors
-    /// Something other than what is at that path: no descriptors, a broken disk; with [`Wait::Never`] also of kind `WouldBlock`.
+    /// Something other than what is at that path: no descriptors, no memory; with [`Wait::Never`] also of kind `WouldBlock`.
     pub(crate) fn find(&self, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
         let Some(path) = UrlPath::read(path) else { return Ok(Found::Missing) };
         let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(Found::Missing) };

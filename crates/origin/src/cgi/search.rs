@@ -31,6 +31,7 @@ pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Sou
         Found::Script(script) => Sought::Script(script, root),
         Found::Redirect(path) => Sought::Answer(moved(path, query, method)),
         Found::Missing => Sought::Answer(Response::own(StatusCode::NOT_FOUND, method)),
+        Found::Broken => Sought::Answer(Response::own(StatusCode::INTERNAL_SERVER_ERROR, method)),
         Found::Forbidden | Found::File(_) => Sought::Answer(Response::own(StatusCode::FORBIDDEN, method)),
     })
 }
@@ -68,7 +69,7 @@ async fn itself(program: &Path, path: &str, gateway: &Gateway) -> io::Result<(Fo
         Found::Script(script) if script.file == program => {
             Found::Script(Script { script_name: prefix.to_owned(), path_translated: None, ..script })
         }
-        Found::Forbidden => Found::Forbidden,
+        found @ (Found::Forbidden | Found::Broken) => found,
         _ => Found::Missing,
     };
     Ok((found, root.to_owned()))

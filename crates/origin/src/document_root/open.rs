@@ -43,6 +43,8 @@ pub(super) enum Opened {
     BeyondFile,
     /// Not for us, and why.
     Denied(&'static str),
+    /// Something that can't be read: a bad sector, a handle that a file server no longer knows.
+    Broken(Errno),
 }
 
 /// What is no file and no directory.
@@ -79,14 +81,22 @@ pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpos
                 _ => Opened::Denied(SPECIAL),
             })
         }
+        Err(error) => instead(error),
+    }
+}
+
+/// What stands for what could not be opened. A shortage of ours, or the wish to wait, says nothing about the name.
+fn instead(error: Errno) -> io::Result<Opened> {
+    match error {
         // Some file systems have names in UTF-8 alone.
-        Err(Errno::NOENT | Errno::INVAL | Errno::ILSEQ) => Ok(Opened::Absent),
-        Err(Errno::NOTDIR | Errno::NAMETOOLONG) => Ok(Opened::BeyondFile),
-        Err(Errno::ACCESS | Errno::PERM) => Ok(Opened::Denied("no permission")),
-        Err(Errno::XDEV) => Ok(Opened::Denied("a symbolic link leads out of the root")),
-        Err(Errno::LOOP) => Ok(Opened::Denied("a symbolic link that is not followed")),
-        Err(Errno::NXIO | Errno::NODEV) => Ok(Opened::Denied(SPECIAL)),
-        Err(other) => Err(other.into()),
+        Errno::NOENT | Errno::INVAL | Errno::ILSEQ => Ok(Opened::Absent),
+        Errno::NOTDIR | Errno::NAMETOOLONG => Ok(Opened::BeyondFile),
+        Errno::ACCESS | Errno::PERM => Ok(Opened::Denied("no permission")),
+        Errno::XDEV => Ok(Opened::Denied("a symbolic link leads out of the root")),
+        Errno::LOOP => Ok(Opened::Denied("a symbolic link that is not followed")),
+        Errno::NXIO | Errno::NODEV => Ok(Opened::Denied(SPECIAL)),
+        Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM => Err(error.into()),
+        other => Ok(Opened::Broken(other)),
     }
 }
 
@@ -106,6 +116,21 @@ fn ask(root: impl AsFd, name: &[u8], flags: OFlags, bounds: ResolveFlags, wait: 
             Err(Errno::AGAIN) if renames < RENAMES_MAX => renames += 1,
             Err(Errno::AGAIN) => return Err(Errno::ACCESS),
             answer => return answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn one_file_that_can_not_be_read_says_nothing_about_the_others() {
+        for error in [Errno::IO, Errno::STALE, Errno::UCLEAN, Errno::NOTCONN] {
+            assert!(matches!(instead(error), Ok(Opened::Broken(told)) if told == error));
+        }
+        for own in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN] {
+            assert!(instead(own).is_err_and(|error| error.raw_os_error() == Some(own.raw_os_error())));
         }
     }
 }

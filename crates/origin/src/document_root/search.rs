@@ -5,6 +5,7 @@ use super::open::{Opened, Purpose, open};
 use super::url_path::encode;
 use super::{DocumentRoot, Found, OpenFile, PATH_PLACEHOLDER, Rules, Script, Scripts};
 use rustix::fs::Stat;
+use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
 use std::os::fd::OwnedFd;
@@ -50,6 +51,7 @@ impl Search<'_> {
             Opened::Absent => Ok(Found::Missing),
             Opened::BeyondFile => self.script_before(name, name.len()),
             Opened::Denied(why) => Ok(self.forbidden(name, why)),
+            Opened::Broken(error) => Ok(self.broken(name, error)),
         }
     }
 
@@ -66,6 +68,7 @@ impl Search<'_> {
                 Opened::File(..) if self.below == name => return Ok(self.redirect()),
                 Opened::File(file, stat) => return Ok(self.file(kind, file, stat, &index, b"")),
                 Opened::Denied(why) => return Ok(self.forbidden(&index, why)),
+                Opened::Broken(error) => return Ok(self.broken(&index, error)),
                 Opened::Absent | Opened::BeyondFile | Opened::Directory => {}
             }
         }
@@ -92,6 +95,7 @@ impl Search<'_> {
                 Opened::Directory => ends = high,
                 Opened::Absent | Opened::BeyondFile => ends = low,
                 Opened::Denied(why) => return Ok(self.forbidden(script, why)),
+                Opened::Broken(error) => return Ok(self.broken(script, error)),
                 Opened::File(file, stat) => {
                     let kind = self.kind(script);
                     let is_script = kind == Kind::Script;
@@ -143,6 +147,14 @@ impl Search<'_> {
         let name = String::from_utf8_lossy(name);
         tracing::debug!(root = %self.root.path.display(), name = name.escape_debug().to_string(), "forbidden: {why}");
         Found::Forbidden
+    }
+
+    /// This one is for the operator: nobody asks for such a thing on purpose.
+    fn broken(&self, name: &[u8], error: Errno) -> Found {
+        let name = String::from_utf8_lossy(name);
+        let name = name.escape_debug().to_string();
+        tracing::warn!(root = %self.root.path.display(), name, error = %io::Error::from(error), "a file can't be read");
+        Found::Broken
     }
 
     /// `None`: the path is no UTF-8, and a script is told text.

@@ -53,6 +53,7 @@ impl Scratch {
             Found::Redirect(to) => format!("redirect {to}"),
             Found::Missing => "missing".to_owned(),
             Found::Forbidden => "forbidden".to_owned(),
+            Found::Broken => "broken".to_owned(),
         }
     }
 

@@ -37,7 +37,7 @@ const ALLOWED: &str = "GET, HEAD";
 /// Answers from the files below `root`.
 ///
 /// # Errors
-/// [`Error::Unreachable`] when the root itself can't be opened or the disk is broken, [`Error::FirstByteTimeout`] when the
+/// [`Error::Unreachable`] when the root itself can't be opened, [`Error::FirstByteTimeout`] when the
 /// disk takes too long. What a path alone is to blame for is a response.
 pub(crate) async fn send(root: &Path, request: &Request<'_>, place: Option<Place>) -> Result<Response, Error> {
     let path = request.head.target.split('?').next().unwrap_or_default();
@@ -59,6 +59,7 @@ pub(crate) async fn answer(
     let method = &request.head.method;
     match found {
         Found::Missing => Ok(Response::own(StatusCode::NOT_FOUND, method)),
+        Found::Broken => Ok(Response::own(StatusCode::INTERNAL_SERVER_ERROR, method)),
         // A script is never sent as a file.
         Found::Forbidden | Found::Script(_) => Ok(Response::own(StatusCode::FORBIDDEN, method)),
         Found::File(_) | Found::Redirect(_) if !matches!(*method, Method::GET | Method::HEAD) => {

@@ -81,6 +81,16 @@ fn text(fields: &Fields, name: &str) -> String {
     fields.combined(name).map_or_else(|| "none".to_owned(), |value| String::from_utf8(value).unwrap())
 }
 
+#[tokio::test]
+async fn a_file_that_the_disk_does_not_give_is_its_own_failure_and_not_the_directorys() {
+    let site = Site::new(&["a.html"]);
+    let head = RequestHead::new(Method::GET, "/a.html");
+    let (circumstances, limits) = (Circumstances::default(), Limits::default());
+    let request = Request { head: &head, circumstances: &circumstances, gateway: &site.gateway, limits: &limits };
+    let response = answer(&site.scratch.root(), &request, Found::Broken, None).await.unwrap();
+    assert_eq!(response.head.status, StatusCode::INTERNAL_SERVER_ERROR);
+}
+
 #[tokio::test(flavor = "current_thread")]
 async fn a_file_comes_with_its_type_its_length_and_its_validators() {
     let site = Site::new(&["index.html", "a.css"]);
