@@ -6,6 +6,9 @@
 //! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
 //! with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
 //!
+//! Bodies of requests that wait for their ends are charged as well ([`Budget::try_charge`]), and never make memory short:
+//! they have another place to go to.
+//!
 //! The account is kept by guards (`Charge`), so nothing can forget to give back.
 
 use crate::sync::{AtomicU64, Ordering};
@@ -55,6 +58,12 @@ impl Budget {
         self.held_bytes().saturating_add(bytes) < self.bytes_max
     }
 
+    /// The same for what can do without: `None` where memory would be short with it.
+    pub(crate) fn try_charge(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
+        let kept_free = self.bytes_max / RESERVED_SHARE / 2;
+        self.has_room_for(kept_free.saturating_add(bytes)).then(|| self.charge(bytes))
+    }
+
     /// Charges so many bytes for as long as the result lives.
     pub(crate) fn charge(self: &Arc<Self>, bytes: u64) -> Charge {
         let mut charge = Charge { budget: self.clone(), bytes: 0 };
@@ -65,7 +74,7 @@ impl Budget {
 
 /// Bytes that are charged. They are given back when it is dropped.
 #[derive(Debug)]
-pub(crate) struct Charge {
+pub struct Charge {
     budget: Arc<Budget>,
     bytes: u64,
 }
@@ -116,6 +125,16 @@ mod tests {
         let _third = budget.charge(54);
         assert!(!budget.is_full() && budget.is_short());
         drop((other, _third));
+        assert_eq!(budget.held_bytes(), 0);
+    }
+
+    #[test]
+    fn who_can_do_without_leaves_enough_for_those_who_cannot() {
+        let budget = Budget::new(160);
+        let first = budget.try_charge(149).unwrap();
+        assert!(!budget.is_short());
+        assert!(budget.try_charge(1).is_none(), "it would make memory short");
+        drop(first);
         assert_eq!(budget.held_bytes(), 0);
     }
 }

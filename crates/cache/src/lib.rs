@@ -56,6 +56,7 @@ pub use lookup::{Ask, Lookup};
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
+pub use budget::Charge;
 use failing::Failing;
 use fills::Fills;
 use generations::Generations;
@@ -137,6 +138,12 @@ impl Cache {
     /// still reads them.
     pub fn held_bytes(&self) -> u64 {
         self.0.budget.held_bytes()
+    }
+
+    /// Charges so many bytes for what is no response, for as long as the result lives; `None` where memory would be short
+    /// with it.
+    pub fn try_charge(&self, bytes: u64) -> Option<Charge> {
+        self.0.budget.try_charge(bytes)
     }
 
     /// Whether memory is short: large responses are not admitted any more, and soon none will be.
