@@ -37,8 +37,13 @@ pub(crate) const GAUGES: &[Gauge] = &[
     },
     Gauge {
         name: "held_bytes",
-        help: "Bytes of memory that all responses hold: stored, on their way, or evicted while a client still reads them.",
+        help: "Bytes of memory that all responses hold (stored, on their way, or evicted while a client still reads them), and bodies of requests that are not complete.",
         read: |handle| handle.engine.cache().held_bytes(),
+    },
+    Gauge {
+        name: "request_buffer_bytes",
+        help: "Bytes of requests' bodies that are on disk until they are complete.",
+        read: |handle| handle.engine.request_buffer_bytes(),
     },
     Gauge {
         name: "fills_running",

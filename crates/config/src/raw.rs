@@ -32,6 +32,7 @@ pub(crate) struct Raw {
     pub(crate) memory: RawMemory,
     pub(crate) access_log: RawAccessLog,
     pub(crate) limits: RawLimits,
+    pub(crate) request_buffer: RawRequestBuffer,
     pub(crate) strip_path_parameters: Option<Texts>,
     pub(crate) route: RawRoute,
     pub(crate) sites: Vec<RawSite>,
@@ -67,6 +68,13 @@ pub(crate) struct RawAccessLog {
     pub(crate) format: Option<At<String>>,
 }
 
+/// `[request-buffer]`
+#[derive(Debug, Default)]
+pub(crate) struct RawRequestBuffer {
+    pub(crate) directory: Option<At<String>>,
+    pub(crate) bytes_max: Option<At<u64>>,
+}
+
 /// `[limits]`
 #[derive(Debug, Default)]
 pub(crate) struct RawLimits {
@@ -77,6 +85,7 @@ pub(crate) struct RawLimits {
     pub(crate) trailer_bytes_max: Option<At<u64>>,
     pub(crate) trailer_fields_max: Option<At<u64>>,
     pub(crate) request_body_bytes_max: Option<At<u64>>,
+    pub(crate) body_rate_min: Option<At<u64>>,
     pub(crate) send_rate_min: Option<At<u64>>,
     pub(crate) head_timeout: Option<At<Duration>>,
     pub(crate) idle_timeout: Option<At<Duration>>,
@@ -94,6 +103,7 @@ pub(crate) struct RawLimits {
 pub(crate) struct RawRoute {
     pub(crate) balance: Option<At<String>>,
     pub(crate) health: RawHealth,
+    pub(crate) request_buffering: Option<At<bool>>,
     pub(crate) upgrades: Option<Texts>,
     pub(crate) cache: RawCache,
     pub(crate) expiry: RawExpiry,
@@ -280,6 +290,7 @@ impl Raw {
             memory: keys.group("memory", RawMemory::read),
             access_log: keys.group("access-log", RawAccessLog::read),
             limits: keys.group("limits", RawLimits::read),
+            request_buffer: keys.group("request-buffer", RawRequestBuffer::read),
             strip_path_parameters: keys.texts("strip-path-parameters"),
             route: RawRoute::read(keys),
             sites: keys.tables("site", Scope::Site, RawSite::read),
@@ -320,6 +331,12 @@ impl RawAccessLog {
     }
 }
 
+impl RawRequestBuffer {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self { directory: keys.text("directory"), bytes_max: keys.size("bytes-max") }
+    }
+}
+
 impl RawLimits {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self {
@@ -330,6 +347,7 @@ impl RawLimits {
             trailer_bytes_max: keys.size("trailer-bytes-max"),
             trailer_fields_max: keys.integer("trailer-fields-max"),
             request_body_bytes_max: keys.size("request-body-bytes-max"),
+            body_rate_min: keys.size("body-rate-min"),
             send_rate_min: keys.size("send-rate-min"),
             head_timeout: keys.duration("head-timeout"),
             idle_timeout: keys.duration("idle-timeout"),
@@ -349,6 +367,7 @@ impl RawRoute {
         Self {
             balance: keys.text("balance"),
             health: keys.group("origin-health", RawHealth::read),
+            request_buffering: keys.flag("request-buffering"),
             upgrades: keys.texts("upgrades"),
             cache: keys.group("cache", RawCache::read),
             expiry: RawExpiry::read(keys),

@@ -1,11 +1,23 @@
-//! The request's body, read from the client's connection while it is sent to the origin.
+//! The request's body, read from the client's connection.
 //!
-//! Its beginning is read before an origin is asked ([`ClientBody::read_ahead`]): a small body entirely, so that a client that
-//! sends slowly takes nobody's place at the origin, and that an origin never hears of a small body that breaks. Of the rest
-//! nothing is read before the origin's connection takes it, so a slow origin slows the client: back-pressure.
+//! **Taken in** ([`ClientBody::take_in`]), where an origin is a program or a setting says so: all of it is read before an origin is
+//! asked, so that no client holds a place at an origin by sending slowly, and its length is known then. What a request may keep
+//! in memory is charged to the account of responses; what is longer, and everything beyond 16 KiB while memory is short, goes
+//! to disk (`spool`). docs/decisions/0019.
+//!
+//! **Streamed** else: its beginning is read before an origin is asked ([`ClientBody::read_ahead`]): a small body entirely, so that an
+//! origin never hears of a small body that breaks. Of the rest nothing is read before the origin's connection takes it, so a
+//! slow origin slows the client: back-pressure.
+//!
+//! Either way, the client has to keep a pace (`pace`).
 
 use crate::connection::{Connection, READ_BYTES};
-use bytes::BytesMut;
+use crate::options::RequestBuffer;
+use crate::pace::Pace;
+use crate::spool::SpoolFile;
+use crate::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use kasoku_cache::Charge;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
@@ -13,10 +25,14 @@ use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
 use std::cell::Cell;
 use std::rc::Rc;
+use tokio::time::Instant;
 
 /// How much of a body is read before an origin is asked, in bytes: what one read of a client's socket gives at most. Most
 /// forms are shorter.
 const BODY_AHEAD_BYTES: usize = READ_BYTES;
+
+/// What a body that is taken in may keep in memory, in bytes. What goes to disk goes there in pieces of that size.
+const MEMORY_BYTES_MAX: usize = 64 << 10;
 
 /// How far a request's body has been read; nothing for a request without one.
 #[derive(Clone, Debug)]
@@ -52,20 +68,25 @@ pub(crate) struct ClientBody {
     connection: Rc<Connection>,
     decoder: BodyDecoder,
     length: BodyLength,
-    left: u64,
+    received: u64,
+    pace: Pace,
     state: BodyState,
     /// The request's own fields, which say what its trailers may not be.
     head: Fields,
-    /// What has been read already: its bytes, in one piece however they came, and its end.
+    /// What has been read already: its front on disk, what follows in one piece however it came, and its end.
+    file: Option<SpoolFile>,
     ahead: BytesMut,
+    charge: Option<Charge>,
     end: Option<UploadPiece>,
 }
 
 impl ClientBody {
     pub(crate) fn new(connection: Rc<Connection>, length: BodyLength, state: BodyState, head: Fields) -> Self {
-        let decoder = BodyDecoder::new(length, &connection.limits.body);
-        let left = connection.limits.request_body_bytes_max;
-        Self { connection, decoder, length, left, state, head, ahead: BytesMut::new(), end: None }
+        let limits = &connection.limits;
+        let decoder = BodyDecoder::new(length, &limits.body);
+        let pace = Pace::new(limits.body_timeout, limits.body_rate_min);
+        let (file, ahead, charge, end) = Default::default();
+        Self { connection, decoder, length, received: 0, pace, state, head, file, ahead, charge, end }
     }
 
     /// Reads until the body is complete or [`BODY_AHEAD_BYTES`] of it are there.
@@ -79,13 +100,77 @@ impl ClientBody {
         Ok(())
     }
 
+    /// Whether it could be taken in, as far as that is known before it comes.
+    ///
+    /// # Errors
+    /// [`UploadError::TooLarge`]: never. [`UploadError::NoRoom`]: not now.
+    pub(crate) fn has_room(&self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
+        match self.length {
+            BodyLength::Length(bytes) if bytes <= BODY_AHEAD_BYTES as u64 => Ok(()),
+            BodyLength::Length(bytes) if bytes > buffer.bytes_max => Err(UploadError::TooLarge),
+            BodyLength::Length(bytes) if !worker.spool.has_room_for(bytes, buffer.bytes_max) => {
+                Err(UploadError::NoRoom)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads all of it: so many bytes.
+    pub(crate) async fn take_in(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<u64, UploadError> {
+        let memory_bytes_max = self.charge(worker);
+        while self.end.is_none() {
+            match self.read().await? {
+                UploadPiece::Data(data) => {
+                    if self.ahead.len() + data.len() > memory_bytes_max {
+                        self.write_down(worker, buffer).await?;
+                    }
+                    self.ahead.extend_from_slice(&data);
+                }
+                end @ UploadPiece::End(_) => self.end = Some(end),
+            }
+        }
+        if self.ahead.len() <= BODY_AHEAD_BYTES {
+            self.charge = None;
+        }
+        self.length = BodyLength::Length(self.received);
+        Ok(self.received)
+    }
+
+    /// Charges what the body may keep in memory. What any body may is part of what a connection takes.
+    fn charge(&mut self, worker: &Worker) -> usize {
+        let bytes = match self.length {
+            BodyLength::Length(bytes) => usize::try_from(bytes).unwrap_or(MEMORY_BYTES_MAX).min(MEMORY_BYTES_MAX),
+            _ => MEMORY_BYTES_MAX,
+        };
+        if bytes > BODY_AHEAD_BYTES {
+            self.charge = worker.cache.try_charge(bytes as u64);
+        }
+        if self.charge.is_some() { bytes } else { BODY_AHEAD_BYTES }
+    }
+
+    /// Puts what is in memory on disk.
+    async fn write_down(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
+        let data = self.ahead.split().freeze();
+        if data.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(SpoolFile::create(&worker.spool, buffer).await?),
+        };
+        file.write(data, buffer.bytes_max).await
+    }
+
     /// The next piece from the connection.
     async fn read(&mut self) -> Result<UploadPiece, UploadError> {
         loop {
             let decoded = self.decoder.decode(&mut self.connection.read_ahead.borrow_mut());
             match decoded.map_err(|_| UploadError::Malformed)? {
                 Decoded::Data(data) => {
-                    self.left = self.left.checked_sub(data.len() as u64).ok_or(UploadError::TooLarge)?;
+                    self.received += data.len() as u64;
+                    if self.received > self.connection.limits.request_body_bytes_max {
+                        return Err(UploadError::TooLarge);
+                    }
                     return Ok(UploadPiece::Data(data));
                 }
                 Decoded::End(trailers) => {
@@ -94,16 +179,32 @@ impl ClientBody {
                         trailers.and_then(|trailers| forwardable_trailers(trailers, &self.head)),
                     ));
                 }
-                Decoded::NeedMore => {
-                    let pause_max = self.connection.limits.body_timeout;
-                    match tokio::time::timeout(pause_max, self.connection.read_more()).await {
-                        Err(_) => return Err(UploadError::Timeout),
-                        Ok(Ok(1..)) => {}
-                        Ok(_) => return Err(UploadError::Closed),
-                    }
-                }
+                Decoded::NeedMore => self.wait().await?,
             }
         }
+    }
+
+    /// Waits until the client has sent more.
+    async fn wait(&mut self) -> Result<(), UploadError> {
+        let begun = Instant::now();
+        match tokio::time::timeout(self.pace.wait_max(), self.connection.read_more()).await {
+            Err(_) => Err(UploadError::Timeout),
+            Ok(Ok(bytes @ 1..)) => {
+                self.pace.waited(begun.elapsed(), bytes);
+                Ok(())
+            }
+            Ok(_) => Err(UploadError::Closed),
+        }
+    }
+
+    /// The next piece of what is on disk.
+    async fn read_back(&mut self) -> Result<Option<Bytes>, UploadError> {
+        let Some(file) = &mut self.file else { return Ok(None) };
+        let piece = file.read().await?;
+        if piece.is_none() {
+            self.file = None;
+        }
+        Ok(piece)
     }
 }
 
@@ -113,6 +214,9 @@ impl Upload for ClientBody {
     }
 
     async fn next(&mut self) -> Result<UploadPiece, UploadError> {
+        if let Some(data) = self.read_back().await? {
+            return Ok(UploadPiece::Data(data));
+        }
         if !self.ahead.is_empty() {
             return Ok(UploadPiece::Data(self.ahead.split().freeze()));
         }

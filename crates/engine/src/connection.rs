@@ -197,7 +197,7 @@ async fn proxied_address(stream: &Stream, read_ahead: &mut BytesMut) -> io::Resu
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::HitHeaders;
+    use crate::options::{HitHeaders, RequestBuffer};
 
     #[tokio::test(flavor = "current_thread")]
     async fn what_a_client_sends_while_it_waits_is_read_ahead_once() {
@@ -205,6 +205,7 @@ mod tests {
         let settings = Settings {
             sites: Vec::new(),
             limits: Rc::default(),
+            request_buffer: RequestBuffer::default(),
             trusted_proxies: Vec::new(),
             purge_from: Vec::new(),
             hit_headers: HitHeaders::default(),

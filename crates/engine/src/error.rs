@@ -55,6 +55,7 @@ impl Fault {
             Self::Request(error) => error.status(),
             Self::HeadTimeout | Self::Body(UploadError::Timeout) => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
+            Self::Body(UploadError::NoRoom | UploadError::NotKept) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Body(UploadError::Closed | UploadError::Malformed) => StatusCode::BAD_REQUEST,
             Self::NoSite | Self::WrongScheme => StatusCode::MISDIRECTED_REQUEST,
             Self::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
@@ -85,7 +86,7 @@ impl Fault {
     pub(crate) fn guilty(&self) -> Guilty {
         match self {
             Self::Origin(_) => Guilty::Origin,
-            Self::NoSite | Self::Loop => Guilty::Operator,
+            Self::NoSite | Self::Loop | Self::Body(UploadError::NoRoom | UploadError::NotKept) => Guilty::Operator,
             _ => Guilty::Client,
         }
     }
@@ -105,10 +106,8 @@ impl Fault {
         match self {
             Self::Request(_) => Reason::RequestMalformed,
             Self::HeadTimeout => Reason::HeadTimeout,
-            Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => Reason::BodyTooLarge,
-            Self::Body(UploadError::Timeout) => Reason::BodyTimeout,
-            Self::Body(UploadError::Malformed) => Reason::BodyMalformed,
-            Self::Body(UploadError::Closed) => Reason::ClientClosed,
+            Self::BodyTooLarge => Reason::BodyTooLarge,
+            Self::Body(error) => of_upload(*error),
             Self::NoSite => Reason::NoSite,
             Self::WrongScheme => Reason::WrongScheme,
             Self::MethodRefused => Reason::MethodRefused,
@@ -157,6 +156,17 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         | OriginError::RedirectsForEver => Reason::OriginMalformed,
         OriginError::NotStarted(_) => Reason::ProgramNotStarted,
         OriginError::Overtime => Reason::ProgramOvertime,
-        OriginError::Upload(_) => Reason::ClientClosed,
+        OriginError::Upload(error) => of_upload(*error),
+    }
+}
+
+fn of_upload(error: UploadError) -> Reason {
+    match error {
+        UploadError::TooLarge => Reason::BodyTooLarge,
+        UploadError::Timeout => Reason::BodyTimeout,
+        UploadError::Malformed => Reason::BodyMalformed,
+        UploadError::Closed => Reason::ClientClosed,
+        UploadError::NoRoom => Reason::RequestBufferFull,
+        UploadError::NotKept => Reason::RequestBufferFailed,
     }
 }

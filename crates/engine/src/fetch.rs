@@ -8,7 +8,7 @@ use crate::body::ClientBody;
 use crate::connection::Connection;
 use crate::deliver::{self, Answer, Conditions, Meant};
 use crate::error::{Fault, reason};
-use crate::forward::{Audience, forward};
+use crate::forward::{Audience, forward, measured};
 use crate::lookup::hit;
 use crate::options::Route;
 use crate::origins::{self, Errand};
@@ -25,6 +25,7 @@ use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::error::UploadError;
+use kasoku_origin::upload::invite;
 use kasoku_origin::{Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::grant::announce;
@@ -54,12 +55,12 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
     }
     let status = forwarded(reason);
-    let mut upload = match client_body(exchange).await {
+    let mut interim = ToClient::new(exchange);
+    let mut upload = match client_body(exchange, &routed.route, &mut outgoing, &mut interim).await {
         Ok(upload) => upload,
         Err(error) => return failed(&Error::Upload(error), status),
     };
     let writer = begin_beside(worker, routed, &outgoing, audience);
-    let mut interim = ToClient::new(exchange);
     let request_time = worker.now();
     let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
     let sent = if upload.is_some() {
@@ -84,15 +85,27 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     }
 }
 
-/// The body that a request brings, if any, with its beginning read; unless its client waits for the origin's 100.
-async fn client_body(exchange: &Exchange) -> Result<Option<ClientBody>, UploadError> {
-    let Exchange { connection, request, body, .. } = exchange;
+/// The body that a request brings, if any: all of it where the route wants it so, or its beginning, unless its client waits for
+/// the origin's 100.
+async fn client_body(
+    exchange: &Exchange,
+    route: &Route,
+    outgoing: &mut RequestHead,
+    interim: &mut impl Interim,
+) -> Result<Option<ClientBody>, UploadError> {
+    let Exchange { worker, connection, request, body, settings, .. } = exchange;
     if matches!(request.body, BodyLength::None) {
         return Ok(None);
     }
     let fields = &request.head.fields;
     let mut upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
-    if !fields.contains("expect") {
+    if route.buffers(request.body) {
+        let buffer = &settings.request_buffer;
+        upload.has_room(worker, buffer)?;
+        invite(outgoing, interim).await;
+        let bytes = upload.take_in(worker, buffer).await?;
+        measured(&mut outgoing.fields, bytes);
+    } else if !fields.contains("expect") {
         upload.read_ahead().await?;
     }
     Ok(Some(upload))

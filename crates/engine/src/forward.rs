@@ -288,6 +288,17 @@ fn frame(request: &Request, fields: &mut Fields) {
     }
 }
 
+/// What changes in the request's fields when all of its body is here: it is so long, and nobody waits for a 100 any more.
+/// Trailers are dropped with the chunks that they stood behind.
+//= RFC 9112 section 6.2
+//# A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header field.
+pub(crate) fn measured(fields: &mut Fields, body_bytes: u64) {
+    for name in ["expect", "transfer-encoding", "trailer"] {
+        fields.remove(name);
+    }
+    fields.set("Content-Length", body_bytes.to_string());
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

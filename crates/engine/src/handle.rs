@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::options::Options;
+use crate::spool::Spool;
 use crate::top::Tables;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Metrics};
@@ -14,6 +15,7 @@ use tokio::sync::watch;
 #[derive(Clone)]
 pub struct Handle {
     cache: Cache,
+    spool: Arc<Spool>,
     metrics: Metrics,
     origins: Directory,
     clock: Arc<dyn Clock>,
@@ -32,12 +34,22 @@ impl Handle {
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
-        Self { cache, metrics, origins: Directory::default(), clock, options, workers, tops }
+        let (spool, origins) = Default::default();
+        Self { cache, spool, metrics, origins, clock, options, workers, tops }
     }
 
     /// The cache that the workers share.
     pub fn cache(&self) -> &Cache {
         &self.cache
+    }
+
+    /// Bytes of requests' bodies that are on disk until they are complete.
+    pub fn request_buffer_bytes(&self) -> u64 {
+        self.spool.held_bytes()
+    }
+
+    pub(crate) fn spool(&self) -> &Arc<Spool> {
+        &self.spool
     }
 
     /// What the workers have counted.

@@ -12,7 +12,9 @@
 //! | `connection` | bytes from and to one client; the PROXY protocol |
 //! | `serve` | **the driver**: calls the steps below, for each request of a connection |
 //! | `parse` | bytes to a request, or to a refusal |
-//! | `body` | the request's body, read while it is sent on |
+//! | `body` | the request's body: taken in before an origin is asked, or read while it is sent on |
+//! | `pace` | how long its client may have us wait for it |
+//! | `spool` | what of bodies is on disk |
 //! | `route` | trusted proxies, effective URI, site, rule, key |
 //! | `path` | a path as applications read it, for finding the rule |
 //! | [`purge`] | what PURGE and the operator drop |
@@ -66,6 +68,7 @@ mod multipart;
 pub mod options;
 mod origins;
 mod outgoing;
+mod pace;
 mod parse;
 mod path;
 pub mod purge;
@@ -76,6 +79,7 @@ mod respond;
 mod route;
 mod serve;
 mod settings;
+mod spool;
 mod stored;
 mod timing;
 pub mod top;

@@ -14,7 +14,7 @@ pub use kasoku_origin::{
 };
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
-use kasoku_wire::http1::{BodyLimits, HeadLimits};
+use kasoku_wire::http1::{BodyLength, BodyLimits, HeadLimits};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
@@ -44,6 +44,8 @@ pub struct Options {
     pub object_bytes_max: u64,
     /// Bounds and deadlines of the clients' side.
     pub limits: Limits,
+    /// Where bodies of requests are kept until they are complete.
+    pub request_buffer: RequestBuffer,
     /// Proxies in front of us whose `Forwarded` and `X-Forwarded-*` count. Default: none.
     pub trusted_proxies: Vec<AddressRange>,
     /// From where the method PURGE is obeyed. Default: this machine, and Unix sockets.
@@ -62,6 +64,21 @@ impl Options {
         self.sites
             .iter()
             .flat_map(|site| std::iter::once(&*site.route).chain(site.rules.iter().map(|rule| &*rule.route)))
+    }
+}
+
+/// Where bodies of requests are kept until they are complete, once they are longer than a request may keep in memory (64 KiB).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RequestBuffer {
+    /// The directory of their files, which have no names. None: the one for temporary files (TMPDIR, else `/tmp`).
+    pub directory: Option<PathBuf>,
+    /// What all of them together may hold, in bytes. Default 4 GiB. Over: 503.
+    pub bytes_max: u64,
+}
+
+impl Default for RequestBuffer {
+    fn default() -> Self {
+        Self { directory: None, bytes_max: 4 << 30 }
     }
 }
 
@@ -100,6 +117,9 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// The longest pause between two pieces of a request body. Default 30 s. Over: 408.
     pub body_timeout: Duration,
+    /// What a client must send of a request body, in bytes per second, on average over the last [`Limits::body_timeout`].
+    /// Default 500; 0: anything will do. Below: 408.
+    pub body_rate_min: u64,
     /// The longest pause in which the client takes nothing of the response (what only waits in the kernel is not taken).
     /// Default 30 s. Over: the connection is cut.
     pub send_timeout: Duration,
@@ -129,6 +149,7 @@ impl Default for Limits {
             head_timeout: Duration::from_secs(10),
             idle_timeout: Duration::from_secs(75),
             body_timeout: Duration::from_secs(30),
+            body_rate_min: 500,
             send_timeout: Duration::from_secs(30),
             send_rate_min: 4 << 10,
             requests_per_connection_max: 1_000_000,
@@ -292,6 +313,8 @@ pub struct Route {
     pub group: Group,
     /// `Host` for the origin; none: the client's own.
     pub origin_host: Option<String>,
+    /// Whether bodies of requests are complete before an origin is asked. None: where an origin is a program.
+    pub request_buffering: Option<bool>,
     /// Deadlines and bounds towards the origin.
     pub origin: OriginLimits,
     /// How URLs become scripts and files.
@@ -322,6 +345,7 @@ impl Route {
             health: OriginHealth::default(),
             group: Group::default(),
             origin_host: None,
+            request_buffering: None,
             origin: OriginLimits::default(),
             gateway: Gateway::default(),
             policy: Arc::new(Policy::new(profile)),
@@ -332,6 +356,13 @@ impl Route {
             compression: Arc::default(),
             places: Places::default(),
         }
+    }
+
+    /// Whether a request's body of that length is to be complete before an origin is asked. In any case where a program has
+    /// to be told a length that its client does not tell.
+    pub(crate) fn buffers(&self, length: BodyLength) -> bool {
+        let is_program = self.origins.iter().any(|origin| origin.address.is_program());
+        self.request_buffering.unwrap_or(is_program) || is_program && matches!(length, BodyLength::Chunked)
     }
 }
 

@@ -3,7 +3,7 @@
 //! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
 //! own, since a count of references that all workers change would make them wait for each other.
 
-use crate::options::{AddressRange, Compression, HitHeaders, Limits, Options, Route, Site};
+use crate::options::{AddressRange, Compression, HitHeaders, Limits, Options, RequestBuffer, Route, Site};
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
 use std::hash::{DefaultHasher, Hash, Hasher};
@@ -14,6 +14,7 @@ use std::sync::Arc;
 pub(crate) struct Settings {
     pub(crate) sites: Vec<Site>,
     pub(crate) limits: Rc<Limits>,
+    pub(crate) request_buffer: RequestBuffer,
     pub(crate) trusted_proxies: Vec<AddressRange>,
     pub(crate) purge_from: Vec<AddressRange>,
     pub(crate) hit_headers: HitHeaders,
@@ -34,6 +35,7 @@ impl Settings {
         Self {
             sites,
             limits: Rc::new(options.limits.clone()),
+            request_buffer: options.request_buffer.clone(),
             trusted_proxies: options.trusted_proxies.clone(),
             purge_from: options.purge_from.clone(),
             hit_headers: options.hit_headers,

@@ -1,6 +1,6 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
-//! What crosses the workers: the cache (sharded), the metrics (one writer each), how many connections each has and fresh
+//! What crosses the workers: the cache (sharded), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
 //! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
 //! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
 //! atomically.
@@ -19,6 +19,7 @@ use crate::recycle::Pool;
 use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
 use crate::settings::Settings;
+use crate::spool::Spool;
 use crate::top::Tables;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
@@ -50,6 +51,7 @@ const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
 pub(crate) struct Worker {
     settings: RefCell<Rc<Settings>>,
     pub(crate) cache: Cache,
+    pub(crate) spool: Arc<Spool>,
     pub(crate) client: Rc<Client>,
     pub(crate) cells: Arc<Cells>,
     pub(crate) compress: compress::Queue,
@@ -249,6 +251,7 @@ impl Seed {
                     self.number,
                 ))),
                 cache: self.handle.cache().clone(),
+                spool: self.handle.spool().clone(),
                 client: Rc::new(Client::new()),
                 cells: self.handle.metrics().cells(self.number),
                 compress: self.compress,

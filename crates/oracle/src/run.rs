@@ -107,6 +107,7 @@ fn options(origin: SocketAddr) -> Options {
         memory_bytes_max: MEMORY_BYTES_MAX,
         object_bytes_max: OBJECT_BYTES_MAX,
         limits: Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() },
+        request_buffer: kasoku_engine::options::RequestBuffer::default(),
         trusted_proxies: Vec::new(),
         purge_from: Vec::new(),
         hit_headers: HitHeaders::default(),

@@ -53,6 +53,14 @@ impl Address {
         }
     }
 
+    /// Whether programs answer there, which are told the length of a request's body.
+    pub fn is_program(&self) -> bool {
+        match self {
+            Self::FastCgi(_) | Self::Spawned(_) | Self::Scgi(_) | Self::Cgi(_) => true,
+            Self::Http(_) | Self::Files(_) => false,
+        }
+    }
+
     /// The most requests that it can serve at a time, where that is known.
     pub(crate) fn places_max(&self) -> Option<usize> {
         match self {

@@ -70,8 +70,12 @@ pub enum UploadError {
     Malformed,
     /// It is longer than allowed.
     TooLarge,
-    /// A pause was too long.
+    /// A pause was too long, or all of them together.
     Timeout,
+    /// It was to be taken in first, and there is no room for it now.
+    NoRoom,
+    /// It was to be taken in first, and could not be written down or read again.
+    NotKept,
 }
 
 impl Error {

@@ -5,7 +5,6 @@
 
 use crate::client::Counters;
 use crate::error::Error;
-use crate::gateway::measured::{Measured, Pieces};
 use crate::gateway::output::{self, Source};
 use crate::gateway::{NO_BODY, Question};
 use crate::group::Choice;
@@ -13,7 +12,7 @@ use crate::http::{Connection, UploadTask};
 use crate::limits::READ_BYTES;
 use crate::places::Place;
 use crate::response::Reply;
-use crate::upload::Upload;
+use crate::upload::{Upload, UploadPiece};
 use crate::{Endpoint, NoUpload};
 use bytes::Bytes;
 use kasoku_sys::Stream;
@@ -40,20 +39,19 @@ impl Scgi {
         choice: &Choice,
         place: Place,
         question: Question<'_>,
-        body: Measured,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
         let connection = Connection::open_for(choice, endpoint, limits, place, &self.counters).await?;
-        let head = encoded(question, &body);
-        let pieces = body.pieces(upload);
-        self.exchange(connection, question, head, pieces).await
+        let head = encoded(question);
+        let body = question.body_of(upload);
+        self.exchange(connection, question, head, body).await
     }
 
     /// Asks on a connection of its own, which needs no place.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
         let connection = Connection::open(endpoint, question.request.limits).await?;
-        self.exchange::<NoUpload>(connection, question, encoded(question, &Measured::None), NO_BODY).await
+        self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await
     }
 
     async fn exchange<U: Upload + 'static>(
@@ -61,7 +59,7 @@ impl Scgi {
         connection: Connection,
         question: Question<'_>,
         head: Vec<u8>,
-        body: Option<Pieces<U>>,
+        body: Option<U>,
     ) -> Result<Reply, Error> {
         self.counters.request();
         let pause_max = question.request.limits.between_bytes_timeout;
@@ -75,18 +73,18 @@ impl Scgi {
     }
 }
 
-fn encoded(question: Question<'_>, body: &Measured) -> Vec<u8> {
-    let variables = question.variables(body);
+fn encoded(question: Question<'_>) -> Vec<u8> {
+    let variables = question.variables();
     // It comes first, always, and is written there.
     let others = variables.iter().filter(|(name, _)| *name != "CONTENT_LENGTH");
     let mut head = Vec::with_capacity(4096);
     let others = others.map(|(name, value)| (name.as_bytes(), value));
-    encode_scgi_request(body.bytes().unwrap_or(0), others, &mut head);
+    encode_scgi_request(question.body_bytes.unwrap_or(0), others, &mut head);
     head
 }
 
-async fn send_body(mut body: Pieces<impl Upload>, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
-    while let Some(piece) = body.next().await.map_err(Error::Upload)? {
+async fn send_body(mut body: impl Upload, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
+    while let UploadPiece::Data(piece) = body.next().await.map_err(Error::Upload)? {
         write(&stream, &piece, pause_max).await?;
     }
     Ok(())

@@ -6,7 +6,8 @@ use crate::origin::Origin;
 use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::options::{
-    AccessLog, AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, Route, Rule, Site,
+    AccessLog, AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, RequestBuffer, Route,
+    Rule, Site,
 };
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
@@ -56,6 +57,7 @@ impl Setup {
             memory_bytes_max: 64 << 20,
             object_bytes_max: 16 << 20,
             limits,
+            request_buffer: RequestBuffer::default(),
             trusted_proxies: Vec::new(),
             purge_from: AddressRange::loopback(),
             hit_headers: HitHeaders::default(),

@@ -23,11 +23,12 @@ mod unused;
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source, quoted};
-use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, Texts};
+use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, RawRequestBuffer, Texts};
 use crate::table::{self, Scope};
 use crate::value::show_size;
 use kasoku_engine::options::{
-    AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, object_bytes_limit,
+    AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RequestBuffer,
+    object_bytes_limit,
 };
 pub(crate) use places::Lines;
 use std::path::PathBuf;
@@ -45,6 +46,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &Lines, issues: &mut Vec<Issue>) -> Opti
         memory_bytes_max,
         object_bytes_max,
         limits: limits(&raw.limits, issues),
+        request_buffer: request_buffer(&raw.request_buffer, issues),
         trusted_proxies: trusted_proxies(raw, issues),
         purge_from: purge_from(raw, issues),
         hit_headers: hit_headers(&raw.hit_headers),
@@ -100,6 +102,7 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
     set(&mut limits.head_timeout, &raw.head_timeout);
     set(&mut limits.idle_timeout, &raw.idle_timeout);
     set(&mut limits.body_timeout, &raw.body_timeout);
+    set(&mut limits.body_rate_min, &raw.body_rate_min);
     set(&mut limits.send_timeout, &raw.send_timeout);
     set(&mut limits.requests_per_connection_max, &raw.requests_per_connection_max);
     set_usize(&mut limits.connections_max, &raw.connections_max);
@@ -118,6 +121,12 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
         issues.push(with_related(issue, raw.head_bytes_max.as_ref().map(|head| &head.place), "the head's size"));
     }
     limits
+}
+
+fn request_buffer(raw: &RawRequestBuffer, issues: &mut Vec<Issue>) -> RequestBuffer {
+    let mut buffer = RequestBuffer { directory: path(raw.directory.as_ref(), issues), ..RequestBuffer::default() };
+    set(&mut buffer.bytes_max, &raw.bytes_max);
+    buffer
 }
 
 fn path(written: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<PathBuf> {

@@ -133,6 +133,9 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     programs::set_programs(&mut route.origin.programs, &mut route.gateway, &raw.programs);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);
+    if let Some(buffers) = &raw.request_buffering {
+        route.request_buffering = Some(buffers.value);
+    }
     if let Some(upgrades) = &raw.upgrades {
         route.upgrades = upgrades.value.iter().map(|protocol| protocol.value.to_ascii_lowercase()).collect();
     }

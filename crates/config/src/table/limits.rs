@@ -89,6 +89,15 @@ pub(super) static CLIENTS: Section = Section {
             ..ROW
         },
         Setting {
+            path: "limits.body-rate-min",
+            kind: Kind::Size { min: 0, max: TIB },
+            default: Default::Value("500"),
+            summary: "What a client must send of a request's body in a second, averaged over `limits.body-timeout`. Below: 408. 0: anything will do.",
+            details: "Only time in which Kasoku waits for the client counts, not that in which a slow origin holds it up. Apache's mod_reqtimeout.",
+            example: "\"4KiB\"",
+            ..ROW
+        },
+        Setting {
             path: "limits.send-timeout",
             kind: deadline(1),
             default: Default::Value("\"30s\""),
@@ -144,6 +153,41 @@ pub(super) static CLIENTS: Section = Section {
             summary: "How long a client waits for the same response that another client has already asked the origin for.",
             details: "Then a stale response answers, where it may; else the origin is asked once more, on behalf of all who wait.",
             example: "\"5s\"",
+            ..ROW
+        },
+    ],
+};
+
+pub(super) static REQUEST_BUFFER: Section = Section {
+    title: "Bodies of requests",
+    intro: "Whether an origin is asked before the body of a request is complete, and where it is kept until then: up to 64 KiB in memory, by the account of `memory.size`, what is longer in a file.",
+    settings: &[
+        Setting {
+            path: "request-buffering",
+            kind: Kind::Flag,
+            default: Default::Unset(
+                "`true` where an origin is a program (CGI, FastCGI, SCGI), `false` where all are servers or files",
+            ),
+            summary: "Whether bodies of requests are complete before an origin is asked, so that a client that sends slowly takes nobody's place there.",
+            details: "`Expect: 100-continue` is answered from here then, and the body goes on with its length, without trailers. With `false` a program gets the body while it comes, and who sends slowly holds its place; but a body in chunks, whose length a program has to be told, is completed even so. nginx's proxy_request_buffering.",
+            example: "true",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "request-buffer.directory",
+            kind: Kind::Text("path"),
+            default: Default::Unset("the one for temporary files: TMPDIR, else `/tmp`"),
+            summary: "Where bodies are kept that are longer than 64 KiB. Their files have no names, and nothing is left of them.",
+            details: "It should be on a disk; what is on a tmpfs is in memory. nginx's client_body_temp_path.",
+            example: "\"/var/tmp\"",
+            ..ROW
+        },
+        Setting {
+            path: "request-buffer.bytes-max",
+            kind: Kind::Size { min: MIB, max: 16 * TIB },
+            default: Default::Value("\"4GiB\""),
+            summary: "What all these files may hold. Over: 503. A single body that is larger is 413.",
+            example: "\"1GiB\"",
             ..ROW
         },
     ],

@@ -103,7 +103,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 15] = [
+pub(crate) static SECTIONS: [&Section; 16] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -118,6 +118,7 @@ pub(crate) static SECTIONS: [&Section; 15] = [
     &cache::QUERY,
     &compress::COMPRESS,
     &limits::CLIENTS,
+    &limits::REQUEST_BUFFER,
     &limits::ORIGINS,
 ];
 

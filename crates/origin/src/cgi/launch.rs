@@ -6,6 +6,7 @@ use crate::error::Error;
 use crate::meta_variables::{MetaVariables, Subject};
 use crate::places::Place;
 use crate::request::Request;
+use crate::upload::content_length;
 use kasoku_sys::process::{Bounds, Program, Started, start};
 use kasoku_wire::http1::BodyLength;
 use rustix::io::Errno;
@@ -118,7 +119,7 @@ fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLe
         is_https: request.circumstances.is_https,
         local: request.circumstances.local,
         remote: request.circumstances.remote,
-        body_bytes: if let BodyLength::Length(bytes) = body { Some(bytes) } else { None },
+        body_bytes: content_length(body),
         passes_authorization: gateway.passes_authorization.unwrap_or(false),
         script_name: &script.script_name,
         path_info: &script.path_info,

@@ -1,8 +1,8 @@
 //! CGI (RFC 3875): a program is run for one request.
 //!
 //! ```text
-//! search -> (body of unknown length) -> place -> launch -> accompany, input, complaints   (tasks)
-//!                                                       \-> head -> Body
+//! search -> place -> launch -> accompany, input, complaints   (tasks)
+//!                          \-> head -> Body
 //! ```
 //!
 //! | file | job |
@@ -45,7 +45,7 @@ use crate::interim::{Interim, NoInterim};
 use crate::places::Places;
 use crate::request::Request;
 use crate::response::Reply;
-use crate::upload::Upload;
+use crate::upload::{self, Upload};
 use http::StatusCode;
 use input::Input;
 use kasoku_wire::ResponseHead;
@@ -75,8 +75,7 @@ impl Default for ProgramLimits {
     }
 }
 
-/// Runs the program that answers for a request, and waits for the head of what it prints. `upload` is taken when it is clear that
-/// there is one; when it is still there after an error, none was run.
+/// Runs the program that answers for a request, and waits for the head of what it prints. `upload` is taken when it runs.
 pub(crate) async fn send<U: Upload + 'static>(
     choice: &Choice,
     programs: &Path,
@@ -90,23 +89,14 @@ pub(crate) async fn send<U: Upload + 'static>(
         Sought::Answer(response) => return Ok(Reply::Response(response)),
     };
     let limits = request.limits;
-    let has_body = upload.as_ref().is_some_and(|upload| !matches!(upload.length(), BodyLength::None));
-    let may_read = !has_body || !request.head.fields.contains("expect");
-    // Before there is a place: a slow client holds no program.
-    let mut input = Input::none();
-    if has_body && may_read {
-        input = Input::read_ahead(upload).await?;
-    }
+    let body = upload::length_of(upload);
     let bounds = &limits.programs;
     let places = &choice.origin.places;
     let place = places.take(bounds.processes_max, limits.queue_requests_max, limits.queue_timeout).await?;
-    if !may_read {
-        // A program has no way to say that it wants the body.
-        interim.interim(ResponseHead::new(StatusCode::CONTINUE)).await;
-        input = Input::read_ahead(upload).await?;
-    }
+    upload::invite(request.head, interim).await;
     counters.request();
-    let launched = launch::launch(&script, &root, request, input.length(), place).await?;
+    let launched = launch::launch(&script, &root, request, body, place).await?;
+    let input = Input::of(upload.take().filter(|_| !matches!(body, BodyLength::None)));
     counters.connection();
     choice.origin.health.connected();
     output::answer(launched.accompanied(input, request)?, &script, request, interim).await

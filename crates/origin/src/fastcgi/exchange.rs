@@ -5,7 +5,6 @@ use crate::client::Counters;
 use crate::directory::OriginState;
 use crate::error::Error;
 use crate::gateway::log::ErrorLog;
-use crate::gateway::measured::{Measured, Pieces};
 use crate::gateway::output::{self, Source};
 use crate::gateway::{NO_BODY, Question};
 use crate::group::Choice;
@@ -14,7 +13,7 @@ use crate::limits::UNREPEATABLE_IDLE_MAX;
 use crate::places::Place;
 use crate::response::Reply;
 use crate::spawned::SpawnedProgram;
-use crate::upload::Upload;
+use crate::upload::{Upload, UploadPiece};
 use crate::{Endpoint, Limits};
 use kasoku_sys::Stream;
 use kasoku_wire::fastcgi::CONTENT_BYTES_MAX;
@@ -68,21 +67,20 @@ impl FastCgi {
         choice: &Choice,
         place: Place,
         question: Question<'_>,
-        body: Measured,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
         let idle_max =
             if question.is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
-        let head = encoded(question, &body);
+        let head = encoded(question);
         let after = || self.after(endpoint, limits, &choice.origin);
         let mut place = Some(place);
         if let Some(mut connection) = self.pool.take_idle(endpoint, idle_max) {
             connection.kept = None;
             connection.place = place.take();
             if !question.is_repeatable {
-                let pieces = body.pieces(upload);
-                return self.exchange(connection, endpoint, question, &head, pieces, after()).await;
+                let body = question.body_of(upload);
+                return self.exchange(connection, endpoint, question, &head, body, after()).await;
             }
             // A kept connection may be closed by the application server at the moment in which we use it.
             match self.exchange(connection, endpoint, question, &head, NO_BODY, after()).await {
@@ -95,8 +93,8 @@ impl FastCgi {
             None => choice.place(limits).await?,
         };
         let connection = Connection::open_for(choice, endpoint, limits, place, &self.counters).await?;
-        let pieces = body.pieces(upload);
-        self.exchange(connection, endpoint, question, &head, pieces, after()).await
+        let body = question.body_of(upload);
+        self.exchange(connection, endpoint, question, &head, body, after()).await
     }
 
     /// The same for a program that we have started ourselves.
@@ -106,22 +104,21 @@ impl FastCgi {
         choice: &Choice,
         place: Place,
         question: Question<'_>,
-        body: Measured,
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
         let lease = choice.origin.supervisor.lease(spawned, &choice.origin, limits.queue_timeout).await?;
         let endpoint = lease.endpoint();
         let connection = Connection::open_for(choice, &endpoint, limits, place, &self.counters).await?;
-        let head = encoded(question, &body);
-        let pieces = body.pieces(upload);
-        self.exchange(connection, &endpoint, question, &head, pieces, After::GiveBack(lease)).await
+        let head = encoded(question);
+        let body = question.body_of(upload);
+        self.exchange(connection, &endpoint, question, &head, body, After::GiveBack(lease)).await
     }
 
     /// Asks on a connection of its own, which needs no place and is not kept.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
         let connection = Connection::open(endpoint, question.request.limits).await?;
-        let head = encoded(question, &Measured::None);
+        let head = encoded(question);
         self.exchange(connection, endpoint, question, &head, NO_BODY, After::Close).await
     }
 
@@ -149,7 +146,7 @@ impl FastCgi {
         endpoint: &Endpoint,
         question: Question<'_>,
         params: &[u8],
-        body: Option<Pieces<U>>,
+        body: Option<U>,
         after: After,
     ) -> Result<Reply, Error> {
         self.counters.request();
@@ -172,17 +169,18 @@ impl FastCgi {
 }
 
 /// The stream PARAMS.
-fn encoded(question: Question<'_>, body: &Measured) -> Vec<u8> {
-    let variables = question.variables(body);
+fn encoded(question: Question<'_>) -> Vec<u8> {
+    let variables = question.variables();
     let mut params = Vec::with_capacity(4096);
     encode_params(REQUEST_ID, variables.iter().map(|(name, value)| (name.as_bytes(), value)), &mut params);
     params
 }
 
-/// Sends a body as the stream STDIN; each piece must be taken within `pause_max`.
-async fn send_stdin(mut body: Pieces<impl Upload>, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
+/// Sends a body as the stream STDIN; each piece must be taken within `pause_max`. Trailers are dropped: programs have no way
+/// to read them.
+async fn send_stdin(mut body: impl Upload, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
     let mut header = Vec::with_capacity(16);
-    while let Some(piece) = body.next().await.map_err(Error::Upload)? {
+    while let UploadPiece::Data(piece) = body.next().await.map_err(Error::Upload)? {
         for content in piece.chunks(CONTENT_BYTES_MAX) {
             header.clear();
             encode_stdin_header(REQUEST_ID, content.len(), &mut header);

@@ -1,16 +1,14 @@
 //! What the gateway protocols have in common: CGI, FastCGI and SCGI tell a program the same of a request and read the same from it;
 //! only the way there and back differs. Here is the way to application servers ([`Servers`]): what the path leads to, a place
-//! among the connections, the length of the body, then the protocol.
+//! among the connections, then the protocol.
 //!
 //! | file | job |
 //! |---|---|
 //! | `target` | whether the path leads to a script, to a file, or nowhere; what the script is told |
-//! | `measured` | a request's body whose length is known, since programs are told |
 //! | `output` | what a program prints: the head, then the body, each within its time |
 //! | `log` | what a program writes to its standard error, for our log |
 
 pub(crate) mod log;
-pub(crate) mod measured;
 pub(crate) mod output;
 pub(crate) mod target;
 
@@ -25,10 +23,10 @@ use crate::request::Request;
 use crate::response::{Reply, Response};
 use crate::scgi::Scgi;
 use crate::spawned::SpawnedProgram;
-use crate::upload::{NoUpload, Upload, is_repeatable};
+use crate::upload::{self, NoUpload, Upload, is_repeatable};
 use http::StatusCode;
 use kasoku_wire::ResponseHead;
-use measured::Measured;
+use kasoku_wire::http1::BodyLength;
 use std::rc::Rc;
 use target::{Program, Target};
 
@@ -58,12 +56,19 @@ pub(crate) struct Question<'a> {
     pub(crate) program: &'a Program,
     /// Whether it may be sent once more.
     pub(crate) is_repeatable: bool,
+    /// The bytes of its body; none without one.
+    pub(crate) body_bytes: Option<u64>,
 }
 
 impl Question<'_> {
     /// What the program is told.
-    pub(crate) fn variables(&self, body: &Measured) -> MetaVariables<'_> {
-        self.program.variables(self.request, body.bytes())
+    pub(crate) fn variables(&self) -> MetaVariables<'_> {
+        self.program.variables(self.request, self.body_bytes)
+    }
+
+    /// The body to send, which is taken; none where there is none.
+    pub(crate) fn body_of<U>(&self, upload: &mut Option<U>) -> Option<U> {
+        self.body_bytes.and_then(|_| upload.take())
     }
 }
 
@@ -73,8 +78,7 @@ impl Servers {
         Self { fastcgi: FastCgi::new(counters.clone()), scgi: Scgi::new(counters) }
     }
 
-    /// Asks a program, and waits for the head of its answer. `upload` is taken when there is a connection for it, or when it has
-    /// to be measured.
+    /// Asks a program, and waits for the head of its answer. `upload` is taken when there is a connection for it.
     pub(crate) async fn send<U: Upload + 'static>(
         &self,
         server: Server<'_>,
@@ -88,24 +92,20 @@ impl Servers {
             Target::Answer(response) => return Ok(Reply::Response(response)),
         };
         let is_repeatable = is_repeatable(request.head, upload);
+        let body_bytes = match upload::length_of(upload) {
+            BodyLength::None => None,
+            BodyLength::Length(bytes) => Some(bytes),
+            BodyLength::Chunked | BodyLength::UntilClose => {
+                return Ok(Reply::Response(Response::own(StatusCode::LENGTH_REQUIRED, &request.head.method)));
+            }
+        };
         let place = choice.place(request.limits).await?;
-        // A program can't say whether it wants the body: whoever asks first is told to send it.
-        //= RFC 9110 section 10.1.1
-        //# A proxy MUST, upon receiving an HTTP/1.1 (or later) request that has a valid method, target URI, and complete header section that contains a 100-continue expectation and indicates a request message body will follow, either
-        //# send an immediate final status code
-        //# or
-        if request.head.fields.first("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue")) {
-            interim.interim(ResponseHead::new(StatusCode::CONTINUE)).await;
-        }
-        let body = Measured::of(upload).await?;
-        if body == Measured::TooLong {
-            return Ok(Reply::Response(Response::own(StatusCode::LENGTH_REQUIRED, &request.head.method)));
-        }
-        let question = Question { request, program: &program, is_repeatable };
+        upload::invite(request.head, interim).await;
+        let question = Question { request, program: &program, is_repeatable, body_bytes };
         match server {
-            Server::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, place, question, body, upload).await,
-            Server::Spawned(spawned) => self.fastcgi.send_spawned(spawned, choice, place, question, body, upload).await,
-            Server::Scgi(endpoint) => self.scgi.send(endpoint, choice, place, question, body, upload).await,
+            Server::FastCgi(endpoint) => self.fastcgi.send(endpoint, choice, place, question, upload).await,
+            Server::Spawned(spawned) => self.fastcgi.send_spawned(spawned, choice, place, question, upload).await,
+            Server::Scgi(endpoint) => self.scgi.send(endpoint, choice, place, question, upload).await,
         }
     }
 
@@ -117,7 +117,7 @@ impl Servers {
         let reply = match target::find_for_check(request).await? {
             Target::Answer(response) => return Ok(response.head),
             Target::Program(program) => {
-                let question = Question { request, program: &program, is_repeatable: true };
+                let question = Question { request, program: &program, is_repeatable: true, body_bytes: None };
                 match server {
                     Server::FastCgi(endpoint) => self.fastcgi.probe(endpoint, question).await?,
                     Server::Spawned(_) => return Err(Error::Unreachable(std::io::ErrorKind::Unsupported.into())),
@@ -138,4 +138,4 @@ impl Servers {
 }
 
 /// No body.
-pub(crate) const NO_BODY: Option<measured::Pieces<NoUpload>> = None;
+pub(crate) const NO_BODY: Option<NoUpload> = None;

@@ -15,7 +15,7 @@ use crate::limits::{INTERIM_RESPONSES_MAX, UNREPEATABLE_IDLE_MAX};
 use crate::places::Place;
 use crate::request::Request;
 use crate::response::Response;
-use crate::upload::{NoUpload, Upload, is_repeatable};
+use crate::upload::{NoUpload, Upload, expects_continue, is_repeatable};
 use crate::{Endpoint, Limits};
 use http::StatusCode;
 use kasoku_wire::http1::{BodyLength, encode_request_head};
@@ -142,8 +142,7 @@ async fn wait_for_continue(
     limits: &Limits,
     interim: &mut impl Interim,
 ) -> Result<Option<ResponseHead>, Error> {
-    let expects = request.fields.first("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"));
-    if !expects {
+    if !expects_continue(request) {
         return Ok(None);
     }
     for _ in 0..INTERIM_RESPONSES_MAX {

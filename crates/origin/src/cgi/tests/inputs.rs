@@ -14,11 +14,9 @@ fn a_body_of_known_length_is_streamed_with_its_length() {
 }
 
 #[test]
-fn a_short_body_of_unknown_length_gets_one_and_a_long_one_comes_to_its_end() {
+fn a_body_whose_length_nobody_knows_comes_to_its_end() {
     play(async {
         let mut site = Site::with(ECHO);
-        let whole = site.post(post("/a.cgi"), Pieces::chunked(&[b"abc", b"defg"])).await.unwrap();
-        assert_eq!(whole.body, "length 7\n7\n");
         let pieces = vec![&[b'a'; 10_000][..]; 50];
         let whole = site.post(post("/a.cgi"), Pieces::chunked(&pieces)).await.unwrap();
         assert_eq!(whole.body, "length \n500000\n");

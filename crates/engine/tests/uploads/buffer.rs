@@ -1,0 +1,159 @@
+//! Where a body is until it is whole, what bounds it there, and that nothing of it is left.
+
+use super::programs::{Programs, Served};
+use super::{COUNTS, nothing_is_left, on_disk, text, upload};
+use kasoku_engine::options::Options;
+use kasoku_testkit::{Folder, Response, Setup};
+use std::fs;
+use std::time::Duration;
+
+/// What a request may keep in memory.
+const MEMORY: usize = 64 << 10;
+
+struct Scene {
+    served: Served,
+    programs: Programs,
+    folder: Folder,
+}
+
+impl Scene {
+    fn kept_bytes(&self) -> u64 {
+        self.served.0.engine.handle().request_buffer_bytes()
+    }
+}
+
+/// A program that counts its input and notes that it has run; bodies go to a folder of their own.
+fn start(change: impl FnOnce(&mut Options)) -> Scene {
+    let programs = Programs::with(&[("up.cgi", &format!("echo >> runs; {COUNTS}"))]);
+    let folder = Folder::new();
+    let setup = Setup::safe().options(|options| {
+        options.request_buffer.directory = Some(folder.path().to_owned());
+        change(options);
+    });
+    Scene { served: programs.serve_by(setup, |_| ()), programs, folder }
+}
+
+#[track_caller]
+fn is_refused(response: &Response, status: u16, reason: &str) {
+    assert_eq!((response.status, response.detail().as_str()), (status, reason), "{response:?}");
+    assert_eq!(response.field("retry-after"), if status == 503 { "1" } else { "" });
+}
+
+#[test]
+fn bodies_of_all_lengths_arrive_whole() {
+    let scene = start(|_| ());
+    let mut client = scene.served.client();
+    for bytes in [1, (16 << 10) - 1, 16 << 10, (16 << 10) + 1, MEMORY - 1, MEMORY, MEMORY + 1, 3 * MEMORY, 1_000_003] {
+        let (body, counted) = (text(bytes), format!("{bytes} {bytes}\n"));
+        assert_eq!(client.send_body("POST", "/up.cgi", &[], &body).text(), counted);
+        client.ask("POST", "/up.cgi", &["Transfer-Encoding: chunked"]);
+        for chunk in body.as_bytes().chunks(10_007) {
+            client.send(format!("{:x}\r\n", chunk.len())).send(chunk).send("\r\n");
+        }
+        assert_eq!(client.send("0\r\n\r\n").response().text(), counted);
+    }
+    nothing_is_left(&scene.served.0);
+}
+
+#[test]
+fn what_a_request_keeps_in_memory_is_charged_and_what_is_longer_goes_to_disk() {
+    let scene = start(|_| ());
+    let (mut short, mut long) = (scene.served.client(), scene.served.client());
+    upload(&mut short, "/up.cgi", 50_000, &text(20_000));
+    scene.served.0.eventually(|| scene.served.0.engine.cache().held_bytes() == 50_000);
+    assert_eq!(scene.kept_bytes(), 0);
+    upload(&mut long, "/up.cgi", 1_000_000, &text(900_000));
+    scene.served.0.eventually(|| scene.kept_bytes() > 800_000);
+    assert_eq!(scene.served.0.engine.cache().held_bytes(), 50_000 + MEMORY as u64);
+    assert_eq!(fs::read_dir(scene.folder.path()).unwrap().count(), 0, "the file has no name");
+    assert_eq!(short.send(text(30_000)).response().text(), "50000 50000\n");
+    assert_eq!(long.send(text(100_000)).response().text(), "1000000 1000000\n");
+    nothing_is_left(&scene.served.0);
+}
+
+#[test]
+fn while_memory_is_short_more_goes_to_disk() {
+    let scene = start(|options| options.memory_bytes_max = 32 << 10);
+    let mut client = scene.served.client();
+    upload(&mut client, "/up.cgi", 40_000, &text(39_999));
+    scene.served.0.eventually(|| scene.kept_bytes() > 16_000);
+    assert_eq!(scene.served.0.engine.cache().held_bytes(), 0);
+    assert_eq!(client.send("x").response().text(), "40000 40000\n");
+    nothing_is_left(&scene.served.0);
+}
+
+#[test]
+fn a_body_that_does_not_end_is_408_and_one_that_is_left_half_way_leaves_nothing() {
+    let scene = start(|options| options.limits.body_timeout = Duration::from_millis(200));
+    let mut client = scene.served.client();
+    upload(&mut client, "/up.cgi", 1_000_000, &text(500_000));
+    is_refused(&client.response(), 408, "body-timeout");
+    nothing_is_left(&scene.served.0);
+
+    assert_eq!(scene.programs.lines("runs"), 0, "a program has run");
+
+    let scene = start(|_| ());
+    for leaves_politely in [true, false] {
+        let mut client = scene.served.client();
+        upload(&mut client, "/up.cgi", 1_000_000, &text(500_000));
+        scene.served.0.eventually(|| scene.kept_bytes() > 400_000);
+        if leaves_politely {
+            is_refused(&client.shutdown_write().response(), 400, "client-closed");
+        } else {
+            client.reset();
+        }
+        nothing_is_left(&scene.served.0);
+    }
+    assert_eq!(scene.programs.lines("runs"), 0, "a program has run");
+}
+
+#[test]
+fn a_byte_now_and_then_does_not_keep_a_body_from_its_end() {
+    let scene = start(|options| {
+        // Nobody sends as fast as that.
+        (options.limits.body_timeout, options.limits.body_rate_min) = (Duration::from_secs(1), 1 << 40);
+    });
+    let mut client = scene.served.client();
+    upload(&mut client, "/up.cgi", 100_000, "");
+    let refused = || scene.served.0.engine.metrics().total(kasoku_metrics::Counter::Errors);
+    while refused() == 0 {
+        client.send("x");
+        scene.served.0.settled();
+    }
+    is_refused(&client.response(), 408, "body-timeout");
+}
+
+#[test]
+fn all_files_together_have_a_bound() {
+    let scene = start(|options| options.request_buffer.bytes_max = 200_000);
+    // One that can never be kept is refused before it comes.
+    let mut client = scene.served.client();
+    client.ask("POST", "/up.cgi", &["Content-Length: 200001", "Expect: 100-continue"]);
+    is_refused(&client.response(), 413, "body-too-large");
+
+    let mut first = scene.served.client();
+    upload(&mut first, "/up.cgi", 180_000, &text(179_999));
+    scene.served.0.eventually(|| scene.kept_bytes() > 100_000);
+    let mut second = scene.served.client();
+    second.ask("POST", "/up.cgi", &["Content-Length: 150000", "Expect: 100-continue"]);
+    is_refused(&second.response(), 503, "request-buffer-full");
+    let mut third = scene.served.client();
+    third.ask("POST", "/up.cgi", &["Transfer-Encoding: chunked"]).send("30d40\r\n").send(text(200_000));
+    is_refused(&third.response(), 503, "request-buffer-full");
+    assert_eq!(scene.programs.lines("runs"), 0);
+    assert_eq!(first.send("x").response().text(), "180000 180000\n");
+    on_disk(&scene.served.0, 0);
+    assert_eq!(scene.served.client().send_body("POST", "/up.cgi", &[], &text(150_000)).text(), "150000 150000\n");
+}
+
+#[test]
+fn where_nothing_can_be_written_long_bodies_are_503_and_short_ones_go_through() {
+    let scene = start(|_| ());
+    fs::remove_dir(scene.folder.path()).unwrap();
+    let mut client = scene.served.client();
+    assert_eq!(client.send_body("POST", "/up.cgi", &[], &text(60_000)).text(), "60000 60000\n");
+    let long = client.send_body("POST", "/up.cgi", &[], &text(100_000));
+    is_refused(&long, 503, "request-buffer-failed");
+    assert!(long.text().contains("request-buffer-failed"), "{long:?}");
+    nothing_is_left(&scene.served.0);
+}
