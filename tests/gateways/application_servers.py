@@ -275,9 +275,9 @@ def forms_and_uploads_arrive(servers):
     body = parts + data + b"\r\n--B--\r\n"
     uploaded = servers.ask("php", "/all.php?do=upload", "POST", body, {"Content-Type": "multipart/form-data; boundary=B"})
     equal(uploaded.text, f"{hashlib.sha1(data).hexdigest()} {len(data)} hello")
-    chunks = iter([b"abc", b"de" * 1000])
-    chunked = servers.ask("php", "/all.php", "POST", chunks, {"Transfer-Encoding": "chunked"}, chunked=True).json()
-    equal((chunked["length"], chunked["server"]["CONTENT_LENGTH"]), (2003, "2003"))
+    for chunks, length in [([b"abc", b"de" * 1000], 2003), ([b"a" * 700_001] * 3, 2_100_003)]:
+        chunked = servers.ask("php", "/all.php", "POST", iter(chunks), {"Transfer-Encoding": "chunked"}, chunked=True).json()
+        equal((chunked["length"], chunked["server"]["CONTENT_LENGTH"]), (length, str(length)))
 
 
 def statuses_and_redirects_are_php_s(servers):
@@ -454,6 +454,19 @@ def a_client_that_leaves_costs_no_process(servers):
     equal(process_of(servers.ask("one", "/", "POST")), first)
 
 
+def slow_uploads_leave_the_only_process_to_others(servers):
+    slow = [servers.connect() for _ in range(2)]
+    for connection in slow:
+        connection.putrequest("POST", "/slow", skip_host=True)
+        for name, value in [("Host", "one.test"), ("Content-Length", "200000")]:
+            connection.putheader(name, value)
+        connection.endheaders(b"x" * 100_000)
+    equal(servers.ask("one", "/", "POST", "quick").text, "POST / 5 [][/]")
+    for connection in slow:
+        connection.send(b"x" * 100_000)
+        equal(Answer(connection.getresponse()).text, "POST /slow 200000 [][/slow]")
+
+
 def a_program_that_does_not_stay_alive_is_502_at_once_and_not_started_for_ever(servers):
     answers = [servers.ask("broken", f"/{n}") for n in range(20)]
     equal({answer.status for answer in answers} <= {502, 503}, True)
@@ -484,7 +497,8 @@ SCENARIOS = [
     a_program_that_ends_is_followed_by_the_next, cgi_programs_behind_fcgiwrap_run, scgi_answers,
     a_spawned_program_serves_one_request_after_the_other_and_is_replaced_in_time,
     more_processes_come_with_the_requests_and_the_rest_waits, a_process_that_is_killed_is_replaced,
-    a_client_that_leaves_costs_no_process, a_program_that_does_not_stay_alive_is_502_at_once_and_not_started_for_ever,
+    a_client_that_leaves_costs_no_process, slow_uploads_leave_the_only_process_to_others,
+    a_program_that_does_not_stay_alive_is_502_at_once_and_not_started_for_ever,
     nothing_is_left_of_what_was_spawned,
 ]
 

@@ -30,7 +30,7 @@ fn two_slow_uploads_leave_both_cgi_programs_to_others() {
 #[test]
 fn two_slow_uploads_leave_both_connections_to_a_fastcgi_server_to_others() {
     let page = || prints("Content-Type: text/plain\nCache-Control: private\n\npage");
-    let application = Application::fastcgi([page(), page(), page()]);
+    let application = Application::fastcgi([page(), page(), page(), page()]);
     let scene = Setup::safe()
         .site(&[], |route| {
             route.origins = vec![application.address()];
@@ -38,17 +38,21 @@ fn two_slow_uploads_leave_both_connections_to_a_fastcgi_server_to_others() {
         })
         .run_with_own_origins();
     let body = text(LONG);
-    let mut slow = [scene.client(), scene.client()];
-    upload(&mut slow[0], "/", LONG, &body[..100_000]);
-    slow[1].ask("POST", "/", &["Transfer-Encoding: chunked"]).send(format!("{LONG:x}\r\n")).send(&body[..100_000]);
+    let mut slow = [scene.client(), scene.client(), scene.client()];
+    for client in &mut slow[..2] {
+        upload(client, "/", LONG, &body[..100_000]);
+    }
+    slow[2].ask("POST", "/", &["Transfer-Encoding: chunked"]).send(format!("{LONG:x}\r\n")).send(&body[..100_000]);
     scene.eventually(|| scene.engine.handle().request_buffer_bytes() > 0);
     assert_eq!(scene.client().get("/").text(), "page");
-    slow[0].send(&body[100_000..]);
-    slow[1].send(&body[100_000..]).send("\r\n0\r\nX-Sum: 1\r\n\r\n");
+    for client in &mut slow {
+        client.send(&body[100_000..]);
+    }
+    slow[2].send("\r\n0\r\nX-Sum: 1\r\n\r\n");
     for client in &mut slow {
         assert_eq!(client.response().text(), "page");
     }
-    for number in [1, 2] {
+    for number in 1..=3 {
         let call = application.call(number);
         assert_eq!(call.param("CONTENT_LENGTH"), LONG.to_string());
         assert!(call.stdin == body.as_bytes(), "it is not what was sent");
