@@ -6,7 +6,7 @@
 //! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
 //! with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
 //!
-//! Bodies of requests that wait for their ends are charged as well ([`Budget::try_charge`]), and never make memory short:
+//! Bodies of requests that wait for their ends are charged as well (`Budget::try_charge`), and never make memory short:
 //! they have another place to go to.
 //!
 //! The account is kept by guards (`Charge`), so nothing can forget to give back.

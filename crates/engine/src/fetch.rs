@@ -24,7 +24,6 @@ use http::{Method, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
 use kasoku_metrics::Counter;
-use kasoku_origin::error::UploadError;
 use kasoku_origin::upload::invite;
 use kasoku_origin::{Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
@@ -58,7 +57,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let mut interim = ToClient::new(exchange);
     let mut upload = match client_body(exchange, &routed.route, &mut outgoing, &mut interim).await {
         Ok(upload) => upload,
-        Err(error) => return failed(&Error::Upload(error), status),
+        Err(error) => return failed(&error, status),
     };
     let writer = begin_beside(worker, routed, &outgoing, audience);
     let request_time = worker.now();
@@ -92,7 +91,7 @@ async fn client_body(
     route: &Route,
     outgoing: &mut RequestHead,
     interim: &mut impl Interim,
-) -> Result<Option<ClientBody>, UploadError> {
+) -> Result<Option<ClientBody>, Error> {
     let Exchange { worker, connection, request, body, settings, .. } = exchange;
     if matches!(request.body, BodyLength::None) {
         return Ok(None);
@@ -100,13 +99,16 @@ async fn client_body(
     let fields = &request.head.fields;
     let mut upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
     if route.buffers(request.body) {
+        if route.group.is_down(worker.now().mono_ms) {
+            return Err(Error::Down);
+        }
         let buffer = &settings.request_buffer;
-        upload.has_room(worker, buffer)?;
+        upload.has_room(worker, buffer).map_err(Error::Upload)?;
         invite(outgoing, interim).await;
-        let bytes = upload.take_in(worker, buffer).await?;
+        let bytes = upload.take_in(worker, buffer).await.map_err(Error::Upload)?;
         measured(&mut outgoing.fields, bytes);
     } else if !fields.contains("expect") {
-        upload.read_ahead().await?;
+        upload.read_ahead().await.map_err(Error::Upload)?;
     }
     Ok(Some(upload))
 }

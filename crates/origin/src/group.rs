@@ -142,6 +142,11 @@ impl Group {
         group
     }
 
+    /// Whether all are down, so that nobody would be asked now.
+    pub fn is_down(&self, now_ms: u64) -> bool {
+        self.members.iter().all(|member| matches!(member.state.health.standing(now_ms), Standing::Down))
+    }
+
     /// Whom to ask now; nobody, when all that are left are down or have been asked.
     pub fn choose(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Option<Choice> {
         let mut open = !asking.asked;

@@ -139,6 +139,18 @@ fn the_next_origin_gets_all_of_a_body_when_the_first_cannot_be_reached() {
 }
 
 #[test]
+fn while_all_origins_are_down_nobody_is_told_to_send_a_body() {
+    let OriginAddress::Http(endpoint) = dead_address().address else { unreachable!("it speaks HTTP") };
+    let dead = OriginAddress::FastCgi(endpoint);
+    let scene = Setup::safe().site(&[], |route| route.origins = vec![dead.into()]).run_with_own_origins();
+    let mut client = scene.client();
+    assert!((0..20).any(|number| client.get(&format!("/{number}")).status == 503), "it is never down");
+    client.ask("POST", "/", &["Content-Length: 3", "Expect: 100-continue"]);
+    let refused = client.response();
+    assert_eq!((refused.status, refused.detail().as_str()), (503, "origin-down"));
+}
+
+#[test]
 fn a_program_and_a_server_for_one_path_are_asked_as_a_program_wants_it() {
     let application = Application::fastcgi([prints("Content-Type: text/plain\n\npage")]);
     let http = OriginAddress::http("127.0.0.1", 1);
