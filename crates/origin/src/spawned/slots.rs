@@ -169,12 +169,16 @@ impl Slots {
                 true if answered => {
                     (slot.served, slot.failures) = (slot.served + 1, 0);
                     // At once: while others wait, it would never be idle when somebody looks.
-                    slot.is_lost |= self.program.requests_max > 0 && slot.served >= self.program.requests_max;
+                    slot.is_lost |= self.has_served_all(slot);
                 }
                 true => slot.is_lost = slot.is_running,
                 false => {}
             }
         });
+    }
+
+    fn has_served_all(&self, slot: &Slot) -> bool {
+        self.program.requests_max > 0 && slot.served >= self.program.requests_max
     }
 
     /// What is to be done with that slot.
@@ -207,7 +211,8 @@ impl Slots {
     /// A process of that slot runs.
     pub(super) fn is_running(&self, slot: usize) {
         self.change(slot, |slot| {
-            (slot.is_running, slot.is_lost, slot.served, slot.waits_until) = (true, false, 0, None);
+            // It may have served the request that waited for it before anybody says so here.
+            (slot.is_running, slot.is_lost, slot.waits_until) = (true, self.has_served_all(slot), None);
         });
     }
 
@@ -217,7 +222,7 @@ impl Slots {
         let mut waits = false;
         self.change(slot, |slot| {
             waits = !was_asked_to && slot.served == 0;
-            (slot.is_running, slot.is_lost) = (false, false);
+            (slot.is_running, slot.is_lost, slot.served) = (false, false, 0);
             slot.ended += 1;
             if waits {
                 let back_off = BACK_OFF.saturating_mul(1 << slot.failures.min(10)).min(BACK_OFF_MAX);
@@ -292,6 +297,20 @@ mod tests {
         assert_eq!(slots.take(now), Taken::Soon);
         assert!(!slots.has_ended(0, true, now));
         assert_eq!((slots.wish(0, now), taken(&slots, now)), (Wish::Start(None), (0, 1)));
+    }
+
+    #[test]
+    fn what_a_process_serves_before_anybody_says_that_it_runs_counts() {
+        let (slots, now) = (slots(1, 1, 2), Instant::now());
+        for _ in 0..2 {
+            taken(&slots, now);
+            slots.give_back(0, 0, true, now);
+            slots.is_running(0);
+        }
+        assert_eq!(slots.wish(0, now), Wish::End);
+        slots.has_ended(0, true, now);
+        slots.is_running(0);
+        assert_eq!(slots.wish(0, now), Wish::Nothing(None));
     }
 
     #[test]
