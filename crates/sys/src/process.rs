@@ -115,8 +115,8 @@ pub fn start(program: &Program<'_>) -> io::Result<Started> {
     if plan.errno == 0 {
         return Ok(started);
     }
-    // It has ended already, and is waited for when it is dropped.
-    drop(started);
+    // It has left our memory and is on its way out, so this takes no time.
+    started.0.wait(WaitIdOptions::empty());
     Err(io::Error::from_raw_os_error(plan.errno))
 }
 

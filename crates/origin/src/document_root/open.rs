@@ -56,8 +56,15 @@ const RENAMES_MAX: usize = 8;
 /// Opens the directory that is the root. Its own path may hold links.
 pub(super) fn open_root(path: &Path, wait: Wait) -> io::Result<OwnedFd> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Ok(ask(CWD, path.as_os_str().as_encoded_bytes(), flags, ResolveFlags::empty(), wait)?)
+    ask(CWD, path.as_os_str().as_encoded_bytes(), flags, ResolveFlags::empty(), wait).map_err(|error| match error {
+        Errno::NOSYS => io::Error::new(io::ErrorKind::Unsupported, NO_OPENAT2),
+        other => other.into(),
+    })
 }
+
+/// Without it nothing is looked for: what it is for can't be had otherwise without a race.
+const NO_OPENAT2: &str = "the system refuses openat2(2): it takes Linux 5.6, and no filter of system calls that leaves it out, as \
+                          systemd's RestrictSUIDSGID= and DynamicUser= do";
 
 /// Opens what is at `name`, which is relative.
 pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpose, wait: Wait) -> io::Result<Opened> {
