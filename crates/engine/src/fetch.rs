@@ -59,7 +59,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         Ok(upload) => upload,
         Err(error) => return failed(&error, status),
     };
-    let writer = begin_beside(worker, routed, &outgoing, audience);
+    let writer = begin_beside(exchange, routed, &outgoing, audience);
     let request_time = worker.now();
     let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
     let sent = if upload.is_some() {
@@ -117,8 +117,14 @@ async fn client_body(
 fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audience {
     // A granted lifetime must not begin anew with each HEAD, to which scripts without validators answer what they always do.
     let is_granting = routed.route.policy.grant.is_granting();
-    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !routed.passes && !is_granting;
-    if request.head.method == Method::HEAD && is_plain { Audience::Shared } else { Audience::OneClient }
+    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !has_to_pass(request, routed);
+    let is_shared = request.head.method == Method::HEAD && is_plain && !is_granting;
+    if is_shared { Audience::Shared } else { Audience::OneClient }
+}
+
+/// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
+fn has_to_pass(request: &Request, routed: &Routed) -> bool {
+    routed.passes || visitor::passes(&request.head.fields, &routed.route).is_some()
 }
 
 /// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
@@ -127,10 +133,16 @@ fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audien
 ///
 /// Not for a POST in profile safe: it reaches the origin with fields that are not in the key, the client's address among
 /// them.
-fn begin_beside(worker: &Worker, routed: &Routed, outgoing: &RequestHead, audience: Audience) -> Option<FillWriter> {
-    let policy = &routed.route.policy;
+fn begin_beside(
+    exchange: &Exchange,
+    routed: &Routed,
+    outgoing: &RequestHead,
+    audience: Audience,
+) -> Option<FillWriter> {
+    let (worker, policy) = (&exchange.worker, &routed.route.policy);
     let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
-    let may_be_for_get = outgoing.method == Method::POST && is_by_the_rfc && !routed.passes;
+    let is_post = outgoing.method == Method::POST;
+    let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(&exchange.request, routed);
     let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
     (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
 }

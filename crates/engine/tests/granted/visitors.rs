@@ -3,7 +3,7 @@
 use super::{grant, names, policy, scripts, ttl};
 use crate::application::Application;
 use kasoku_engine::options::{OtherCookies, Route};
-use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, ok};
+use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, ok, post};
 use std::net::{IpAddr, Ipv4Addr};
 
 /// Somebody, from an address of their own.
@@ -193,6 +193,30 @@ fn where_the_operator_says_so_who_has_a_session_passes_with_the_own_address_thou
         let told = |visitor: &Visitor| visitor.get(&scene, "/address").text().contains("x-forwarded-for: 127.0.0.2");
         let is_said = others.is_some() || !pass.is_empty();
         assert_eq!((told(&session), told(&noise)), (is_said, false), "{others:?} {pass:?}");
+    }
+}
+
+#[test]
+fn what_a_visitor_who_passes_is_told_by_a_head_or_a_post_changes_nothing_for_others() {
+    const OF_TOM: &str = "HTTP/1.1 200 OK\r\nCache-Control: public, max-age=60\r\nETag: \"1\"\r\nContent-Length: 4\r\nX-User: tom\r\n\r\n";
+    for profile in BOTH {
+        let kept = ["Cache-Control: public, max-age=60", "ETag: \"1\""];
+        let setup = Setup::new(profile).route(|route| route.cookies.pass = names(&["sid"]));
+        let scene = setup.run([
+            get("/").answers(ok(&kept, "page")),
+            head("/").answers(OF_TOM),
+            post("/").answers(ok(&["Cache-Control: public, max-age=60", "Content-Location: /"], "Tom's")),
+            get("/").answers(ok(&kept, "page")),
+        ]);
+        let mut client = scene.client();
+        client.get("/");
+        assert_eq!(client.head("/", &["Cookie: sid=1"]).field("x-user"), "tom");
+        let hit = client.get("/");
+        assert_eq!((hit.is_hit(), hit.field("x-user").as_str()), (true, ""), "{profile:?}: {hit:?}");
+        assert!(scene.origin.request(1).field("x-forwarded-for").is_some(), "{profile:?}: who passes is told of");
+        // It drops what is stored, as each POST does, and leaves nothing in its place.
+        assert_eq!(client.send_body("POST", "/", &["Cookie: sid=1"], "x").text(), "Tom's");
+        assert_eq!(client.get("/").text(), "page", "{profile:?}");
     }
 }
 
