@@ -24,6 +24,7 @@ use crate::route::{Routed, route_elsewhere};
 use crate::serve::Exchange;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
+use crate::visitor;
 use crate::worker::Worker;
 use http::Method;
 use kasoku_metrics::{Counter, Timer};
@@ -110,7 +111,8 @@ pub(crate) async fn send<U: Upload + 'static>(
 /// Follows local redirects (RFC 3875 section 6.2.2), each to the route that its path has here.
 ///
 /// What comes of it is the answer to the first request, and stored as that, by its rules. Where the path that it leads to is one
-/// whose requests pass, it is for one client: what a rule keeps from being shared must not be shared under another name.
+/// whose requests pass, or this one would for whom it tells of, it is for one client: what a rule keeps from being shared must
+/// not be shared under another name.
 async fn elsewhere(
     worker: &Worker,
     errand: &Errand,
@@ -123,7 +125,8 @@ async fn elsewhere(
     for _ in 0..LOCAL_REDIRECTS_MAX {
         let Some(site) = errand.settings.sites.get(errand.site) else { return Err(Error::RedirectsForEver) };
         let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
-        passes_somewhere |= passes;
+        // What the first rule has kept back is not looked at, and not sent either.
+        passes_somewhere |= passes || visitor::passes(&request.fields, &route).is_some();
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };
         match sending.until_answered(&mut Some(NoUpload), interim).await? {

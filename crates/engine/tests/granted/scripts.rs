@@ -126,3 +126,31 @@ fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
         assert!(response.field("cache-control").contains("private"));
     }
 }
+
+/// The same where the visitor's cookie, and not the rule, says that requests pass.
+#[test]
+fn a_local_redirect_to_where_the_visitor_would_pass_is_kept_for_nobody() {
+    let programs = Programs::with(&[
+        ("a.cgi", "printf 'Location: /own/page.cgi\\n\\n'"),
+        (
+            "page.cgi",
+            "printf 'Content-Type: text/plain\\nCache-Control: public, max-age=60\\n\\n%s' \"${HTTP_COOKIE-nobody}\"",
+        ),
+    ]);
+    let origins = vec![OriginAddress::Cgi(programs.path("")).into()];
+    let mut own = kasoku_engine::options::Route::new(kasoku_semantics::policy::Profile::Safe, origins.clone());
+    own.cookies.pass = names(&["sid"]);
+    "/own".clone_into(&mut own.gateway.url_prefix);
+    let scene = Setup::safe()
+        .site(&[], |route| route.origins = origins)
+        .options(|options| {
+            options.sites[0].rules.push(Rule { path: "/own/*".to_owned(), route: Arc::new(own) });
+        })
+        .run_with_own_origins();
+    let mut client = scene.client();
+    let tom = client.get_with("/a.cgi", &["Cookie: sid=tom"]);
+    assert_eq!((tom.text().as_str(), tom.detail().as_str()), ("sid=tom", "pass-rule"), "{tom:?}");
+    assert_eq!(client.get_with("/a.cgi", &["Cookie: sid=ann"]).text(), "sid=ann");
+    assert_eq!(client.get("/a.cgi").text(), "nobody");
+    assert!(client.get("/a.cgi").is_hit(), "what nobody's request was told is for all");
+}
