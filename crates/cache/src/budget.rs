@@ -6,8 +6,8 @@
 //! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
 //! with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
 //!
-//! Bodies of requests that wait for their ends are charged as well (`Budget::try_charge`), and never make memory short:
-//! they have another place to go to.
+//! Bodies of requests that wait for their ends are charged as well (`Budget::try_charge`). They have another place to go to, so
+//! they never make memory short, and all together have a small part of it: clients can make many of them at no cost.
 //!
 //! The account is kept by guards (`Charge`), so nothing can forget to give back.
 
@@ -22,6 +22,8 @@ pub const RESERVED_SHARE: u64 = 8;
 #[derive(Debug)]
 pub(crate) struct Budget {
     held: AtomicU64,
+    /// What of it can do without.
+    spare: AtomicU64,
     bytes_max: u64,
     /// Memory is not short any more.
     pub(crate) freed: Notify,
@@ -29,7 +31,7 @@ pub(crate) struct Budget {
 
 impl Budget {
     pub(crate) fn new(bytes_max: u64) -> Arc<Self> {
-        Arc::new(Self { held: AtomicU64::new(0), bytes_max, freed: Notify::new() })
+        Arc::new(Self { held: AtomicU64::new(0), spare: AtomicU64::new(0), bytes_max, freed: Notify::new() })
     }
 
     /// What the memory tier may have of it, in bytes.
@@ -50,7 +52,11 @@ impl Budget {
     /// Whether less is left than half of what is kept for responses on their way: large ones find no room any more, so who
     /// holds what nobody else needs should let go of it.
     pub(crate) fn is_short(&self) -> bool {
-        !self.has_room_for(self.bytes_max / RESERVED_SHARE / 2)
+        !self.has_room_for(self.kept_free())
+    }
+
+    fn kept_free(&self) -> u64 {
+        self.bytes_max / RESERVED_SHARE / 2
     }
 
     /// Whether so many bytes more may be admitted.
@@ -58,10 +64,15 @@ impl Budget {
         self.held_bytes().saturating_add(bytes) < self.bytes_max
     }
 
-    /// The same for what can do without: `None` where memory would be short with it.
-    pub(crate) fn try_charge(self: &Arc<Self>, bytes: u64) -> Option<Charge> {
-        let kept_free = self.bytes_max / RESERVED_SHARE / 2;
-        self.has_room_for(kept_free.saturating_add(bytes)).then(|| self.charge(bytes))
+    /// The same for what can do without: `None` where memory would be short with it, or all of its kind would have more than
+    /// the other half of what is kept for responses on their way.
+    pub(crate) fn try_charge(self: &Arc<Self>, bytes: u64) -> Option<SpareCharge> {
+        if !self.has_room_for(self.kept_free().saturating_add(bytes)) {
+            return None;
+        }
+        let sum = |held: u64| held.checked_add(bytes).filter(|sum| *sum <= self.kept_free());
+        self.spare.fetch_update(Ordering::Relaxed, Ordering::Relaxed, sum).ok()?;
+        Some(SpareCharge(self.charge(bytes)))
     }
 
     /// Charges so many bytes for as long as the result lives.
@@ -74,7 +85,7 @@ impl Budget {
 
 /// Bytes that are charged. They are given back when it is dropped.
 #[derive(Debug)]
-pub struct Charge {
+pub(crate) struct Charge {
     budget: Arc<Budget>,
     bytes: u64,
 }
@@ -106,6 +117,16 @@ impl Drop for Charge {
     }
 }
 
+/// Bytes that are charged for what can do without. They are given back when it is dropped.
+#[derive(Debug)]
+pub struct SpareCharge(Charge);
+
+impl Drop for SpareCharge {
+    fn drop(&mut self) {
+        self.0.budget.spare.fetch_sub(self.0.bytes, Ordering::Relaxed);
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -131,10 +152,22 @@ mod tests {
     #[test]
     fn who_can_do_without_leaves_enough_for_those_who_cannot() {
         let budget = Budget::new(160);
-        let first = budget.try_charge(149).unwrap();
+        let stored = budget.charge(140);
+        let first = budget.try_charge(9).unwrap();
         assert!(!budget.is_short());
         assert!(budget.try_charge(1).is_none(), "it would make memory short");
-        drop(first);
+        drop((stored, first));
         assert_eq!(budget.held_bytes(), 0);
+    }
+
+    #[test]
+    fn all_who_can_do_without_have_a_sixteenth_though_there_is_memory() {
+        let budget = Budget::new(160);
+        let first = budget.try_charge(6).unwrap();
+        assert!(budget.try_charge(5).is_none());
+        let _second = budget.try_charge(4).unwrap();
+        drop(first);
+        assert!(budget.try_charge(6).is_some(), "what is given back is there for the next");
+        assert_eq!(budget.held_bytes(), 4);
     }
 }

@@ -56,7 +56,7 @@ pub use lookup::{Ask, Lookup};
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
-pub use budget::Charge;
+pub use budget::SpareCharge;
 use failing::Failing;
 use fills::Fills;
 use generations::Generations;
@@ -141,8 +141,8 @@ impl Cache {
     }
 
     /// Charges so many bytes for what is no response, for as long as the result lives; `None` where memory would be short
-    /// with it.
-    pub fn try_charge(&self, bytes: u64) -> Option<Charge> {
+    /// with it, or all of these together would have more than a sixteenth.
+    pub fn try_charge(&self, bytes: u64) -> Option<SpareCharge> {
         self.0.budget.try_charge(bytes)
     }
 

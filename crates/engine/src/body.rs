@@ -17,7 +17,7 @@ use crate::pace::Pace;
 use crate::spool::SpoolFile;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
-use kasoku_cache::Charge;
+use kasoku_cache::SpareCharge;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
@@ -76,7 +76,7 @@ pub(crate) struct ClientBody {
     /// What has been read already: its front on disk, what follows in one piece however it came, and its end.
     file: Option<SpoolFile>,
     ahead: BytesMut,
-    charge: Option<Charge>,
+    charge: Option<SpareCharge>,
     end: Option<UploadPiece>,
 }
 
