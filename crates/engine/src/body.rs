@@ -76,6 +76,7 @@ pub(crate) struct ClientBody {
     /// What has been read already: its front on disk, what follows in one piece however it came, and its end.
     file: Option<SpoolFile>,
     ahead: BytesMut,
+    memory_bytes_max: usize,
     charge: Option<SpareCharge>,
     end: Option<UploadPiece>,
 }
@@ -86,7 +87,8 @@ impl ClientBody {
         let decoder = BodyDecoder::new(length, &limits.body);
         let pace = Pace::new(limits.body_timeout, limits.body_rate_min);
         let (file, ahead, charge, end) = Default::default();
-        Self { connection, decoder, length, received: 0, pace, state, head, file, ahead, charge, end }
+        let (received, memory_bytes_max) = (0, BODY_AHEAD_BYTES);
+        Self { connection, decoder, length, received, pace, state, head, file, ahead, memory_bytes_max, charge, end }
     }
 
     /// Reads until the body is complete or [`BODY_AHEAD_BYTES`] of it are there.
@@ -100,13 +102,14 @@ impl ClientBody {
         Ok(())
     }
 
-    /// Whether it could be taken in, as far as that is known before it comes.
+    /// Sees whether it could be taken in, as far as that is known before it comes, and charges what it may keep in memory.
     ///
     /// # Errors
     /// [`UploadError::TooLarge`]: never. [`UploadError::NoRoom`]: not now.
-    pub(crate) fn has_room(&self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
+    pub(crate) fn reserve(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
+        self.charge(worker);
         match self.length {
-            BodyLength::Length(bytes) if bytes <= BODY_AHEAD_BYTES as u64 => Ok(()),
+            BodyLength::Length(bytes) if bytes <= self.memory_bytes_max as u64 => Ok(()),
             BodyLength::Length(bytes) if bytes > buffer.bytes_max => Err(UploadError::TooLarge),
             BodyLength::Length(bytes) if !worker.spool.has_room_for(bytes, buffer.bytes_max) => {
                 Err(UploadError::NoRoom)
@@ -117,11 +120,10 @@ impl ClientBody {
 
     /// Reads all of it: so many bytes.
     pub(crate) async fn take_in(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<u64, UploadError> {
-        let memory_bytes_max = self.charge(worker);
         while self.end.is_none() {
             match self.read().await? {
                 UploadPiece::Data(data) => {
-                    if self.ahead.len() + data.len() > memory_bytes_max {
+                    if self.ahead.len() + data.len() > self.memory_bytes_max {
                         self.write_down(worker, buffer).await?;
                     }
                     self.ahead.extend_from_slice(&data);
@@ -136,8 +138,8 @@ impl ClientBody {
         Ok(self.received)
     }
 
-    /// Charges what the body may keep in memory. What any body may is part of what a connection takes.
-    fn charge(&mut self, worker: &Worker) -> usize {
+    /// What any body may keep in memory is part of what a connection takes; what is more, is charged.
+    fn charge(&mut self, worker: &Worker) {
         let bytes = match self.length {
             BodyLength::Length(bytes) => usize::try_from(bytes).unwrap_or(MEMORY_BYTES_MAX).min(MEMORY_BYTES_MAX),
             _ => MEMORY_BYTES_MAX,
@@ -145,7 +147,9 @@ impl ClientBody {
         if bytes > BODY_AHEAD_BYTES {
             self.charge = worker.cache.try_charge(bytes as u64);
         }
-        if self.charge.is_some() { bytes } else { BODY_AHEAD_BYTES }
+        if self.charge.is_some() {
+            self.memory_bytes_max = bytes;
+        }
     }
 
     /// Puts what is in memory on disk.

@@ -103,7 +103,7 @@ async fn client_body(
             return Err(Error::Down);
         }
         let buffer = &settings.request_buffer;
-        upload.has_room(worker, buffer).map_err(Error::Upload)?;
+        upload.reserve(worker, buffer).map_err(Error::Upload)?;
         invite(outgoing, interim).await;
         let bytes = upload.take_in(worker, buffer).await.map_err(Error::Upload)?;
         measured(&mut outgoing.fields, bytes);

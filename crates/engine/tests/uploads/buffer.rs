@@ -147,6 +147,17 @@ fn all_files_together_have_a_bound() {
 }
 
 #[test]
+fn what_fits_into_memory_asks_for_no_room_on_disk() {
+    let scene = start(|options| options.request_buffer.bytes_max = 150_000);
+    let mut first = scene.served.client();
+    upload(&mut first, "/up.cgi", 140_000, &text(139_999));
+    scene.served.0.eventually(|| scene.kept_bytes() > 95_000);
+    assert_eq!(scene.served.client().send_body("POST", "/up.cgi", &[], &text(60_000)).text(), "60000 60000\n");
+    assert_eq!(first.send("x").response().text(), "140000 140000\n");
+    nothing_is_left(&scene.served.0);
+}
+
+#[test]
 fn where_nothing_can_be_written_long_bodies_are_503_and_short_ones_go_through() {
     let scene = start(|_| ());
     fs::remove_dir(scene.folder.path()).unwrap();
