@@ -109,10 +109,13 @@ impl SpoolFile {
 
 impl Drop for SpoolFile {
     fn drop(&mut self) {
-        // To give back the blocks of a large file takes its time.
+        // To give back the blocks of a large file takes its time. But where the system gives no thread, tokio panics, which in
+        // the wake of a panic (of `call`, for the same reason) would end the program.
         let kept = self.kept.take();
         match Handle::try_current() {
-            Ok(runtime) if self.written > 0 => drop(runtime.spawn_blocking(move || drop(kept))),
+            Ok(runtime) if self.written > 0 && !std::thread::panicking() => {
+                drop(runtime.spawn_blocking(move || drop(kept)));
+            }
             _ => drop(kept),
         }
     }
@@ -190,6 +193,28 @@ mod tests {
         while spool.held_bytes() > 0 {
             tokio::task::yield_now().await;
         }
+    }
+
+    #[test]
+    fn in_the_wake_of_a_panic_no_thread_is_asked_for() {
+        let runtime =
+            tokio::runtime::Builder::new_current_thread().enable_all().max_blocking_threads(1).build().unwrap();
+        runtime.block_on(async {
+            let spool = Arc::new(Spool::default());
+            let mut file = SpoolFile::create(&spool, &RequestBuffer::default()).await.unwrap();
+            file.write(Bytes::from_static(b"x"), 1).await.unwrap();
+            // The only thread has something else to do until the end.
+            let (end, ended) = std::sync::mpsc::channel::<()>();
+            let busy = tokio::task::spawn_blocking(move || ended.recv());
+            let panicked = std::panic::catch_unwind(std::panic::AssertUnwindSafe(move || {
+                let _file = file;
+                panic!("on purpose");
+            }));
+            assert!(panicked.is_err());
+            assert_eq!(spool.held_bytes(), 0);
+            drop(end);
+            assert!(busy.await.unwrap().is_err());
+        });
     }
 
     #[tokio::test(flavor = "current_thread")]
