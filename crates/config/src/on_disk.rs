@@ -28,7 +28,15 @@ struct Wanted<'r> {
     path: PathBuf,
     kind: Kind,
     written: &'r At<String>,
+    /// What becomes of whom without it.
+    fails: &'static str,
 }
+
+/// What becomes of requests without what serves them.
+const REQUESTS_FAIL: &str = "requests that lead there fail as long as that is so";
+
+/// What becomes of them without a place for their bodies.
+const BODIES_FAIL: &str = "requests to programs with a body of more than 64 KiB are 503 as long as that is so";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum Kind {
@@ -43,6 +51,11 @@ enum Kind {
 /// Warns of what is not there.
 pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     let mut wanted = Vec::new();
+    let buffer = raw.request_buffer.directory.iter().filter(|written| !written.value.contains('\0'));
+    wanted.extend(buffer.map(|written| {
+        let path = PathBuf::from(&written.value);
+        Wanted { path, kind: Kind::Directory, written, fails: BODIES_FAIL }
+    }));
     of_route(&raw.route, None, &mut wanted);
     for site in &raw.sites {
         of_route(&site.route, site.origins.as_ref(), &mut wanted);
@@ -51,11 +64,11 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     wanted.truncate(PATHS_MAX);
     let paths = wanted.iter().map(|one| (one.path.clone(), one.kind)).collect();
     let found = look(paths);
-    for (number, Wanted { path, written, .. }) in wanted.iter().enumerate() {
+    for (number, Wanted { path, written, fails, .. }) in wanted.iter().enumerate() {
         let path = quoted(&path.display().to_string());
         let (message, help) = match found.get(number) {
             Some(None) => continue,
-            Some(Some(what)) => (format!("{path} {what}"), "requests that lead there fail as long as that is so"),
+            Some(Some(what)) => (format!("{path} {what}"), *fails),
             None => {
                 (format!("{path} was not looked at: the disk does not answer"), "see whether a network disk is away")
             }
@@ -68,7 +81,7 @@ fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &m
     if let Some(written) = &route.gateway.root
         && let Ok(path) = parse_directory(&written.value)
     {
-        wanted.push(Wanted { path, kind: Kind::Directory, written });
+        wanted.push(Wanted { path, kind: Kind::Directory, written, fails: REQUESTS_FAIL });
     }
     let urls = origins.iter().flat_map(|origins| &origins.value).filter_map(|origin| origin.url.as_ref());
     for written in urls {
@@ -78,7 +91,7 @@ fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &m
             Ok(OriginAddress::Spawned(program)) => (program.file, Kind::Program),
             _ => continue,
         };
-        wanted.push(Wanted { path, kind, written });
+        wanted.push(Wanted { path, kind, written, fails: REQUESTS_FAIL });
     }
 }
 
@@ -89,13 +102,15 @@ fn look(paths: Vec<(PathBuf, Kind)>) -> Vec<Option<&'static str>> {
     }
     let count = paths.len();
     let (sender, receiver) = mpsc::sync_channel(count);
-    let thread = thread::spawn(move || {
+    let thread = thread::Builder::new().name("kasoku-check".to_owned()).spawn(move || {
         for (path, kind) in paths {
             if sender.send(fault(&path, kind)).is_err() {
                 return;
             }
         }
     });
+    // Nobody has looked: that is no fault, least of all of a program that serves and is told to reload.
+    let Ok(thread) = thread else { return vec![None; count] };
     let ends = std::time::Instant::now() + WAIT_MAX;
     let left = || ends.saturating_duration_since(std::time::Instant::now());
     let mut found = Vec::with_capacity(count);

@@ -92,7 +92,8 @@ fn scripts_behind_an_application_server_need_no_file() {
 fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
     let scratch = Scratch::new("disk", "");
     let text = format!(
-        "[[site]]\norigin = \"file://{0}\"\n[[site.rule]]\npath = \"/a\"\norigin = \"cgi://{0}\"\n[[site.rule]]\n\
+        "[request-buffer]\ndirectory = \"/nonexistent/bodies\"\n\
+         [[site]]\norigin = \"file://{0}\"\n[[site.rule]]\npath = \"/a\"\norigin = \"cgi://{0}\"\n[[site.rule]]\n\
          path = \"/b\"\norigin = \"cgi:///nonexistent/cgi-bin\"\n[[site.rule]]\npath = \"/c\"\norigin = [\"fastcgi://a:1\", \
          {{ url = \"fastcgi+spawn:///nonexistent/x.fcgi?processes=1\" }}]\nroot = \"{0}/nonexistent\"\n[[site.rule]]\n\
          path = \"/d\"\norigin = \"file://{1}\"\n",
@@ -103,6 +104,7 @@ fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
     let report = serve(&["--config", file.path()]).unwrap().warnings.render(false);
     let warnings: Vec<&str> = report.lines().filter_map(|line| line.strip_prefix("warning: ")).collect();
     let expected = [
+        "`/nonexistent/bodies` is not there".to_owned(),
         format!("`{}` is no directory", scratch.path()),
         "`/nonexistent/cgi-bin` is not there".to_owned(),
         "`/nonexistent/x.fcgi` is not there".to_owned(),
