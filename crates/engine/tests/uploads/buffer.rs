@@ -56,6 +56,31 @@ fn bodies_of_all_lengths_arrive_whole() {
 }
 
 #[test]
+fn whatever_the_request_its_own_body_arrives_and_the_next_request_is_not_touched() {
+    let scene = start(|_| ());
+    scene.programs.write("on.cgi", "#!/bin/sh\nprintf 'Location: /up.cgi\\n\\n'\n");
+    let long = text(100_000);
+    let mut client = scene.served.client();
+    let next = "GET /up.cgi HTTP/1.1\r\nHost: a\r\n\r\n";
+    // Two with bodies and two without on one connection, all sent at once.
+    client.send(format!("POST /up.cgi HTTP/1.1\r\nHost: a\r\nContent-Length: 100000\r\n\r\n{long}{next}"));
+    client.send(format!(
+        "GET /up.cgi HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n186a0\r\n{long}\r\n0\r\n\r\n{next}"
+    ));
+    for counted in ["100000 100000\n", " 0\n", "100000 100000\n", " 0\n"] {
+        assert_eq!(client.response().text(), counted);
+    }
+    client.ask("POST", "/up.cgi", &["Transfer-Encoding: chunked"]).send("0\r\n\r\n");
+    assert_eq!(client.response().text(), "0 0\n", "an empty body is one");
+    assert_eq!(client.send_body("POST", "/on.cgi", &[], &long).text(), " 0\n", "a local redirect is a GET");
+    client.send(format!(
+        "POST /up.cgi HTTP/1.0\r\nHost: a\r\nExpect: 100-continue\r\nContent-Length: 100000\r\n\r\n{long}"
+    ));
+    assert_eq!(client.response().text(), "100000 100000\n");
+    nothing_is_left(&scene.served.0);
+}
+
+#[test]
 fn what_a_request_keeps_in_memory_is_charged_and_what_is_longer_goes_to_disk() {
     let scene = start(|_| ());
     let (mut short, mut long) = (scene.served.client(), scene.served.client());
