@@ -74,10 +74,14 @@ impl SpoolFile {
     /// Adds to its end.
     ///
     /// # Errors
-    /// [`UploadError::NoRoom`]: the disk is full, or all files hold as much as they may. [`UploadError::NotKept`].
+    /// [`UploadError::TooLarge`]: all files together may not hold as much. [`UploadError::NoRoom`]: the disk is full, or they do so
+    /// now. [`UploadError::NotKept`].
     pub(crate) async fn write(&mut self, data: Bytes, bytes_max: u64) -> Result<(), UploadError> {
         let Some(kept) = self.kept.clone() else { return Err(UploadError::NotKept) };
         let (bytes, offset) = (data.len() as u64, self.written);
+        if self.written.saturating_add(bytes) > bytes_max {
+            return Err(UploadError::TooLarge);
+        }
         if !kept.try_add(bytes, bytes_max) {
             return Err(UploadError::NoRoom);
         }
@@ -182,7 +186,9 @@ mod tests {
         for piece in written.chunks(70_000) {
             file.write(Bytes::copy_from_slice(piece), 200_000).await.unwrap();
         }
-        assert_eq!(file.write(Bytes::from_static(b"x"), 200_000).await, Err(UploadError::NoRoom));
+        assert_eq!(file.write(Bytes::from_static(b"x"), 200_000).await, Err(UploadError::TooLarge));
+        let mut other = SpoolFile::create(&spool, &RequestBuffer::default()).await.unwrap();
+        assert_eq!(other.write(Bytes::from_static(b"x"), 200_000).await, Err(UploadError::NoRoom));
         assert_eq!(spool.held_bytes(), 200_000);
         let mut read = Vec::new();
         while let Some(piece) = file.read().await.unwrap() {

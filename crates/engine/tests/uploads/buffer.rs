@@ -155,6 +155,10 @@ fn all_files_together_have_a_bound() {
     let mut client = scene.served.client();
     client.ask("POST", "/up.cgi", &["Content-Length: 200001", "Expect: 100-continue"]);
     is_refused(&client.response(), 413, "body-too-large");
+    let mut client = scene.served.client();
+    client.ask("POST", "/up.cgi", &["Transfer-Encoding: chunked"]).send("493e0\r\n").send(text(300_000));
+    is_refused(&client.response(), 413, "body-too-large");
+    on_disk(&scene.served.0, 0);
 
     let mut first = scene.served.client();
     upload(&mut first, "/up.cgi", 180_000, &text(179_999));
