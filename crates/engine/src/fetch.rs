@@ -62,7 +62,8 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let writer = begin_beside(exchange, routed, &outgoing, audience);
     let request_time = worker.now();
     let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
-    let sent = if upload.is_some() {
+    // What changes something is not broken off in the middle, and its answer says what of the stored is invalid now.
+    let sent = if upload.is_some() || !request.head.method.is_safe() {
         origins::send(worker, &routed.route, &errand, &outgoing, &mut upload, &mut interim).await
     } else {
         // Nobody else waits for the answer: a client that leaves takes its request back.

@@ -331,6 +331,28 @@ fn a_post_whose_answer_is_for_no_get_leaves_no_fill_behind() {
 }
 
 #[test]
+fn whoever_leaves_before_the_answer_has_changed_the_page_all_the_same() {
+    let gate = Gate::new();
+    let scene = Setup::safe().run([
+        get("/").answers(ok(&[FRESH], "old")),
+        on("DELETE", "/").waits(&gate).sends("HTTP/1.1 204 No Content\r\n\r\n"),
+        get("/").answers(ok(&[FRESH], "new")),
+    ]);
+    scene.client().get("/");
+    let mut impatient = scene.client();
+    impatient.ask("DELETE", "/", &[]);
+    scene.origin.arrived(2);
+    impatient.reset();
+    // By then the worker knows.
+    (0..10).for_each(|_| assert_eq!(scene.client().get("/").text(), "old"));
+    gate.open();
+    scene.origin.done(2);
+    let text = || scene.client().get("/").text();
+    let seen: Vec<String> = std::iter::repeat_with(text).take(1_000).take_while(|text| text == "old").collect();
+    assert!(seen.len() < 1_000, "nobody gets to see the new page");
+}
+
+#[test]
 fn an_invalidation_reaches_all_workers() {
     let scene = Setup::safe().options(|options| options.workers = 2).run([
         get("/").answers(ok(&[FRESH], "old")),
