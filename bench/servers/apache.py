@@ -23,25 +23,38 @@ def command(place):
     d = place.directory
     (d / "cache").mkdir()
     (d / "cache").chmod(0o777)
-    modules = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in LOADED)
     config = place.write("apache.conf", f"""
-{modules}
+{basics(d, place.port, LOADED, place.workers)}
+CacheQuickHandler on
+CacheRoot {d}/cache
+CacheEnable disk /
+ProxyPass / http://127.0.0.1:{place.origin}/ enablereuse=on keepalive=on
+""")
+    return [PROGRAM, "-DFOREGROUND", "-f", config]
+
+
+def basics(directory, port, modules, workers=1):
+    """The part of a configuration that says nothing of what is served: processes and threads, connections, the log."""
+    d = directory
+    loaded = "\n".join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in modules)
+    return f"""
+{loaded}
 ServerRoot {d}
 DefaultRuntimeDir {d}
 ServerName bench.test
 PidFile {d}/pid
 User www-data
 Group www-data
-ErrorLog {d}/error.log
-Listen 127.0.0.1:{place.port}
+ErrorLog /dev/stderr
+Listen 127.0.0.1:{port}
 ListenBacklog 1024
-StartServers {place.workers}
-ServerLimit {place.workers}
+StartServers {workers}
+ServerLimit {workers}
 ThreadLimit 128
 ThreadsPerChild 128
-MaxRequestWorkers {128 * place.workers}
+MaxRequestWorkers {128 * workers}
 MinSpareThreads 1
-MaxSpareThreads {128 * place.workers}
+MaxSpareThreads {128 * workers}
 MaxConnectionsPerChild 0
 KeepAlive On
 KeepAliveTimeout {KEEP_ALIVE_SECONDS}
@@ -50,9 +63,4 @@ EnableSendfile On
 BufferedLogs On
 LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
 CustomLog {d}/access.log combined
-CacheQuickHandler on
-CacheRoot {d}/cache
-CacheEnable disk /
-ProxyPass / http://127.0.0.1:{place.origin}/ enablereuse=on keepalive=on
-""")
-    return [PROGRAM, "-DFOREGROUND", "-f", config]
+"""

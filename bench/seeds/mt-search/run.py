@@ -12,7 +12,6 @@ that grants it an hour. README.md says what is measured and what is not.
 import argparse
 import os
 import re
-import signal
 import subprocess
 import sys
 from contextlib import ExitStack
@@ -21,12 +20,14 @@ from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).resolve().parent
-sys.path[:0] = [str(HERE), str(HERE.parents[1])]
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
 
 import client  # noqa: E402
+import experiment  # noqa: E402
 import setups  # noqa: E402
 import shown  # noqa: E402
 from cgroup import Group  # noqa: E402
+from experiment import asked_by_wrk, find, progress, run_client, two_cores  # noqa: E402
 from processes import BenchError, Programs, free_port  # noqa: E402
 from steady import Steady  # noqa: E402
 
@@ -60,20 +61,6 @@ class Many:
     cpu: list = field(default_factory=list)
 
 
-def main():
-    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
-    wanted = arguments()
-    try:
-        results = measure(wanted)
-    except BenchError as error:
-        sys.exit(f"mt-search: {error}")
-    except KeyboardInterrupt:
-        sys.exit("mt-search: stopped")
-    print(shown.as_text(results))
-    if not wanted.no_write:
-        print("written: " + ", ".join(shown.write(results)))
-
-
 def arguments():
     parser = argparse.ArgumentParser(prog="make bench-mt-search", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds, in each of which every set-up has its turn (%(default)s)")
@@ -82,10 +69,7 @@ def arguments():
 
 
 def measure(wanted):
-    cores = sorted(os.sched_getaffinity(0))
-    if len(cores) < 2:
-        raise BenchError("two cores are needed: one for the servers, one for the client")
-    server, ours = {cores[0]}, {cores[1]}
+    server, ours = two_cores()
     results = shown.Results(
         alone={name: Alone(name) for name in setups.ALONE},
         hits={name: Many(name) for name in setups.HITS},
@@ -151,7 +135,7 @@ def page_of(program, entries):
 def one_after_the_other(row, place, cores):
     table = place.directory / "ab.csv"
     words = ["ab", "-q", "-n", AB_REQUESTS, "-c", "1", "-e", table, "-H", f"Host: {client.HOST}"]
-    text = run([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
+    text = run_client([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
     if found := re.search(r"Non-2xx responses:\s+(\d+)", text):
         raise BenchError(f"{row.setup}: {found[1]} answers were no 200")
     row.rates.append(float(find(r"Requests per second:\s+([\d.]+)", text)))
@@ -168,12 +152,10 @@ def many(started, keeps_alive, cores):
     before = group.cpu_ns()
     words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{HITS_SECONDS}s", "-H", f"Host: {client.HOST}"]
     words += [] if keeps_alive else ["-H", "Connection: close"]
-    text = run([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
+    text = run_client([*words, f"http://127.0.0.1:{place.port}{QUERY}"], cores)
     spent = group.cpu_ns() - before
-    requests = int(find(r"(\d+) requests in", text))
-    if "Non-2xx" in text:
-        raise BenchError(f"{program.name}: wrk met errors:\n{text}\n{program.said()}")
-    return float(find(r"Requests/sec:\s+([\d.]+)", text)), spent / 1_000 / requests
+    requests, rate = asked_by_wrk(program, text)
+    return rate, spent / 1_000 / requests
 
 
 def all_misses(rows, started, number, cores):
@@ -200,34 +182,9 @@ def misses(started, turn, cores):
         " assert r.status==200,r.status\n"
     )
     before = group.cpu_ns()
-    run([sys.executable, "-c", code, place.port, QUERY, MISSES, client.HOST, f"{os.getpid()}-{turn}"], cores)
+    run_client([sys.executable, "-c", code, place.port, QUERY, MISSES, client.HOST, f"{os.getpid()}-{turn}"], cores)
     return group.cpu_ns() - before
 
 
-def run(words, cores):
-    done = subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
-    if done.returncode != 0:
-        raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
-
-
-def find(pattern, text):
-    found = re.search(pattern, text)
-    if not found:
-        raise BenchError(f"unexpected output:\n{text}")
-    return found[1]
-
-
-def progress(line):
-    if sys.stderr.isatty():
-        print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)
-
-
 if __name__ == "__main__":
-    main()
+    experiment.run("mt-search", arguments(), measure, shown)

@@ -4,9 +4,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import native
+from servers import apache as apache_server
+from servers.apache import basics
 
-MODULES = "/usr/lib/apache2/modules"
-APACHE = "/usr/sbin/apache2"
 FASTCGI_PROCESSES = 2
 
 
@@ -67,30 +67,7 @@ ScriptAlias /mt-search.cgi {place.blog}/mt-search.fcgi
         cache = f"CacheQuickHandler on\nCacheRoot {d}/cache\nCacheEnable disk /" if caches else ""
         config = d / "apache.conf"
         config.write_text(f"""
-{chr(10).join(f"LoadModule {name}_module {MODULES}/mod_{name}.so" for name in loaded)}
-ServerRoot {d}
-DefaultRuntimeDir {d}
-ServerName bench.test
-PidFile {d}/pid
-User www-data
-Group www-data
-ErrorLog /dev/stderr
-Listen 127.0.0.1:{place.port}
-StartServers 1
-ServerLimit 1
-ThreadLimit 128
-ThreadsPerChild 128
-MaxRequestWorkers 128
-MinSpareThreads 1
-MaxSpareThreads 128
-MaxConnectionsPerChild 0
-KeepAlive On
-KeepAliveTimeout 300
-MaxKeepAliveRequests 0
-EnableSendfile On
-BufferedLogs On
-LogFormat "%h %l %u %t \\"%r\\" %>s %O \\"%{{Referer}}i\\" \\"%{{User-Agent}}i\\"" combined
-CustomLog {d}/access.log combined
+{basics(d, place.port, loaded)}
 {served}
 <Directory {place.blog}>
 Options +ExecCGI
@@ -99,7 +76,7 @@ Require all granted
 </Directory>
 {cache}
 """)
-        return [APACHE, "-DFOREGROUND", "-f", config]
+        return [apache_server.PROGRAM, "-DFOREGROUND", "-f", config]
 
     return command
 

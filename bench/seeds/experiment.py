@@ -1,0 +1,66 @@
+"""What the experiments in this folder have in common: how they start and end, and how they run a client."""
+
+import os
+import re
+import signal
+import subprocess
+import sys
+
+from processes import BenchError
+
+
+def run(name, wanted, measure, shown):
+    """Measures, prints, and writes the document unless that is not wanted."""
+    # An end by SIGTERM cleans up as Ctrl-C does.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
+    try:
+        results = measure(wanted)
+    except BenchError as error:
+        sys.exit(f"{name}: {error}")
+    except KeyboardInterrupt:
+        sys.exit(f"{name}: stopped")
+    print(shown.as_text(results))
+    if not wanted.no_write:
+        print("written: " + ", ".join(shown.write(results)))
+
+
+def two_cores():
+    """One for the servers and one for the client."""
+    cores = sorted(os.sched_getaffinity(0))
+    if len(cores) < 2:
+        raise BenchError("two cores are needed: one for the servers, one for the client")
+    return {cores[0]}, {cores[1]}
+
+
+def run_client(words, cores):
+    """Runs a client to its end on these cores; gives what it printed."""
+    done = subprocess.run(
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
+    )
+    if done.returncode != 0:
+        raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
+def asked_by_wrk(program, text):
+    """How many requests wrk has made, and how many a second; an error unless all were answered with success."""
+    if "Non-2xx" in text:
+        raise BenchError(f"{program.name}: wrk met errors:\n{text}\n{program.said()}")
+    return int(find(r"(\d+) requests in", text)), float(find(r"Requests/sec:\s+([\d.]+)", text))
+
+
+def find(pattern, text):
+    found = re.search(pattern, text)
+    if not found:
+        raise BenchError(f"unexpected output:\n{text}")
+    return found[1]
+
+
+def progress(line):
+    """One line that is overwritten on a terminal; nothing elsewhere."""
+    if sys.stderr.isatty():
+        print(f"\r\033[K{line}", end="\r", file=sys.stderr, flush=True)
