@@ -98,13 +98,14 @@ impl Connection {
 
     /// Writes what finds room of `parts` at once, which become the rest; whether that was all.
     pub(crate) async fn write_at_once(&self, parts: &mut &mut [IoSlice<'_>]) -> io::Result<bool> {
-        poll_fn(|cx| {
+        let at_once = poll_fn(|cx| {
             Poll::Ready(match self.stream.poll_write_all(cx, parts) {
                 Poll::Ready(written) => written.map(|()| true),
                 Poll::Pending => Ok(false),
             })
-        })
-        .await
+        });
+        // The reads see to it that others have their turn. A turn that is over must not look like a client that takes nothing.
+        tokio::task::unconstrained(at_once).await
     }
 
     /// Writes all of `parts`; `TimedOut` when the client takes nothing for too long.
