@@ -154,6 +154,8 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         | OriginError::MalformedBody(_)
         | OriginError::UnexpectedInterim
         | OriginError::RedirectsForEver => Reason::OriginMalformed,
+        OriginError::SendfileOff(_) => Reason::SendfileOff,
+        OriginError::SendfileMalformed(_) => Reason::SendfileMalformed,
         OriginError::NotStarted(_) => Reason::ProgramNotStarted,
         OriginError::Overtime => Reason::ProgramOvertime,
         OriginError::Upload(error) => of_upload(*error),

@@ -77,8 +77,12 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
         Ok(response) => {
-            let (audience, writer) =
-                if errand.is_for_one_client() { (Audience::OneClient, None) } else { (audience, writer) };
+            let (audience, writer, status) = match errand.for_one_client() {
+                // That it passed says more.
+                Some(Reason::PassRule) => (Audience::OneClient, None, status),
+                Some(reason) => (Audience::OneClient, None, CacheStatus { detail: Some(reason), ..status }),
+                None => (audience, writer, status),
+            };
             after_pass(exchange, routed, Passed { outgoing, audience, writer, request_time, status }, response)
         }
         Err(error) => failed(&error, status),
@@ -357,10 +361,9 @@ impl FillTask {
                 response_time: self.worker.now(),
                 body_length: response.body.length(),
             };
-            let verdict = if self.errand.is_for_one_client() {
-                writer.for_one_client(&exchange, Reason::PassRule)
-            } else {
-                writer.on_response(&exchange)
+            let verdict = match self.errand.for_one_client() {
+                Some(reason) => writer.for_one_client(&exchange, reason),
+                None => writer.on_response(&exchange),
             };
             match verdict {
                 Verdict::Write(body) => {

@@ -206,7 +206,10 @@ pub(crate) fn upgrade<'r>(request: &Request, routed: &'r Routed) -> Option<&'r s
 fn is_ours(name: &[u8]) -> bool {
     let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
     let framing = ["content-length", "transfer-encoding"];
-    x_forwarded || is_any(name, &framing) || is_any(name, &["host", "forwarded", "proxy", "x-request-id"])
+    // By these a proxy tells Rack how to hand over files, and where their paths lead.
+    let sendfile = ["x-accel-mapping", "x-sendfile-type"];
+    let others = ["host", "forwarded", "proxy", "x-request-id"];
+    x_forwarded || is_any(name, &framing) || is_any(name, &others) || is_any(name, &sendfile)
 }
 
 fn is_any(name: &[u8], names: &[&str]) -> bool {
@@ -313,6 +316,8 @@ mod tests {
             "HOST",
             "Proxy",
             "Transfer_Encoding",
+            "X-Sendfile-Type",
+            "X_Accel_Mapping",
         ] {
             assert!(is_ours(name.as_bytes()), "{name}");
         }

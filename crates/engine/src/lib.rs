@@ -25,6 +25,7 @@
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `origins` | which origin of several, and which next when it fails |
+//! | `sendfile` | the file that an origin's answer names, in its place |
 //! | `checks` | asks origins whether they work, apart from all requests |
 //! | `deliver` | an answer to bytes: fills, origins' answers, our own |
 //! | `stored` | a stored response to bytes: conditions, ranges, age |
@@ -77,6 +78,7 @@ mod represent;
 mod request_id;
 mod respond;
 mod route;
+mod sendfile;
 mod serve;
 mod settings;
 mod spool;

@@ -10,7 +10,7 @@ pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, SOURCE_SUFFI
 pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
-    Limits as OriginLimits, Origin, ProgramLimits, SpawnedProgram,
+    Limits as OriginLimits, Origin, ProgramLimits, SendfileRules, SpawnedProgram,
 };
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
@@ -331,6 +331,8 @@ pub struct Route {
     pub cookies: CookieRules,
     /// What is made of stored responses in content codings.
     pub compression: Arc<Compression>,
+    /// From where the application may have files sent (X-Sendfile).
+    pub sendfile: Arc<SendfileRules>,
     /// Where all this was written, for people.
     pub places: Places,
 }
@@ -354,6 +356,7 @@ impl Route {
             key: UrlKey::default(),
             cookies: CookieRules::default(),
             compression: Arc::default(),
+            sendfile: Arc::default(),
             places: Places::default(),
         }
     }

@@ -21,6 +21,7 @@ use crate::clock::Moment;
 use crate::forward::{Audience, circumstances};
 use crate::options::Route;
 use crate::route::{Routed, route_elsewhere};
+use crate::sendfile;
 use crate::serve::Exchange;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
@@ -32,6 +33,7 @@ use kasoku_origin::group::{self, Asking, Choice};
 use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
 use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload};
+use kasoku_semantics::reason::Reason;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::cell::Cell;
 use std::rc::Rc;
@@ -43,12 +45,14 @@ const LOCAL_REDIRECTS_MAX: usize = 10;
 pub(crate) struct Errand {
     /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
     key_hash: u64,
-    uri: Box<str>,
+    pub(crate) uri: Box<str>,
     site: usize,
     settings: Rc<Settings>,
     circumstances: Circumstances,
     pub(crate) time: Rc<OriginTime>,
-    is_for_one_client: Cell<bool>,
+    /// The client's own conditions and range, which the request to the origin may lack.
+    pub(crate) asked: RequestHead,
+    one_client: Cell<Option<Reason>>,
 }
 
 impl Errand {
@@ -61,14 +65,20 @@ impl Errand {
             settings: exchange.settings.clone(),
             circumstances: circumstances(exchange, routed, audience),
             time,
-            is_for_one_client: Cell::new(false),
+            asked: sendfile::asked(&exchange.request.head),
+            one_client: Cell::new(None),
         }
     }
 
-    /// Whether the answer has come from where requests pass, by a local redirect: then it is for who asked alone, whatever it
-    /// says, and whatever of that the rule ignores by which it was asked for.
-    pub(crate) fn is_for_one_client(&self) -> bool {
-        self.is_for_one_client.get()
+    /// Why the answer is for who asked alone, whatever it says, and whatever of that the rule ignores by which it was asked for: it
+    /// has come from where requests pass, by a local redirect, or it is a file that the application has named.
+    pub(crate) fn for_one_client(&self) -> Option<Reason> {
+        self.one_client.get()
+    }
+
+    /// See [`Errand::for_one_client`].
+    pub(crate) fn is_for_one_client(&self, reason: Reason) {
+        self.one_client.set(Some(reason));
     }
 }
 
@@ -91,12 +101,14 @@ pub(crate) async fn send<U: Upload + 'static>(
 ) -> Result<Response, Error> {
     let begun_us = worker.moment().mono_us;
     let sent = match (Sending { worker, route, errand, request }).until_answered(upload, interim).await {
-        Ok(Reply::Response(response)) => Ok(response),
+        Ok(Reply::Response(response)) => sendfile::instead(worker, route, errand, response).await,
         Ok(Reply::Elsewhere(target)) => Box::pin(elsewhere(worker, errand, request, target, interim)).await,
         Err(error) => Err(error),
     };
     let Moment { now, mono_us } = worker.moment();
     match &sent {
+        // What stands in its place may have taken longer.
+        Ok(_) if errand.time.whole().is_some() => {}
         Ok(_) => errand.time.has_head(mono_us),
         // Nobody was asked, or the client is to blame.
         Err(Error::Down | Error::Upload(_)) => return sent,
@@ -130,9 +142,10 @@ async fn elsewhere(
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };
         match sending.until_answered(&mut Some(NoUpload), interim).await? {
-            Reply::Response(mut response) => {
+            Reply::Response(response) => {
+                let mut response = sendfile::instead(worker, &route, errand, response).await?;
                 if passes_somewhere {
-                    errand.is_for_one_client.set(true);
+                    errand.is_for_one_client(Reason::PassRule);
                     // For the caches between us and the client.
                     response.head.fields.push("Cache-Control", "private");
                 }
@@ -241,8 +254,9 @@ struct Watched<'a, I> {
 }
 
 impl<I: Interim> Interim for Watched<'_, I> {
-    async fn interim(&mut self, head: ResponseHead) {
+    async fn interim(&mut self, mut head: ResponseHead) {
         self.has_come = true;
+        sendfile::strip(&mut head.fields);
         self.interim.interim(head).await;
     }
 }

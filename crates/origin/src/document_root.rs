@@ -219,6 +219,30 @@ impl<'a> DocumentRoot<'a> {
         Ok(Found::Missing)
     }
 
+    /// The regular file of that name, which begins with `/` and has no dot segments: for whoever has decided already that it is to be
+    /// sent. No name hides from him, nothing is a script, no index file stands for a directory.
+    ///
+    /// # Errors
+    /// As [`DocumentRoot::find`].
+    pub(crate) fn named(&self, name: &[u8], symlinks: Symlinks) -> io::Result<Found> {
+        let shown = || String::from_utf8_lossy(name).escape_debug().to_string();
+        let root = self.path.display();
+        let why = match open(&self.directory, relative(name), symlinks, Purpose::Read, self.wait)? {
+            Opened::File(file, stat) => {
+                return Ok(Found::File(OpenFile { file: file.into(), stat, name: name.to_vec() }));
+            }
+            Opened::Absent | Opened::BeyondFile => return Ok(Found::Missing),
+            Opened::Broken(error) => {
+                tracing::warn!(%root, name = shown(), error = %io::Error::from(error), "a file can't be read");
+                return Ok(Found::Broken);
+            }
+            Opened::Directory => "a directory",
+            Opened::Denied(why) => why,
+        };
+        tracing::warn!(%root, name = shown(), "what the application names is not sent: {why}");
+        Ok(Found::Forbidden)
+    }
+
     /// The file whose name is that of `file` with `suffix` behind it, if there is one that may be read.
     ///
     /// # Errors

@@ -55,6 +55,10 @@ pub enum Error {
     Overtime,
     /// The request's body did not come to its end: the client is to blame.
     Upload(UploadError),
+    /// The answer names a file to be sent, by this field, and nothing is set up for that.
+    SendfileOff(&'static str),
+    /// The answer names a file to be sent in a way that can't be understood, for this reason.
+    SendfileMalformed(&'static str),
     /// A file was changed while it was read: what was sent of it may be of two versions, or is too short.
     FileChanged,
     /// The connection failed.
@@ -153,6 +157,8 @@ impl fmt::Display for Error {
             Self::ProgramEnded(Ending::Unknown) => f.write_str("the program ended before its answer was complete"),
             Self::Overtime => f.write_str("the program ran for longer than it may"),
             Self::Upload(error) => write!(f, "the body of the request did not come to its end: {error:?}"),
+            Self::SendfileOff(field) => write!(f, "the origin names a file by {field}, which is not set up here"),
+            Self::SendfileMalformed(why) => write!(f, "the origin names a file that can't be understood: {why}"),
             Self::FileChanged => f.write_str("the file changed while it was read"),
             Self::Io(error) => write!(f, "the connection to the origin failed: {error}"),
         }

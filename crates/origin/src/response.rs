@@ -120,6 +120,17 @@ impl Body {
         }
     }
 
+    /// Nobody wants it: what makes it is free as soon as that can be, whoever reads what stands in its place. A connection is kept
+    /// where the rest is short; a program may work on.
+    pub fn discard(self) {
+        match self {
+            Self::Http(body) => body.0.discard(),
+            Self::Program(body) => body.0.discard(),
+            Self::Cgi(body) => body.0.discard(),
+            Self::File(_) | Self::Whole(_) => {}
+        }
+    }
+
     /// What is left after 101.
     pub fn into_tunnel(self) -> Option<Tunnel> {
         match self {

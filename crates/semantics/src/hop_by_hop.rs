@@ -32,7 +32,7 @@ pub fn is_never_forwarded(name: &[u8]) -> bool {
 /// Fields that mean something only in front of a body, because they frame, route, authenticate, condition, cache or
 /// describe it (RFC 9110 section 6.5.1). In a trailer they are either a mistake or an attempt to fool a recipient that
 /// merges trailers into the head.
-const NOT_IN_TRAILERS: [&str; 33] = [
+const NOT_IN_TRAILERS: [&str; 40] = [
     "age",
     "authorization",
     "cache-control",
@@ -66,6 +66,14 @@ const NOT_IN_TRAILERS: [&str; 33] = [
     "vary",
     "via",
     "www-authenticate",
+    // What an application says to its server about a file that is to be sent.
+    "x-accel-buffering",
+    "x-accel-charset",
+    "x-accel-expires",
+    "x-accel-limit-rate",
+    "x-accel-redirect",
+    "x-lighttpd-send-file",
+    "x-sendfile",
 ];
 
 /// The trailer fields of a message with that head that may travel on; `None` when nothing is left.

@@ -95,6 +95,11 @@ reasons! {
     ContentRangeLength, "content-range-length", "RFC 9110 section 14.4", "Content-Range and the content disagree on the length.";
     HeadMismatch, "head-mismatch", "RFC 9111 section 4.3.5", "A HEAD showed that the stored response is no longer current.";
 
+    Sendfile, "sendfile", "configuration", "The application named a file to be sent; that is decided anew for each request.";
+    SendfileMissing, "sendfile-missing", "configuration", "The file that the application named to be sent is not there.";
+    SendfileDenied, "sendfile-denied", "configuration", "What the application named to be sent is no readable file in a directory that is set for it.";
+    SendfileFailed, "sendfile-failed", "configuration", "The file that the application named, or its directory, could not be read.";
+
     // Not storing: us.
     ObjectTooLarge, "object-too-large", "configuration", "The response is larger than the largest that is kept.";
     MemoryFull, "memory-full", "configuration", "The memory budget is used up.";
@@ -107,6 +112,8 @@ reasons! {
     OriginClosedEarly, "origin-closed-early", "RFC 9112 section 8", "The origin closed the connection before its response was complete.";
     OriginMalformed, "origin-malformed", "RFC 9112 section 6.3", "The origin's response is not valid in the protocol that it speaks.";
     ProgramMalformed, "program-malformed", "RFC 3875 section 6", "What the program printed is not the head of a CGI response.";
+    SendfileOff, "sendfile-off", "configuration", "The application named a file to be sent, and it is not set from where any may be.";
+    SendfileMalformed, "sendfile-malformed", "configuration", "The application named a file to be sent in a way that can't be understood, or several.";
     OriginOverloaded, "origin-overloaded", "FastCGI 1.0 section 5.5", "The application server said that it has too much to do.";
     ProgramNotStarted, "program-not-started", "RFC 3875 section 3.4", "The program that answers for this URL can't be run.";
     ProgramEnded, "program-ended", "RFC 3875 section 6", "The program ended before its answer was complete.";

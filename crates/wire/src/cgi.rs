@@ -1,8 +1,8 @@
 //! The head of what a CGI program prints (RFC 3875 section 6), be it run as CGI, over FastCGI or over SCGI.
 //!
 //! A program prints fields and an empty line, then the body. Three fields speak to the server: Status, Location and
-//! Content-Type; one of them at least has to be there, or what came is no CGI output but an error message or source text. The
-//! rest becomes the head of a response as it would have come from an origin that speaks HTTP.
+//! Content-Type; one of them at least has to be there, or a field that names a file to be sent in the place of a body (X-Sendfile and
+//! its like, which servers take alone), or what came is no CGI output but an error message or source text. The rest becomes the head of a response as it would have come from an origin that speaks HTTP.
 //!
 //! * Lines end in LF or CRLF, each as it likes (RFC 3875 leaves the newline to the system). A CR elsewhere, a NUL or another
 //!   control character, a folded line, white space before a colon: refused, nothing is repaired.
@@ -34,6 +34,9 @@ pub enum CgiHead {
     /// (RFC 3875 section 6.2.2). Printable ASCII without `#`. What follows is not to be read.
     LocalRedirect(String),
 }
+
+/// Fields that name a file to be sent.
+const NAMING: [&str; 3] = ["x-sendfile", "x-lighttpd-send-file", "x-accel-redirect"];
 
 /// Why the output of a program is refused. The origin is the guilty party.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -122,7 +125,7 @@ fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<Line<'_>>, HeadError
 fn meaning(mut fields: Fields, limits: &HeadLimits) -> Result<CgiHead, CgiError> {
     let count = |name| fields.count(name);
     match [count("status"), count("location"), count("content-type")] {
-        [0, 0, 0] => return Err(CgiError::NoCgiField),
+        [0, 0, 0] if !NAMING.iter().any(|name| fields.contains(name)) => return Err(CgiError::NoCgiField),
         [0..=1, 0..=1, 0..=1] => {}
         _ => return Err(CgiError::CgiFieldRepeated),
     }

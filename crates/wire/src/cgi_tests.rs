@@ -105,6 +105,7 @@ fn output_that_is_no_cgi_is_refused() {
     let rows: &[(&[u8], CgiError)] = &[
         (b"\nContent-Type: a/b\n\n", NoCgiField),
         (b"Set-Cookie: a=b\n\n", NoCgiField),
+        (b"X-Sendfile-Type: X-Sendfile\n\n", NoCgiField),
         (b"HTTP/1.1 200 OK\nContent-Type: a/b\n\n", Head(HeadError::FieldName)),
         (b"#!/usr/bin/perl\nprint 1;\n", Head(HeadError::FieldName)),
         (b"<html>\n", Head(HeadError::FieldName)),
@@ -190,5 +191,12 @@ proptest! {
                 is_decided = !needs_more;
             }
         }
+    }
+}
+
+#[test]
+fn a_field_that_names_a_file_is_an_answer_by_itself() {
+    for output in ["X-Sendfile: /a\n\n", "x-accel-redirect: /a\n\n", "X-LIGHTTPD-send-file: /a\n\n"] {
+        assert_eq!(response(output).status.as_u16(), 200, "{output:?}");
     }
 }

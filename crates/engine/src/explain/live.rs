@@ -9,6 +9,7 @@ use crate::clock::Clock;
 use crate::error;
 use crate::origins;
 use crate::route::Routed;
+use crate::sendfile;
 use http::Method;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
@@ -59,7 +60,8 @@ impl Answered {
                 body_length: live.body_length,
             },
         );
-        Self { live, freshness, objections }
+        let is_file = sendfile::names_a_file(&live.head).then_some(Reason::Sendfile);
+        Self { freshness, objections: is_file.into_iter().chain(objections).collect(), live }
     }
 }
 

@@ -160,6 +160,13 @@ impl Body {
         piece
     }
 
+    /// Nobody wants it: what the program still prints is dropped, and it may work on until its time is over.
+    pub(crate) fn discard(mut self) {
+        if let Some(output) = self.output.take() {
+            output.running.leave();
+        }
+    }
+
     async fn read(&mut self) -> Result<Piece, Error> {
         let Some(output) = &mut self.output else { return Err(Error::ClosedEarly) };
         loop {

@@ -68,7 +68,7 @@ pub(super) fn respond(request: &RequestHead, of: &Representation<'_>, now: Syste
 }
 
 /// The 200.
-fn whole(of: &Representation<'_>, now: Now) -> ResponseHead {
+pub(super) fn whole(of: &Representation<'_>, now: Now) -> ResponseHead {
     let mut head = ResponseHead::new(StatusCode::OK);
     let fields = &mut head.fields;
     fields.push("Content-Type", content_type(of.name, of.charset));
@@ -113,7 +113,7 @@ fn content_type(name: &[u8], charset: &str) -> String {
 }
 
 /// What the request's conditions and range make of the whole, in the order of RFC 9110 section 13.2.2.
-fn evaluated(request: &RequestHead, whole: ResponseHead, length: u64, now: Now) -> (ResponseHead, Outcome) {
+pub(super) fn evaluated(request: &RequestHead, whole: ResponseHead, length: u64, now: Now) -> (ResponseHead, Outcome) {
     if !is_as_expected(request, &whole, now) {
         return (without_content(&whole, StatusCode::PRECONDITION_FAILED), Outcome::Nothing);
     }
@@ -166,8 +166,12 @@ fn is_as_expected(request: &RequestHead, whole: &ResponseHead, now: Now) -> bool
 fn without_content(whole: &ResponseHead, status: StatusCode) -> ResponseHead {
     let mut head = ResponseHead::new(status);
     let is_kept = |name: &[u8]| status == StatusCode::NOT_MODIFIED && goes_into_not_modified(name, true);
+    // Of an application's head, that which is not about the content.
+    let is_anyway = |name: &[u8]| {
+        ["cache-control", "set-cookie", "vary"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    };
     head.fields = whole.fields.clone();
-    head.fields.retain(|name, _| is_kept(name) || name.eq_ignore_ascii_case(b"vary"));
+    head.fields.retain(|name, _| is_kept(name) || is_anyway(name));
     if status == StatusCode::PRECONDITION_FAILED {
         head.fields.push("Content-Length", "0");
     }

@@ -12,6 +12,7 @@
 
 mod body;
 mod head;
+mod named;
 mod siblings;
 #[cfg(test)]
 mod tests;
@@ -26,6 +27,7 @@ use bytes::Bytes;
 use head::{Outcome, Representation};
 use http::{Method, StatusCode};
 use kasoku_semantics::coding::accepted;
+pub use named::{Named, NamedFile, SendfileRules, Telling, find as find_named, refused, respond as respond_named};
 use siblings::{Negotiated, with_siblings};
 use std::io;
 use std::path::Path;

@@ -154,6 +154,13 @@ impl ProgramBody {
         piece
     }
 
+    /// Nobody wants it.
+    pub(crate) fn discard(mut self) {
+        if let Some(source) = self.source.take() {
+            source.finish(self.upload.is_complete());
+        }
+    }
+
     async fn read(&mut self) -> Result<Piece, Error> {
         let Some(source) = &mut self.source else { return Err(Error::ClosedEarly) };
         if self.left == 0 || matches!(self.length, BodyLength::None) {

@@ -14,7 +14,12 @@ use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, keeps_alive, response
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::cell::Cell;
 use std::rc::Rc;
+use std::time::Duration;
 use tokio::task::JoinHandle;
+
+/// The most that is read of a body that nobody wants, in bytes, to keep its connection; and for how long.
+const DISCARD_BYTES_MAX: u64 = 64 << 10;
+const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A response's body on its way. Dropping it before the end closes the connection.
 pub(crate) struct ResponseBody {
@@ -92,6 +97,23 @@ impl ResponseBody {
             Err(_) => self.connection = None,
         }
         piece
+    }
+
+    /// Nobody wants it: where the rest is short, it is read in the background, and the connection kept.
+    pub(crate) fn discard(mut self) {
+        if self.connection.is_none() || self.length().is_some_and(|length| length > DISCARD_BYTES_MAX) {
+            return;
+        }
+        let read = async move {
+            let mut left = DISCARD_BYTES_MAX;
+            while let Ok(Piece::Data(data)) = self.next().await {
+                left = left.saturating_sub(data.len() as u64);
+                if left == 0 {
+                    break;
+                }
+            }
+        };
+        tokio::task::spawn_local(async { tokio::time::timeout(DISCARD_TIME_MAX, read).await });
     }
 
     async fn read(&mut self) -> Result<Piece, Error> {

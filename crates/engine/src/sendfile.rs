@@ -1,0 +1,181 @@
+//! The file that an origin's answer names, in the place of its body: X-Sendfile, X-LIGHTTPD-send-file, X-Accel-Redirect.
+//!
+//! An application that has checked who asks leaves the sending to us. Its head stays, its body is dropped, and it is free at once.
+//! Which names lead to which files is `kasoku_origin`'s matter; here is what the answer means:
+//!
+//! | the answer | the client gets |
+//! |---|---|
+//! | names one file | that, by its own conditions and range |
+//! | names a file where nothing is set up for that field | 502: the body that comes with it is none |
+//! | names several, or in a way that can't be understood | 502 |
+//! | is a 204, 205, 206, or 304 | that, as it is: it has no body to replace, or the application has evaluated the request itself |
+//! | has another status than 200 | the file as the page of that status |
+//!
+//! None of these fields, nor those that go with them, reaches a client, whatever is set up: they tell where files lie.
+//!
+//! Such an answer is for who asked, and never stored, whatever it says of storing. To store it would be to store the decision and
+//! the file's identity; the place for that is where [`instead`] takes the decision. What it says is told to the caches behind us;
+//! where it says nothing they are told that it is private, since a file's validators would suggest a lifetime.
+
+use crate::options::Route;
+use crate::origins::Errand;
+use crate::worker::Worker;
+use http::StatusCode;
+use kasoku_origin::{Error, Named, NamedFile, Response, Telling, find_named, refused, respond_named};
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// Fields that name a file by a path of the file system: Apache's mod_xsendfile, and lighttpd's older name for the same.
+const PATHS: [&str; 2] = ["X-Sendfile", "X-LIGHTTPD-send-file"];
+
+/// nginx's, which names one by an internal URI.
+const URI: &str = "X-Accel-Redirect";
+
+/// What goes with it. Buffering, since nothing here waits for a buffer to fill, and Expires, which speaks of nginx's cache,
+/// change nothing.
+const CHARSET: &str = "X-Accel-Charset";
+const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, "X-Accel-Expires", "X-Accel-Limit-Rate"];
+
+/// What of a request decides which part of a file goes out.
+const CONDITIONS: [&str; 6] =
+    ["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"];
+
+/// What is to be known of a request when its answer turns out to be a file.
+pub(crate) fn asked(request: &RequestHead) -> RequestHead {
+    let mut asked = RequestHead::new(request.method.clone(), String::new());
+    for name in CONDITIONS {
+        request.fields.all(name).for_each(|value| asked.fields.push(name, value));
+    }
+    asked
+}
+
+/// Removes all fields of this kind.
+pub(crate) fn strip(fields: &mut Fields) {
+    if has_any(fields) {
+        let names = || PATHS.iter().chain(&BESIDE).chain([&URI]);
+        fields.retain(|name, _| !names().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
+    }
+}
+
+/// Whether an answer names a file in the place of its body.
+pub(crate) fn names_a_file(head: &ResponseHead) -> bool {
+    may_be_replaced(head.status) && namings(&head.fields).next().is_some()
+}
+
+fn has_any(fields: &Fields) -> bool {
+    PATHS.iter().chain(&BESIDE).chain([&URI]).any(|name| fields.contains(name))
+}
+
+fn namings(fields: &Fields) -> impl Iterator<Item = (&'static str, &[u8])> {
+    PATHS.into_iter().chain([URI]).flat_map(|name| fields.all(name).map(move |value| (name, value)))
+}
+
+fn may_be_replaced(status: StatusCode) -> bool {
+    !status.is_informational() && !matches!(status.as_u16(), 204..=206 | 304)
+}
+
+/// The file that an answer names, or the answer itself.
+///
+/// # Errors
+/// It names one in a way that is not understood or not allowed.
+pub(crate) async fn instead(
+    worker: &Worker,
+    route: &Route,
+    errand: &Errand,
+    mut response: Response,
+) -> Result<Response, Error> {
+    if !has_any(&response.head.fields) {
+        return Ok(response);
+    }
+    let is_replaced = names_a_file(&response.head);
+    let received = response.head.fields.clone();
+    strip(&mut response.head.fields);
+    if !is_replaced {
+        return Ok(response);
+    }
+    let Response { head, body } = response;
+    body.discard();
+    let now_us = worker.moment().mono_us;
+    errand.time.has_head(now_us);
+    errand.time.has_ended(now_us);
+    let named = match named(route, &received) {
+        Ok(named) => named,
+        Err(error) => {
+            tracing::warn!(uri = &*errand.uri, "{error}");
+            return Err(error);
+        }
+    };
+    let (rules, asked) = (&*route.sendfile, &errand.asked);
+    // A disk that hangs must not hold a request for ever.
+    let found = tokio::time::timeout(route.origin.first_byte_timeout, find_named(rules, named)).await;
+    let (reason, response) = match found.map_err(|_| Error::FirstByteTimeout)? {
+        Ok(NamedFile::File(file)) => {
+            let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin };
+            (Reason::Sendfile, respond_named(file, completed(head, &received), telling))
+        }
+        Ok(NamedFile::Malformed(why)) => {
+            tracing::warn!(uri = &*errand.uri, named = shown(named), "the application names a file: {why}");
+            return Err(Error::SendfileMalformed(why));
+        }
+        Ok(NamedFile::Missing) => {
+            tracing::info!(
+                uri = &*errand.uri,
+                named = shown(named),
+                "the file that the application names is not there"
+            );
+            (Reason::SendfileMissing, refused(rules.missing, &asked.method))
+        }
+        Ok(NamedFile::Denied) => {
+            tracing::warn!(uri = &*errand.uri, named = shown(named), "the application names a file that is not sent");
+            (Reason::SendfileDenied, refused(rules.denied, &asked.method))
+        }
+        Ok(NamedFile::Broken) => (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method)),
+        Err(error) => {
+            tracing::warn!(uri = &*errand.uri, named = shown(named), %error, "a directory of files to be sent can't be read");
+            (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method))
+        }
+    };
+    errand.is_for_one_client(reason);
+    Ok(response)
+}
+
+/// What the answer names, if that is one thing and set up.
+fn named<'f>(route: &Route, fields: &'f Fields) -> Result<Named<'f>, Error> {
+    let mut namings = namings(fields);
+    let Some((field, value)) = namings.next() else { return Err(Error::SendfileMalformed("nothing is named")) };
+    if namings.next().is_some() {
+        return Err(Error::SendfileMalformed("it is named more than once"));
+    }
+    let is_uri = field == URI;
+    let is_set_up = if is_uri { !route.sendfile.internal.is_empty() } else { !route.sendfile.roots.is_empty() };
+    match list::trim(value) {
+        _ if !is_set_up => Err(Error::SendfileOff(field)),
+        b"" => Err(Error::SendfileMalformed("the name is empty")),
+        uri if is_uri => Ok(Named::Uri(uri)),
+        path => Ok(Named::Path(path)),
+    }
+}
+
+/// The application's head, with what else it has said about the file, and to the caches behind us.
+fn completed(mut head: ResponseHead, received: &Fields) -> ResponseHead {
+    let fields = &mut head.fields;
+    if let (Some(media_type), Some(charset)) = (fields.only("content-type"), received.only(CHARSET))
+        && list::is_token(charset)
+        && !charset.eq_ignore_ascii_case(b"off")
+    {
+        let media_type = list::parameters(media_type).next().unwrap_or_default();
+        let with_charset = [list::trim(media_type), b"; charset=", charset].concat();
+        fields.set("Content-Type", with_charset);
+    }
+    if !fields.contains("cache-control") && !fields.contains("expires") {
+        fields.push("Cache-Control", "private");
+    }
+    head
+}
+
+/// A name as it goes to the log.
+fn shown(named: Named<'_>) -> String {
+    let (Named::Path(name) | Named::Uri(name)) = named;
+    String::from_utf8_lossy(name).escape_debug().to_string()
+}

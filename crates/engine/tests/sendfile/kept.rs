@@ -1,0 +1,141 @@
+//! That the decision is asked for each time, and what becomes of the application meanwhile.
+
+use crate::{allow, with_large_file};
+use kasoku_testkit::{BOTH, Client, Folder, Gate, Scenario, Setup, get, ok};
+
+#[test]
+fn each_request_asks_the_application_whatever_it_says_of_storing() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    for profile in BOTH {
+        let named = ok(&["X-Sendfile: a.txt", "Cache-Control: public, max-age=600, s-maxage=600"], "");
+        let script = [
+            get("/").answers(&named),
+            get("/").answers(ok(&["Cache-Control: private"], "not for you")),
+            get("/").answers(&named),
+        ];
+        let scene = Setup::new(profile).route(|route| allow(&folder, route)).run(script);
+        for text in ["the file", "not for you", "the file"] {
+            let response = scene.client().get("/");
+            assert_eq!((response.text().as_str(), response.is_hit()), (text, false));
+        }
+    }
+}
+
+#[test]
+fn nor_does_a_granted_lifetime_store_it() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let setup = Setup::safe().route(|route| allow(&folder, route)).policy(|policy| {
+        policy.grant.ttl_seconds = 600;
+    });
+    let scene = setup.run((0..2).map(|_| get("/").answers(ok(&["X-Sendfile: a.txt", "Set-Cookie: own=1"], ""))));
+    for _ in 0..2 {
+        let response = scene.client().get("/");
+        assert_eq!((response.text().as_str(), response.is_hit()), ("the file", false));
+        assert_eq!(response.field("set-cookie"), "own=1");
+    }
+}
+
+#[test]
+fn who_waited_for_the_same_answer_asks_for_himself() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let gate = Gate::new();
+    let script = [
+        get("/").waits(&gate).answers(ok(&["X-Sendfile: a.txt"], "")),
+        get("/").answers(ok(&["Cache-Control: private"], "log in first")),
+    ];
+    let scene = Setup::safe().route(|route| allow(&folder, route)).run(script);
+    let (mut first, mut second) = (scene.client(), scene.client());
+    first.ask("GET", "/", &[]);
+    scene.origin.arrived(1);
+    second.ask("GET", "/", &[]);
+    scene.settled();
+    gate.open();
+    assert_eq!((first.response().text(), second.response().text()), ("the file".to_owned(), "log in first".to_owned()));
+}
+
+#[test]
+fn a_stored_page_gives_way_to_the_file_that_is_there_now() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let script = [
+        get("/").answers(ok(&["Cache-Control: max-age=10", "ETag: \"page\""], "page")),
+        get("/").answers(ok(&["X-Sendfile: a.txt"], "")),
+        get("/").answers(ok(&["X-Sendfile: a.txt"], "")),
+    ];
+    let scene = Setup::safe().route(|route| allow(&folder, route)).run(script);
+    assert_eq!(scene.client().get("/").text(), "page");
+    scene.advance(100);
+    assert_eq!(scene.client().get("/").text(), "the file");
+    assert_eq!(scene.client().get("/").text(), "the file");
+}
+
+/// Nothing of the origin is in use.
+pub(crate) fn is_free(scene: &Scenario) {
+    scene.eventually(|| {
+        let origins = scene.engine.handle().origins().numbers();
+        origins.iter().all(|origin| (origin.connections, origin.queue) == (0, 0))
+    });
+}
+
+#[test]
+fn the_connection_serves_the_next_request_while_the_file_is_on_its_way() {
+    let (folder, line) = with_large_file();
+    let setup = Setup::safe().route(|route| {
+        allow(&folder, route);
+        route.origin.connections_max = 1;
+    });
+    // The application's own body is short, and read in the background.
+    let scene = setup.run([
+        get("/large").answers(ok(&[&line], "short")),
+        get("/page").answers(ok(&["Cache-Control: private"], "page")),
+    ]);
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    let head = slow.ask("GET", "/large", &[]).next_head();
+    assert_eq!(head.word(1), "200");
+    is_free(&scene);
+    assert_eq!(scene.client().get("/page").text(), "page");
+    assert_eq!(scene.origin.connections(), 1, "the connection was kept");
+    let rest = slow.rest_of(head);
+    assert!(rest.body.len() == 32 << 20 && rest.body.iter().all(|byte| *byte == b'x'));
+}
+
+#[test]
+fn an_application_that_sends_the_file_as_well_is_not_listened_to() {
+    let (folder, line) = with_large_file();
+    let head = format!("HTTP/1.1 200 OK\r\n{line}\r\nContent-Length: 100000000\r\n\r\n");
+    let scene = Setup::safe()
+        .route(|route| allow(&folder, route))
+        .run([get("/large").answers(head).sends_held_up(vec![b'y'; 50 << 20]).awaits_end()]);
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    let head = slow.ask("GET", "/large", &[]).next_head();
+    // The origin's script ends when its connection does.
+    scene.origin.done(1);
+    is_free(&scene);
+    assert_eq!(slow.rest_of(head).body.len(), 32 << 20);
+}
+
+#[test]
+fn a_client_that_leaves_leaves_the_worker_to_others() {
+    let (folder, line) = with_large_file();
+    let script =
+        [get("/large").answers(ok(&[&line], "")), get("/page").answers(ok(&["Cache-Control: private"], "page"))];
+    let scene = Setup::safe().route(|route| allow(&folder, route)).run(script);
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    slow.ask("GET", "/large", &[]).next_head();
+    slow.reset();
+    assert_eq!(scene.client().get("/page").text(), "page");
+}
+
+#[test]
+fn a_file_that_shrinks_on_the_way_is_a_cut_and_no_shorter_file() {
+    let (folder, line) = with_large_file();
+    let scene = Setup::safe().route(|route| allow(&folder, route)).run([get("/").answers(ok(&[&line], ""))]);
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    let head = slow.ask("GET", "/", &[]).next_head();
+    std::fs::File::options().write(true).open(folder.join("large.bin")).unwrap().set_len(1 << 20).unwrap();
+    let response = slow.rest_of(head);
+    assert_eq!(response.ending, kasoku_testkit::Ending::Cut);
+}

@@ -1,0 +1,291 @@
+//! A file that an application names, in the place of the body that it doesn't send: X-Sendfile and its like.
+//!
+//! Who may have the file is the application's decision; where files may lie is the operator's ([`SendfileRules`]). So the rules of
+//! document roots for what hides and for sources don't apply, and nothing is sent but regular files below a directory that the
+//! operator has named, which the kernel sees to (`document_root/open.rs`).
+//!
+//! A name is made plain before the kernel gets it: decoded once, without empty and dot segments, in the way in which all servers
+//! read such names, which is by the text alone. Where a directory before `..` is a link, the text and the kernel disagree on what
+//! is meant; what is opened lies below a root in either case.
+//!
+//! | named | where it is looked for |
+//! |---|---|
+//! | an absolute path | below the longest root that it begins with |
+//! | a relative path | below each root in turn; the first where something is |
+//! | a URI | below the directory of the longest prefix that it begins with |
+//!
+//! The answer's head is the application's, completed by the file's ([`respond`]); conditions and ranges are evaluated against what
+//! comes of that. No answer here waits for a disk on the worker's thread.
+
+use super::body::FileBody;
+use super::head::{self, Outcome, Representation};
+use crate::Limits;
+use crate::document_root::{DocumentRoot, Found, OpenFile, Symlinks, UrlPath, Wait, may_wait};
+use crate::response::{Body, Response};
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_semantics::Now;
+use kasoku_wire::field::date;
+use kasoku_wire::field::etag::EntityTag;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Path, PathBuf};
+use std::time::{SystemTime, UNIX_EPOCH};
+
+/// From where applications may have files sent, and how their names are read.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SendfileRules {
+    /// Absolute directories without dot segments, for names that are paths. None: such names are refused.
+    pub roots: Vec<PathBuf>,
+    /// Prefixes of paths of URIs, with a slash at both ends, and the directories that they stand for. None: URIs are refused.
+    pub internal: Vec<(String, PathBuf)>,
+    /// What becomes of symbolic links.
+    pub symlinks: Symlinks,
+    /// Whether paths are percent-encoded. URIs always are. Default true.
+    pub unescape: bool,
+    /// What the client gets where nothing is. Default 404.
+    pub missing: StatusCode,
+    /// What the client gets for what may not be sent, or lies elsewhere. Default 403.
+    pub denied: StatusCode,
+}
+
+impl Default for SendfileRules {
+    fn default() -> Self {
+        Self {
+            roots: Vec::new(),
+            internal: Vec::new(),
+            symlinks: Symlinks::default(),
+            unescape: true,
+            missing: StatusCode::NOT_FOUND,
+            denied: StatusCode::FORBIDDEN,
+        }
+    }
+}
+
+/// The name of a file, as it was received.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Named<'a> {
+    /// A path of the file system.
+    Path(&'a [u8]),
+    /// A path of internal URIs, maybe with a query, which means nothing.
+    Uri(&'a [u8]),
+}
+
+/// What a name leads to.
+#[derive(Debug)]
+pub enum NamedFile {
+    /// This file.
+    File(OpenFile),
+    /// Nothing.
+    Missing,
+    /// Nothing that may be sent: something else than a file, not readable, or elsewhere.
+    Denied,
+    /// Something that the disk does not give.
+    Broken,
+    /// It is no name, and why.
+    Malformed(&'static str),
+}
+
+/// Where something may lie: a directory, and a name below it.
+type Candidate = (PathBuf, Vec<u8>);
+
+/// What that name leads to.
+///
+/// # Errors
+/// A root isn't there or can't be read, there are no descriptors left: nothing that the name is to blame for.
+pub async fn find(rules: &SendfileRules, named: Named<'_>) -> io::Result<NamedFile> {
+    let candidates = match candidates(rules, named) {
+        Ok(candidates) => candidates,
+        Err(outcome) => return Ok(outcome),
+    };
+    let symlinks = rules.symlinks;
+    match look(&candidates, symlinks, Wait::Never) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
+        found => return found,
+    }
+    may_wait(move || look(&candidates, symlinks, Wait::Allowed)).await
+}
+
+fn look(candidates: &[Candidate], symlinks: Symlinks, wait: Wait) -> io::Result<NamedFile> {
+    for (root, name) in candidates {
+        match DocumentRoot::open(root, wait)?.named(name, symlinks)? {
+            Found::Missing => {}
+            Found::File(file) => return Ok(NamedFile::File(file)),
+            Found::Broken => return Ok(NamedFile::Broken),
+            Found::Forbidden | Found::Script(_) | Found::Redirect(_) => return Ok(NamedFile::Denied),
+        }
+    }
+    Ok(NamedFile::Missing)
+}
+
+/// Where what is named may lie, in the order in which it is looked for; or what it is without a look.
+fn candidates(rules: &SendfileRules, named: Named<'_>) -> Result<Vec<Candidate>, NamedFile> {
+    match named {
+        Named::Uri(uri) => {
+            let path = uri.split(|byte| *byte == b'?').next().unwrap_or_default();
+            let path = std::str::from_utf8(path).map_err(|_| NamedFile::Malformed("the URI is not UTF-8"))?;
+            if !path.starts_with('/') {
+                return Err(NamedFile::Malformed("the URI must be a path that begins with a slash"));
+            }
+            // What leads above the root, or reads in two ways: nginx calls it unsafe.
+            let path = UrlPath::read(path).filter(|path| !path.is_odd()).ok_or(NamedFile::Denied)?;
+            let below = |(prefix, directory): &(String, PathBuf)| {
+                let rest = path.text().strip_prefix(prefix.as_bytes())?;
+                Some((directory.clone(), [b"/", rest].concat()))
+            };
+            let fitting = rules.internal.iter().filter_map(|one| Some((one.0.len(), below(one)?)));
+            let longest = fitting.max_by_key(|(length, _)| *length).ok_or(NamedFile::Denied)?;
+            Ok(vec![longest.1])
+        }
+        Named::Path(path) => {
+            let decoded = if rules.unescape { decoded(path)? } else { path.to_vec() };
+            if decoded.iter().any(u8::is_ascii_control) {
+                return Err(NamedFile::Malformed("the path has a control character in it"));
+            }
+            let name = plain(&decoded).ok_or(NamedFile::Denied)?;
+            if !decoded.starts_with(b"/") {
+                return Ok(rules.roots.iter().map(|root| (root.clone(), name.clone())).collect());
+            }
+            let below = |root: &PathBuf| Some((root.clone(), below(root, &name)?.to_vec()));
+            let longest = rules.roots.iter().filter_map(below).max_by_key(|(root, _)| root.as_os_str().len());
+            Ok(vec![longest.ok_or(NamedFile::Denied)?])
+        }
+    }
+}
+
+/// What of an absolute name follows a root; it begins with a slash.
+fn below<'n>(root: &Path, name: &'n [u8]) -> Option<&'n [u8]> {
+    let rest = name.strip_prefix(root.as_os_str().as_bytes())?;
+    rest.starts_with(b"/").then_some(rest)
+}
+
+/// Without percent-encoding.
+fn decoded(path: &[u8]) -> Result<Vec<u8>, NamedFile> {
+    const MALFORMED: NamedFile =
+        NamedFile::Malformed("the path is not percent-encoded; `unescape = false` takes it as it is");
+    let mut bytes = Vec::with_capacity(path.len());
+    let mut rest = path;
+    while let Some((first, after)) = rest.split_first() {
+        rest = after;
+        if *first != b'%' {
+            bytes.push(*first);
+            continue;
+        }
+        let (digits, behind) = after.split_at_checked(2).ok_or(MALFORMED)?;
+        // from_str_radix alone would take a sign.
+        let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
+        bytes.push(digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or(MALFORMED)?);
+        rest = behind;
+    }
+    Ok(bytes)
+}
+
+/// The path without empty and dot segments: it begins with `/`, and ends with one where a directory is meant. `None`: it leads above
+/// where it begins.
+fn plain(path: &[u8]) -> Option<Vec<u8>> {
+    let mut text: Vec<u8> = Vec::with_capacity(path.len() + 1);
+    let mut is_directory = true;
+    for segment in path.split(|byte| *byte == b'/') {
+        is_directory = matches!(segment, b"" | b"." | b"..");
+        match segment {
+            b"" | b"." => {}
+            b".." => text.truncate(text.iter().rposition(|byte| *byte == b'/')?),
+            name => {
+                text.push(b'/');
+                text.extend_from_slice(name);
+            }
+        }
+    }
+    if is_directory {
+        text.push(b'/');
+    }
+    Some(text)
+}
+
+/// What else goes into the answer.
+#[derive(Clone, Copy, Debug)]
+pub struct Telling<'a> {
+    /// The client's request, as far as it has conditions and a range.
+    pub asked: &'a RequestHead,
+    /// The charset of texts whose type the application does not say; empty: none is said.
+    pub charset: &'a str,
+    /// Deadlines.
+    pub limits: &'a Limits,
+}
+
+/// What of the application's head speaks of the body that is dropped, or is said anew.
+const REPLACED: [&str; 9] = [
+    "accept-ranges",
+    "content-digest",
+    "content-encoding",
+    "content-length",
+    "content-md5",
+    "content-range",
+    "date",
+    "trailer",
+    "transfer-encoding",
+];
+
+/// The file as the answer to a request, with what the application has said of it. Of several ranges, the whole is sent.
+///
+/// With another status than 200 the file is the page of that status: whole, without validators.
+pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) -> Response {
+    let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let now = Now { unix_ms: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX), mono_ms: 0 };
+    let Telling { asked, charset, limits } = telling;
+    let mut whole = completed(application, &file, charset, now);
+    let is_evaluated = whole.status == StatusCode::OK && matches!(asked.method, Method::GET | Method::HEAD);
+    // Whether Last-Modified is a strong validator depends on the time of the answer; Date itself is left to who sends it.
+    whole.fields.push("Date", date::format(now.unix_seconds()));
+    let (mut head, outcome) = match is_evaluated {
+        true => head::evaluated(asked, whole, file.length(), now),
+        false if asked.method == Method::HEAD => (whole, Outcome::Nothing),
+        false => (whole, Outcome::Part(0..file.length())),
+    };
+    head.fields.remove("date");
+    let body = match outcome {
+        Outcome::Part(part) => Body::File(Box::new(FileBody::new(file, part, limits, None))),
+        Outcome::Nothing => {
+            let has_body = asked.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
+            Body::Whole(has_body.then(Bytes::new))
+        }
+    };
+    Response { head, body }
+}
+
+/// The application's head with what the file says where the application says nothing.
+fn completed(mut head: ResponseHead, file: &OpenFile, charset: &str, now: Now) -> ResponseHead {
+    let fields = &mut head.fields;
+    for name in REPLACED {
+        fields.remove(name);
+    }
+    // Validators that are none would keep the file's own out.
+    if EntityTag::of(fields).is_none() {
+        fields.remove("etag");
+    }
+    if fields.only("last-modified").and_then(|value| date::parse(value, now.unix_seconds())).is_none() {
+        fields.remove("last-modified");
+    }
+    let (name, modified) = (&file.name, file.modified_seconds());
+    let of_file = head::whole(&Representation { file, name, modified, coding: None, varies: false, charset }, now);
+    let is_ok = head.status == StatusCode::OK;
+    for (name, value) in of_file.fields.iter() {
+        let text = std::str::from_utf8(name).unwrap_or_default();
+        let goes = is_ok || ["Content-Type", "Content-Length"].contains(&text);
+        if goes && !head.fields.contains(text) {
+            head.fields.push(name, value);
+        }
+    }
+    head
+}
+
+/// The short answer that stands for a file, to be kept by nobody.
+pub fn refused(status: StatusCode, method: &Method) -> Response {
+    let mut response = Response::own(status, method);
+    response.head.fields.push("Cache-Control", "no-store");
+    response
+}
+
+#[cfg(test)]
+mod tests;
