@@ -67,6 +67,7 @@ pub(crate) fn words(kind: Kind) -> String {
     match kind {
         Kind::Text(what) => format!("a text ({what})"),
         Kind::Texts(what) => format!("a list of texts ({what})"),
+        Kind::Map(key, what) => format!("a table of texts ({what}) by {key}"),
         Kind::TextsOrTables(what) => format!("a list of texts ({what}) or tables"),
         Kind::OneOf(_) => "a text".to_owned(),
         Kind::Flag => "true or false".to_owned(),
@@ -90,7 +91,7 @@ pub(crate) fn range(kind: Kind) -> Option<String> {
         Kind::Seconds { max } | Kind::Statuses { max } => {
             Some(format!("0s to {}, in whole seconds", show_duration(max)))
         }
-        Kind::Text(_) | Kind::Texts(_) | Kind::TextsOrTables(_) | Kind::OneOf(_) | Kind::Flag => None,
+        Kind::Text(_) | Kind::Texts(_) | Kind::TextsOrTables(_) | Kind::Map(..) | Kind::OneOf(_) | Kind::Flag => None,
     }
 }
 

@@ -35,6 +35,9 @@ struct Wanted<'r> {
 /// What becomes of requests without what serves them.
 const REQUESTS_FAIL: &str = "requests that lead there fail as long as that is so";
 
+/// What becomes of files that applications name without their directory.
+const FILES_FAIL: &str = "files that the application names there are 500 as long as that is so";
+
 /// What becomes of them without a place for their bodies.
 const BODIES_FAIL: &str = "requests to programs with a body of more than 64 KiB are 503 as long as that is so";
 
@@ -82,6 +85,13 @@ fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &m
         && let Ok(path) = parse_directory(&written.value)
     {
         wanted.push(Wanted { path, kind: Kind::Directory, written, fails: REQUESTS_FAIL });
+    }
+    let roots = route.sendfile.roots.iter().flat_map(|roots| &roots.value);
+    let internal = route.sendfile.internal.iter().flat_map(|map| map.value.iter().map(|(_, directory)| directory));
+    for written in roots.chain(internal) {
+        if let Ok(path) = parse_directory(&written.value) {
+            wanted.push(Wanted { path, kind: Kind::Directory, written, fails: FILES_FAIL });
+        }
     }
     let urls = origins.iter().flat_map(|origins| &origins.value).filter_map(|origin| origin.url.as_ref());
     for written in urls {

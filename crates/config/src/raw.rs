@@ -13,6 +13,9 @@ use toml::de::DeTable;
 /// A list of texts: where it stands and where each of them does.
 pub(crate) type Texts = At<Vec<At<String>>>;
 
+/// Texts by texts: where each of them stands.
+pub(crate) type Pairs = Vec<(At<String>, At<String>)>;
+
 /// A list of origins.
 pub(crate) type RawOrigins = At<Vec<RawOrigin>>;
 
@@ -112,6 +115,7 @@ pub(crate) struct RawRoute {
     pub(crate) origin_limits: RawOriginLimits,
     pub(crate) gateway: RawGateway,
     pub(crate) programs: RawPrograms,
+    pub(crate) sendfile: RawSendfile,
 }
 
 /// The keys of programs.
@@ -149,6 +153,17 @@ pub(crate) struct RawFiles {
     pub(crate) source_suffixes: Option<Texts>,
     pub(crate) precompressed: Option<At<bool>>,
     pub(crate) charset: Option<At<String>>,
+}
+
+/// `[sendfile]`
+#[derive(Debug, Default)]
+pub(crate) struct RawSendfile {
+    pub(crate) roots: Option<Texts>,
+    pub(crate) internal: Option<At<Pairs>>,
+    pub(crate) symlinks: Option<At<String>>,
+    pub(crate) unescape: Option<At<bool>>,
+    pub(crate) missing: Option<At<u64>>,
+    pub(crate) denied: Option<At<u64>>,
 }
 
 /// `[cache]`
@@ -376,6 +391,7 @@ impl RawRoute {
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),
             gateway: RawGateway::read(keys),
             programs: RawPrograms::read(keys),
+            sendfile: keys.group("sendfile", RawSendfile::read),
         }
     }
 }
@@ -421,6 +437,19 @@ impl RawFiles {
             source_suffixes: keys.texts("source-suffixes"),
             precompressed: keys.flag("precompressed"),
             charset: keys.text("charset"),
+        }
+    }
+}
+
+impl RawSendfile {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            roots: keys.texts("roots"),
+            internal: keys.map("internal"),
+            symlinks: keys.text("symlinks"),
+            unescape: keys.flag("unescape"),
+            missing: keys.integer("missing"),
+            denied: keys.integer("denied"),
         }
     }
 }

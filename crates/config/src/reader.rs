@@ -9,6 +9,7 @@
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::raw::Pairs;
 use crate::suggest;
 use crate::table::{self, Scope, Setting};
 use std::ops::Range;
@@ -185,6 +186,26 @@ impl<'a, 'i> Keys<'a, 'i> {
             all.extend(duration.map(|duration| (at(key.get_ref().to_string(), key.span()), duration)));
         }
         Some(all)
+    }
+
+    /// A table of texts, by whatever stands before them.
+    pub(crate) fn map(&mut self, name: &'static str) -> Option<At<Pairs>> {
+        let value = self.ask(name)?;
+        let DeValue::Table(table) = value.get_ref() else {
+            return self.wrong_type(name, value.get_ref(), &place(value.span()));
+        };
+        let mut all = Pairs::new();
+        for (key, value) in table.iter().take(LIST_LEN_MAX) {
+            match value.get_ref() {
+                DeValue::String(text) => {
+                    all.push((at(key.get_ref().to_string(), key.span()), at(text.to_string(), value.span())));
+                }
+                other => {
+                    self.wrong_type::<()>(name, other, &place(value.span()));
+                }
+            }
+        }
+        Some(at(all, value.span()))
     }
 
     /// Reads a table that is a scope of its own: a site, a rule, a listener.

@@ -17,6 +17,7 @@ mod origins;
 mod places;
 mod policy;
 mod programs;
+mod sendfile;
 mod shadow;
 mod site;
 mod unused;

@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{compress, dangers, expiry, gateway, origins, policy, programs, shadow, unused};
+use super::{compress, dangers, expiry, gateway, origins, policy, programs, sendfile, shadow, unused};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -63,6 +63,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     Written::at(&mut route.places, context.lines).top(context.raw).site(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
+    sendfile::warn(&[&context.raw.route.sendfile, &raw.route.sendfile], &route, issues);
     let outer = [&context.raw.route, &raw.route];
     let rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, outer, context, issues)).collect();
     gateway::set_lifetime_of_files(&mut route, &outer);
@@ -96,6 +97,7 @@ fn rule(
     }
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     expiry::warn(&raw.route.expiry, &route, true, issues);
+    sendfile::warn(&[&raw.route.sendfile], &route, issues);
     unused::warn(&raw.route, std::iter::once(&route), issues);
     let path = raw.path.as_ref()?;
     match glob::parse_path_pattern(&path.value) {
@@ -133,6 +135,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     programs::set_programs(&mut route.origin.programs, &mut route.gateway, &raw.programs);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);
+    sendfile::set_sendfile(&mut route.sendfile, &raw.sendfile);
     if let Some(buffers) = &raw.request_buffering {
         route.request_buffering = Some(buffers.value);
     }
@@ -150,6 +153,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);
     programs::check(&raw.programs, issues);
+    sendfile::check(&raw.sendfile, issues);
 }
 
 fn hosts(raw: &RawSite, issues: &mut Vec<Issue>) -> Vec<HostPattern> {

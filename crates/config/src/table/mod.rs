@@ -14,6 +14,7 @@ mod gateway;
 mod limits;
 mod origins;
 mod programs;
+mod sendfile;
 mod server;
 mod site;
 
@@ -80,7 +81,9 @@ pub(crate) enum Kind {
     Duration { min: Duration, max: Duration },
     /// The same without fractions of a second.
     Seconds { max: Duration },
-    /// A table of such, by status.
+    /// A table of texts; the words name what stands before them and what they are.
+    Map(&'static str, &'static str),
+    /// A table of durations, by status.
     Statuses { max: Duration },
 }
 
@@ -103,7 +106,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 16] = [
+pub(crate) static SECTIONS: [&Section; 17] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -113,6 +116,7 @@ pub(crate) static SECTIONS: [&Section; 16] = [
     &origins::HEALTH,
     &gateway::GATEWAY,
     &programs::PROGRAMS,
+    &sendfile::SENDFILE,
     &cache::CACHE,
     &expiry::EXPIRY,
     &cache::QUERY,

@@ -87,6 +87,24 @@ pub enum NamedFile {
     Malformed(&'static str),
 }
 
+/// Why a name is not even looked for.
+#[derive(Clone, Copy, Debug)]
+enum Unfit {
+    /// No directory is set for it.
+    Elsewhere,
+    /// See [`NamedFile::Malformed`].
+    Malformed(&'static str),
+}
+
+impl From<Unfit> for NamedFile {
+    fn from(unfit: Unfit) -> Self {
+        match unfit {
+            Unfit::Elsewhere => Self::Denied,
+            Unfit::Malformed(why) => Self::Malformed(why),
+        }
+    }
+}
+
 /// Where something may lie: a directory, and a name below it.
 type Candidate = (PathBuf, Vec<u8>);
 
@@ -97,7 +115,7 @@ type Candidate = (PathBuf, Vec<u8>);
 pub async fn find(rules: &SendfileRules, named: Named<'_>) -> io::Result<NamedFile> {
     let candidates = match candidates(rules, named) {
         Ok(candidates) => candidates,
-        Err(outcome) => return Ok(outcome),
+        Err(unfit) => return Ok(unfit.into()),
     };
     let symlinks = rules.symlinks;
     match look(&candidates, symlinks, Wait::Never) {
@@ -120,36 +138,36 @@ fn look(candidates: &[Candidate], symlinks: Symlinks, wait: Wait) -> io::Result<
 }
 
 /// Where what is named may lie, in the order in which it is looked for; or what it is without a look.
-fn candidates(rules: &SendfileRules, named: Named<'_>) -> Result<Vec<Candidate>, NamedFile> {
+fn candidates(rules: &SendfileRules, named: Named<'_>) -> Result<Vec<Candidate>, Unfit> {
     match named {
         Named::Uri(uri) => {
             let path = uri.split(|byte| *byte == b'?').next().unwrap_or_default();
-            let path = std::str::from_utf8(path).map_err(|_| NamedFile::Malformed("the URI is not UTF-8"))?;
+            let path = std::str::from_utf8(path).map_err(|_| Unfit::Malformed("the URI is not UTF-8"))?;
             if !path.starts_with('/') {
-                return Err(NamedFile::Malformed("the URI must be a path that begins with a slash"));
+                return Err(Unfit::Malformed("the URI must be a path that begins with a slash"));
             }
             // What leads above the root, or reads in two ways: nginx calls it unsafe.
-            let path = UrlPath::read(path).filter(|path| !path.is_odd()).ok_or(NamedFile::Denied)?;
+            let path = UrlPath::read(path).filter(|path| !path.is_odd()).ok_or(Unfit::Elsewhere)?;
             let below = |(prefix, directory): &(String, PathBuf)| {
                 let rest = path.text().strip_prefix(prefix.as_bytes())?;
                 Some((directory.clone(), [b"/", rest].concat()))
             };
             let fitting = rules.internal.iter().filter_map(|one| Some((one.0.len(), below(one)?)));
-            let longest = fitting.max_by_key(|(length, _)| *length).ok_or(NamedFile::Denied)?;
+            let longest = fitting.max_by_key(|(length, _)| *length).ok_or(Unfit::Elsewhere)?;
             Ok(vec![longest.1])
         }
         Named::Path(path) => {
             let decoded = if rules.unescape { decoded(path)? } else { path.to_vec() };
             if decoded.iter().any(u8::is_ascii_control) {
-                return Err(NamedFile::Malformed("the path has a control character in it"));
+                return Err(Unfit::Malformed("the path has a control character in it"));
             }
-            let name = plain(&decoded).ok_or(NamedFile::Denied)?;
+            let name = plain(&decoded).ok_or(Unfit::Elsewhere)?;
             if !decoded.starts_with(b"/") {
                 return Ok(rules.roots.iter().map(|root| (root.clone(), name.clone())).collect());
             }
             let below = |root: &PathBuf| Some((root.clone(), below(root, &name)?.to_vec()));
             let longest = rules.roots.iter().filter_map(below).max_by_key(|(root, _)| root.as_os_str().len());
-            Ok(vec![longest.ok_or(NamedFile::Denied)?])
+            Ok(vec![longest.ok_or(Unfit::Elsewhere)?])
         }
     }
 }
@@ -161,9 +179,8 @@ fn below<'n>(root: &Path, name: &'n [u8]) -> Option<&'n [u8]> {
 }
 
 /// Without percent-encoding.
-fn decoded(path: &[u8]) -> Result<Vec<u8>, NamedFile> {
-    const MALFORMED: NamedFile =
-        NamedFile::Malformed("the path is not percent-encoded; `unescape = false` takes it as it is");
+fn decoded(path: &[u8]) -> Result<Vec<u8>, Unfit> {
+    const MALFORMED: Unfit = Unfit::Malformed("the path is not percent-encoded; `unescape = false` takes it as it is");
     let mut bytes = Vec::with_capacity(path.len());
     let mut rest = path;
     while let Some((first, after)) = rest.split_first() {

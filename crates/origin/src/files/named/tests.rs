@@ -98,7 +98,7 @@ impl Place {
 fn look_up(rules: &SendfileRules, named: Named<'_>) -> NamedFile {
     match candidates(rules, named) {
         Ok(candidates) => look(&candidates, rules.symlinks, Wait::Allowed).unwrap(),
-        Err(outcome) => outcome,
+        Err(unfit) => unfit.into(),
     }
 }
 
