@@ -8,8 +8,9 @@
 //! | names one file | that, by its own conditions and range |
 //! | names a file where nothing is set up for that field | 502: the body that comes with it is none |
 //! | names several, or in a way that can't be understood | 502 |
-//! | is a 204, 205, 206, or 304 | that, as it is: it has no body to replace, or the application has evaluated the request itself |
-//! | has another status than 200 | the file as the page of that status |
+//! | is a 204, 205 or 304 | that, as it is: it has no body to replace |
+//! | is a 206 | as if it were the 200: frameworks evaluate the range and name the file all the same, without a body |
+//! | has another status | the file as the page of that status |
 //!
 //! None of these fields, nor those that go with them, reaches a client, whatever is set up: they tell where files lie.
 //!
@@ -32,6 +33,10 @@ const PATHS: [&str; 2] = ["X-Sendfile", "X-LIGHTTPD-send-file"];
 /// nginx's, which names one by an internal URI.
 const URI: &str = "X-Accel-Redirect";
 
+/// Relatives that are not served: a file that is to be deleted behind it (mod_xsendfile), parts of several (lighttpd). What they name is
+/// as secret.
+const UNSERVED: [&str; 2] = ["X-Sendfile-Temporary", "X-Sendfile2"];
+
 /// What goes with it. Buffering, since nothing here waits for a buffer to fill, and Expires, which speaks of nginx's cache,
 /// change nothing.
 const CHARSET: &str = "X-Accel-Charset";
@@ -53,7 +58,6 @@ pub(crate) fn asked(request: &RequestHead) -> RequestHead {
 /// Removes all fields of this kind.
 pub(crate) fn strip(fields: &mut Fields) {
     if has_any(fields) {
-        let names = || PATHS.iter().chain(&BESIDE).chain([&URI]);
         fields.retain(|name, _| !names().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
     }
 }
@@ -64,15 +68,19 @@ pub(crate) fn names_a_file(head: &ResponseHead) -> bool {
 }
 
 fn has_any(fields: &Fields) -> bool {
-    PATHS.iter().chain(&BESIDE).chain([&URI]).any(|name| fields.contains(name))
+    names().any(|name| fields.contains(name))
+}
+
+fn names() -> impl Iterator<Item = &'static str> {
+    PATHS.into_iter().chain([URI]).chain(UNSERVED).chain(BESIDE)
 }
 
 fn namings(fields: &Fields) -> impl Iterator<Item = (&'static str, &[u8])> {
-    PATHS.into_iter().chain([URI]).flat_map(|name| fields.all(name).map(move |value| (name, value)))
+    PATHS.into_iter().chain([URI]).chain(UNSERVED).flat_map(|name| fields.all(name).map(move |value| (name, value)))
 }
 
 fn may_be_replaced(status: StatusCode) -> bool {
-    !status.is_informational() && !matches!(status.as_u16(), 204..=206 | 304)
+    !status.is_informational() && !matches!(status.as_u16(), 204 | 205 | 304)
 }
 
 /// The file that an answer names, or the answer itself.
@@ -148,7 +156,11 @@ fn named<'f>(route: &Route, fields: &'f Fields) -> Result<Named<'f>, Error> {
         return Err(Error::SendfileMalformed("it is named more than once"));
     }
     let is_uri = field == URI;
-    let is_set_up = if is_uri { !route.sendfile.internal.is_empty() } else { !route.sendfile.roots.is_empty() };
+    let is_set_up = if is_uri {
+        !route.sendfile.internal.is_empty()
+    } else {
+        !route.sendfile.roots.is_empty() && !UNSERVED.contains(&field)
+    };
     match list::trim(value) {
         _ if !is_set_up => Err(Error::SendfileOff(field)),
         b"" => Err(Error::SendfileMalformed("the name is empty")),
@@ -159,6 +171,9 @@ fn named<'f>(route: &Route, fields: &'f Fields) -> Result<Named<'f>, Error> {
 
 /// The application's head, with what else it has said about the file, and to the caches behind us.
 fn completed(mut head: ResponseHead, received: &Fields) -> ResponseHead {
+    if head.status == StatusCode::PARTIAL_CONTENT {
+        head = ResponseHead { fields: head.fields, ..ResponseHead::new(StatusCode::OK) };
+    }
     let fields = &mut head.fields;
     if let (Some(media_type), Some(charset)) = (fields.only("content-type"), received.only(CHARSET))
         && list::is_token(charset)

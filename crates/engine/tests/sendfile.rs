@@ -16,9 +16,11 @@ use kasoku_testkit::Folder;
 use std::sync::Arc;
 
 /// The fields that no client may ever see.
-const NEVER: [&str; 7] = [
+const NEVER: [&str; 9] = [
     "x-sendfile",
     "x-lighttpd-send-file",
+    "x-sendfile-temporary",
+    "x-sendfile2",
     "x-accel-redirect",
     "x-accel-buffering",
     "x-accel-charset",

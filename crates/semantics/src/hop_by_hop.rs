@@ -32,7 +32,7 @@ pub fn is_never_forwarded(name: &[u8]) -> bool {
 /// Fields that mean something only in front of a body, because they frame, route, authenticate, condition, cache or
 /// describe it (RFC 9110 section 6.5.1). In a trailer they are either a mistake or an attempt to fool a recipient that
 /// merges trailers into the head.
-const NOT_IN_TRAILERS: [&str; 40] = [
+const NOT_IN_TRAILERS: [&str; 42] = [
     "age",
     "authorization",
     "cache-control",
@@ -74,6 +74,8 @@ const NOT_IN_TRAILERS: [&str; 40] = [
     "x-accel-redirect",
     "x-lighttpd-send-file",
     "x-sendfile",
+    "x-sendfile-temporary",
+    "x-sendfile2",
 ];
 
 /// The trailer fields of a message with that head that may travel on; `None` when nothing is left.

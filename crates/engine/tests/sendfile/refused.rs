@@ -27,7 +27,13 @@ fn each_way(setup: impl Fn() -> Setup, fields: &[&str], check: impl Fn(&Response
 #[test]
 fn where_it_is_not_set_up_the_answer_is_502_and_the_name_stays_here() {
     for profile in BOTH {
-        for line in ["X-Sendfile: /etc/hostname", "X-LIGHTTPD-send-file: /etc/hostname", "X-Accel-Redirect: /x/y"] {
+        for line in [
+            "X-Sendfile: /etc/hostname",
+            "X-LIGHTTPD-send-file: /etc/hostname",
+            "X-Accel-Redirect: /x/y",
+            "X-Sendfile-Temporary: /etc/hostname",
+            "X-Sendfile2: /etc/hostname 0-",
+        ] {
             each_way(
                 || Setup::new(profile),
                 &[line],
