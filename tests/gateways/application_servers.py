@@ -28,6 +28,8 @@ ROOT = Path(__file__).resolve().parent.parent.parent
 SCRIPTS = Path(__file__).resolve().parent / "scripts"
 PROGRAM = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "kasoku"
 PATIENCE_SECONDS = 30
+# More than sockets take of a client that doesn't read.
+LARGE_BYTES = 32 << 20
 
 FPM = """[global]
 error_log = {directory}/fpm.log
@@ -62,6 +64,12 @@ origin = "fastcgi://unix:{directory}/fpm.sock"
 root = "{directory}/www"
 origin-limits = {{ kept-connections-max = 2 }}
 origin-health = {{ path = "/ping", interval = "100ms" }}
+
+[[site]]
+hosts = ["files.test"]
+origin = "fastcgi://unix:{directory}/fpm.sock"
+root = "{directory}/www"
+sendfile = {{ roots = ["{directory}/private"], internal = {{ "/protected/" = "{directory}/private/" }} }}
 
 [[site]]
 hosts = ["perl.test"]
@@ -191,6 +199,9 @@ class Servers:
         shutil.copy(SCRIPTS / "echo.fcgi", self.directory)
         (www / "plain.css").write_text("a { color: red }")
         (www / "picture.jpg").write_bytes(b"\xff\xd8<?php echo 'run'; ?>")
+        private = self.directory / "private"
+        private.mkdir(mode=0o755)
+        (private / "large.zip").write_bytes(b"x" * LARGE_BYTES)
         (self.directory / "fpm.conf").write_text(FPM.format(directory=self.directory))
         fpm = sorted(Path("/usr/sbin").glob("php-fpm*"))[-1]
         self.run([fpm, "-F", "-n", "-y", self.directory / "fpm.conf", "-d", "output_buffering=0", "-d", "upload_max_filesize=64M",
@@ -367,6 +378,36 @@ def many_at_a_time_each_get_their_own(servers):
     equal(wrong, [])
 
 
+def a_file_that_php_names_is_sent(servers):
+    for by, name in [("X-Sendfile", f"{servers.directory}/private/large.zip"), ("X-Accel-Redirect", "/protected/large.zip"),
+                     ("X-LIGHTTPD-send-file", "large.zip")]:
+        answer = servers.ask("files", f"/all.php?do=sendfile&by={by}&name={name}", fields={"Range": "bytes=5-9"})
+        equal((answer.status, answer.text, answer.field("content-type")), (206, "xxxxx", "application/zip"))
+        equal((answer.field("content-disposition"), answer.field(by)), ('attachment; filename="b.zip"', ""))
+    for name, status in [("none.zip", 404), ("/etc/passwd", 403), ("../www/all.php", 403)]:
+        equal(servers.ask("files", f"/all.php?do=sendfile&by=X-Sendfile&name={name}").status, status)
+    refused = servers.ask("php", "/all.php?do=sendfile&by=X-Sendfile&name=large.zip")
+    equal((refused.status, "sendfile-off" in refused.field("cache-status"), "half" in refused.text), (502, True, False))
+    equal("names a file by X-Sendfile, which is not set up here" in servers.said(), True)
+
+
+def php_is_free_while_its_files_are_on_their_way(servers):
+    """More downloads by clients that don't read than there are children, and each child answers others."""
+    downloads = []
+    for _ in range(12):
+        connection = servers.connect()
+        connection.request("GET", "/all.php?do=sendfile&by=X-Sendfile&name=large.zip", headers={"Host": "files.test"})
+        response = connection.getresponse()
+        equal((response.status, response.getheader("content-length")), (200, str(LARGE_BYTES)))
+        downloads.append((connection, response))
+    for _ in range(8):
+        equal(servers.ask("php", "/all.php?do=status", "POST", "").status, 410)
+    for connection, response in downloads[1:]:
+        response.close()
+        connection.close()
+    equal(len(downloads[0][1].read()), LARGE_BYTES)
+
+
 def a_check_finds_php_fpms_ping(servers):
     log = servers.directory / "fpm-access.log"
     eventually("checks", lambda: log.read_text().count("GET /ping 200") > 5)
@@ -525,7 +566,8 @@ SCENARIOS = [
     php_is_told_what_it_expects, a_front_controller_answers_for_what_is_no_file, files_are_served_and_only_scripts_run,
     forms_and_uploads_arrive, statuses_and_redirects_are_php_s, what_php_logs_is_in_our_log_with_the_request_s_id,
     large_answers_come_whole, an_answer_flows_while_the_script_runs, a_child_that_dies_is_502_or_a_cut_answer,
-    a_script_whose_client_has_left_ends, many_at_a_time_each_get_their_own, a_check_finds_php_fpms_ping,
+    a_script_whose_client_has_left_ends, many_at_a_time_each_get_their_own,
+    a_file_that_php_names_is_sent, php_is_free_while_its_files_are_on_their_way, a_check_finds_php_fpms_ping,
     a_perl_program_answers_one_request_after_the_other, a_perl_program_s_connection_is_kept, a_local_redirect_is_followed,
     a_program_that_ends_is_followed_by_the_next, cgi_programs_behind_fcgiwrap_run, scgi_answers,
     a_spawned_program_serves_one_request_after_the_other_and_is_replaced_in_time,

@@ -31,6 +31,11 @@ if ($do === 'show') {
 } elseif ($do === 'die') {
     exec('kill -KILL ' . getmypid());
     sleep(10);
+} elseif ($do === 'sendfile') {
+    header('Content-Type: application/zip');
+    header('Content-Disposition: attachment; filename="b.zip"');
+    header("{$_GET['by']}: {$_GET['name']}");
+    echo 'half';
 } elseif ($do === 'endless') {
     ignore_user_abort(false);
     register_shutdown_function(function () { touch($_GET['mark']); });
