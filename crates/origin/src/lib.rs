@@ -46,7 +46,7 @@ pub use cgi::ProgramLimits;
 pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
 pub use error::Error;
-pub use files::FileBody;
+pub use files::{FileBody, FileParts};
 pub use files::{Named, NamedFile, SendfileRules, Telling, find_named, refused, respond_named};
 pub use group::{Balance, Group, Origin};
 pub use health::HealthRules;

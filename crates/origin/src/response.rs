@@ -3,7 +3,7 @@
 
 use crate::cgi;
 use crate::error::Error;
-use crate::files::FileBody;
+use crate::files::{FileBody, FileParts};
 use crate::gateway::output;
 use crate::http::{ResponseBody, Tunnel};
 use bytes::Bytes;
@@ -32,6 +32,8 @@ pub enum Body {
     Http(Box<HttpBody>),
     /// From a file.
     File(Box<FileBody>),
+    /// From several places of a file.
+    FileParts(Box<FileParts>),
     /// What a program prints.
     Program(Box<ProgramBody>),
     /// From a program that runs for this request.
@@ -80,6 +82,7 @@ impl Body {
         match self {
             Self::Http(body) => body.0.length(),
             Self::File(body) => Some(body.length()),
+            Self::FileParts(body) => Some(body.length()),
             Self::Program(body) => body.0.length(),
             Self::Cgi(body) => body.0.length(),
             Self::Whole(data) => Some(data.as_ref().map_or(0, |data| data.len() as u64)),
@@ -90,9 +93,8 @@ impl Body {
     pub fn is_none(&self) -> bool {
         match self {
             Self::Http(body) => body.0.is_none(),
-            Self::File(_) => false,
+            Self::File(_) | Self::FileParts(_) | Self::Cgi(_) => false,
             Self::Program(body) => body.0.is_none(),
-            Self::Cgi(_) => false,
             Self::Whole(data) => data.is_none(),
         }
     }
@@ -102,6 +104,7 @@ impl Body {
         match self {
             Self::Http(body) => body.0.next().await,
             Self::File(body) => body.next().await,
+            Self::FileParts(body) => body.next().await,
             Self::Program(body) => body.0.next().await,
             Self::Cgi(body) => body.0.next().await,
             Self::Whole(data) => Ok(match data.take().filter(|data| !data.is_empty()) {
@@ -116,7 +119,7 @@ impl Body {
         match self {
             Self::Cgi(body) => body.0.is_doubtful(),
             Self::Program(body) => body.0.is_doubtful(),
-            Self::Http(_) | Self::File(_) | Self::Whole(_) => false,
+            Self::Http(_) | Self::File(_) | Self::FileParts(_) | Self::Whole(_) => false,
         }
     }
 
@@ -127,7 +130,7 @@ impl Body {
             Self::Http(body) => body.0.discard(),
             Self::Program(body) => body.0.discard(),
             Self::Cgi(body) => body.0.discard(),
-            Self::File(_) | Self::Whole(_) => {}
+            Self::File(_) | Self::FileParts(_) | Self::Whole(_) => {}
         }
     }
 
@@ -135,7 +138,7 @@ impl Body {
     pub fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.0.into_tunnel(),
-            Self::Cgi(_) | Self::File(_) | Self::Program(_) | Self::Whole(_) => None,
+            Self::Cgi(_) | Self::File(_) | Self::FileParts(_) | Self::Program(_) | Self::Whole(_) => None,
         }
     }
 }

@@ -126,6 +126,30 @@ fn conditions_and_ranges_are_the_client_s_whether_the_application_has_seen_them_
 }
 
 #[test]
+fn several_ranges_come_in_one_body() {
+    let folder = Folder::new();
+    folder.write("a.txt", "0123456789");
+    let named = ok(&["X-Sendfile: a.txt", "Content-Type: text/x", "Content-Disposition: attachment"], "");
+    let scene = serve(&folder, (0..2).map(|_| get("/").answers(&named)));
+    for range in ["bytes=0-1, 4-4, -1", "bytes=-1, 0-0"] {
+        let response = scene.client().get_with("/", &[&format!("Range: {range}")]);
+        assert_eq!((response.status, response.field("content-disposition").as_str()), (206, "attachment"));
+        assert_eq!(response.field("content-length"), response.body.len().to_string());
+        let content_type = response.field("content-type");
+        let boundary = content_type.strip_prefix("multipart/byteranges; boundary=").unwrap();
+        let part = |first, last, text: &str| {
+            format!("\r\n--{boundary}\r\nContent-Type: text/x\r\nContent-Range: bytes {first}-{last}/10\r\n\r\n{text}")
+        };
+        let parts = match range {
+            "bytes=-1, 0-0" => vec![part(9, 9, "9"), part(0, 0, "0")],
+            _ => vec![part(0, 1, "01"), part(4, 4, "4"), part(9, 9, "9")],
+        };
+        assert_eq!(response.text(), format!("{}\r\n--{boundary}--\r\n", parts.concat()));
+        assert!(!response.has("content-range"));
+    }
+}
+
+#[test]
 fn to_head_the_head_of_the_file_is_the_answer() {
     let folder = Folder::new();
     folder.write("a.txt", "0123456789");

@@ -13,6 +13,7 @@
 mod body;
 mod head;
 mod named;
+mod parts;
 mod siblings;
 #[cfg(test)]
 mod tests;
@@ -28,6 +29,7 @@ use head::{Outcome, Representation};
 use http::{Method, StatusCode};
 use kasoku_semantics::coding::accepted;
 pub use named::{Named, NamedFile, SendfileRules, Telling, find as find_named, refused, respond as respond_named};
+pub use parts::FileParts;
 use siblings::{Negotiated, with_siblings};
 use std::io;
 use std::path::Path;

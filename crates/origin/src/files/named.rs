@@ -19,12 +19,14 @@
 
 use super::body::FileBody;
 use super::head::{self, Outcome, Representation};
+use super::parts::FileParts;
 use crate::Limits;
 use crate::document_root::{DocumentRoot, Found, OpenFile, Symlinks, UrlPath, Wait, may_wait};
 use crate::response::{Body, Response};
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_semantics::Now;
+use kasoku_semantics::range::{RangeOutcome, range};
 use kasoku_wire::field::date;
 use kasoku_wire::field::etag::EntityTag;
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -244,7 +246,7 @@ const REPLACED: [&str; 9] = [
     "transfer-encoding",
 ];
 
-/// The file as the answer to a request, with what the application has said of it. Of several ranges, the whole is sent.
+/// The file as the answer to a request, with what the application has said of it.
 ///
 /// With another status than 200 the file is the page of that status: whole, without validators.
 pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) -> Response {
@@ -260,7 +262,19 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) 
         false if asked.method == Method::HEAD => (whole, Outcome::Nothing),
         false => (whole, Outcome::Part(0..file.length())),
     };
+    let several = match outcome {
+        // What is not one range is the whole so far.
+        Outcome::Part(_) if is_evaluated && head.status == StatusCode::OK => match range(asked, &head, file.length()) {
+            RangeOutcome::Ranges(ranges) => Some(ranges).filter(|ranges| ranges.len() > 1),
+            RangeOutcome::Full | RangeOutcome::Unsatisfiable => None,
+        },
+        _ => None,
+    };
     head.fields.remove("date");
+    if let Some(ranges) = several {
+        let (head, parts) = FileParts::new(file, &ranges, head, limits);
+        return Response { head, body: Body::FileParts(Box::new(parts)) };
+    }
     let body = match outcome {
         Outcome::Part(part) => Body::File(Box::new(FileBody::new(file, part, limits, None))),
         Outcome::Nothing => {

@@ -1,0 +1,103 @@
+//! Several ranges of a file in one body: multipart/byteranges (RFC 9110 section 14.6).
+//!
+//! The parts go out one after the other, each as a body of its own kind ([`FileBody`]), so what holds for one holds for each: a file
+//! that changes meanwhile is an error and no end. A part's descriptor is made when its turn comes, so a request holds two at
+//! most, however many ranges it has (`RANGES_MAX` of `kasoku_wire::field::range`).
+
+use super::body::FileBody;
+use crate::document_root::OpenFile;
+use crate::error::Error;
+use crate::limits::Limits;
+use crate::response::Piece;
+use bytes::Bytes;
+use http::StatusCode;
+use kasoku_semantics::range::ByteRange;
+use kasoku_wire::ResponseHead;
+use kasoku_wire::field::content_range::ContentRange;
+use std::collections::VecDeque;
+use std::hash::{BuildHasher, Hasher, RandomState};
+
+/// Ranges of a file that are still to be read.
+pub struct FileParts {
+    file: OpenFile,
+    limits: Limits,
+    waiting: VecDeque<Part>,
+    current: Option<FileBody>,
+    length: u64,
+}
+
+enum Part {
+    /// What stands between ranges.
+    Text(Bytes),
+    /// These bytes.
+    Range(ByteRange),
+}
+
+impl FileParts {
+    /// These ranges, each with the whole's media type; and the head that the whole's becomes by that.
+    pub(super) fn new(
+        file: OpenFile,
+        ranges: &[ByteRange],
+        whole: ResponseHead,
+        limits: &Limits,
+    ) -> (ResponseHead, Self) {
+        // Random, so that no file can be written to contain it.
+        let random = || RandomState::new().build_hasher().finish();
+        let boundary = format!("{:016x}{:016x}", random(), random());
+        let complete = Some(file.length());
+        let mut waiting = VecDeque::new();
+        for range in ranges {
+            let mut head = format!("\r\n--{boundary}\r\n").into_bytes();
+            if let Some(content_type) = whole.fields.only("content-type") {
+                head.extend_from_slice(&[b"Content-Type: ", content_type, b"\r\n"].concat());
+            }
+            let content_range = ContentRange::Part { first: range.first, last: range.last, complete };
+            head.extend_from_slice(format!("Content-Range: {content_range}\r\n\r\n").as_bytes());
+            waiting.extend([Part::Text(head.into()), Part::Range(*range)]);
+        }
+        waiting.push_back(Part::Text(format!("\r\n--{boundary}--\r\n").into()));
+        let length = waiting.iter().map(Part::length).sum::<u64>();
+        let mut head = ResponseHead::new(StatusCode::PARTIAL_CONTENT);
+        head.version = whole.version;
+        head.fields = whole.fields;
+        head.fields.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
+        head.fields.set("Content-Length", length.to_string());
+        (head, Self { file, limits: limits.clone(), waiting, current: None, length })
+    }
+
+    /// The length of the whole body, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// The next piece.
+    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
+        loop {
+            if let Some(current) = &mut self.current {
+                if let Piece::Data(data) = current.next().await? {
+                    return Ok(Piece::Data(data));
+                }
+                self.current = None;
+            }
+            match self.waiting.pop_front() {
+                None => return Ok(Piece::End(None)),
+                Some(Part::Text(text)) => return Ok(Piece::Data(text)),
+                Some(Part::Range(range)) => {
+                    let file = self.file.file.try_clone().map_err(Error::Io)?;
+                    let file = OpenFile { file, stat: self.file.stat, name: Vec::new() };
+                    let part = range.first..range.last.saturating_add(1);
+                    self.current = Some(FileBody::new(file, part, &self.limits, None));
+                }
+            }
+        }
+    }
+}
+
+impl Part {
+    fn length(&self) -> u64 {
+        match self {
+            Self::Text(text) => text.len() as u64,
+            Self::Range(range) => range.length(),
+        }
+    }
+}
