@@ -67,6 +67,11 @@ pub(crate) fn names_a_file(head: &ResponseHead) -> bool {
     may_be_replaced(head.status) && namings(&head.fields).next().is_some()
 }
 
+/// Why such an answer would be a failure here, whatever the file.
+pub(crate) fn fault(route: &Route, head: &ResponseHead) -> Option<Error> {
+    if names_a_file(head) { named(route, &head.fields).err() } else { None }
+}
+
 fn has_any(fields: &Fields) -> bool {
     names().any(|name| fields.contains(name))
 }

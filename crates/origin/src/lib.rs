@@ -10,7 +10,7 @@
 //! | `address`, `request`, `upload` | who is asked, and with what |
 //! | `document_root` | from the path of a URL to a file or a script below a directory |
 //! | `client` | one worker's side: asks in the way that the kind wants |
-//! | `files` | the files below a directory |
+//! | `files` | the files below a directory, and those that an application names |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
 //! | `gateway`, `meta_variables` | what CGI, FastCGI and SCGI have in common |
 //! | `fastcgi`, `scgi` | application servers |

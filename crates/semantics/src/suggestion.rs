@@ -96,6 +96,9 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::StatusNotModified
         | Reason::InterimStatus
         | Reason::RangeUnsatisfiable => "this status answers this one request",
+        Reason::Sendfile | Reason::SendfileMissing | Reason::SendfileDenied | Reason::SendfileFailed => {
+            "the application decides anew for each request who may have the file"
+        }
         Reason::NotCacheable if is_failure(status) => {
             "an error is the application's to mend; nobody else should get this one"
         }

@@ -105,6 +105,9 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
         // What is there is another URL's to explain.
         Reply::Elsewhere(_) => return Err(Error::RedirectsForEver),
     };
+    if let Some(error) = sendfile::fault(route, &response.head) {
+        return Err(error);
+    }
     let response_time = clock.now();
     let body_length = match response.body.length() {
         None => length_of(&mut response).await,

@@ -2,9 +2,11 @@
 
 use super::explain;
 use kasoku_engine::explain::{Question, Tips};
+use kasoku_engine::options::Route;
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_testkit::{Scenario, Setup, get, ok};
+use std::sync::Arc;
 
 #[test]
 fn it_stores_nothing_and_counts_nothing() {
@@ -42,6 +44,18 @@ fn an_origin_that_is_away_is_said_to_be() {
     let scenario = Scenario::safe([get("/").closes()]);
     let explained = explain(&scenario, "GET", "/", &[], true);
     assert_eq!(explained.answer.unwrap().unwrap_err(), Reason::OriginClosedEarly);
+}
+
+#[test]
+fn an_answer_that_names_a_file_is_for_one_client_or_a_failure() {
+    let named = ["X-Sendfile: /srv/a", "Cache-Control: max-age=60", "Set-Cookie: a=b"];
+    let scenario = Scenario::safe([get("/").answers(ok(&named, ""))]);
+    assert_eq!(explain(&scenario, "GET", "/", &[], true).answer.unwrap().unwrap_err(), Reason::SendfileOff);
+    let allow = |route: &mut Route| Arc::make_mut(&mut route.sendfile).roots.push("/srv".into());
+    let scenario = Setup::safe().route(allow).run([get("/").answers(ok(&named, ""))]);
+    let explained = explain(&scenario, "GET", "/", &[], true);
+    assert!(matches!(explained.tips, Tips::Nothing(why) if why.contains("the file")), "{:?}", explained.tips);
+    assert_eq!(explained.answer.unwrap().unwrap().refusal, Some(Reason::Sendfile));
 }
 
 #[test]

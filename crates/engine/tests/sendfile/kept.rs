@@ -29,7 +29,8 @@ fn nor_does_a_granted_lifetime_store_it() {
     let setup = Setup::safe().route(|route| allow(&folder, route)).policy(|policy| {
         policy.grant.ttl_seconds = 600;
     });
-    let scene = setup.run((0..2).map(|_| get("/").answers(ok(&["X-Sendfile: a.txt", "Cache-Control: max-age=600"], ""))));
+    let scene =
+        setup.run((0..2).map(|_| get("/").answers(ok(&["X-Sendfile: a.txt", "Cache-Control: max-age=600"], ""))));
     for _ in 0..2 {
         let response = scene.client().get("/");
         assert_eq!((response.text().as_str(), response.is_hit()), ("the file", false));

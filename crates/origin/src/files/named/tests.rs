@@ -522,3 +522,25 @@ fn a_page_of_another_status_has_no_validators_of_the_file() {
     assert_eq!((head.status.as_u16(), sent, text(&head, "content-length").as_str()), (410, Some(5), "5"));
     assert!(!head.fields.contains("etag") && !head.fields.contains("last-modified"));
 }
+
+proptest::proptest! {
+    #[test]
+    fn what_the_kernel_gets_has_no_dot_segments_and_no_control_characters(
+        name in proptest::collection::vec(proptest::sample::select(&b"/.%2eEfF0cCaA\\;?\x01\xc0\xaf "[..]), 0..60),
+        unescape: bool,
+    ) {
+        let internal = vec![("/".to_owned(), PathBuf::from("/srv/b"))];
+        let roots = vec![PathBuf::from("/srv/a"), PathBuf::from("/2e")];
+        let rules = SendfileRules { roots, internal, unescape, ..SendfileRules::default() };
+        for named in [Named::Path(&name), Named::Uri(&name), Named::Path(&[b"/srv/a/", &name[..]].concat())] {
+            for (_, name) in candidates(&rules, named).into_iter().flatten() {
+                proptest::prop_assert!(name.starts_with(b"/") && !name.iter().any(u8::is_ascii_control));
+                let mut segments = name.split(|byte| *byte == b'/').skip(1).peekable();
+                while let Some(segment) = segments.next() {
+                    let is_last = segments.peek().is_none();
+                    proptest::prop_assert!(!matches!(segment, b"." | b"..") && (is_last || !segment.is_empty()));
+                }
+            }
+        }
+    }
+}
