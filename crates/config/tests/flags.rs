@@ -96,7 +96,8 @@ fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
          [[site]]\norigin = \"file://{0}\"\n[[site.rule]]\npath = \"/a\"\norigin = \"cgi://{0}\"\n[[site.rule]]\n\
          path = \"/b\"\norigin = \"cgi:///nonexistent/cgi-bin\"\n[[site.rule]]\npath = \"/c\"\norigin = [\"fastcgi://a:1\", \
          {{ url = \"fastcgi+spawn:///nonexistent/x.fcgi?processes=1\" }}]\nroot = \"{0}/nonexistent\"\n[[site.rule]]\n\
-         path = \"/d\"\norigin = \"file://{1}\"\n",
+         path = \"/d\"\norigin = \"file://{1}\"\n[[site.rule]]\npath = \"/e\"\n\
+         sendfile = {{ roots = [\"/nonexistent/a\"], internal = {{ \"/x/\" = \"/nonexistent/a/b\" }} }}\n",
         scratch.path(),
         std::env::temp_dir().display()
     );
@@ -109,6 +110,8 @@ fn what_is_not_on_the_disk_is_a_warning_with_its_path() {
         "`/nonexistent/cgi-bin` is not there".to_owned(),
         "`/nonexistent/x.fcgi` is not there".to_owned(),
         format!("`{}/nonexistent` is not there", scratch.path()),
+        "`/nonexistent/a` is not there".to_owned(),
+        "`/nonexistent/a/b` is not there".to_owned(),
     ];
     assert_eq!(warnings, expected, "{report}");
     let flag = serve(&["--origin", "file:///nonexistent"]).unwrap().warnings.render(false);

@@ -2,14 +2,16 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
+use http::StatusCode;
 use kasoku_config::check_text;
 use kasoku_engine::options::{
     AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener,
     NOISE_COOKIES, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies,
-    ProgramLimits, Symlinks, UrlKey,
+    ProgramLimits, SendfileRules, Symlinks, UrlKey,
 };
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
+use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -405,4 +407,48 @@ cpu-max          = "10s"
         ProgramLimits { memory_bytes_max: Some(256 << 20), cpu_max: Some(Duration::from_secs(10)), ..programs };
     assert_eq!(rule.origin.programs, bounded);
     assert_eq!(site.route.gateway.environment, [("TZ".to_owned(), "UTC".to_owned())]);
+}
+
+#[test]
+fn where_files_lie_that_an_application_names() {
+    let options = options(
+        r#"
+[sendfile]
+roots = ["/srv/private/", "/srv//media"]
+
+[[site]]
+origin = "http://app"
+
+[site.sendfile]
+internal = { "/protected/" = "/srv/private/a/", "/media/" = "/srv/media" }
+missing  = 410
+
+[[site.rule]]
+path = "/none"
+sendfile = { roots = [], internal = {} }
+
+[[site.rule]]
+path = "/other"
+sendfile = { roots = ["/srv/other"], internal = {}, symlinks = "anywhere", unescape = false, denied = 404 }
+"#,
+    );
+    let site = &options.sites[0];
+    let internal = vec![
+        ("/media/".to_owned(), PathBuf::from("/srv/media")),
+        ("/protected/".to_owned(), PathBuf::from("/srv/private/a")),
+    ];
+    let roots = vec![PathBuf::from("/srv/private"), PathBuf::from("/srv/media")];
+    let status = |code| StatusCode::from_u16(code).unwrap();
+    let of_site = SendfileRules { roots, internal, missing: status(410), ..SendfileRules::default() };
+    assert_eq!(*site.route.sendfile, of_site);
+    let none = SendfileRules { missing: status(410), ..SendfileRules::default() };
+    assert_eq!(*site.rules[0].route.sendfile, none);
+    let other = SendfileRules {
+        roots: vec![PathBuf::from("/srv/other")],
+        symlinks: Symlinks::Anywhere,
+        unescape: false,
+        denied: status(404),
+        ..none
+    };
+    assert_eq!(*site.rules[1].route.sendfile, other);
 }

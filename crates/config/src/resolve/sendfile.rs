@@ -7,7 +7,7 @@ use crate::table::{self, Scope};
 use crate::{address, bounds};
 use http::StatusCode;
 use kasoku_engine::options::{OriginAddress, Route, SendfileRules, Symlinks};
-use std::path::{Component, Path};
+use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 
 /// The most directories of a list: a name that is relative is looked for in each.
@@ -91,7 +91,18 @@ fn prefix_fault(prefix: &str) -> Option<Fault> {
 
 /// What depends on what holds at a place; `levels` are those where it may be written.
 pub(super) fn warn(levels: &[&RawSendfile], route: &Route, issues: &mut Vec<Issue>) {
+    let elsewhere = || {
+        let SendfileRules { roots, internal, .. } = &*route.sendfile;
+        let is_below = |directory: &PathBuf| roots.is_empty() || roots.iter().any(|root| directory.starts_with(root));
+        internal.iter().find(|(_, directory)| !is_below(directory))
+    };
     for raw in levels {
+        if let (Some(roots), None, Some((prefix, directory))) = (&raw.roots, &raw.internal, elsewhere()) {
+            let directory = quoted(&directory.display().to_string());
+            let message = format!("`internal` has {directory} for {}, which lies outside of these", quoted(prefix));
+            let help = "nothing outside of `roots` is ever sent: add it, or write the `internal` that goes with these";
+            tell(Issue::error(message).at(&roots.place).help(help), issues);
+        }
         for root in raw.roots.iter().flat_map(|roots| &roots.value) {
             if let Some(own) = served(route).into_iter().find(|own| own.starts_with(&root.value)) {
                 let own = quoted(&own.display().to_string());

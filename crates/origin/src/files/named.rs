@@ -40,7 +40,8 @@ use std::time::{SystemTime, UNIX_EPOCH};
 pub struct SendfileRules {
     /// Absolute directories without dot segments, for names that are paths. None: such names are refused.
     pub roots: Vec<PathBuf>,
-    /// Prefixes of paths of URIs, with a slash at both ends, and the directories that they stand for. None: URIs are refused.
+    /// Prefixes of paths of URIs, with a slash at both ends, and the directories that they stand for. None: URIs are refused. Where
+    /// there are roots, what lies outside of them is nobody's.
     pub internal: Vec<(String, PathBuf)>,
     /// What becomes of symbolic links.
     pub symlinks: Symlinks,
@@ -156,7 +157,9 @@ fn candidates(rules: &SendfileRules, named: Named<'_>) -> Result<Vec<Candidate>,
             };
             let fitting = rules.internal.iter().filter_map(|one| Some((one.0.len(), below(one)?)));
             let longest = fitting.max_by_key(|(length, _)| *length).ok_or(Unfit::Elsewhere)?;
-            Ok(vec![longest.1])
+            let (directory, name) = longest.1;
+            let is_ours = rules.roots.is_empty() || rules.roots.iter().any(|root| directory.starts_with(root));
+            if is_ours { Ok(vec![(directory, name)]) } else { Err(Unfit::Elsewhere) }
         }
         Named::Path(path) => {
             let decoded = if rules.unescape { decoded(path)? } else { path.to_vec() };
