@@ -139,13 +139,12 @@ pub(crate) async fn instead(
             );
             (Reason::SendfileMissing, refused(rules.missing, &asked.method))
         }
-        Ok(NamedFile::Denied) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(named), "the application names a file that is not sent");
+        Ok(NamedFile::Denied(why)) => {
+            tracing::warn!(uri = &*errand.uri, named = shown(named), "what the application names is not sent: {why}");
             (Reason::SendfileDenied, refused(rules.denied, &asked.method))
         }
-        Ok(NamedFile::Broken) => (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method)),
-        Err(error) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(named), %error, "a directory of files to be sent can't be read");
+        Ok(NamedFile::Broken(error)) | Err(error) => {
+            tracing::warn!(uri = &*errand.uri, named = shown(named), %error, "what the application names can't be read");
             (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method))
         }
     };

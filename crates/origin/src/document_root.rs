@@ -28,8 +28,8 @@ use crate::Limits;
 use crate::error::Error;
 use crate::request::Gateway;
 pub use names::SOURCE_SUFFIXES;
-pub(crate) use open::Wait;
-use open::{Opened, Purpose, open, open_root};
+pub(crate) use open::{Opened, Wait};
+use open::{Purpose, open, open_root};
 use rustix::fs::Stat;
 use search::{Search, WithoutIndex, expanded, relative};
 use std::fs::File;
@@ -219,28 +219,13 @@ impl<'a> DocumentRoot<'a> {
         Ok(Found::Missing)
     }
 
-    /// The regular file of that name, which begins with `/` and has no dot segments: for whoever has decided already that it is to be
-    /// sent. No name hides from him, nothing is a script, no index file stands for a directory.
+    /// What is at that name, which begins with `/` and has no dot segments: for whoever has decided already that it is to be sent. No
+    /// name hides from him, nothing is a script, no index file stands for a directory.
     ///
     /// # Errors
     /// As [`DocumentRoot::find`].
-    pub(crate) fn named(&self, name: &[u8], symlinks: Symlinks) -> io::Result<Found> {
-        let shown = || String::from_utf8_lossy(name).escape_debug().to_string();
-        let root = self.path.display();
-        let why = match open(&self.directory, relative(name), symlinks, Purpose::Read, self.wait)? {
-            Opened::File(file, stat) => {
-                return Ok(Found::File(OpenFile { file: file.into(), stat, name: name.to_vec() }));
-            }
-            Opened::Absent | Opened::BeyondFile => return Ok(Found::Missing),
-            Opened::Broken(error) => {
-                tracing::warn!(%root, name = shown(), error = %io::Error::from(error), "a file can't be read");
-                return Ok(Found::Broken);
-            }
-            Opened::Directory => "a directory",
-            Opened::Denied(why) => why,
-        };
-        tracing::warn!(%root, name = shown(), "what the application names is not sent: {why}");
-        Ok(Found::Forbidden)
+    pub(crate) fn named(&self, name: &[u8], symlinks: Symlinks) -> io::Result<Opened> {
+        open(&self.directory, relative(name), symlinks, Purpose::Read, self.wait)
     }
 
     /// The file whose name is that of `file` with `suffix` behind it, if there is one that may be read.

@@ -34,7 +34,7 @@ pub(super) enum Purpose {
 }
 
 /// What is at a name.
-pub(super) enum Opened {
+pub(crate) enum Opened {
     File(OwnedFd, Stat),
     Directory,
     /// Nothing.

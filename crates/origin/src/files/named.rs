@@ -21,7 +21,7 @@ use super::body::FileBody;
 use super::head::{self, Outcome, Representation};
 use super::parts::FileParts;
 use crate::Limits;
-use crate::document_root::{DocumentRoot, Found, OpenFile, Symlinks, UrlPath, Wait, may_wait};
+use crate::document_root::{DocumentRoot, OpenFile, Opened, Symlinks, UrlPath, Wait, may_wait};
 use crate::response::{Body, Response};
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -82,10 +82,10 @@ pub enum NamedFile {
     File(OpenFile),
     /// Nothing.
     Missing,
-    /// Nothing that may be sent: something else than a file, not readable, or elsewhere.
-    Denied,
+    /// Nothing that may be sent, and why: something else than a file, not readable, or elsewhere.
+    Denied(&'static str),
     /// Something that the disk does not give.
-    Broken,
+    Broken(io::Error),
     /// It is no name, and why.
     Malformed(&'static str),
 }
@@ -102,7 +102,7 @@ enum Unfit {
 impl From<Unfit> for NamedFile {
     fn from(unfit: Unfit) -> Self {
         match unfit {
-            Unfit::Elsewhere => Self::Denied,
+            Unfit::Elsewhere => Self::Denied("in no directory that is set for it"),
             Unfit::Malformed(why) => Self::Malformed(why),
         }
     }
@@ -131,10 +131,13 @@ pub async fn find(rules: &SendfileRules, named: Named<'_>) -> io::Result<NamedFi
 fn look(candidates: &[Candidate], symlinks: Symlinks, wait: Wait) -> io::Result<NamedFile> {
     for (root, name) in candidates {
         match DocumentRoot::open(root, wait)?.named(name, symlinks)? {
-            Found::Missing => {}
-            Found::File(file) => return Ok(NamedFile::File(file)),
-            Found::Broken => return Ok(NamedFile::Broken),
-            Found::Forbidden | Found::Script(_) | Found::Redirect(_) => return Ok(NamedFile::Denied),
+            Opened::Absent | Opened::BeyondFile => {}
+            Opened::File(file, stat) => {
+                return Ok(NamedFile::File(OpenFile { file: file.into(), stat, name: name.clone() }));
+            }
+            Opened::Directory => return Ok(NamedFile::Denied("a directory")),
+            Opened::Denied(why) => return Ok(NamedFile::Denied(why)),
+            Opened::Broken(error) => return Ok(NamedFile::Broken(error.into())),
         }
     }
     Ok(NamedFile::Missing)

@@ -113,8 +113,8 @@ fn shown(rules: &SendfileRules, named: Named<'_>) -> String {
     match look_up(rules, named) {
         NamedFile::File(mut file) => content(&mut file.file),
         NamedFile::Missing => "missing".to_owned(),
-        NamedFile::Denied => "denied".to_owned(),
-        NamedFile::Broken => "broken".to_owned(),
+        NamedFile::Denied(_) => "denied".to_owned(),
+        NamedFile::Broken(_) => "broken".to_owned(),
         NamedFile::Malformed(_) => "malformed".to_owned(),
     }
 }
