@@ -452,3 +452,15 @@ sendfile = { roots = ["/srv/other"], internal = {}, symlinks = "anywhere", unesc
     };
     assert_eq!(*site.rules[1].route.sendfile, other);
 }
+
+#[test]
+fn the_charset_of_files_has_an_effect_where_an_http_server_may_name_them() {
+    let text = |sendfile: &str| {
+        format!("[[site]]\norigin = \"http://app\"\nindex = [\"a.html\"]\nfiles.charset = \"koi8-r\"\n{sendfile}")
+    };
+    let warnings =
+        |sendfile: &str| check_text(&text(sendfile)).1.iter().map(|one| one.message.clone()).collect::<Vec<_>>();
+    assert_eq!(warnings("").len(), 2);
+    let left = warnings("sendfile.roots = [\"/srv/private\"]");
+    assert!(left.len() == 1 && left[0].starts_with("`index`"), "{left:?}");
+}

@@ -1,21 +1,28 @@
 //! Keys for origins that turn URLs into files or run programs, where all origins are HTTP servers: they do nothing.
 //!
 //! A warning and no error, as with nginx and Caddy, which say nothing at all: an origin may be moved without the keys around it.
-//! A key counts as used when any route that it reaches has another kind of origin.
+//! A key counts as used when any route that it reaches has another kind of origin. Files that applications name are sent from any
+//! kind, so what says how files are sent counts as used where that is set up.
 
 use crate::issue::{Issue, Place};
 use crate::raw::{RawCgi, RawFiles, RawGateway, RawPrograms, RawRoute};
 use kasoku_engine::options::{OriginAddress, Route};
 
+/// What holds for files that applications name as well.
+const OF_NAMED_FILES: [&str; 2] = ["files.charset", "files.rate-max"];
+
 /// Warns of what is written at one level; `routes` are those that it reaches.
-pub(super) fn warn<'r>(raw: &RawRoute, mut routes: impl Iterator<Item = &'r Route>, issues: &mut Vec<Issue>) {
+pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, issues: &mut Vec<Issue>) {
     let is_http = |route: &Route| route.origins.iter().all(|one| matches!(one.address, OriginAddress::Http(_)));
     // Of an origin that is not understood nobody knows what it would be.
     let is_server = |route: &Route| !route.origins.is_empty() && is_http(route);
-    if !routes.all(is_server) {
+    let routes: Vec<&Route> = routes.collect();
+    if !routes.iter().all(|route| is_server(route)) {
         return;
     }
-    for (key, place) in written(raw) {
+    let names_files = |route: &&Route| !route.sendfile.roots.is_empty() || !route.sendfile.internal.is_empty();
+    let is_sending = routes.iter().any(names_files);
+    for (key, place) in written(raw).filter(|(key, _)| !(is_sending && OF_NAMED_FILES.contains(key))) {
         let issue = Issue::warning(format!("`{key}` has no effect: all origins here are servers of HTTP")).at(place);
         issues.push(issue.help("it is for `file://`, `cgi://`, `fastcgi://`, `fastcgi+spawn://` and `scgi://`"));
     }
