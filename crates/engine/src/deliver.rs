@@ -7,7 +7,7 @@ use crate::connection::Connection;
 use crate::error::{Fault, reason};
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
-use crate::outgoing::{Delivered, Holds, Outgoing, or_flush};
+use crate::outgoing::{Delivered, Holds, Interrupted, Outgoing, or_flush};
 use crate::represent::Choice;
 use crate::request_id::RequestId;
 use crate::respond::forwarded;
@@ -17,7 +17,7 @@ use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
-use kasoku_origin::{Piece, Response};
+use kasoku_origin::{Body, Error, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
@@ -178,6 +178,16 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
         (None, false) => Framing::of(response.body.length(), exchange.request.head.version),
     };
     let mut out = Outgoing::begin(exchange, head, code, framing, status);
+    if let Body::File(file) = &mut response.body {
+        return match out.file(file).await {
+            Ok(()) => {
+                exchange.origin_has_ended();
+                out.end(None).await
+            }
+            Err(Interrupted::Client) => out.cut(),
+            Err(Interrupted::File(error)) => broken(exchange, out, &error, status).await,
+        };
+    }
     loop {
         match or_flush!(out, response.body.next()) {
             Ok(Piece::Data(data)) => {
@@ -190,20 +200,23 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
                 let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &received));
                 return out.end(trailers).await;
             }
-            Err(error) => {
-                exchange.origin_has_ended();
-                exchange.worker.cells.count(Counter::OriginErrors);
-                tracing::debug!(%error, "origin");
-                if out.is_head_waiting() {
-                    // Nothing has been sent, so the client can be told.
-                    let status = CacheStatus { detail: Some(reason(&error)), ..status };
-                    return own(exchange, &Fault::from_origin(&error), Some(status)).await;
-                }
-                // The client must not take a part for the whole: its connection is cut, in whatever framing.
-                return out.cut();
-            }
+            Err(error) => return broken(exchange, out, &error, status).await,
         }
     }
+}
+
+/// What a client gets of an answer that does not come to its end.
+async fn broken(exchange: &Exchange, out: Outgoing<'_>, error: &Error, status: CacheStatus) -> Delivered {
+    exchange.origin_has_ended();
+    exchange.worker.cells.count(Counter::OriginErrors);
+    tracing::debug!(%error, "origin");
+    if out.is_head_waiting() {
+        // Nothing has been sent, so the client can be told.
+        let status = CacheStatus { detail: Some(reason(error)), ..status };
+        return own(exchange, &Fault::from_origin(error), Some(status)).await;
+    }
+    // The client must not take a part for the whole: its connection is cut, in whatever framing.
+    out.cut()
 }
 
 async fn switched(exchange: &Exchange, response: Response) -> Delivered {

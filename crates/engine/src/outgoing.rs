@@ -1,8 +1,11 @@
 //! A response on its way out: head and pieces to the client's socket, and how it went.
 
+mod file;
+
 use crate::head::{Framing, Head};
 use crate::serve::Exchange;
 use bytes::Bytes;
+pub(crate) use file::{Interrupted, Scratch};
 use http::StatusCode;
 use kasoku_cache::Entry;
 use kasoku_metrics::Counter;

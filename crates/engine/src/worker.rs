@@ -14,6 +14,7 @@ use crate::crew::{Counted, Crew};
 use crate::handle::Handle;
 use crate::listening::Share;
 use crate::options::{Listener, Options};
+use crate::outgoing::Scratch;
 use crate::path::PathReader;
 use crate::recycle::Pool;
 use crate::request_id::RequestIds;
@@ -63,6 +64,7 @@ pub(crate) struct Worker {
     pub(crate) heads: Pool<RequestHead>,
     pub(crate) uris: Pool<String>,
     pub(crate) buffers: Pool<Vec<u8>>,
+    pub(crate) scratch: Scratch,
     /// For paths that read otherwise than they are sent.
     pub(crate) paths: RefCell<PathReader>,
     pub(crate) known_authority: RefCell<KnownAuthority>,
@@ -260,6 +262,7 @@ impl Seed {
                 heads: Pool::new(),
                 uris: Pool::new(),
                 buffers: Pool::new(),
+                scratch: Scratch::new(),
                 paths: RefCell::default(),
                 known_authority: RefCell::default(),
                 request_ids: RequestIds::new(),

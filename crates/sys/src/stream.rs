@@ -8,6 +8,8 @@
 //! could not place everything has filled it, and in both cases the next one waits for the event loop's word. So an
 //! exchange on a kept connection is one read and one write.
 
+mod send_file;
+
 use crate::Accepted;
 use bytes::{BufMut, BytesMut};
 use rustix::ioctl::{Getter, Opcode};
@@ -143,7 +145,7 @@ impl Stream {
     pub fn poll_write_all(&self, cx: &mut Context<'_>, parts: &mut &mut [IoSlice<'_>]) -> Poll<io::Result<()>> {
         self.has_sent(parts, 0);
         while !parts.is_empty() {
-            let written = ready!(self.poll_write(cx, parts))?;
+            let written = ready!(self.poll_write(cx, parts, NO_SIGNAL))?;
             self.has_sent(parts, written);
         }
         Poll::Ready(Ok(()))
@@ -157,10 +159,19 @@ impl Stream {
     /// Waits until something of `parts` finds room. A peer that takes a little now and then makes none for long: the kernel
     /// tells only when a part of its buffer is free. So the clock looks at what the peer has taken.
     async fn write_later(&self, parts: &[IoSlice<'_>], pause_max: Duration) -> io::Result<usize> {
+        self.in_time(pause_max, |cx| self.poll_write(cx, parts, NO_SIGNAL)).await
+    }
+
+    /// Waits for what needs room, as long as the peer takes something within each `pause_max`.
+    async fn in_time<T>(
+        &self,
+        pause_max: Duration,
+        mut poll: impl FnMut(&mut Context<'_>) -> Poll<io::Result<T>>,
+    ) -> io::Result<T> {
         let mut taken = self.taken_bytes();
         loop {
-            match tokio::time::timeout(pause_max, poll_fn(|cx| self.poll_write(cx, parts))).await {
-                Ok(written) => return written,
+            match tokio::time::timeout(pause_max, poll_fn(&mut poll)).await {
+                Ok(done) => return done,
                 Err(_) => match std::mem::replace(&mut taken, self.taken_bytes()) {
                     before if before == taken => return Err(io::ErrorKind::TimedOut.into()),
                     _ => {}
@@ -169,13 +180,13 @@ impl Stream {
         }
     }
 
-    fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>]) -> Poll<io::Result<usize>> {
+    fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>], flags: SendFlags) -> Poll<io::Result<usize>> {
         loop {
             let mut ready = ready!(self.socket.poll_write_ready(cx))?;
             let sent = match parts {
                 // What is in one piece costs the kernel less than a list of one.
-                [only] => rustix::net::send(self.socket.get_ref(), only, NO_SIGNAL).map_err(io::Error::from),
-                parts => self.socket.get_ref().send_vectored_with_flags(parts, NO_SIGNAL.bits() as i32),
+                [only] => rustix::net::send(self.socket.get_ref(), only, flags).map_err(io::Error::from),
+                parts => self.socket.get_ref().send_vectored_with_flags(parts, flags.bits() as i32),
             };
             match sent {
                 Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),

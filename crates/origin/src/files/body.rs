@@ -1,10 +1,16 @@
-//! A file's bytes on their way, a piece at a time.
+//! A file's bytes on their way: to a socket, a window at a time ([`FileBody::window`]), or through memory, a piece at a time
+//! ([`FileBody::next`]), for what is to be stored.
 //!
-//! What the kernel has in memory is copied at once (RWF_NOWAIT); the rest is read by a thread that may wait for the disk, and
-//! the reader ahead of it in the kernel makes that the exception. The worker's thread gets its turn between any two pieces.
+//! The worker's thread must not wait for a disk. So a window is looked at before it is sent: its pages are asked for with
+//! RWF_NOWAIT, a byte of each [`PROBED_EVERY`]. Where one is missing, a thread that may wait reads the window, and has the
+//! kernel begin with the next. What is certain of that: the bytes that were asked for were in memory. What is not: that those between
+//! them were, and that all of them still are when sendfile(2) takes them. Both take a memory that is so short that the kernel drops what was
+//! just read; the worker then waits for the disk, for one window at most. (mincore(2) and cachestat(2) would tell of all pages,
+//! but only to who owns the file or may write it.) The asking also starts the kernel's own reading ahead.
 //!
 //! The length was announced, so a file that is shorter at the end is an error and never an end. So is one that is not what
-//! it was: its bytes may be of two versions. Whoever replaces files whole (rename) never sees that.
+//! it was: its bytes may be of two versions. That is looked at before the last window goes out and once more behind it. Whoever
+//! replaces files whole (rename) never sees that.
 
 use crate::document_root::{OpenFile, may_wait};
 use crate::error::Error;
@@ -12,10 +18,11 @@ use crate::limits::Limits;
 use crate::places::Place;
 use crate::response::Piece;
 use bytes::{Bytes, BytesMut};
-use rustix::fs::{Stat, fstat};
+use rustix::fs::{Advice, Stat, fadvise, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
 use std::fs::File;
 use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
@@ -23,7 +30,13 @@ use std::time::Duration;
 /// The longest piece, in bytes: some 10 µs of copying.
 const PIECE_BYTES_MAX: u64 = 64 << 10;
 
-/// A part of a file that is still to be read.
+/// The longest window, in bytes.
+const WINDOW_BYTES_MAX: u64 = 512 << 10;
+
+/// How far apart the bytes are that tell whether a window is in memory.
+const PROBED_EVERY: u64 = 64 << 10;
+
+/// A part of a file that is still to be sent.
 pub struct FileBody {
     file: Arc<File>,
     opened: Stat,
@@ -32,6 +45,17 @@ pub struct FileBody {
     length: u64,
     pause_max: Duration,
     place: Option<Place>,
+}
+
+/// The next bytes of a file, which were in memory a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub struct Window<'b> {
+    /// The file.
+    pub file: &'b File,
+    /// Where they begin.
+    pub position: u64,
+    /// How many they are, in bytes.
+    pub length: usize,
 }
 
 impl FileBody {
@@ -55,41 +79,134 @@ impl FileBody {
         self.length
     }
 
+    /// How many bytes are still to be sent.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Fills `buffer` with what is next, if the kernel has all of it in memory; whether it has. It stays what is next.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`]
+    pub fn copy_at_once(&self, buffer: &mut [u8]) -> Result<bool, Error> {
+        let wanted = buffer.len();
+        let nowait = ReadWriteFlags::NOWAIT;
+        match preadv2(&*self.file, &mut [IoSliceMut::new(buffer)], self.position, nowait) {
+            Ok(read) if read == wanted => self.is_as_opened().map(|()| true),
+            // The usual way tells why.
+            Ok(_) | Err(_) => Ok(false),
+        }
+    }
+
+    /// The next window, when it is in memory; `None`: all is sent.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`]; [`Error::BetweenBytesTimeout`] when the disk takes too long, [`Error::Io`] when it fails.
+    pub async fn window(&mut self) -> Result<Option<Window<'_>>, Error> {
+        let length = self.left.min(WINDOW_BYTES_MAX);
+        if self.left == length {
+            self.is_as_opened()?;
+        }
+        if length == 0 {
+            self.place = None;
+            return Ok(None);
+        }
+        let range = self.position..self.position + length;
+        if !is_in_memory(&self.file, &range)? {
+            let ahead = (self.left - length).min(WINDOW_BYTES_MAX);
+            self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
+        }
+        let length = usize::try_from(length).unwrap_or(usize::MAX);
+        Ok(Some(Window { file: &self.file, position: self.position, length }))
+    }
+
+    /// So many bytes have been sent.
+    pub fn has_sent(&mut self, bytes: usize) {
+        let bytes = self.left.min(bytes as u64);
+        self.position += bytes;
+        self.left -= bytes;
+    }
+
     /// The next piece.
-    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
+    ///
+    /// # Errors
+    /// As those of [`FileBody::window`].
+    pub async fn next(&mut self) -> Result<Piece, Error> {
         if self.left == 0 {
             self.place = None;
-            return if self.is_unchanged() { Ok(Piece::End(None)) } else { Err(Error::FileChanged) };
+            return self.is_as_opened().map(|()| Piece::End(None));
         }
         tokio::task::yield_now().await;
-        let wanted = usize::try_from(self.left.min(PIECE_BYTES_MAX)).unwrap_or(usize::MAX);
-        let piece = match read_from_memory(&self.file, self.position, wanted) {
+        let (position, wanted) = (self.position, usize::try_from(self.left.min(PIECE_BYTES_MAX)).unwrap_or(usize::MAX));
+        let piece = match read_from_memory(&self.file, position, wanted) {
             Ok(piece) => piece,
-            // Not in memory; or the file system can't say.
-            Err(Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => self.read_from_disk(wanted).await?,
+            Err(error) if is_unknown(error) => self.on_a_thread(move |file| read(file, position, wanted)).await?,
             Err(error) => return Err(Error::Io(error.into())),
         };
         if piece.is_empty() {
             return Err(Error::FileChanged);
         }
-        self.position += piece.len() as u64;
-        self.left -= piece.len() as u64;
+        self.has_sent(piece.len());
         Ok(Piece::Data(piece))
     }
 
-    async fn read_from_disk(&self, wanted: usize) -> Result<Bytes, Error> {
-        let (file, position) = (self.file.clone(), self.position);
-        let reading = may_wait(move || read(&file, position, wanted).map_err(io::Error::from));
+    /// Does what may wait for the disk elsewhere, for as long as a pause may be.
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        reading: impl FnOnce(&File) -> Result<T, Errno> + Send + 'static,
+    ) -> Result<T, Error> {
+        let file = self.file.clone();
+        let reading = may_wait(move || reading(&file).map_err(io::Error::from));
         let read = tokio::time::timeout(self.pause_max, reading).await;
         read.map_err(|_| Error::BetweenBytesTimeout)?.map_err(Error::Io)
     }
 
     /// Whether the file is what it was when it was opened. What was written within one tick of the kernel's clock looks the
     /// same; see [`head`](super::head) for what that means for its entity tag.
-    fn is_unchanged(&self) -> bool {
+    fn is_as_opened(&self) -> Result<(), Error> {
         let stamp = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-        fstat(&*self.file).is_ok_and(|now| stamp(&now) == stamp(&self.opened))
+        let is_same = fstat(&*self.file).is_ok_and(|now| stamp(&now) == stamp(&self.opened));
+        if is_same { Ok(()) } else { Err(Error::FileChanged) }
     }
+}
+
+/// Not in memory; or the file system can't say.
+fn is_unknown(error: Errno) -> bool {
+    matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
+}
+
+/// Whether the kernel has these bytes in memory, as far as some of them tell.
+fn is_in_memory(file: &File, range: &Range<u64>) -> Result<bool, Error> {
+    let probed = range.clone().step_by(PROBED_EVERY as usize).chain([range.end - 1]);
+    for position in probed {
+        match preadv2(file, &mut [IoSliceMut::new(&mut [0])], position, ReadWriteFlags::NOWAIT) {
+            Ok(1..) => {}
+            Ok(0) => return Err(Error::FileChanged),
+            Err(error) if is_unknown(error) => return Ok(false),
+            Err(error) => return Err(Error::Io(error.into())),
+        }
+    }
+    Ok(true)
+}
+
+/// Brings these bytes into memory, and begins with as many as `ahead` behind them.
+fn read_ahead(file: &File, range: Range<u64>, ahead: u64) -> Result<(), Errno> {
+    let mut buffer = vec![0; PIECE_BYTES_MAX as usize];
+    let mut position = range.start;
+    while position < range.end {
+        match pread(file, &mut *buffer, position) {
+            // Who sends it notices.
+            Ok(0) => return Ok(()),
+            Ok(read) => position += read as u64,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(ahead) = NonZeroU64::new(ahead) {
+        // Advice: whoever doesn't take it reads later.
+        let _ = fadvise(file, range.end, Some(ahead), Advice::WillNeed);
+    }
+    Ok(())
 }
 
 /// What is there of `wanted` bytes, if the kernel has it in memory.

@@ -1,0 +1,171 @@
+//! A file on its way out, by sendfile(2): from the kernel's memory into the socket, a window at a time.
+//!
+//! What a download holds while its client is slow: the file and the head's few bytes; no buffer, no thread. Between any two
+//! windows the others of this worker have their turn. A window is looked at again (`FileBody::window`) after each wait, since what was in
+//! memory then may be gone.
+//!
+//! Head and first bytes share a packet. A small file is copied behind the head in one buffer of the worker and goes out with it in one
+//! system call; what of it finds no room is sent from the file.
+
+use super::{Outgoing, is_too_slow};
+use crate::serve::Exchange;
+use kasoku_origin::{Error, FileBody, Piece};
+use std::cell::RefCell;
+use std::future::poll_fn;
+use std::io::{self, IoSlice};
+use std::pin::pin;
+use std::task::{Context, Poll};
+
+/// Up to this length a file is copied, in bytes.
+const COPIED_BYTES_MAX: usize = 32 << 10;
+
+/// Where a worker puts a head and a small file together.
+pub(crate) struct Scratch(RefCell<Box<[u8]>>);
+
+impl Scratch {
+    /// For heads of up to 4 KiB; the file behind a longer one is sent as if it were long.
+    const BYTES: usize = COPIED_BYTES_MAX + (4 << 10);
+
+    pub(crate) fn new() -> Self {
+        Self(RefCell::new(vec![0; Self::BYTES].into()))
+    }
+}
+
+/// Why a file was not sent to its end.
+pub(crate) enum Interrupted {
+    /// The client has gone, or takes too little.
+    Client,
+    /// The file gave not what was announced.
+    File(Error),
+}
+
+impl From<Error> for Interrupted {
+    fn from(error: Error) -> Self {
+        Self::File(error)
+    }
+}
+
+impl From<io::Error> for Interrupted {
+    fn from(_: io::Error) -> Self {
+        Self::Client
+    }
+}
+
+impl Outgoing<'_> {
+    /// Sends a file, all of which was announced. What follows is the end of the answer.
+    pub(crate) async fn file(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
+        if self.copied(body).await? {
+            return Ok(());
+        }
+        let exchange = self.exchange;
+        while let Some(window) = self.awaited(body.window()).await? {
+            self.start().await?;
+            let sent = exchange.connection.stream.send_file(window.file, window.position, window.length).await;
+            match sent {
+                Ok(None) => self.room().await?,
+                Ok(Some(0)) => return Err(Error::FileChanged.into()),
+                Ok(Some(sent)) => {
+                    let is_all = sent == window.length;
+                    self.has_sent(body, sent);
+                    if is_all && body.left() > 0 {
+                        tokio::task::yield_now().await;
+                    }
+                }
+                // A file system that has its own idea of reading.
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return self.pieces(body).await,
+                Err(error) => return Err(error.into()),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sends what is small together with the head; whether that was all.
+    async fn copied(&mut self, body: &mut FileBody) -> Result<bool, Interrupted> {
+        let left = usize::try_from(body.left()).unwrap_or(usize::MAX);
+        if !(1..=COPIED_BYTES_MAX).contains(&left) || self.head.len() + left > Scratch::BYTES {
+            return Ok(false);
+        }
+        let written = poll_fn(|cx| Poll::Ready(self.write_copied(cx, body, left))).await?;
+        let of_head = written.min(self.head.len());
+        self.head_has_gone(of_head);
+        self.has_sent(body, written - of_head);
+        Ok(body.left() == 0)
+    }
+
+    /// Returns how many bytes of head and file have found room.
+    fn write_copied(&self, cx: &mut Context<'_>, body: &FileBody, left: usize) -> Result<usize, Interrupted> {
+        let Exchange { worker, connection, .. } = self.exchange;
+        let mut scratch = worker.scratch.0.borrow_mut();
+        let Some((head, file)) = scratch.split_at_mut_checked(self.head.len()) else { return Ok(0) };
+        let Some(file) = file.get_mut(..left) else { return Ok(0) };
+        if !body.copy_at_once(file)? {
+            return Ok(0);
+        }
+        head.copy_from_slice(&self.head);
+        let before = connection.stream.sent_bytes();
+        let both = scratch.get(..self.head.len() + left).unwrap_or_default();
+        if let Poll::Ready(Err(error)) = connection.stream.poll_write_all(cx, &mut &mut [IoSlice::new(both)][..]) {
+            return Err(error.into());
+        }
+        Ok(usize::try_from(connection.stream.sent_bytes() - before).unwrap_or(usize::MAX))
+    }
+
+    /// What a file brings next. While a disk is waited for the head goes out, so that a client sees that an answer has begun.
+    async fn awaited<T>(&mut self, next: impl Future<Output = Result<T, Error>>) -> Result<T, Interrupted> {
+        let mut next = pin!(next);
+        match poll_fn(|cx| Poll::Ready(next.as_mut().poll(cx))).await {
+            Poll::Ready(next) => Ok(next?),
+            Poll::Pending => {
+                self.exchange.takes_time();
+                self.flush().await?;
+                Ok(next.await?)
+            }
+        }
+    }
+
+    /// Writes the head, if it still waits, for what follows at once.
+    async fn start(&mut self) -> io::Result<()> {
+        if !self.is_head_waiting() {
+            return Ok(());
+        }
+        let written = self.exchange.connection.stream.write_start(&self.head).await?;
+        self.head_has_gone(written);
+        if self.is_head_waiting() { self.flush().await } else { Ok(()) }
+    }
+
+    fn head_has_gone(&mut self, bytes: usize) {
+        if bytes == self.head.len() {
+            self.exchange.worker.buffers.give(std::mem::take(&mut self.head));
+        } else {
+            self.head.drain(..bytes);
+        }
+    }
+
+    fn has_sent(&mut self, body: &mut FileBody, bytes: usize) {
+        body.has_sent(bytes);
+        self.delivered.body_bytes += bytes as u64;
+        self.exchange.progressed(self.delivered.status, self.delivered.body_bytes);
+    }
+
+    /// Waits until the client takes something.
+    async fn room(&self) -> io::Result<()> {
+        let Exchange { connection, .. } = self.exchange;
+        // Only who has to wait needs a timer, and memory for it.
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                room = connection.stream.has_room(connection.limits.send_timeout) => room,
+                () = is_too_slow(self.exchange, &self.holds) => Err(io::ErrorKind::TimedOut.into()),
+            }
+        })
+        .await
+    }
+
+    /// Sends a file that can only be read.
+    async fn pieces(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
+        while let Piece::Data(piece) = body.next().await? {
+            self.piece(piece).await?;
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,166 @@
+//! Bytes that go from a file into a socket without passing through this program (sendfile(2)).
+//!
+//! The socket takes references to the pages that the kernel keeps of the file. So nothing is copied and no buffer is held
+//! while the peer is slow; and what somebody changes in the file after a page was taken, and before it has left, goes out
+//! changed. A page that is not in memory is waited for, with this thread: who must not wait sees to it before that it is.
+//!
+//! sendfile(2) knows no MSG_NOSIGNAL. A program in Rust ignores SIGPIPE; one in another language that embeds this must do so.
+
+use super::{NO_SIGNAL, Stream, poll_once};
+use rustix::io::Errno;
+use rustix::net::SendFlags;
+use std::io::{self, IoSlice};
+use std::os::fd::AsFd;
+use std::task::{Context, Poll, ready};
+use std::time::Duration;
+
+/// What follows comes at once: what is there goes out with it, or a fifth of a second later at most (tcp(7)).
+const MORE_FOLLOWS: SendFlags = SendFlags::MORE;
+
+impl Stream {
+    /// Sends what finds room at once of the `bytes_max` bytes of `file` at `offset`; `None`: nothing does. `Some(0)`: the file ends
+    /// there. [`io::ErrorKind::InvalidInput`]: this file can't be sent so, but can be read.
+    pub async fn send_file(&self, file: impl AsFd, offset: u64, bytes_max: usize) -> io::Result<Option<usize>> {
+        poll_once(|cx| self.poll_send_file(cx, file.as_fd(), offset, bytes_max)).await.transpose()
+    }
+
+    /// [`Stream::send_file`] as a poll. Pending: the task is woken when there is room.
+    // Less than was asked for is not the sign of a full socket that it is elsewhere: the file may have ended. So the next call tells,
+    // or a task could wait for room that is there.
+    pub fn poll_send_file(
+        &self,
+        cx: &mut Context<'_>,
+        file: impl AsFd,
+        offset: u64,
+        bytes_max: usize,
+    ) -> Poll<io::Result<usize>> {
+        loop {
+            let mut ready = ready!(self.socket.poll_write_ready(cx))?;
+            let mut position = offset;
+            match rustix::fs::sendfile(self.socket.get_ref(), &file, Some(&mut position), bytes_max) {
+                Ok(sent) => {
+                    self.sent_bytes.set(self.sent_bytes.get() + sent as u64);
+                    return Poll::Ready(Ok(sent));
+                }
+                Err(Errno::AGAIN) => ready.clear_ready(),
+                Err(Errno::INTR) => {}
+                Err(error) => return Poll::Ready(Err(error.into())),
+            }
+        }
+    }
+
+    /// Waits until something finds room; `TimedOut` when the peer takes nothing for longer than `pause_max`.
+    pub async fn has_room(&self, pause_max: Duration) -> io::Result<()> {
+        self.in_time(pause_max, |cx| self.socket.poll_write_ready(cx).map_ok(drop)).await
+    }
+
+    /// Writes what finds room at once of `start`, which more follows at once: both share a packet. Returns how much that was.
+    pub async fn write_start(&self, start: &[u8]) -> io::Result<usize> {
+        let written = poll_once(|cx| self.poll_write(cx, &[IoSlice::new(start)], NO_SIGNAL | MORE_FOLLOWS)).await;
+        let written = written.transpose()?.unwrap_or(0);
+        self.sent_bytes.set(self.sent_bytes.get() + written as u64);
+        Ok(written)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use bytes::BytesMut;
+    use std::fs::File;
+    use std::io::Write;
+    use std::sync::atomic::{AtomicU32, Ordering};
+    use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+    const LONG: Duration = Duration::from_secs(10);
+
+    async fn pair() -> (Stream, Stream) {
+        let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
+        let (connected, accepted) =
+            tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        let a = Stream::tcp(connected.unwrap()).unwrap();
+        // The event loop has not yet seen a fresh socket.
+        a.has_room(LONG).await.unwrap();
+        (a, Stream::tcp(accepted.unwrap().0).unwrap())
+    }
+
+    async fn unix_pair() -> (Stream, Stream) {
+        let (a, b) = UnixStream::pair().unwrap();
+        let a = Stream::unix(a).unwrap();
+        a.has_room(LONG).await.unwrap();
+        (a, Stream::unix(b).unwrap())
+    }
+
+    fn file_of(content: &[u8]) -> File {
+        static NUMBER: AtomicU32 = AtomicU32::new(0);
+        let number = NUMBER.fetch_add(1, Ordering::Relaxed);
+        let name = std::env::temp_dir().join(format!("kasoku-send-file-{}-{number}", std::process::id()));
+        let mut file = File::options().read(true).write(true).create_new(true).open(&name).unwrap();
+        std::fs::remove_file(name).unwrap();
+        file.write_all(content).unwrap();
+        file
+    }
+
+    async fn read_all(from: &Stream) -> Vec<u8> {
+        let (mut all, mut buf) = (Vec::new(), BytesMut::new());
+        while from.read(&mut buf, 64 << 10).await.unwrap() > 0 {
+            all.extend_from_slice(&buf.split());
+        }
+        all
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_file_arrives_behind_its_head_in_however_many_steps_there_is_room_for() {
+        let content: Vec<u8> = (0..9_000_001_u32).map(|number| (number % 251) as u8).collect();
+        let file = file_of(&content);
+        let (a, b) = pair().await;
+        let sending = async {
+            assert_eq!(a.write_start(b"head").await.unwrap(), 4);
+            let (mut position, mut waits) = (1, 0);
+            loop {
+                match a.send_file(&file, position, 1 << 20).await.unwrap() {
+                    Some(0) => break,
+                    Some(sent) => position += sent as u64,
+                    None => {
+                        waits += 1;
+                        a.has_room(LONG).await.unwrap();
+                    }
+                }
+            }
+            a.shutdown_write().unwrap();
+            (a.sent_bytes(), waits > 0)
+        };
+        let ((sent, has_waited), received) = tokio::join!(sending, read_all(&b));
+        assert!(received.strip_prefix(b"head").unwrap() == &content[1..]);
+        assert_eq!((sent, has_waited), (9_000_004, true));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_unix_socket_takes_a_file_as_well() {
+        let (a, b) = unix_pair().await;
+        assert_eq!(a.send_file(&file_of(b"0123456789"), 3, 4).await.unwrap(), Some(4));
+        a.shutdown_write().unwrap();
+        assert_eq!(read_all(&b).await, b"3456");
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_peer_that_takes_nothing_is_waited_for_only_so_long() {
+        let file = file_of(&vec![b'x'; 32 << 20]);
+        let (a, _b) = pair().await;
+        let mut position = 0;
+        while let Some(sent) = a.send_file(&file, position, 32 << 20).await.unwrap() {
+            position += sent as u64;
+        }
+        assert!(position < 32 << 20);
+        let waited = a.has_room(Duration::from_millis(20)).await;
+        assert_eq!(waited.unwrap_err().kind(), io::ErrorKind::TimedOut);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_peer_that_is_gone_is_an_error_and_not_a_signal() {
+        let file = file_of(b"0123456789");
+        let (a, b) = unix_pair().await;
+        drop(b);
+        assert_eq!(a.send_file(&file, 0, 10).await.unwrap_err().kind(), io::ErrorKind::BrokenPipe);
+    }
+}
