@@ -1,0 +1,244 @@
+//! Files on their way to clients, by sendfile(2): every byte and none too many, to whoever reads however slowly, and whatever
+//! becomes of the file meanwhile. Nothing here is stored: the requests pass.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
+
+use kasoku_engine::options::{LogFormat, LogTarget, OriginAddress};
+use kasoku_metrics::Counter;
+use kasoku_testkit::client::request;
+use kasoku_testkit::{Client, Ending, Folder, Scenario, Setup};
+use rustix::fs::{Advice, fadvise};
+use std::fs::{self, File};
+use std::io::{Seek, SeekFrom, Write};
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+/// The longest file that shares a buffer with its head, and the longest window, in bytes (`outgoing/file.rs`, `files/body.rs`).
+const COPIED: usize = 32 << 10;
+const WINDOW: usize = 512 << 10;
+
+/// More than all buffers between two sockets take.
+const LONG: usize = 16 << 20;
+
+/// Bytes of which no two windows are alike.
+fn content(length: usize) -> Vec<u8> {
+    (0..length as u64).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+fn setup(folder: &Folder) -> Setup {
+    Setup::safe().site(&[], |route| {
+        route.pass = true;
+        // One after the other: who does not give back a place holds up the next.
+        route.origin.connections_max = 2;
+        route.origins = vec![OriginAddress::Files(folder.path().to_owned()).into()];
+    })
+}
+
+fn serve(folder: &Folder) -> Scenario {
+    setup(folder).run_with_own_origins()
+}
+
+/// How often that file is open in this process.
+fn times_open(path: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    open.filter(|target| target == path).count()
+}
+
+#[test]
+fn files_of_all_lengths_arrive_as_they_are() {
+    let folder = Folder::new();
+    let scene = serve(&folder);
+    let mut client = scene.client();
+    let around = |bound: usize| [bound - 1, bound, bound + 1];
+    let bounds = [1, COPIED, 64 << 10, WINDOW, 2 * WINDOW, 3 * WINDOW + (100 << 10)];
+    for length in bounds.into_iter().flat_map(around).chain([10_000_000]) {
+        let content = content(length);
+        folder.write("a.bin", &content);
+        // On one connection, so that a byte too many or too few shows at the next.
+        let whole = client.get("/a.bin");
+        assert_eq!((whole.status, whole.field("content-length")), (200, length.to_string()));
+        assert!(whole.body == content, "{length}");
+        assert_eq!(client.head("/a.bin", &[]).field("content-length"), length.to_string());
+    }
+    assert_eq!(times_open(&folder.join("a.bin")), 0);
+}
+
+#[test]
+fn ranges_of_a_long_file_are_cut_where_they_were_asked_for() {
+    let folder = Folder::new();
+    let content = content(4 * WINDOW + 3);
+    folder.write("a.bin", &content);
+    let scene = serve(&folder);
+    let mut client = scene.client();
+    for first in [0, 1, COPIED - 1, WINDOW - 1, WINDOW, 3 * WINDOW + 1] {
+        for length in [1, 2, COPIED, COPIED + 1, WINDOW - 1, WINDOW, WINDOW + 1] {
+            let last = first + length - 1;
+            let part = client.get_with("/a.bin", &[&format!("Range: bytes={first}-{last}")]);
+            assert_eq!(part.status, 206);
+            assert!(part.body == content[first..=last], "{first}-{last}");
+        }
+    }
+    let tail = client.get_with("/a.bin", &["Range: bytes=-7"]);
+    assert!(tail.body == content[content.len() - 7..]);
+}
+
+#[test]
+fn requests_that_are_sent_ahead_are_answered_behind_the_file() {
+    let folder = Folder::new();
+    let (long, short) = (content(5_000_000), content(1000));
+    folder.write("long.bin", &long);
+    folder.write("short.bin", &short);
+    let scene = serve(&folder);
+    let mut client = scene.client();
+    let ask = |method, target| request(method, target, &[]);
+    let ahead = [ask("GET", "/long.bin"), ask("GET", "/short.bin"), ask("HEAD", "/long.bin"), ask("GET", "/long.bin")];
+    client.send(ahead.concat());
+    assert!(client.response().body == long);
+    assert!(client.response().body == short);
+    assert_eq!(client.response_to_head().field("content-length"), "5000000");
+    assert!(client.response().body == long);
+}
+
+#[test]
+fn a_slow_reader_gets_all_of_it_and_holds_up_nobody() {
+    let folder = Folder::new();
+    let content = content(LONG);
+    folder.write("long.bin", &content);
+    folder.write("short.bin", "short");
+    let scene = serve(&folder);
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    let mut other = scene.client();
+    slow.ask("GET", "/long.bin", &[]).next_head();
+    let mut taken = 0;
+    while taken < LONG {
+        let piece = slow.take((LONG - taken).min(1 << 20));
+        assert!(piece == content[taken..taken + piece.len()], "{taken}");
+        taken += piece.len();
+        assert_eq!(other.get("/short.bin").text(), "short");
+    }
+    // The connection goes on.
+    assert_eq!(slow.get("/short.bin").text(), "short");
+}
+
+#[test]
+fn a_reader_that_leaves_gives_the_file_back_and_its_place() {
+    let folder = Folder::new();
+    let path = folder.write("long.bin", content(LONG));
+    folder.write("short.bin", "short");
+    let scene = serve(&folder);
+    for number in 1..=5 {
+        let mut leaves = Client::connect_slow(scene.engine.addresses()[0]);
+        leaves.ask("GET", "/long.bin", &[]).next_head();
+        assert_eq!(times_open(&path), 1);
+        leaves.reset();
+        scene.counted(Counter::Aborted, number);
+        assert_eq!(times_open(&path), 0);
+    }
+    assert_eq!(scene.client().get("/short.bin").text(), "short");
+}
+
+#[test]
+fn a_reader_that_takes_nothing_is_cut() {
+    let folder = Folder::new();
+    let path = folder.write("long.bin", content(LONG));
+    let scene = setup(&folder)
+        .options(|options| options.limits.send_timeout = Duration::from_millis(100))
+        .run_with_own_origins();
+    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+    slow.ask("GET", "/long.bin", &[]);
+    scene.counted(Counter::Aborted, 1);
+    assert_eq!(times_open(&path), 0);
+    let cut = slow.cut_response();
+    assert!(cut.ending == Ending::Cut && cut.body.len() < LONG);
+    let told = scene.engine.metrics().total(Counter::BodyBytesSent) as usize;
+    assert!(cut.body.len() <= told && told < LONG, "{} of {told}", cut.body.len());
+}
+
+#[test]
+fn the_log_tells_how_much_was_sent() {
+    let folder = Folder::new();
+    folder.write("a.bin", content(3_000_000));
+    let log = folder.join("access.log");
+    let target = Some(LogTarget::File(log.clone()));
+    let scene = setup(&folder)
+        .options(|options| (options.access_log.target, options.access_log.format) = (target, LogFormat::Json))
+        .run_with_own_origins();
+    let mut client = scene.client();
+    client.get("/a.bin");
+    client.get_with("/a.bin", &["Range: bytes=5-1000004"]);
+    client.get_with("/a.bin", &["Range: bytes=5-9"]);
+    client.head("/a.bin", &[]);
+    drop(scene);
+    let text = fs::read_to_string(log).unwrap();
+    let lines = text.lines().map(|line| serde_json::from_str::<serde_json::Value>(line).unwrap());
+    let bytes: Vec<_> = lines.map(|line| (line["status"].as_u64().unwrap(), line["bytes"].as_u64().unwrap())).collect();
+    assert_eq!(bytes, [(200, 3_000_000), (206, 1_000_000), (206, 5), (200, 0)]);
+}
+
+/// What comes of a download during which `change` is made to the file.
+fn changed_meanwhile(change: impl FnOnce(&Folder, PathBuf)) -> (usize, Ending) {
+    let folder = Folder::new();
+    let content = content(LONG);
+    let path = folder.write("a.bin", &content);
+    let scene = serve(&folder);
+    let mut client = Client::connect_slow(scene.engine.addresses()[0]);
+    let head = client.ask("GET", "/a.bin", &[]).next_head();
+    assert_eq!(head.field("content-length"), Some(LONG.to_string()));
+    change(&folder, path);
+    let response = client.rest_of(head);
+    // Whoever gets all that was announced has the version that was announced.
+    assert!(response.body.len() < LONG || response.body == content);
+    (response.body.len(), response.ending)
+}
+
+#[test]
+fn a_file_that_shrinks_is_cut_where_it_ends() {
+    let (length, ending) = changed_meanwhile(|_, path| {
+        File::options().write(true).open(path).unwrap().set_len(LONG as u64 / 2).unwrap();
+    });
+    assert!(ending == Ending::Cut && length <= LONG / 2, "{length}");
+}
+
+#[test]
+fn a_file_that_grows_is_cut_before_its_last_window() {
+    let (length, ending) = changed_meanwhile(|_, path| {
+        File::options().append(true).open(path).unwrap().write_all(b"more").unwrap();
+    });
+    assert!(ending == Ending::Cut && length <= LONG - WINDOW, "{length}");
+}
+
+#[test]
+fn a_file_that_is_written_anew_in_its_place_is_cut_before_its_last_window() {
+    let (length, ending) = changed_meanwhile(|_, path| {
+        let mut file = File::options().write(true).open(path).unwrap();
+        file.seek(SeekFrom::Start(LONG as u64 - 1)).unwrap();
+        file.write_all(b"!").unwrap();
+    });
+    assert!(ending == Ending::Cut && length <= LONG - WINDOW, "{length}");
+}
+
+#[test]
+fn a_file_that_another_one_takes_the_place_of_is_read_to_its_end() {
+    let (length, ending) = changed_meanwhile(|folder, path| {
+        let new = folder.write("new.bin", "new");
+        fs::rename(new, path).unwrap();
+    });
+    assert_eq!((length, ending), (LONG, Ending::Whole));
+}
+
+#[test]
+fn a_file_that_is_not_in_memory_is_read_first() {
+    let folder = Folder::new();
+    let content = content(8 * WINDOW + 5);
+    for name in ["long.bin", "short.bin"] {
+        let length = if name == "long.bin" { content.len() } else { COPIED };
+        let file = File::open(folder.write(name, &content[..length])).unwrap();
+        // What is not on the disk yet can't be dropped from memory. A file system that is nothing but memory drops nothing.
+        file.sync_all().unwrap();
+        fadvise(&file, 0, None, Advice::DontNeed).unwrap();
+    }
+    let scene = serve(&folder);
+    let mut client = scene.client();
+    assert!(client.get("/long.bin").body == content);
+    assert!(client.get("/short.bin").body == content[..COPIED]);
+}
