@@ -31,7 +31,7 @@
 //! | `stored` | a stored response to bytes: conditions, ranges, age |
 //! | `represent` | in which content coding it goes out |
 //! | `compress` | makes content codings of what is stored, on threads of its own |
-//! | `outgoing` | a response on its way out |
+//! | `outgoing` | a response on its way out; files by sendfile(2) |
 //! | `head` | response heads as bytes |
 //! | `multipart` | several ranges in one body |
 //! | `respond` | the fields that we add to every response |

@@ -37,6 +37,8 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 pub use url_path::UrlPath;
+#[cfg(test)]
+pub(crate) use waiting::all_who_may_wait;
 pub(crate) use waiting::may_wait;
 
 /// What in a `try_files` name stands for the path of the URL.

@@ -1,4 +1,4 @@
-//! What the operating system gives: listening sockets ([`listen`], [`accept`]) and connected ones ([`stream`]),
+//! What the operating system gives: listening sockets ([`listen`], [`accept`]) and connected ones, to which files go as well ([`stream`]),
 //! programs that run for one request ([`process`]), and the priority of a [`thread`].
 //!
 //! The only crate that may hold `unsafe` code; each block says why it is sound.

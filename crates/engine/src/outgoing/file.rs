@@ -1,8 +1,8 @@
 //! A file on its way out, by sendfile(2): from the kernel's memory into the socket, a window at a time.
 //!
 //! What a download holds while its client is slow: the file and the head's few bytes; no buffer, no thread. Between any two
-//! windows the others of this worker have their turn. A window is looked at again (`FileBody::window`) after each wait, since what was in
-//! memory then may be gone.
+//! windows the others of this worker have their turn. A window is looked at again after each wait (`FileBody::has_waited`), since what
+//! was in memory before may be gone.
 //!
 //! Head and first bytes share a packet. A small file is copied behind the head in one buffer of the worker and goes out with it in one
 //! system call; what of it finds no room is sent from the file.
@@ -62,7 +62,10 @@ impl Outgoing<'_> {
             self.start().await?;
             let sent = exchange.connection.stream.send_file(window.file, window.position, window.length).await;
             match sent {
-                Ok(None) => self.room().await?,
+                Ok(None) => {
+                    self.room().await?;
+                    body.has_waited();
+                }
                 Ok(Some(0)) => return Err(Error::FileChanged.into()),
                 Ok(Some(sent)) => {
                     let is_all = sent == window.length;

@@ -22,3 +22,9 @@ pub(crate) async fn may_wait<T: Send + 'static>(job: impl FnOnce() -> io::Result
     });
     done.await.map_err(io::Error::other)?
 }
+
+/// Holds up all who would wait for a disk, for as long as the result lives.
+#[cfg(test)]
+pub(crate) async fn all_who_may_wait() -> tokio::sync::SemaphorePermit<'static> {
+    WAITING.acquire_many(WAITING_MAX as u32).await.unwrap()
+}

@@ -41,6 +41,8 @@ pub struct FileBody {
     file: Arc<File>,
     opened: Stat,
     position: u64,
+    /// The end of the window that was looked at.
+    ready_until: u64,
     left: u64,
     length: u64,
     pause_max: Duration,
@@ -67,6 +69,7 @@ impl FileBody {
             file: Arc::new(file),
             opened: stat,
             position: part.start,
+            ready_until: part.start,
             left: length,
             length,
             pause_max: limits.between_bytes_timeout,
@@ -103,21 +106,34 @@ impl FileBody {
     /// # Errors
     /// [`Error::FileChanged`]; [`Error::BetweenBytesTimeout`] when the disk takes too long, [`Error::Io`] when it fails.
     pub async fn window(&mut self) -> Result<Option<Window<'_>>, Error> {
+        if self.left == 0 {
+            self.place = None;
+            return self.is_as_opened().map(|()| None);
+        }
+        if self.ready_until <= self.position {
+            self.ready_window().await?;
+        }
+        let length = usize::try_from(self.ready_until - self.position).unwrap_or(usize::MAX);
+        Ok(Some(Window { file: &self.file, position: self.position, length }))
+    }
+
+    async fn ready_window(&mut self) -> Result<(), Error> {
         let length = self.left.min(WINDOW_BYTES_MAX);
         if self.left == length {
             self.is_as_opened()?;
         }
-        if length == 0 {
-            self.place = None;
-            return Ok(None);
-        }
         let range = self.position..self.position + length;
         if !is_in_memory(&self.file, &range)? {
-            let ahead = (self.left - length).min(WINDOW_BYTES_MAX);
+            let (range, ahead) = (range.clone(), (self.left - length).min(WINDOW_BYTES_MAX));
             self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
         }
-        let length = usize::try_from(length).unwrap_or(usize::MAX);
-        Ok(Some(Window { file: &self.file, position: self.position, length }))
+        self.ready_until = range.end;
+        Ok(())
+    }
+
+    /// The reader has made the file wait: what was in memory may be gone, and what it was may have changed.
+    pub fn has_waited(&mut self) {
+        self.ready_until = self.position;
     }
 
     /// So many bytes have been sent.
@@ -230,3 +246,6 @@ fn fill(wanted: usize, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> 
     // Of a file that is in memory in part, a little may come: it would hold on to all of the buffer.
     Ok(if length < wanted / 2 { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() })
 }
+
+#[cfg(test)]
+mod tests;

@@ -76,8 +76,7 @@ mod tests {
 
     async fn pair() -> (Stream, Stream) {
         let listener = TcpListener::bind("127.0.0.1:0").await.unwrap();
-        let (connected, accepted) =
-            tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
+        let (connected, accepted) = tokio::join!(TcpStream::connect(listener.local_addr().unwrap()), listener.accept());
         let a = Stream::tcp(connected.unwrap()).unwrap();
         // The event loop has not yet seen a fresh socket.
         a.has_room(LONG).await.unwrap();
