@@ -119,13 +119,13 @@ impl FileBody {
 
     async fn ready_window(&mut self) -> Result<(), Error> {
         let length = self.left.min(WINDOW_BYTES_MAX);
-        if self.left == length {
-            self.is_as_opened()?;
-        }
         let range = self.position..self.position + length;
         if !is_in_memory(&self.file, &range)? {
             let (range, ahead) = (range.clone(), (self.left - length).min(WINDOW_BYTES_MAX));
             self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
+        }
+        if self.left == length {
+            self.is_as_opened()?;
         }
         self.ready_until = range.end;
         Ok(())
