@@ -153,6 +153,7 @@ pub(crate) struct RawFiles {
     pub(crate) source_suffixes: Option<Texts>,
     pub(crate) precompressed: Option<At<bool>>,
     pub(crate) charset: Option<At<String>>,
+    pub(crate) rate_max: Option<At<u64>>,
 }
 
 /// `[sendfile]`
@@ -437,6 +438,7 @@ impl RawFiles {
             source_suffixes: keys.texts("source-suffixes"),
             precompressed: keys.flag("precompressed"),
             charset: keys.text("charset"),
+            rate_max: keys.size("rate-max"),
         }
     }
 }

@@ -317,6 +317,7 @@ symlinks = "never"
 [site.files]
 charset       = ""
 precompressed = false
+rate-max      = "2MiB"
 
 [[site.rule]]
 path       = "/assets/*"
@@ -335,6 +336,7 @@ try-files = ["{path}", "{path}/", "/index.php"]
     assert_eq!(site.route.origins, [OriginAddress::Files("/var/www/html".into()).into()]);
     let gateway = &site.route.gateway;
     assert_eq!(gateway.index, ["index.php", "index.html"]);
+    assert_eq!([site.route.file_rate_max, blog.route.file_rate_max], [2 << 20; 2]);
     assert_eq!((gateway.files.symlinks, gateway.files.charset.as_str()), (Symlinks::Never, ""));
     assert_eq!(
         assets.route.gateway,

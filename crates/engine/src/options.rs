@@ -319,6 +319,8 @@ pub struct Route {
     pub origin: OriginLimits,
     /// How URLs become scripts and files.
     pub gateway: Gateway,
+    /// How fast a file that is not stored goes to its client, in bytes per second. Default 0: as fast as it takes it.
+    pub file_rate_max: u64,
     /// The caching rules.
     pub policy: Arc<Policy>,
     /// Protocols that `Upgrade` may switch to, lower case. Default `["websocket"]`.
@@ -350,6 +352,7 @@ impl Route {
             request_buffering: None,
             origin: OriginLimits::default(),
             gateway: Gateway::default(),
+            file_rate_max: 0,
             policy: Arc::new(Policy::new(profile)),
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),

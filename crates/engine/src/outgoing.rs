@@ -1,6 +1,7 @@
 //! A response on its way out: head and pieces to the client's socket, and how it went.
 
 mod file;
+mod pacing;
 
 use crate::head::{Framing, Head};
 use crate::serve::Exchange;

@@ -11,7 +11,8 @@ use rustix::fs::{Advice, fadvise};
 use std::fs::{self, File};
 use std::io::{Seek, SeekFrom, Write};
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
 
 /// The longest file that shares a buffer with its head, and the longest window, in bytes (`outgoing/file.rs`, `files/body.rs`).
 const COPIED: usize = 32 << 10;
@@ -243,4 +244,32 @@ fn a_file_that_is_not_in_memory_is_read_first() {
     let mut client = scene.client();
     assert!(client.get("/long.bin").body == content);
     assert!(client.get("/short.bin").body == content[..COPIED]);
+}
+
+#[test]
+fn a_rate_that_is_set_is_kept_and_holds_up_nobody_else() {
+    const RATE: usize = 4 << 20;
+    let folder = Folder::new();
+    let content = content(RATE + RATE / 2);
+    folder.write("long.bin", &content);
+    folder.write("short.bin", "short");
+    let scene = setup(&folder).options(|options| {
+        for site in &mut options.sites {
+            Arc::make_mut(&mut site.route).file_rate_max = RATE as u64;
+        }
+    });
+    let scene = scene.run_with_own_origins();
+    let (mut client, mut other) = (scene.client(), scene.client());
+    let begun = Instant::now();
+    let head = client.ask("GET", "/long.bin", &[]).next_head();
+    assert!(client.take(RATE) == content[..RATE]);
+    assert_eq!(other.get("/short.bin").text(), "short");
+    assert!(client.take(RATE / 2) == content[RATE..]);
+    // It may take longer, and not less: the first second's bytes go at once.
+    assert!(begun.elapsed() >= Duration::from_millis(500), "{:?} {head:?}", begun.elapsed());
+    // Who leaves is not waited for.
+    client.ask("GET", "/long.bin", &[]).next_head();
+    client.reset();
+    scene.counted(Counter::Aborted, 1);
+    assert_eq!(times_open(&folder.join("long.bin")), 0);
 }

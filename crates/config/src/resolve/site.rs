@@ -132,6 +132,9 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     compress::set_compression(Arc::make_mut(&mut route.compression), &raw.compress);
     policy::set_origin_limits(&mut route.origin, &raw.origin_limits);
     gateway::set_gateway(&mut route.gateway, &raw.gateway);
+    if let Some(rate) = &raw.gateway.files.rate_max {
+        route.file_rate_max = rate.value;
+    }
     programs::set_programs(&mut route.origin.programs, &mut route.gateway, &raw.programs);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);

@@ -30,7 +30,8 @@ pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, 
 
 fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
     let RawGateway { root, url_prefix, index, try_files, script_suffixes, symlinks, files } = &raw.gateway;
-    let RawFiles { source_suffixes, precompressed, charset } = files;
+    // An application behind HTTP may name a file to be sent.
+    let RawFiles { source_suffixes, precompressed, charset, rate_max: _ } = files;
     let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
     let RawCgi { processes_max, run_timeout, memory_bytes_max, cpu_max } = limits;
     let keys = [

@@ -1,6 +1,6 @@
 //! Rows: how URLs become files and scripts, for origins that need to know.
 
-use super::{Default, EVERYWHERE, Kind, Section, Setting};
+use super::{Default, EVERYWHERE, Kind, Section, Setting, TIB};
 
 /// [`kasoku_engine::options::SOURCE_SUFFIXES`] as TOML; a test compares them.
 const SOURCES: &str = "[\".php\", \".phtml\", \".pht\", \".phar\", \".phps\", \".php3\", \".php4\", \".php5\", \".php7\", \".php8\", \
@@ -88,6 +88,15 @@ pub(super) static GATEWAY: Section = Section {
             default: Default::Value("\"utf-8\""),
             summary: "The charset that `Content-Type` names for texts, XML apart. Empty: none.",
             example: "\"iso-8859-1\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "files.rate-max",
+            kind: Kind::Size { min: 0, max: TIB },
+            default: Default::Value("0"),
+            summary: "How fast a file goes to its client, in bytes per second. 0: as fast as it takes it.",
+            details: "For each request by itself, as nginx's limit_rate; the bytes of one second go at once. What comes from the cache is not held up.",
+            example: "\"1MiB\"",
             ..EVERYWHERE
         },
     ],

@@ -7,6 +7,7 @@
 //! Head and first bytes share a packet. A small file is copied behind the head in one buffer of the worker and goes out with it in one
 //! system call; what of it finds no room is sent from the file.
 
+use super::pacing::Pacing;
 use super::{Outgoing, is_too_slow};
 use crate::serve::Exchange;
 use kasoku_origin::{Error, FileBody, Piece};
@@ -15,6 +16,7 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::task::{Context, Poll};
+use std::time::Duration;
 
 /// Up to this length a file is copied, in bytes.
 const COPIED_BYTES_MAX: usize = 32 << 10;
@@ -54,14 +56,18 @@ impl From<io::Error> for Interrupted {
 impl Outgoing<'_> {
     /// Sends a file, all of which was announced. What follows is the end of the answer.
     pub(crate) async fn file(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
-        if self.copied(body).await? {
+        let exchange = self.exchange;
+        let rate_max = exchange.route.as_ref().map_or(0, |route| route.file_rate_max);
+        if (rate_max == 0 || rate_max >= body.left()) && self.copied(body).await? {
             return Ok(());
         }
-        let exchange = self.exchange;
-        while let Some(window) = self.awaited(body.window()).await? {
+        let mut pacing = Pacing::begin(rate_max);
+        loop {
+            let bytes_max = self.turn(&pacing, body).await?;
+            let Some(window) = self.awaited(body.window()).await? else { return Ok(()) };
             self.start().await?;
-            let sent = exchange.connection.stream.send_file(window.file, window.position, window.length).await;
-            match sent {
+            let length = window.length.min(bytes_max);
+            match exchange.connection.stream.send_file(window.file, window.position, length).await {
                 Ok(None) => {
                     self.room().await?;
                     body.has_waited();
@@ -70,6 +76,7 @@ impl Outgoing<'_> {
                 Ok(Some(sent)) => {
                     let is_all = sent == window.length;
                     self.has_sent(body, sent);
+                    pacing.iter_mut().for_each(|pacing| pacing.has_sent(sent));
                     if is_all && body.left() > 0 {
                         tokio::task::yield_now().await;
                     }
@@ -79,7 +86,31 @@ impl Outgoing<'_> {
                 Err(error) => return Err(error.into()),
             }
         }
-        Ok(())
+    }
+
+    /// Waits until something may go; returns how many bytes.
+    async fn turn(&self, pacing: &Option<Pacing>, body: &mut FileBody) -> io::Result<usize> {
+        let Some(pacing) = pacing else { return Ok(usize::MAX) };
+        loop {
+            match pacing.now(body.left()) {
+                Ok(bytes) => return Ok(usize::try_from(bytes).unwrap_or(usize::MAX)),
+                Err(wait) => self.rest(wait).await?,
+            }
+            body.has_waited();
+        }
+    }
+
+    /// Lets that time pass, unless the client goes away.
+    async fn rest(&self, wait: Duration) -> io::Result<()> {
+        self.exchange.takes_time();
+        Box::pin(async {
+            tokio::select! {
+                biased;
+                () = self.exchange.connection.gone() => Err(io::ErrorKind::ConnectionReset.into()),
+                () = tokio::time::sleep(wait) => Ok(()),
+            }
+        })
+        .await
     }
 
     /// Sends what is small together with the head; whether that was all.
