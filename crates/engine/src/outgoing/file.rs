@@ -119,7 +119,9 @@ impl Outgoing<'_> {
         if !(1..=COPIED_BYTES_MAX).contains(&left) || self.head.len() + left > Scratch::BYTES {
             return Ok(false);
         }
-        let written = poll_fn(|cx| Poll::Ready(self.write_copied(cx, body, left))).await?;
+        // The reads see to it that others have their turn.
+        let at_once = poll_fn(|cx| Poll::Ready(self.write_copied(cx, body, left)));
+        let written = tokio::task::unconstrained(at_once).await?;
         let of_head = written.min(self.head.len());
         self.head_has_gone(of_head);
         self.has_sent(body, written - of_head);
