@@ -82,7 +82,7 @@ impl Outgoing<'_> {
                     }
                 }
                 // A file system that has its own idea of reading.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return self.pieces(body).await,
+                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return self.pieces(body, pacing).await,
                 Err(error) => return Err(error.into()),
             }
         }
@@ -198,10 +198,12 @@ impl Outgoing<'_> {
     }
 
     /// Sends a file that can only be read.
-    async fn pieces(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
-        while let Piece::Data(piece) = body.next().await? {
+    async fn pieces(&mut self, body: &mut FileBody, mut pacing: Option<Pacing>) -> Result<(), Interrupted> {
+        loop {
+            self.turn(&pacing, body).await?;
+            let Piece::Data(piece) = body.next().await? else { return Ok(()) };
+            pacing.iter_mut().for_each(|pacing| pacing.has_sent(piece.len()));
             self.piece(piece).await?;
         }
-        Ok(())
     }
 }

@@ -163,6 +163,9 @@ impl FileBody {
             return Err(Error::FileChanged);
         }
         self.has_sent(piece.len());
+        if self.left == 0 {
+            self.is_as_opened()?;
+        }
         Ok(Piece::Data(piece))
     }
 

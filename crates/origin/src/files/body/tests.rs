@@ -86,3 +86,12 @@ async fn a_file_that_was_cut_gives_no_window_behind_its_end() {
     File::options().write(true).open(scratch.root().join("a.bin")).unwrap().set_len(WINDOW as u64 / 2).unwrap();
     assert!(matches!(body.window().await, Err(Error::FileChanged)));
 }
+
+#[tokio::test(flavor = "current_thread")]
+async fn a_file_that_was_changed_gives_no_last_piece() {
+    let scratch = Scratch::new(&[]);
+    let mut body = body_of(&scratch, PIECE_BYTES_MAX as usize + 1);
+    File::options().append(true).open(scratch.root().join("a.bin")).unwrap().set_len(PIECE_BYTES_MAX + 2).unwrap();
+    assert!(matches!(body.next().await, Ok(Piece::Data(_))));
+    assert!(matches!(body.next().await, Err(Error::FileChanged)));
+}
