@@ -178,8 +178,13 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
         (None, false) => Framing::of(response.body.length(), exchange.request.head.version),
     };
     let mut out = Outgoing::begin(exchange, head, code, framing, status);
-    if let Body::File(file) = &mut response.body {
-        return match out.file(file).await {
+    let file = match &mut response.body {
+        Body::File(file) => Some(out.file(file).await),
+        Body::FileParts(parts) => Some(out.file_parts(parts).await),
+        _ => None,
+    };
+    if let Some(sent) = file {
+        return match sent {
             Ok(()) => {
                 exchange.origin_has_ended();
                 out.end(None).await

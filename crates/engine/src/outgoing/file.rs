@@ -10,7 +10,7 @@
 use super::pacing::Pacing;
 use super::{Outgoing, is_too_slow};
 use crate::serve::Exchange;
-use kasoku_origin::{Error, FileBody, Piece};
+use kasoku_origin::{Error, FileBody, FileParts, Piece};
 use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
@@ -57,13 +57,16 @@ impl Outgoing<'_> {
     /// Sends a file, all of which was announced. What follows is the end of the answer.
     pub(crate) async fn file(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
         let exchange = self.exchange;
-        let rate_max = exchange.route.as_ref().map_or(0, |route| route.file_rate_max);
+        let rate_max = self.rate_max();
         if (rate_max == 0 || rate_max >= body.left()) && self.copied(body).await? {
             return Ok(());
         }
         let mut pacing = Pacing::begin(rate_max);
         loop {
-            let bytes_max = self.turn(&pacing, body).await?;
+            let (bytes_max, has_waited) = self.turn(&pacing, body.left()).await?;
+            if has_waited {
+                body.has_waited();
+            }
             let Some(window) = self.awaited(body.window()).await? else { return Ok(()) };
             self.start().await?;
             let length = window.length.min(bytes_max);
@@ -88,15 +91,32 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Waits until something may go; returns how many bytes.
-    async fn turn(&self, pacing: &Option<Pacing>, body: &mut FileBody) -> io::Result<usize> {
-        let Some(pacing) = pacing else { return Ok(usize::MAX) };
+    /// Sends several parts of a file, all of which were announced, through memory. What follows is the end of the answer.
+    pub(crate) async fn file_parts(&mut self, parts: &mut FileParts) -> Result<(), Interrupted> {
+        let mut pacing = Pacing::begin(self.rate_max());
         loop {
-            match pacing.now(body.left()) {
-                Ok(bytes) => return Ok(usize::try_from(bytes).unwrap_or(usize::MAX)),
+            self.turn(&pacing, parts.left()).await?;
+            let Piece::Data(piece) = self.awaited(parts.next()).await? else { return Ok(()) };
+            pacing.iter_mut().for_each(|pacing| pacing.has_sent(piece.len()));
+            self.piece(piece).await?;
+        }
+    }
+
+    /// In bytes per second; 0: as fast as the client takes it.
+    fn rate_max(&self) -> u64 {
+        self.exchange.route.as_ref().map_or(0, |route| route.file_rate_max)
+    }
+
+    /// Waits until something may go; returns how many bytes, and whether there was a wait.
+    async fn turn(&self, pacing: &Option<Pacing>, left: u64) -> io::Result<(usize, bool)> {
+        let Some(pacing) = pacing else { return Ok((usize::MAX, false)) };
+        let mut has_waited = false;
+        loop {
+            match pacing.now(left) {
+                Ok(bytes) => return Ok((usize::try_from(bytes).unwrap_or(usize::MAX), has_waited)),
                 Err(wait) => self.rest(wait).await?,
             }
-            body.has_waited();
+            has_waited = true;
         }
     }
 
@@ -200,7 +220,7 @@ impl Outgoing<'_> {
     /// Sends a file that can only be read.
     async fn pieces(&mut self, body: &mut FileBody, mut pacing: Option<Pacing>) -> Result<(), Interrupted> {
         loop {
-            self.turn(&pacing, body).await?;
+            self.turn(&pacing, body.left()).await?;
             let Piece::Data(piece) = body.next().await? else { return Ok(()) };
             pacing.iter_mut().for_each(|pacing| pacing.has_sent(piece.len()));
             self.piece(piece).await?;

@@ -2,6 +2,7 @@
 
 use crate::{NEVER, allow};
 use kasoku_testkit::{BOTH, Exchange, Folder, Response, Scenario, Setup, get, head, ok, on, reply};
+use std::time::{Duration, Instant};
 
 fn serve(folder: &Folder, script: impl IntoIterator<Item = Exchange>) -> Scenario {
     Setup::safe().route(|route| allow(folder, route)).run(script)
@@ -147,6 +148,22 @@ fn several_ranges_come_in_one_body() {
         assert_eq!(response.text(), format!("{}\r\n--{boundary}--\r\n", parts.concat()));
         assert!(!response.has("content-range"));
     }
+}
+
+#[test]
+fn several_ranges_are_no_faster_than_the_rate_that_is_set() {
+    const RATE: usize = 2 << 20;
+    let folder = Folder::new();
+    let content = vec![b'x'; RATE + RATE / 2];
+    folder.write("a.bin", &content);
+    let setup = Setup::safe().route(|route| (allow(&folder, route), route.file_rate_max = RATE as u64).0);
+    let scene = setup.run([get("/").answers(ok(&["X-Sendfile: a.bin"], ""))]);
+    let begun = Instant::now();
+    let response = scene.client().get_with("/", &["Range: bytes=0-0, 2-"]);
+    assert_eq!((response.status, response.field("content-length")), (206, response.body.len().to_string()));
+    assert!(response.body.len() > content.len());
+    // It may take longer, and not less: the first second's bytes go at once, and the last quarter of one with those before.
+    assert!(begun.elapsed() >= Duration::from_millis(250), "{:?}", begun.elapsed());
 }
 
 #[test]

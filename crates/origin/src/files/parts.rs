@@ -24,6 +24,7 @@ pub struct FileParts {
     waiting: VecDeque<Part>,
     current: Option<FileBody>,
     length: u64,
+    left: u64,
 }
 
 enum Part {
@@ -62,7 +63,7 @@ impl FileParts {
         head.fields = whole.fields;
         head.fields.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
         head.fields.set("Content-Length", length.to_string());
-        (head, Self { file, limits: limits.clone(), waiting, current: None, length })
+        (head, Self { file, limits: limits.clone(), waiting, current: None, length, left: length })
     }
 
     /// The length of the whole body, in bytes.
@@ -70,8 +71,24 @@ impl FileParts {
         self.length
     }
 
-    /// The next piece.
-    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
+    /// How much of it is still to be read, in bytes.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// The next piece. Nothing is lost when it is dropped.
+    ///
+    /// # Errors
+    /// As those of [`FileBody::next`].
+    pub async fn next(&mut self) -> Result<Piece, Error> {
+        let piece = self.read().await?;
+        if let Piece::Data(data) = &piece {
+            self.left = self.left.saturating_sub(data.len() as u64);
+        }
+        Ok(piece)
+    }
+
+    async fn read(&mut self) -> Result<Piece, Error> {
         loop {
             if let Some(current) = &mut self.current {
                 if let Piece::Data(data) = current.next().await? {
