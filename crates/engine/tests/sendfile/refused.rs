@@ -143,6 +143,7 @@ fn nothing_names_a_file_but_the_head_of_the_final_answer() {
     assert!(!hints.has("x-accel-redirect"));
     let response = client.response();
     assert_eq!(response.text(), "body");
+    assert!(response.trailers.iter().any(|(name, _)| name.eq_ignore_ascii_case("x-t")), "{response:?}");
     assert!(response.trailers.iter().all(|(name, _)| !name.eq_ignore_ascii_case("x-sendfile")), "{response:?}");
 }
 
