@@ -20,7 +20,7 @@ use crate::serve::Exchange;
 use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
-use http::{Method, Version};
+use http::{Method, StatusCode, Version};
 use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
 use kasoku_metrics::Counter;
@@ -34,7 +34,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
 use kasoku_wire::http1::BodyLength;
-use kasoku_wire::{RequestHead, ResponseHead};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
@@ -83,9 +83,16 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
                 Some(reason) => (Audience::OneClient, None, CacheStatus { detail: Some(reason), ..status }),
                 None => (audience, writer, status),
             };
-            after_pass(exchange, routed, Passed { outgoing, audience, writer, request_time, status }, response)
+            let answered = errand.replaced().unwrap_or(response.head.status);
+            let passed = Passed { outgoing, audience, writer, request_time, answered, status };
+            after_pass(exchange, routed, passed, response)
         }
-        Err(error) => failed(&error, status),
+        Err(error) => {
+            if let Some(answered) = errand.replaced() {
+                invalidate(exchange, routed, answered, &Fields::new(), writer.as_ref());
+            }
+            failed(&error, status)
+        }
     }
 }
 
@@ -159,12 +166,14 @@ struct Passed {
     /// Of a HEAD, or of a POST whose answer may be one for GETs.
     writer: Option<FillWriter>,
     request_time: Now,
+    /// The application's status, whatever the client gets.
+    answered: StatusCode,
     status: CacheStatus,
 }
 
 /// What a response that passes by means for the cache.
 fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Response) -> Answer {
-    let Passed { outgoing, audience, writer, request_time, status } = passed;
+    let Passed { outgoing, audience, writer, request_time, answered, status } = passed;
     let worker = &exchange.worker;
     let key = &routed.key;
     if let (Audience::Shared, Some(own)) = (audience, &writer) {
@@ -172,16 +181,21 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Re
         let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now };
         worker.cache.on_head(&ask, &response.head, request_time, now, own);
     }
-    let Response { head, .. } = &response;
-    let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
-    let own = writer.as_ref();
-    let dropped = worker.cache.on_unsafe_response(&outgoing.method, key, head.status, &head.fields, canonical, own);
-    worker.cells.add(Counter::Invalidated, dropped as u64);
+    invalidate(exchange, routed, answered, &response.head.fields, writer.as_ref());
     let is_for_get = outgoing.method == Method::POST && post_stores_for_get(key.uri(), &response.head);
     match writer.filter(|writer| is_for_get && !writer.is_poisoned()) {
         Some(writer) => store_beside(exchange, &outgoing, writer, response, request_time),
         None => Answer::Origin(Box::new(response), Conditions::Origins, status),
     }
+}
+
+/// Drops what an unsafe request with such an answer has made invalid.
+fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: &Fields, own: Option<&FillWriter>) {
+    let worker = &exchange.worker;
+    let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
+    let method = &exchange.request.head.method;
+    let dropped = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);
+    worker.cells.add(Counter::Invalidated, dropped as u64);
 }
 
 /// Stores the answer to a POST for later GETs, while the client reads it.

@@ -27,7 +27,7 @@ use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
-use http::Method;
+use http::{Method, StatusCode};
 use kasoku_metrics::{Counter, Timer};
 use kasoku_origin::group::{self, Asking, Choice};
 use kasoku_origin::health::Blame;
@@ -53,6 +53,7 @@ pub(crate) struct Errand {
     /// The client's own conditions and range, which the request to the origin may lack.
     pub(crate) asked: RequestHead,
     one_client: Cell<Option<Reason>>,
+    replaced: Cell<Option<StatusCode>>,
 }
 
 impl Errand {
@@ -67,6 +68,7 @@ impl Errand {
             time,
             asked: sendfile::asked(&exchange.request.head),
             one_client: Cell::new(None),
+            replaced: Cell::new(None),
         }
     }
 
@@ -74,6 +76,17 @@ impl Errand {
     /// has come from where requests pass, by a local redirect, or it is a file that the application has named.
     pub(crate) fn for_one_client(&self) -> Option<Reason> {
         self.one_client.get()
+    }
+
+    /// The status of the application's answer where another one, or a failure, stands in its place: what it has done, it has
+    /// done, whatever became of the file that it named.
+    pub(crate) fn replaced(&self) -> Option<StatusCode> {
+        self.replaced.get()
+    }
+
+    /// See [`Errand::replaced`].
+    pub(crate) fn replaces(&self, status: StatusCode) {
+        self.replaced.set(Some(status));
     }
 
     /// See [`Errand::for_one_client`].

@@ -109,6 +109,7 @@ pub(crate) async fn instead(
     }
     let Response { head, body } = response;
     body.discard();
+    errand.replaces(head.status);
     let now_us = worker.moment().mono_us;
     errand.time.has_head(now_us);
     errand.time.has_ended(now_us);

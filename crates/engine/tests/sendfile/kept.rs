@@ -1,7 +1,7 @@
 //! That the decision is asked for each time, and what becomes of the application meanwhile.
 
 use crate::{allow, with_large_file};
-use kasoku_testkit::{BOTH, Client, Folder, Gate, Scenario, Setup, get, ok};
+use kasoku_testkit::{BOTH, Client, Folder, Gate, Scenario, Setup, get, ok, on};
 
 #[test]
 fn each_request_asks_the_application_whatever_it_says_of_storing() {
@@ -70,6 +70,24 @@ fn a_stored_page_gives_way_to_the_file_that_is_there_now() {
     scene.advance(100);
     assert_eq!(scene.client().get("/").text(), "the file");
     assert_eq!(scene.client().get("/").text(), "the file");
+}
+
+#[test]
+fn what_an_application_has_changed_is_no_longer_served_whatever_becomes_of_the_file() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    for (line, status) in [("X-Sendfile: a.txt", 200), ("X-Sendfile: none.txt", 404), ("X-Sendfile: 100%", 502)] {
+        let script = [
+            get("/").answers(ok(&["Cache-Control: max-age=600"], "before")),
+            on("POST", "/").answers(ok(&[line], "")),
+            get("/").answers(ok(&["Cache-Control: max-age=600"], "behind")),
+        ];
+        let scene = Setup::safe().route(|route| allow(&folder, route)).run(script);
+        let mut client = scene.client();
+        assert_eq!(client.get("/").text(), "before");
+        assert_eq!(client.send_body("POST", "/", &[], "a=b").status, status);
+        assert_eq!(client.get("/").text(), "behind", "{line}");
+    }
 }
 
 /// Nothing of the origin is in use.
