@@ -368,9 +368,12 @@ impl FillTask {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),
             };
+            // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
+            let named = self.errand.replaced().filter(|_| self.errand.for_one_client() == Some(Reason::Sendfile));
+            let named = named.map(ResponseHead::new);
             let exchange = OriginExchange {
                 request: &request,
-                response: &response.head,
+                response: named.as_ref().unwrap_or(&response.head),
                 request_time,
                 response_time: self.worker.now(),
                 body_length: response.body.length(),

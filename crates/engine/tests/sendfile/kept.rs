@@ -90,6 +90,23 @@ fn what_an_application_has_changed_is_no_longer_served_whatever_becomes_of_the_f
     }
 }
 
+#[test]
+fn what_one_client_asks_of_the_file_does_not_keep_the_page_that_was_there_before() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let stored = ok(&["Cache-Control: max-age=10, stale-while-revalidate=9999"], "page");
+    let named = || get("/").answers(ok(&["X-Sendfile: a.txt"], ""));
+    let setup = Setup::safe().route(|route| allow(&folder, route));
+    let scene = setup.run([get("/").answers(stored), named(), named()]);
+    assert_eq!(scene.client().get("/").text(), "page");
+    scene.advance(100);
+    // A part of what is stored, which is refreshed behind it: of the file there is no such part.
+    assert_eq!(scene.client().get_with("/", &["Range: bytes=99-"]).status, 416);
+    scene.origin.done(2);
+    scene.settled();
+    assert_eq!(scene.client().get("/").text(), "the file");
+}
+
 /// Nothing of the origin is in use.
 pub(crate) fn is_free(scene: &Scenario) {
     scene.eventually(|| {
