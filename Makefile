@@ -76,6 +76,11 @@ bench-mt-search: build ## a slow CGI search without a cache, behind Apache's and
 	@scripts/install-test-deps --only mt-search
 	@python3 -B bench/seeds/mt-search/run.py $(ARGS)
 
+.PHONY: bench-xsendfile
+bench-xsendfile: build ## downloads sent by the server, by X-Sendfile and by the application; writes docs/xsendfile.md
+	@scripts/install-test-deps --only xsendfile
+	@python3 -B bench/seeds/xsendfile/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint

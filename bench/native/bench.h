@@ -4,10 +4,14 @@
 
 #include <stddef.h>
 
-// Bytes of a reply that are in memory as they go out: head and body in one piece. `closes`: the connection ends behind it.
+// A reply: bytes in memory as they go out, and behind them `file_bytes` of a file from its `offset` on. `closes`: the connection
+// ends behind it.
 struct reply {
     const char *bytes;
     size_t length;
+    int file;
+    long offset;
+    size_t file_bytes;
     int closes;
 };
 
@@ -21,6 +25,7 @@ void serve(int port, answer_fn answer);
 void fill_body(char *body, size_t length);
 
 int limit_main(int port, size_t body_bytes);
+int file_main(int port, const char *path);
 int origin_main(int port);
 int load_main(int port, int connections, long requests, long modulo, const char *prefix);
 

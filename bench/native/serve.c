@@ -14,6 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 #include <sys/epoll.h>
+#include <sys/sendfile.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -42,22 +43,36 @@ static void end(struct connection *connection) {
     free(connection);
 }
 
+// The socket takes no more now. -1: it is gone.
+static int waits(struct connection *connection) {
+    if (errno != EAGAIN) {
+        return -1;
+    }
+    if (!connection->waits_for_out) {
+        watch(connection, EPOLL_CTL_MOD, EPOLLOUT);
+        connection->waits_for_out = 1;
+    }
+    return 1;
+}
+
 // Sends as much of `rest` as the socket takes. 0: all of it; 1: the connection waits; -1: it is gone, or was to end with it.
 static int flush(struct connection *connection) {
     while (connection->rest.length > 0) {
-        ssize_t sent = send(connection->fd, connection->rest.bytes, connection->rest.length, MSG_NOSIGNAL);
-        if (sent < 0 && errno != EAGAIN) {
-            return -1;
-        }
+        // The head goes with the first bytes of the file.
+        int more = connection->rest.file_bytes > 0 ? MSG_MORE : 0;
+        ssize_t sent = send(connection->fd, connection->rest.bytes, connection->rest.length, MSG_NOSIGNAL | more);
         if (sent < 0) {
-            if (!connection->waits_for_out) {
-                watch(connection, EPOLL_CTL_MOD, EPOLLOUT);
-                connection->waits_for_out = 1;
-            }
-            return 1;
+            return waits(connection);
         }
         connection->rest.bytes += sent;
         connection->rest.length -= (size_t)sent;
+    }
+    while (connection->rest.file_bytes > 0) {
+        ssize_t sent = sendfile(connection->fd, connection->rest.file, &connection->rest.offset, connection->rest.file_bytes);
+        if (sent < 0) {
+            return waits(connection);
+        }
+        connection->rest.file_bytes -= (size_t)sent;
     }
     if (connection->waits_for_out) {
         watch(connection, EPOLL_CTL_MOD, EPOLLIN);

@@ -1,0 +1,198 @@
+#!/usr/bin/env python3
+"""Who sends a download, and what it costs: a server by itself, a server that the application names the file to, or the application.
+
+    make bench-xsendfile                       everything, some 10 minutes; writes docs/xsendfile.md and its charts
+    make bench-xsendfile ARGS="--rounds 2 --no-write"
+
+The experiment that mod_xsendfile's page has, on one machine and in one run: files of 10 KB to 10 MB, by nginx, Apache and Kasoku, at full
+speed and at a fixed rate; user and system time of the server and of the application, each in a control group of its own.
+"""
+
+import argparse
+import os
+import re
+import sys
+from contextlib import ExitStack
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+HERE = Path(__file__).resolve().parent
+sys.path[:0] = [str(HERE), str(HERE.parent), str(HERE.parents[1])]
+
+import client  # noqa: E402
+import experiment  # noqa: E402
+import setups  # noqa: E402
+import shown  # noqa: E402
+from cgroup import Group  # noqa: E402
+from experiment import asked_by_wrk, progress, run_client, two_cores  # noqa: E402
+from processes import BenchError, Programs, free_port  # noqa: E402
+from steady import Steady  # noqa: E402
+
+CONNECTIONS = 8
+SECONDS = {"10 MB": 3}
+SECONDS_USUAL = 1
+# A part of what the slowest can do.
+FIXED_RATES = {"10 KB": 1200, "100 KB": 600, "1 MB": 80, "10 MB": 8}
+FIXED_SECONDS = 1
+
+
+@dataclass
+class Cost:
+    """CPU time of a request, in microseconds. Of a single turn, user and system time are not exact (cgroup.py)."""
+
+    whole: float
+    user: float
+    system: float
+
+
+@dataclass
+class Turn:
+    """What a turn gave: requests a second, and what one cost the server and the application."""
+
+    rate: float
+    server: Cost
+    application: Cost
+
+
+@dataclass
+class Started:
+    """A server, its port, and the accounts of itself and of its application."""
+
+    program: object
+    port: int
+    groups: tuple
+
+
+def arguments():
+    parser = argparse.ArgumentParser(prog="make bench-xsendfile", description=__doc__.split("\n")[0])
+    parser.add_argument("--rounds", type=int, default=5, help="rounds, in each of which all have their turn (%(default)s)")
+    parser.add_argument("--sizes", default=",".join(setups.SIZES), help="of %(default)s")
+    parser.add_argument("--no-write", action="store_true", help="print only")
+    given = parser.parse_args()
+    given.sizes = given.sizes.split(",")
+    if unknown := set(given.sizes) - set(setups.SIZES):
+        parser.error(f"{', '.join(unknown)}: not one of {', '.join(setups.SIZES)}")
+    return given
+
+
+def measure(wanted):
+    server, ours = two_cores()
+    results = shown.Results(rounds=wanted.rounds)
+    with Programs() as programs, ExitStack() as groups:
+        files = make_files(programs.directory("files"))
+        started = start_all(programs, groups, files, server, wanted.sizes)
+        check_answers(started, files, wanted.sizes)
+        steady = Steady(wanted.rounds * (len(wanted.sizes) + 1))
+        for number in range(wanted.rounds):
+            progress(f"round {number + 1} of {wanted.rounds}: empty answers")
+            for name, both in setups.EMPTY.items():
+                results.empty.setdefault(name, []).append([full_speed(started[name], row.path, ours) for row in both])
+            for size in wanted.sizes:
+                progress(f"round {number + 1} of {wanted.rounds}: {size}")
+                turns = {
+                    name: partial(full_speed, started_for(started, row, size), path_of(row, size), ours, SECONDS.get(size, SECONDS_USUAL))
+                    for name, row in setups.ROWS.items()
+                }
+                for name, turn in steady.block(turns, lambda turn: turn.server.whole).items():
+                    results.full.setdefault((size, name), []).append(turn)
+                for name, row in setups.ROWS.items():
+                    turn = fixed_rate(started_for(started, row, size), path_of(row, size), FIXED_RATES[size], ours)
+                    results.fixed.setdefault((size, name), []).append(turn)
+        progress("")
+        results.remark = steady.said()
+    return results
+
+
+def make_files(directory):
+    (directory / "empty_file").write_bytes(b"")
+    for size, length in setups.SIZES.items():
+        (directory / setups.name_of(size)).write_bytes(os.urandom(length))
+    # They have lain there for long, as files have: one that was written this second may change once more.
+    for path in directory.iterdir():
+        os.utime(path, (1_700_000_000, 1_700_000_000))
+        path.chmod(0o644)
+    return directory
+
+
+def start_all(programs, groups, files, cores, sizes):
+    """Servers by name; the limit is one for each size."""
+    started = {}
+    for name, command in setups.SERVERS.items():
+        place = setups.Place(free_port(), programs.directory(name), files, programs.scratch / f"{name}.sock")
+        accounts = tuple(groups.enter_context(Group(f"{name}-{part}")) for part in ("server", "application"))
+        listener = setups.application_socket(place.application)
+
+        def enter(account=accounts[1], descriptor=listener.fileno()):
+            account.enter()
+            os.dup2(descriptor, 0)
+
+        for number in range(setups.APPLICATION_PROCESSES):
+            programs.start(f"{name}-application-{number}", setups.APPLICATION, cores, entered=enter, DOWNLOADS=str(files))
+        listener.close()
+        program = programs.start(name, command(place), cores, entered=accounts[0].enter)
+        started[name] = Started(program.until_listening(place.port), place.port, accounts)
+    for size in sizes:
+        name = f"limit-{setups.SIZES[size]}"
+        place = setups.Place(free_port(), programs.directory(name), files, Path())
+        account = groups.enter_context(Group(name))
+        program = programs.start(name, setups.limit(place, size), cores, entered=account.enter)
+        started[name] = Started(program.until_listening(place.port), place.port, (account, None))
+    return started
+
+
+def started_for(started, row, size):
+    return started[f"limit-{setups.SIZES[size]}" if row.server == "limit" else row.server]
+
+
+def path_of(row, size):
+    return row.path.format(name=setups.name_of(size))
+
+
+def check_answers(started, files, sizes):
+    """All give the same bytes, whoever sends them."""
+    for size in sizes:
+        expected = (files / setups.name_of(size)).read_bytes()
+        for row in setups.ROWS.values():
+            server = started_for(started, row, size)
+            fields, body = client.get(server.port, path_of(row, size))
+            if body != expected or "x-sendfile" in fields or "x-accel-redirect" in fields:
+                raise BenchError(f"{row.label} gives something else for {size}: {len(body)} bytes, {fields}\n{server.program.said()}")
+
+
+def full_speed(server, path, cores, seconds=SECONDS_USUAL):
+    words = ["wrk", "-t1", f"-c{CONNECTIONS}", f"-d{seconds}s", "-H", f"Host: {client.HOST}"]
+    return turn(server, [*words, f"http://127.0.0.1:{server.port}{path}"], cores, partial(asked_by_wrk, server.program))
+
+
+def fixed_rate(server, path, rate, cores):
+    # A client's first request comes after the first of its intervals.
+    clients = min(CONNECTIONS, max(1, int(rate * FIXED_SECONDS / 8)))
+    words = ["h2load", "--h1", "-t1", f"-c{clients}", f"--rps={rate / clients}", f"-D{FIXED_SECONDS}"]
+
+    def asked(text):
+        total, succeeded = re.search(r"requests: (\d+) total.* (\d+) succeeded", text).groups()
+        if int(succeeded) == 0 or int(succeeded) < int(total) * 0.99:
+            raise BenchError(f"{server.program.name}: h2load met errors:\n{text}\n{server.program.said()}")
+        return int(succeeded), int(succeeded) / FIXED_SECONDS
+
+    return turn(server, [*words, f"http://127.0.0.1:{server.port}{path}"], cores, asked)
+
+
+def turn(server, words, cores, asked):
+    """Runs a client, and divides what was spent meanwhile by the requests that it has `asked`: their number, and how many a second."""
+    before = [account and account.times_ns() for account in server.groups]
+    text = run_client(words, cores)
+    after = [account and account.times_ns() for account in server.groups]
+    requests, rate = asked(text)
+    if requests == 0:
+        raise BenchError(f"{server.program.name}: not one answer came to its end: {' '.join(map(str, words))}")
+    spent = [
+        Cost(*((now - then) / 1_000 / requests for now, then in zip(ends, begins))) if ends else Cost(0.0, 0.0, 0.0)
+        for ends, begins in zip(after, before)
+    ]
+    return Turn(rate, *spent)
+
+
+if __name__ == "__main__":
+    experiment.run("xsendfile", arguments(), measure, shown)

@@ -1,0 +1,146 @@
+"""Who sends the files: servers, and an application behind each of them that decides, or sends them itself."""
+
+import socket
+from dataclasses import dataclass
+from pathlib import Path
+
+import native
+from servers import apache as apache_server
+from servers.apache import basics
+
+HERE = Path(__file__).resolve().parent
+SIZES = {"10 KB": 10 << 10, "100 KB": 100 << 10, "1 MB": 1 << 20, "10 MB": 10 << 20}
+APPLICATION_PROCESSES = 2
+
+
+@dataclass
+class Place:
+    """Where a server runs, and what it serves."""
+
+    port: int
+    directory: Path
+    files: Path
+    application: Path  # a FastCGI socket
+
+
+@dataclass
+class Row:
+    """One of the things that are compared."""
+
+    label: str
+    server: str
+    path: str  # with `{name}` for the file's
+    kind: str  # static, handed, loop, empty
+
+
+ROWS = {
+    "limit": Row("the limit, sendfile", "limit", "/", "static"),
+    "nginx": Row("nginx, static", "nginx", "/{name}", "static"),
+    "apache": Row("Apache, static", "apache", "/{name}", "static"),
+    "kasoku": Row("Kasoku, static", "kasoku", "/{name}", "static"),
+    "nginx-accel": Row("nginx, X-Accel-Redirect", "nginx", "/accel/{name}", "handed"),
+    "apache-x": Row("Apache, X-Sendfile", "apache", "/x/{name}", "handed"),
+    "kasoku-accel": Row("Kasoku, X-Accel-Redirect", "kasoku", "/accel/{name}", "handed"),
+    "kasoku-x": Row("Kasoku, X-Sendfile", "kasoku", "/x/{name}", "handed"),
+    "nginx-loop": Row("nginx, the application reads", "nginx", "/loop/{name}", "loop"),
+    "apache-loop": Row("Apache, the application reads", "apache", "/loop/{name}", "loop"),
+    "kasoku-loop": Row("Kasoku, the application reads", "kasoku", "/loop/{name}", "loop"),
+}
+# What the way to the application costs: an empty answer of it, and an empty file without it.
+EMPTY = {
+    server: (Row("", server, "/empty/", "empty"), Row("", server, "/empty_file", "empty"))
+    for server in ("nginx", "apache", "kasoku")
+}
+
+
+def name_of(size):
+    return f"f{SIZES[size]}"
+
+
+def limit(place, size):
+    return [native.native(), "file", place.port, place.files / name_of(size)]
+
+
+def nginx(place):
+    d = place.directory
+    config = d / "nginx.conf"
+    config.write_text(f"""
+daemon off; user root; pid {d}/pid; error_log {d}/error.log;
+worker_processes 1; worker_rlimit_nofile 65536;
+events {{ worker_connections 4096; }}
+http {{
+  access_log {d}/access.log combined buffer=64k flush=1s;
+  sendfile on; default_type application/octet-stream;
+  keepalive_timeout 300s; keepalive_requests 1000000000;
+  open_file_cache max=1000 inactive=1h; open_file_cache_valid 60s; open_file_cache_min_uses 1;
+  client_body_temp_path {d}/b; proxy_temp_path {d}/p; fastcgi_temp_path {d}/f; uwsgi_temp_path {d}/u; scgi_temp_path {d}/s;
+  server {{
+    listen 127.0.0.1:{place.port} reuseport backlog=1024;
+    root {place.files};
+    location /protected/ {{ internal; alias {place.files}/; }}
+    location ~ ^/(accel|loop|empty)/ {{
+      fastcgi_pass unix:{place.application};
+      fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; fastcgi_param SERVER_PROTOCOL $server_protocol;
+    }}
+  }}
+}}
+""")
+    return ["/usr/sbin/nginx", "-p", d, "-e", d / "error.log", "-c", config]
+
+
+def apache(place):
+    d = place.directory
+    loaded = ["mpm_event", "authz_core", "proxy", "proxy_fcgi", "xsendfile"]
+    config = d / "apache.conf"
+    config.write_text(f"""
+{basics(d, place.port, loaded)}
+DocumentRoot {place.files}
+<Directory {place.files}>
+Require all granted
+</Directory>
+XSendFile On
+XSendFilePath {place.files}
+{chr(10).join(f'ProxyPass /{how}/ "unix:{place.application}|fcgi://localhost/{how}/"' for how in ("x", "loop", "empty"))}
+""")
+    return [apache_server.PROGRAM, "-DFOREGROUND", "-f", config]
+
+
+def kasoku(place):
+    config = place.directory / "kasoku.toml"
+    rules = "\n".join(
+        f'[[site.rule]]\npath = "/{how}/*"\norigin = "fastcgi://unix:{place.application}"\npass = true\n'
+        for how in ("x", "accel", "loop", "empty")
+    )
+    config.write_text(f"""
+listen = ["127.0.0.1:{place.port}"]
+workers = 1
+user = "www-data"
+
+[access-log]
+path = "{place.directory}/access.log"
+
+[[site]]
+origin = "file://{place.files}"
+
+[site.sendfile]
+roots = ["{place.files}"]
+internal = {{ "/protected/" = "{place.files}/" }}
+
+{rules}
+""")
+    return [native.kasoku(), "serve", "--config", config]
+
+
+SERVERS = {"nginx": nginx, "apache": apache, "kasoku": kasoku}
+
+
+APPLICATION = [HERE / "app" / "download.fcgi"]
+
+
+def application_socket(path):
+    """What all processes of the application accept from."""
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(path))
+    listener.listen(256)
+    path.chmod(0o777)
+    return listener

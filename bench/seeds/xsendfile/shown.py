@@ -1,0 +1,122 @@
+"""What was measured, as tables for the terminal and for docs/xsendfile.md, and as charts beside it."""
+
+from dataclasses import dataclass, field
+from statistics import median
+
+import charts
+import machine
+from native import ROOT
+from report import aligned, markdown, replaced
+from setups import ROWS
+
+DOCUMENT = ROOT / "docs" / "xsendfile.md"
+CHARTS = ROOT / "docs" / "xsendfile"
+
+
+@dataclass
+class Results:
+    """Turns, one for each round."""
+
+    rounds: int
+    full: dict = field(default_factory=dict)  # by size and row
+    fixed: dict = field(default_factory=dict)  # the same
+    empty: dict = field(default_factory=dict)  # by server: of the application, and of a file
+    remark: str = ""
+
+
+FULL_HEADER = ("", "requests/s", "server, CPU µs", "user : system", "application, CPU µs", "user : system", "server, of the limit")
+FIXED_HEADER = ("", "requests/s", "server, % of a core", "application, % of a core")
+RATIOS_HEADER = ("", "requests for a CPU second, of nginx's", "of the limit's CPU", "X-Sendfile, of static", "X-Accel-Redirect, of static")
+
+
+def as_text(results):
+    parts = [f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values()]
+    return "\n\n".join([*parts, results.remark])
+
+
+def write(results):
+    """Puts the tables into the document and the charts beside it; gives the files written."""
+    text = replaced(DOCUMENT.read_text(encoding="utf-8"), "machine", machine.description())
+    for name, (title, header, lines) in tables(results).items():
+        place = name.replace(" ", "")
+        text = replaced(text, place, f"**{title}**\n\n{markdown(header, lines)}")
+    text = replaced(text, "remark", results.remark)
+    DOCUMENT.write_text(text, encoding="utf-8")
+    CHARTS.mkdir(exist_ok=True)
+    files = [DOCUMENT]
+    for size in sizes(results):
+        files.append(CHARTS / f"{size.replace(' ', '')}.svg")
+        files[-1].write_text(chart(results, size), encoding="utf-8")
+    return [str(path.relative_to(ROOT)) for path in files]
+
+
+def sizes(results):
+    return list(dict.fromkeys(size for size, _ in results.full))
+
+
+def tables(results):
+    """Name of the place, then title, header and lines."""
+    found = {"ratios": (f"Kasoku, medians of {results.rounds} rounds", RATIOS_HEADER, [ratios(results, size) for size in sizes(results)])}
+    for size in sizes(results):
+        found[f"full-{size}"] = (f"{size}, at full speed", FULL_HEADER, [full(results, size, name) for name in ROWS])
+        found[f"fixed-{size}"] = (f"{size}, at a fixed rate, of a core", FIXED_HEADER, [fixed(results, size, name) for name in ROWS])
+    return found
+
+
+def full(results, size, name):
+    turns = results.full[size, name]
+    of_limit = median(one.server.whole / limit.server.whole for one, limit in zip(turns, results.full[size, "limit"]))
+    cells = []
+    for costs in ([one.server for one in turns], [one.application for one in turns]):
+        whole = median(cost.whole for cost in costs)
+        cells += [f"{whole:,.1f}", divided(costs)] if whole > 0 else ["", ""]
+    return (ROWS[name].label, f"{median(one.rate for one in turns):,.0f}", *cells, f"{of_limit:.2f}")
+
+
+def divided(costs):
+    """User and system time in percent, over all rounds together."""
+    user, system = (sum(getattr(cost, part) for cost in costs) for part in ("user", "system"))
+    return f"{100 * user / (user + system):.0f} : {100 * system / (user + system):.0f}" if user + system > 0 else ""
+
+
+def fixed(results, size, name):
+    turns = results.fixed[size, name]
+
+    def percent(costs):
+        share = median(cost.whole * one.rate / 10_000 for cost, one in zip(costs, turns))
+        return f"{share:.1f}" if share > 0 else ""
+
+    shares = (percent([one.server for one in turns]), percent([one.application for one in turns]))
+    return (ROWS[name].label, f"{median(one.rate for one in turns):,.0f}", *shares)
+
+
+def ratios(results, size):
+    def of(name):
+        return results.full[size, name]
+
+    def over(ones, others):
+        return median(a / b for a, b in zip(ones, others))
+
+    def cpu(name):
+        return [one.server.whole for one in of(name)]
+
+    def handed(name):
+        """The server's time without what the way to the application and back takes, over that of the same file without it."""
+        way = [by_application.server.whole - by_file.server.whole for by_application, by_file in results.empty["kasoku"]]
+        return over([one - cost for one, cost in zip(cpu(name), way)], cpu("kasoku"))
+
+    return (
+        size,
+        f"{over(cpu('nginx'), cpu('kasoku')):.2f}",
+        f"{over(cpu('kasoku'), cpu('limit')):.2f}",
+        f"{handed('kasoku-x'):.2f}",
+        f"{handed('kasoku-accel'):.2f}",
+    )
+
+
+def chart(results, size):
+    rows = []
+    for name, row in ROWS.items():
+        us = median(one.server.whole + one.application.whole for one in results.full[size, name])
+        rows.append((row.label, us, f"{us:,.0f} µs", row.server == "kasoku"))
+    return charts.bars(f"CPU time of a download of {size}, server and application (less is better)", rows)
