@@ -363,7 +363,10 @@ impl FillTask {
             let request_time = self.worker.now();
             let mut interim = Relay(&self.interim);
             let (worker, route) = (&self.worker, &self.route);
-            let sent = origins::send(worker, route, &self.errand, &request, &mut Some(NoUpload), &mut interim).await;
+            // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
+            let mut no_upload = Some(NoUpload);
+            let sent =
+                Box::pin(origins::send(worker, route, &self.errand, &request, &mut no_upload, &mut interim)).await;
             let response = match sent {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),

@@ -96,11 +96,21 @@ pub(crate) async fn instead(
     worker: &Worker,
     route: &Route,
     errand: &Errand,
-    mut response: Response,
+    response: Response,
 ) -> Result<Response, Error> {
     if !has_any(&response.head.fields) {
         return Ok(response);
     }
+    // In memory of its own: every fill would have room for it otherwise, and between what is stored such room is lost.
+    Box::pin(in_its_place(worker, route, errand, response)).await
+}
+
+async fn in_its_place(
+    worker: &Worker,
+    route: &Route,
+    errand: &Errand,
+    mut response: Response,
+) -> Result<Response, Error> {
     let is_replaced = names_a_file(&response.head);
     let received = response.head.fields.clone();
     strip(&mut response.head.fields);
