@@ -8,12 +8,11 @@ packets over within the sender's system call, so a request's arrival is the clie
 
 import os
 import re
-import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 
 import client
-from processes import BenchError, descendants
+from processes import BenchError, descendants, run_client
 
 CONNECTIONS = 64
 # Apache closes idle connections when many are open; wrk counts that as an error and connects again.
@@ -75,18 +74,11 @@ def _round(program, port, path, seconds, cores, threads, script, arguments=()):
     if arguments:
         words += ["--", *arguments]
     before = cpu_times(program.pid)
-    done = subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
+    text = run_client(words, cores)
     cpu_ns = cpu_since(before, cpu_times(program.pid))
-    text = done.stdout
-    requests = int(_find(r"(\d+) requests in", text)[1]) if done.returncode == 0 else 0
+    requests = int(_find(r"(\d+) requests in", text)[1])
     if requests == 0 or "Non-2xx" in text or _socket_errors(text) > requests * SOCKET_ERRORS_PART_MAX:
-        raise BenchError(f"{program.name}: wrk met errors:\n{text}{done.stderr}\n{program.said()}")
+        raise BenchError(f"{program.name}: wrk met errors:\n{text}\n{program.said()}")
     return Round(
         requests_per_second=float(_find(r"Requests/sec:\s+([\d.]+)", text)[1]),
         cpu=cpu_ns / 1_000 / requests,

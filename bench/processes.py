@@ -137,6 +137,20 @@ class Program:
                 pass
 
 
+def run_client(words, cores):
+    """Runs a client to its end on these cores; gives what it printed."""
+    done = subprocess.run(
+        [str(word) for word in words],
+        capture_output=True,
+        text=True,
+        check=False,
+        preexec_fn=lambda: os.sched_setaffinity(0, cores),
+    )
+    if done.returncode != 0:
+        raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
+    return done.stdout
+
+
 def _kill(pid):
     try:
         os.kill(pid, signal.SIGKILL)

@@ -3,7 +3,6 @@
 import os
 import re
 import signal
-import subprocess
 import sys
 
 from processes import BenchError
@@ -30,20 +29,6 @@ def two_cores():
     if len(cores) < 2:
         raise BenchError("two cores are needed: one for the servers, one for the client")
     return {cores[0]}, {cores[1]}
-
-
-def run_client(words, cores):
-    """Runs a client to its end on these cores; gives what it printed."""
-    done = subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
-    if done.returncode != 0:
-        raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
-    return done.stdout
 
 
 def asked_by_wrk(program, text):

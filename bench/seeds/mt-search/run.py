@@ -27,8 +27,8 @@ import experiment  # noqa: E402
 import setups  # noqa: E402
 import shown  # noqa: E402
 from cgroup import Group  # noqa: E402
-from experiment import asked_by_wrk, find, progress, run_client, two_cores  # noqa: E402
-from processes import BenchError, Programs, free_port  # noqa: E402
+from experiment import asked_by_wrk, find, progress, two_cores  # noqa: E402
+from processes import BenchError, Programs, free_port, run_client  # noqa: E402
 from steady import Steady  # noqa: E402
 
 QUERY = "/mt-search.cgi?tag=x&blog_id=1"
