@@ -37,6 +37,7 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 pub use url_path::UrlPath;
+pub(crate) use url_path::{PlainPath, percent_decode};
 #[cfg(test)]
 pub(crate) use waiting::all_who_may_wait;
 pub(crate) use waiting::may_wait;

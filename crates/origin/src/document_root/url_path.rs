@@ -23,27 +23,19 @@ pub struct UrlPath {
 impl UrlPath {
     /// Reads the path of a request-target, without its query. `None`: it is no path.
     pub fn read(path: &str) -> Option<Self> {
-        let mut text = Vec::with_capacity(path.len());
+        let mut plain = PlainPath::with_capacity(path.len());
         let mut is_odd = false;
-        let mut is_directory = true;
         let mut segment = Vec::new();
         for raw in path.strip_prefix('/')?.split('/') {
-            decode(raw.as_bytes(), &mut segment)?;
-            is_odd |= segment.iter().any(|byte| matches!(byte, b'/' | b'\\'));
-            is_directory = matches!(&segment[..], b"" | b"." | b"..");
-            match &segment[..] {
-                b"" | b"." => {}
-                b".." => text.truncate(text.iter().rposition(|byte| *byte == b'/')?),
-                name => {
-                    text.push(b'/');
-                    text.extend_from_slice(name);
-                }
+            segment.clear();
+            percent_decode(raw.as_bytes(), &mut segment)?;
+            if segment.iter().any(u8::is_ascii_control) {
+                return None;
             }
+            is_odd |= segment.iter().any(|byte| matches!(byte, b'/' | b'\\'));
+            plain.push(&segment)?;
         }
-        if is_directory {
-            text.push(b'/');
-        }
-        Some(Self { text, is_odd })
+        Some(Self { text: plain.into_text(), is_odd })
     }
 
     /// The text: it begins with `/`, and ends with one where a directory is meant. No segment is empty or a dot segment.
@@ -63,9 +55,43 @@ impl UrlPath {
     }
 }
 
-/// Writes `raw` without percent-encoding. `None`: it is malformed, or a control character is in it.
-fn decode(raw: &[u8], segment: &mut Vec<u8>) -> Option<()> {
-    segment.clear();
+/// A path in the making, of which empty and dot segments leave nothing.
+pub(crate) struct PlainPath {
+    text: Vec<u8>,
+    is_directory: bool,
+}
+
+impl PlainPath {
+    /// The root, with room for so many bytes.
+    pub(crate) fn with_capacity(bytes: usize) -> Self {
+        Self { text: Vec::with_capacity(bytes + 1), is_directory: true }
+    }
+
+    /// Goes on to a segment. `None`: it leads above the root.
+    pub(crate) fn push(&mut self, segment: &[u8]) -> Option<()> {
+        self.is_directory = matches!(segment, b"" | b"." | b"..");
+        match segment {
+            b"" | b"." => {}
+            b".." => self.text.truncate(self.text.iter().rposition(|byte| *byte == b'/')?),
+            name => {
+                self.text.push(b'/');
+                self.text.extend_from_slice(name);
+            }
+        }
+        Some(())
+    }
+
+    /// The text: it begins with `/`, and ends with one where a directory is meant.
+    pub(crate) fn into_text(mut self) -> Vec<u8> {
+        if self.is_directory {
+            self.text.push(b'/');
+        }
+        self.text
+    }
+}
+
+/// Appends `raw` without percent-encoding. `None`: it is malformed.
+pub(crate) fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut rest = raw;
     while let Some((first, mut after)) = rest.split_first() {
         let mut byte = *first;
@@ -76,10 +102,7 @@ fn decode(raw: &[u8], segment: &mut Vec<u8>) -> Option<()> {
             byte = u8::from_str_radix(digits, 16).ok()?;
             after = behind;
         }
-        if byte.is_ascii_control() {
-            return None;
-        }
-        segment.push(byte);
+        out.push(byte);
         rest = after;
     }
     Some(())

@@ -21,7 +21,9 @@ use super::body::FileBody;
 use super::head::{self, Outcome, Representation};
 use super::parts::FileParts;
 use crate::Limits;
-use crate::document_root::{DocumentRoot, OpenFile, Opened, Symlinks, UrlPath, Wait, may_wait};
+use crate::document_root::{
+    DocumentRoot, OpenFile, Opened, PlainPath, Symlinks, UrlPath, Wait, may_wait, percent_decode,
+};
 use crate::response::{Body, Response};
 use bytes::Bytes;
 use http::{Method, StatusCode};
@@ -190,42 +192,15 @@ fn below<'n>(root: &Path, name: &'n [u8]) -> Option<&'n [u8]> {
 fn decoded(path: &[u8]) -> Result<Vec<u8>, Unfit> {
     const MALFORMED: Unfit = Unfit::Malformed("the path is not percent-encoded; `unescape = false` takes it as it is");
     let mut bytes = Vec::with_capacity(path.len());
-    let mut rest = path;
-    while let Some((first, after)) = rest.split_first() {
-        rest = after;
-        if *first != b'%' {
-            bytes.push(*first);
-            continue;
-        }
-        let (digits, behind) = after.split_at_checked(2).ok_or(MALFORMED)?;
-        // from_str_radix alone would take a sign.
-        let digits = std::str::from_utf8(digits).ok().filter(|text| text.bytes().all(|b| b.is_ascii_hexdigit()));
-        bytes.push(digits.and_then(|digits| u8::from_str_radix(digits, 16).ok()).ok_or(MALFORMED)?);
-        rest = behind;
-    }
-    Ok(bytes)
+    percent_decode(path, &mut bytes).map(|()| bytes).ok_or(MALFORMED)
 }
 
 /// The path without empty and dot segments: it begins with `/`, and ends with one where a directory is meant. `None`: it leads above
 /// where it begins.
 fn plain(path: &[u8]) -> Option<Vec<u8>> {
-    let mut text: Vec<u8> = Vec::with_capacity(path.len() + 1);
-    let mut is_directory = true;
-    for segment in path.split(|byte| *byte == b'/') {
-        is_directory = matches!(segment, b"" | b"." | b"..");
-        match segment {
-            b"" | b"." => {}
-            b".." => text.truncate(text.iter().rposition(|byte| *byte == b'/')?),
-            name => {
-                text.push(b'/');
-                text.extend_from_slice(name);
-            }
-        }
-    }
-    if is_directory {
-        text.push(b'/');
-    }
-    Some(text)
+    let mut plain = PlainPath::with_capacity(path.len());
+    path.split(|byte| *byte == b'/').try_for_each(|segment| plain.push(segment))?;
+    Some(plain.into_text())
 }
 
 /// What else goes into the answer.
@@ -240,7 +215,7 @@ pub struct Telling<'a> {
 }
 
 /// What of the application's head speaks of the body that is dropped, or is said anew.
-const REPLACED: [&str; 9] = [
+const REPLACED: [&str; 11] = [
     "accept-ranges",
     "content-digest",
     "content-encoding",
@@ -248,6 +223,8 @@ const REPLACED: [&str; 9] = [
     "content-md5",
     "content-range",
     "date",
+    "digest",
+    "repr-digest",
     "trailer",
     "transfer-encoding",
 ];
