@@ -53,6 +53,18 @@ impl From<io::Error> for Interrupted {
     }
 }
 
+/// Which of its two ends a call of sendfile(2) has failed at.
+fn of_sendfile(error: io::Error) -> Interrupted {
+    match error.kind() {
+        io::ErrorKind::BrokenPipe
+        | io::ErrorKind::ConnectionAborted
+        | io::ErrorKind::ConnectionReset
+        | io::ErrorKind::NotConnected
+        | io::ErrorKind::TimedOut => Interrupted::Client,
+        _ => Interrupted::File(Error::Io(error)),
+    }
+}
+
 impl Outgoing<'_> {
     /// Sends a file, all of which was announced. What follows is the end of the answer.
     pub(crate) async fn file(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
@@ -84,9 +96,13 @@ impl Outgoing<'_> {
                         tokio::task::yield_now().await;
                     }
                 }
-                // A file system that has its own idea of reading.
-                Err(error) if error.kind() == io::ErrorKind::InvalidInput => return self.pieces(body, pacing).await,
-                Err(error) => return Err(error.into()),
+                Err(error) => match error.kind() {
+                    // A file system that has its own idea of reading, or a filter of system calls that has one of this.
+                    io::ErrorKind::InvalidInput | io::ErrorKind::Unsupported | io::ErrorKind::PermissionDenied => {
+                        return self.pieces(body, pacing).await;
+                    }
+                    _ => return Err(of_sendfile(error)),
+                },
             }
         }
     }
@@ -225,5 +241,17 @@ impl Outgoing<'_> {
             pacing.iter_mut().for_each(|pacing| pacing.has_sent(piece.len()));
             self.piece(piece).await?;
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_bad_sector_is_not_the_clients_fault() {
+        // EPIPE, ECONNRESET, ETIMEDOUT; EIO, EOVERFLOW, ENOMEM.
+        let is_clients = |code| matches!(of_sendfile(io::Error::from_raw_os_error(code)), Interrupted::Client);
+        assert_eq!([32, 104, 110, 5, 75, 12].map(is_clients), [true, true, true, false, false, false]);
     }
 }
