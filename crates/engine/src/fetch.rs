@@ -422,6 +422,12 @@ impl FillTask {
     }
 
     fn fail(&self, writer: FillWriter, request: &RequestHead, error: Error, news: oneshot::Sender<News>) {
+        // The application has answered, and what it names can't be sent: nothing that is stored stands in for that.
+        if self.errand.replaced().is_some() {
+            writer.release(reason(&error));
+            let _ = news.send(News::Failed(error));
+            return;
+        }
         let stale = writer.on_failure(request, reason(&error), self.worker.now());
         let _ = news.send(match stale {
             Ok((entry, reason)) => News::Stored(entry, reason),

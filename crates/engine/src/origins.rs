@@ -85,12 +85,12 @@ impl Errand {
     }
 
     /// See [`Errand::replaced`].
-    pub(crate) fn replaces(&self, status: StatusCode) {
+    pub(crate) fn has_replaced(&self, status: StatusCode) {
         self.replaced.set(Some(status));
     }
 
     /// See [`Errand::for_one_client`].
-    pub(crate) fn is_for_one_client(&self, reason: Reason) {
+    pub(crate) fn restrict_to_one_client(&self, reason: Reason) {
         self.one_client.set(Some(reason));
     }
 }
@@ -158,7 +158,7 @@ async fn elsewhere(
             Reply::Response(response) => {
                 let mut response = sendfile::instead(worker, &route, errand, response).await?;
                 if passes_somewhere {
-                    errand.is_for_one_client(Reason::PassRule);
+                    errand.restrict_to_one_client(Reason::PassRule);
                     // For the caches between us and the client.
                     response.head.fields.push("Cache-Control", "private");
                 }

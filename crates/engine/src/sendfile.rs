@@ -96,21 +96,11 @@ pub(crate) async fn instead(
     worker: &Worker,
     route: &Route,
     errand: &Errand,
-    response: Response,
+    mut response: Response,
 ) -> Result<Response, Error> {
     if !has_any(&response.head.fields) {
         return Ok(response);
     }
-    // In memory of its own: every fill would have room for it otherwise, and between what is stored such room is lost.
-    Box::pin(in_its_place(worker, route, errand, response)).await
-}
-
-async fn in_its_place(
-    worker: &Worker,
-    route: &Route,
-    errand: &Errand,
-    mut response: Response,
-) -> Result<Response, Error> {
     let is_replaced = names_a_file(&response.head);
     let received = response.head.fields.clone();
     strip(&mut response.head.fields);
@@ -119,7 +109,7 @@ async fn in_its_place(
     }
     let Response { head, body } = response;
     body.discard();
-    errand.replaces(head.status);
+    errand.has_replaced(head.status);
     let now_us = worker.moment().mono_us;
     errand.time.has_head(now_us);
     errand.time.has_ended(now_us);
@@ -159,7 +149,7 @@ async fn in_its_place(
             (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method))
         }
     };
-    errand.is_for_one_client(reason);
+    errand.restrict_to_one_client(reason);
     Ok(response)
 }
 
@@ -188,6 +178,11 @@ fn named<'f>(route: &Route, fields: &'f Fields) -> Result<Named<'f>, Error> {
 fn completed(mut head: ResponseHead, received: &Fields) -> ResponseHead {
     if head.status == StatusCode::PARTIAL_CONTENT {
         head = ResponseHead { fields: head.fields, ..ResponseHead::new(StatusCode::OK) };
+        let is_of_parts = |value: &[u8]| value.to_ascii_lowercase().starts_with(b"multipart/byteranges");
+        // Of a body that is dropped, which had a part of the file for each of its own.
+        if head.fields.only("content-type").is_some_and(is_of_parts) {
+            head.fields.remove("content-type");
+        }
     }
     let fields = &mut head.fields;
     if let (Some(media_type), Some(charset)) = (fields.only("content-type"), received.only(CHARSET))

@@ -205,8 +205,15 @@ fn an_answer_without_a_body_goes_through_as_it_is_and_a_part_is_taken_anew() {
     // As Werkzeug has it: the range is evaluated, the length that of the part, and no body follows.
     let part =
         "HTTP/1.1 206 PARTIAL CONTENT\r\nX-Sendfile: a.txt\r\nContent-Range: bytes 2-4/9\r\nContent-Length: 3\r\n\r\n";
+    let parts = [
+        "X-Sendfile: a.txt",
+        "Content-Type: Multipart/Byteranges; boundary=x",
+        "Digest: sha-256=eA==",
+        "Repr-Digest: sha-256=:eA==:",
+    ];
     let script = [
         get("/part").answers(part).closes(),
+        get("/parts").answers(reply("206 Partial Content", &parts, "")),
         get("/known").answers(reply("304 Not Modified", &["X-Sendfile: a.txt", "ETag: \"x\""], "")),
         get("/none").answers(reply("204 No Content", &["X-Accel-Redirect: /protected/a.txt"], "")),
     ];
@@ -214,6 +221,11 @@ fn an_answer_without_a_body_goes_through_as_it_is_and_a_part_is_taken_anew() {
     let mut client = scene.client();
     let response = client.get_with("/part", &["Range: bytes=2-4"]);
     assert_eq!((response.short(), response.field("content-range").as_str()), ((206, "234".to_owned()), "bytes 2-4/10"));
+    // The type of a body of parts is none of the file's.
+    let response = client.get_with("/parts", &["Range: bytes=2-4"]);
+    assert_eq!(response.short(), (206, "234".to_owned()));
+    assert!(response.field("content-type").starts_with("text/plain"), "{response:?}");
+    assert!(["digest", "repr-digest"].iter().all(|name| !response.has(name)), "{response:?}");
     let response = client.get_with("/known", &["If-None-Match: \"x\""]);
     assert_eq!((response.status, response.has("x-sendfile")), (304, false));
     let response = client.get("/none");

@@ -83,6 +83,18 @@ fn several_names_and_names_that_are_none_are_502() {
 }
 
 #[test]
+fn no_older_page_stands_in_for_a_name_that_can_not_be_served() {
+    for line in ["X-Sendfile: 100%", "X-Accel-Redirect: /protected/a.txt"] {
+        let scene = Setup::safe()
+            .route(|route| Arc::make_mut(&mut route.sendfile).roots = vec!["/srv".into()])
+            .run([get("/").answers(ok(&["Cache-Control: max-age=10"], "page")), get("/").answers(ok(&[line], "half"))]);
+        assert_eq!(scene.client().get("/").text(), "page");
+        scene.advance(100);
+        assert_eq!(scene.client().get("/").status, 502, "{line}");
+    }
+}
+
+#[test]
 fn what_is_missing_or_not_to_be_sent_gets_the_status_that_is_set_for_it() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
