@@ -9,7 +9,7 @@
 
 use crate::options::{Options, OriginHealth, OriginLimits};
 use http::Method;
-use kasoku_origin::{Address, Circumstances, Client, Directory, Endpoint, Gateway, OriginState, Request};
+use kasoku_origin::{Address, Circumstances, Client, Directory, Endpoint, Gateway, OpenFiles, OriginState, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
 use std::io;
@@ -130,7 +130,8 @@ impl Check {
     async fn passes(&self, client: &Rc<Client>) -> bool {
         let circumstances = Circumstances::default();
         let (head, gateway, limits) = (&self.request, &self.gateway, &self.limits);
-        let request = Request { head, circumstances: &circumstances, gateway, limits };
+        let request =
+            Request { head, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
         let probe = client.probe(&self.origin.address, &request);
         match tokio::time::timeout(self.rules.timeout, probe).await {
             Ok(Ok(head)) => {

@@ -130,6 +130,8 @@ pub struct Limits {
     pub requests_per_connection_max: u64,
     /// Connections of one worker; more wait in the kernel's queue. Default 16,384.
     pub connections_max: usize,
+    /// Files that each worker keeps open for the next request that is answered with them. Default 1,000; 0: none.
+    pub open_files_max: usize,
     /// How long running requests may take to end after the program was told to stop. Default 10 s.
     pub drain_timeout: Duration,
     /// How long a connection without a request may wait for one after the program was told to stop, so that a request that is
@@ -154,6 +156,7 @@ impl Default for Limits {
             send_rate_min: 4 << 10,
             requests_per_connection_max: 1_000_000,
             connections_max: 16_384,
+            open_files_max: 1000,
             drain_timeout: Duration::from_secs(10),
             drain_idle_timeout: Duration::from_secs(1),
             fill_wait_max: Duration::from_secs(30),

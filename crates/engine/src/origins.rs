@@ -232,7 +232,8 @@ impl Sending<'_> {
     ) -> Result<Reply, Error> {
         let Self { worker, route, errand, request } = *self;
         let circumstances = &errand.circumstances;
-        let request = Request { head: request, circumstances, gateway: &route.gateway, limits: &route.origin };
+        let (gateway, limits, open_files) = (&route.gateway, &route.origin, &worker.open_files);
+        let request = Request { head: request, circumstances, gateway, limits, open_files };
         let origin = &choice.origin;
         origin.count_request();
         let sent = origin.health.mark();

@@ -122,7 +122,8 @@ pub(crate) async fn instead(
     };
     let (rules, asked) = (&*route.sendfile, &errand.asked);
     // A disk that hangs must not hold a request for ever.
-    let found = tokio::time::timeout(route.origin.first_byte_timeout, find_named(rules, named)).await;
+    let found =
+        tokio::time::timeout(route.origin.first_byte_timeout, find_named(rules, named, &worker.open_files)).await;
     let (reason, response) = match found.map_err(|_| Error::FirstByteTimeout)? {
         Ok(NamedFile::File(file)) => {
             let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin };

@@ -25,8 +25,7 @@ use crate::top::Tables;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter};
-use kasoku_origin::Client;
-use kasoku_origin::Directory;
+use kasoku_origin::{Client, Directory, OpenFiles};
 use kasoku_semantics::time::Now;
 use kasoku_sys::Acceptor;
 use kasoku_wire::RequestHead;
@@ -54,6 +53,7 @@ pub(crate) struct Worker {
     pub(crate) cache: Cache,
     pub(crate) spool: Arc<Spool>,
     pub(crate) client: Rc<Client>,
+    pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
     pub(crate) compress: compress::Queue,
     pub(crate) top: Arc<Tables>,
@@ -177,11 +177,12 @@ impl Drop for AlonePlace {
     }
 }
 
-/// Closes idle origin connections when their time is over, for as long as the worker runs.
-async fn sweep(client: Rc<Client>) {
+/// Closes idle origin connections, and files, when their time is over, for as long as the worker runs.
+async fn sweep(worker: Rc<Worker>) {
     loop {
         tokio::time::sleep(SWEEP_INTERVAL).await;
-        client.sweep();
+        worker.client.sweep();
+        worker.open_files.sweep();
     }
 }
 
@@ -255,6 +256,7 @@ impl Seed {
                 cache: self.handle.cache().clone(),
                 spool: self.handle.spool().clone(),
                 client: Rc::new(Client::new()),
+                open_files: OpenFiles::with_capacity(self.handle.options().limits.open_files_max),
                 cells: self.handle.metrics().cells(self.number),
                 compress: self.compress,
                 access_log: RefCell::new(self.access_log),
@@ -276,7 +278,7 @@ impl Seed {
             });
             tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox));
             tokio::task::spawn_local(flush(worker.clone()));
-            let sweeper = tokio::task::spawn_local(sweep(worker.client.clone()));
+            let sweeper = tokio::task::spawn_local(sweep(worker.clone()));
             let mut acceptors = Acceptors::default();
             let opened = self.shares.into_iter().try_for_each(|share| acceptors.open(&worker, share));
             // As above.
@@ -309,6 +311,7 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
             Some(command) = commands.recv() => command,
         };
         let settings = Settings::new(&command.options, &worker.origins, worker.number);
+        worker.open_files.set_capacity(settings.limits.open_files_max);
         worker.settings.replace(Rc::new(settings));
         // There may be room by the new limit.
         worker.one_left.notify_waiters();

@@ -26,7 +26,12 @@ fn content(length: usize) -> Vec<u8> {
     (0..length as u64).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
 }
 
+/// Files are closed when they are sent, so that one that isn't shows.
 fn setup(folder: &Folder) -> Setup {
+    keeping_files_open(folder).options(|options| options.limits.open_files_max = 0)
+}
+
+fn keeping_files_open(folder: &Folder) -> Setup {
     Setup::safe().site(&[], |route| {
         route.pass = true;
         // One after the other: who does not give back a place holds up the next.
@@ -136,6 +141,27 @@ fn a_reader_that_leaves_gives_the_file_back_and_its_place() {
         assert_eq!(times_open(&path), 0);
     }
     assert_eq!(scene.client().get("/short.bin").text(), "short");
+}
+
+#[test]
+fn readers_of_the_same_file_share_what_is_open_until_it_is_replaced() {
+    let folder = Folder::new();
+    let path = folder.write("long.bin", content(LONG));
+    let scene = keeping_files_open(&folder).run_with_own_origins();
+    let readers = [(); 2].map(|()| {
+        let mut reader = Client::connect_slow(scene.engine.addresses()[0]);
+        reader.ask("GET", "/long.bin", &[]).next_head();
+        reader
+    });
+    assert_eq!(times_open(&path), 1);
+    readers.into_iter().for_each(Client::reset);
+    scene.counted(Counter::Aborted, 2);
+    assert_eq!(times_open(&path), 1);
+    let new = folder.write("new.bin", "new");
+    fs::rename(new, &path).unwrap();
+    assert_eq!(scene.client().get("/long.bin").text(), "new");
+    fs::remove_file(&path).unwrap();
+    assert_eq!(scene.client().get("/long.bin").status, 404);
 }
 
 #[test]

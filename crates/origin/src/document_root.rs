@@ -18,6 +18,7 @@
 
 mod names;
 mod open;
+mod open_files;
 mod search;
 #[cfg(test)]
 pub(crate) mod tests;
@@ -30,12 +31,16 @@ use crate::request::Gateway;
 pub use names::SOURCE_SUFFIXES;
 pub(crate) use open::{Opened, Wait};
 use open::{Purpose, open, open_root};
+pub use open_files::OpenFiles;
+pub(crate) use open_files::{Handle, Medium};
 use rustix::fs::Stat;
 use search::{Search, WithoutIndex, expanded, relative};
+use std::cell::OnceCell;
 use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 pub use url_path::UrlPath;
 pub(crate) use url_path::{PlainPath, percent_decode};
 #[cfg(test)]
@@ -75,6 +80,8 @@ pub struct Rules<'a> {
     pub gateway: &'a Gateway,
     /// Which files are scripts.
     pub scripts: Scripts,
+    /// Files that are open already.
+    pub open_files: &'a OpenFiles,
 }
 
 /// What is sent of the files below a root, and how.
@@ -119,8 +126,9 @@ pub enum Found {
 #[derive(Debug)]
 pub struct OpenFile {
     /// At its beginning; reads never wait for a writer.
-    pub file: File,
+    pub file: Arc<File>,
     pub(crate) stat: Stat,
+    pub(crate) medium: Medium,
     /// Its name below the root, beginning with `/`.
     pub name: Vec<u8>,
 }
@@ -164,13 +172,17 @@ pub struct Script {
 /// # Errors
 /// The root isn't there or can't be read, there are no descriptors left: nothing that the path is to blame for.
 pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
-    match DocumentRoot::open(root, Wait::Never).and_then(|root| root.find(path, rules)) {
+    match DocumentRoot::new(root, rules.open_files).find(path, rules) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         found => return found,
     }
     let (root, path, scripts) = (root.to_owned(), path.to_owned(), rules.scripts);
     let gateway = rules.gateway.clone();
-    may_wait(move || DocumentRoot::open(&root, Wait::Allowed)?.find(&path, &Rules { gateway: &gateway, scripts })).await
+    may_wait(move || {
+        let rules = Rules { gateway: &gateway, scripts, open_files: &OpenFiles::default() };
+        DocumentRoot::waiting(&root).find(&path, &rules)
+    })
+    .await
 }
 
 /// A look-up, for as long as an answer may take: a disk that hangs must not hold a request for ever.
@@ -182,27 +194,53 @@ pub(crate) async fn in_time<T>(limits: &Limits, look_up: impl Future<Output = io
     looked_up.map_err(|_| Error::FirstByteTimeout)?.map_err(Error::Unreachable)
 }
 
-/// A directory whose files are for clients, opened.
+/// A directory whose files are for clients. It is opened when something below it is to be.
 #[derive(Debug)]
 pub(crate) struct DocumentRoot<'a> {
     path: &'a Path,
-    directory: OwnedFd,
+    directory: OnceCell<OwnedFd>,
     wait: Wait,
+    open_files: Option<&'a OpenFiles>,
 }
 
 impl<'a> DocumentRoot<'a> {
-    /// Opens it.
-    ///
+    /// For a thread that must not wait; what is open already is taken from there.
+    pub(crate) fn new(path: &'a Path, open_files: &'a OpenFiles) -> Self {
+        Self { path, directory: OnceCell::new(), wait: Wait::Never, open_files: Some(open_files) }
+    }
+
+    /// For a thread that may wait.
+    pub(crate) fn waiting(path: &'a Path) -> Self {
+        Self { path, directory: OnceCell::new(), wait: Wait::Allowed, open_files: None }
+    }
+
     /// # Errors
-    /// It isn't there, or is no directory that we may search; with [`Wait::Never`] of kind `WouldBlock`.
-    pub(crate) fn open(path: &'a Path, wait: Wait) -> io::Result<Self> {
-        Ok(Self { path, directory: open_root(path, wait)?, wait })
+    /// It isn't there, or is no directory that we may search; where nobody waits, of kind `WouldBlock`.
+    fn directory(&self) -> io::Result<&OwnedFd> {
+        if let Some(directory) = self.directory.get() {
+            return Ok(directory);
+        }
+        let opened = open_root(self.path, self.wait)?;
+        Ok(self.directory.get_or_init(|| opened))
+    }
+
+    /// What is at that name, which begins with `/`.
+    fn open(&self, name: &[u8], links: Symlinks, purpose: Purpose) -> io::Result<Opened> {
+        let open_files = self.open_files.filter(|_| purpose == Purpose::Read);
+        if let Some(file) = open_files.and_then(|files| files.get(self.path, name, links)) {
+            return Ok(Opened::File(file));
+        }
+        let opened = open(self.directory()?, relative(name), links, purpose, self.wait)?;
+        if let (Some(files), Opened::File(file)) = (open_files, &opened) {
+            files.keep(self.path, name, links, file);
+        }
+        Ok(opened)
     }
 
     /// What the path of a URL leads to; `path` is as it was sent, without the query.
     ///
     /// # Errors
-    /// Something other than what is at that path: no descriptors, no memory; with [`Wait::Never`] also of kind `WouldBlock`.
+    /// Something other than what is at that path: no descriptors, no memory; where nobody waits also of kind `WouldBlock`.
     pub(crate) fn find(&self, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
         let Some(path) = UrlPath::read(path) else { return Ok(Found::Missing) };
         let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(Found::Missing) };
@@ -228,7 +266,7 @@ impl<'a> DocumentRoot<'a> {
     /// # Errors
     /// As [`DocumentRoot::find`].
     pub(crate) fn named(&self, name: &[u8], symlinks: Symlinks) -> io::Result<Opened> {
-        open(&self.directory, relative(name), symlinks, Purpose::Read, self.wait)
+        self.open(name, symlinks, Purpose::Read)
     }
 
     /// The file whose name is that of `file` with `suffix` behind it, if there is one that may be read.
@@ -237,8 +275,8 @@ impl<'a> DocumentRoot<'a> {
     /// As [`DocumentRoot::find`].
     pub(crate) fn sibling(&self, file: &OpenFile, suffix: &str, symlinks: Symlinks) -> io::Result<Option<OpenFile>> {
         let name = [&file.name, suffix.as_bytes()].concat();
-        Ok(match open(&self.directory, relative(&name), symlinks, Purpose::Read, self.wait)? {
-            Opened::File(file, stat) => Some(OpenFile { file: file.into(), stat, name }),
+        Ok(match self.open(&name, symlinks, Purpose::Read)? {
+            Opened::File(file) => Some(file.named(name)),
             _ => None,
         })
     }

@@ -1,7 +1,7 @@
 //! What an origin is asked with, whichever kind it is.
 
 use crate::Limits;
-use crate::document_root::FileRules;
+use crate::document_root::{FileRules, OpenFiles};
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -18,6 +18,8 @@ pub struct Request<'a> {
     pub gateway: &'a Gateway,
     /// Deadlines and bounds.
     pub limits: &'a Limits,
+    /// Files that are open already.
+    pub open_files: &'a OpenFiles,
 }
 
 /// What a gateway protocol tells a program besides the request itself.

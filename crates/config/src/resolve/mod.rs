@@ -107,6 +107,7 @@ fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
     set(&mut limits.send_timeout, &raw.send_timeout);
     set(&mut limits.requests_per_connection_max, &raw.requests_per_connection_max);
     set_usize(&mut limits.connections_max, &raw.connections_max);
+    set_usize(&mut limits.open_files_max, &raw.open_files_max);
     set(&mut limits.drain_timeout, &raw.drain_timeout);
     set(&mut limits.drain_idle_timeout, &raw.drain_idle_timeout);
     set(&mut limits.fill_wait_max, &raw.fill_wait_max);

@@ -16,7 +16,9 @@ use kasoku_cache::verdict::Exchange;
 use kasoku_cache::{Ask, Cache};
 use kasoku_origin::group::{Asking, Group};
 use kasoku_origin::health::Blame;
-use kasoku_origin::{Circumstances, Client, Directory, Error, NoInterim, NoUpload, Piece, Reply, Request, Response};
+use kasoku_origin::{
+    Circumstances, Client, Directory, Error, NoInterim, NoUpload, OpenFiles, Piece, Reply, Request, Response,
+};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -90,7 +92,8 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     let (client, route) = (Client::new(), &routed.route);
     let circumstances = Circumstances { is_https: routed.scheme == "https", ..Circumstances::default() };
     let (gateway, limits) = (&route.gateway, &route.origin);
-    let asked = Request { head: &request, circumstances: &circumstances, gateway, limits };
+    let asked =
+        Request { head: &request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
     let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
     let mut asking = Asking::new(origins::key_hash(routed), true);
     let mut sent = Err(Error::Down);

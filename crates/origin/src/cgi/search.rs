@@ -4,7 +4,7 @@
 //! executable is 403, what isn't there 404, and no byte of a file is ever sent. Or it is one program, which answers for all
 //! paths: SCRIPT_NAME is the prefix that the route takes off, PATH_INFO all that follows.
 
-use crate::document_root::{self, Found, Rules, Script, Scripts};
+use crate::document_root::{self, Found, OpenFiles, Rules, Script, Scripts};
 use crate::error::Error;
 use crate::request::{Gateway, Request};
 use crate::response::Response;
@@ -46,7 +46,8 @@ async fn below_or_itself(programs: &Path, path: &str, gateway: &Gateway) -> io::
 }
 
 async fn find(root: &Path, path: &str, gateway: &Gateway) -> io::Result<Found> {
-    document_root::find(root, path, &Rules { gateway, scripts: Scripts::Programs }).await
+    let open_files = &OpenFiles::default();
+    document_root::find(root, path, &Rules { gateway, scripts: Scripts::Programs, open_files }).await
 }
 
 /// One program for all paths: found by its own name, with the path behind it.

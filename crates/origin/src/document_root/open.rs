@@ -8,12 +8,13 @@
 //! answers from memory or not at all (Linux 5.12); then [`Wait::Never`] comes back as an error of kind `WouldBlock`, and the
 //! caller asks again from a thread that may wait.
 
-use super::Symlinks;
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use super::{Handle, Medium, Symlinks};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
+use std::sync::Arc;
 
 /// Whether the thread may wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,7 +36,7 @@ pub(super) enum Purpose {
 
 /// What is at a name.
 pub(crate) enum Opened {
-    File(OwnedFd, Stat),
+    File(Handle),
     Directory,
     /// Nothing.
     Absent,
@@ -83,7 +84,10 @@ pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpos
         Ok(file) => {
             let stat = fstat(&file)?;
             Ok(match FileType::from_raw_mode(stat.st_mode) {
-                FileType::RegularFile => Opened::File(file, stat),
+                FileType::RegularFile => {
+                    let medium = if purpose == Purpose::Read { Medium::of(&file) } else { Medium::Unknown };
+                    Opened::File(Handle { file: Arc::new(file.into()), stat, medium })
+                }
                 FileType::Directory => Opened::Directory,
                 _ => Opened::Denied(SPECIAL),
             })

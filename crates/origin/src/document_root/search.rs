@@ -1,14 +1,12 @@
 //! One search below an opened root: what is at a name, which index file stands for a directory, which script a path goes through.
 
 use super::names;
-use super::open::{Opened, Purpose, open};
+use super::open::{Opened, Purpose};
 use super::url_path::encode;
-use super::{DocumentRoot, Found, OpenFile, PATH_PLACEHOLDER, Rules, Script, Scripts};
-use rustix::fs::Stat;
+use super::{DocumentRoot, Found, Handle, PATH_PLACEHOLDER, Rules, Script, Scripts};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
-use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 
 /// What a directory without an index file is.
@@ -46,7 +44,7 @@ impl Search<'_> {
         }
         let kind = self.kind(name);
         match self.open(name, if kind == Kind::Static { Purpose::Read } else { Purpose::Look })? {
-            Opened::File(file, stat) => Ok(self.file(kind, file, stat, name, b"")),
+            Opened::File(file) => Ok(self.file(kind, file, name, b"")),
             Opened::Directory => self.directory(name, without_index),
             Opened::Absent => Ok(Found::Missing),
             Opened::BeyondFile => self.script_before(name, name.len()),
@@ -66,7 +64,7 @@ impl Search<'_> {
             let kind = self.kind(&index);
             match self.open(&index, if kind == Kind::Static { Purpose::Read } else { Purpose::Look })? {
                 Opened::File(..) if self.below == name => return Ok(self.redirect()),
-                Opened::File(file, stat) => return Ok(self.file(kind, file, stat, &index, b"")),
+                Opened::File(file) => return Ok(self.file(kind, file, &index, b"")),
                 Opened::Denied(why) => return Ok(self.forbidden(&index, why)),
                 Opened::Broken(error) => return Ok(self.broken(&index, error)),
                 Opened::Absent | Opened::BeyondFile | Opened::Directory => {}
@@ -96,10 +94,10 @@ impl Search<'_> {
                 Opened::Absent | Opened::BeyondFile => ends = low,
                 Opened::Denied(why) => return Ok(self.forbidden(script, why)),
                 Opened::Broken(error) => return Ok(self.broken(script, error)),
-                Opened::File(file, stat) => {
+                Opened::File(file) => {
                     let kind = self.kind(script);
                     let is_script = kind == Kind::Script;
-                    return Ok(if is_script { self.file(kind, file, stat, script, info) } else { Found::Missing });
+                    return Ok(if is_script { self.file(kind, file, script, info) } else { Found::Missing });
                 }
             }
         }
@@ -107,7 +105,7 @@ impl Search<'_> {
     }
 
     fn open(&self, name: &[u8], purpose: Purpose) -> io::Result<Opened> {
-        open(&self.root.directory, relative(name), self.rules.gateway.files.symlinks, purpose, self.root.wait)
+        self.root.open(name, self.rules.gateway.files.symlinks, purpose)
     }
 
     fn kind(&self, name: &[u8]) -> Kind {
@@ -129,13 +127,13 @@ impl Search<'_> {
         }
     }
 
-    fn file(&self, kind: Kind, file: OwnedFd, stat: Stat, name: &[u8], path_info: &[u8]) -> Found {
+    fn file(&self, kind: Kind, file: Handle, name: &[u8], path_info: &[u8]) -> Found {
         const EXECUTABLE: u32 = 0o111;
         match kind {
             Kind::Backup => Found::Missing,
             Kind::Source => self.forbidden(name, "source of a script that nothing runs here"),
-            Kind::Static => Found::File(OpenFile { file: file.into(), stat, name: name.to_vec() }),
-            Kind::Script if self.rules.scripts == Scripts::Programs && stat.st_mode & EXECUTABLE == 0 => {
+            Kind::Static => Found::File(file.named(name.to_vec())),
+            Kind::Script if self.rules.scripts == Scripts::Programs && file.stat.st_mode & EXECUTABLE == 0 => {
                 self.forbidden(name, "a program that is not executable")
             }
             Kind::Script => self.script(name, path_info).map_or(Found::Missing, Found::Script),

@@ -39,7 +39,7 @@ impl Scratch {
     }
 
     pub(super) fn find(&self, path: &str, rules: &Rules<'_>) -> Found {
-        DocumentRoot::open(&self.root(), Wait::Allowed).unwrap().find(path, rules).unwrap()
+        DocumentRoot::waiting(&self.root()).find(path, rules).unwrap()
     }
 
     /// What is found, in one word and a name.
@@ -85,7 +85,7 @@ fn with_rules<T>(change: impl FnOnce(&mut OwnedRules), f: impl FnOnce(&Rules<'_>
     let gateway = Gateway { index: strings(&["index.html"]), ..Gateway::default() };
     let mut rules = OwnedRules { gateway, scripts: Scripts::None };
     change(&mut rules);
-    f(&Rules { gateway: &rules.gateway, scripts: rules.scripts })
+    f(&Rules { gateway: &rules.gateway, scripts: rules.scripts, open_files: &OpenFiles::default() })
 }
 
 fn plain<T>(f: impl FnOnce(&Rules<'_>) -> T) -> T {
@@ -383,19 +383,18 @@ fn a_root_that_is_turned_to_another_release_is_followed() {
 #[test]
 fn a_root_that_is_not_there_is_an_error() {
     let place = Scratch::new(&[]);
-    assert!(DocumentRoot::open(&place.root().join("nowhere"), Wait::Allowed).is_err());
+    assert!(DocumentRoot::waiting(&place.root().join("nowhere")).named(b"/a", Symlinks::Never).is_err());
 }
 
 #[tokio::test(flavor = "current_thread")]
 async fn what_the_kernel_does_not_remember_is_found_all_the_same() {
     let place = Scratch::new(&["a.html"]);
-    let rules = Rules { gateway: &Gateway::default(), scripts: Scripts::None };
+    let rules = Rules { gateway: &Gateway::default(), scripts: Scripts::None, open_files: &OpenFiles::default() };
     assert!(matches!(find(&place.root(), "/a.html", &rules).await.unwrap(), Found::File(_)));
     assert!(matches!(find(&place.root(), "/b.html", &rules).await.unwrap(), Found::Missing));
     // An empty entry is remembered as well now.
     let path = place.root();
-    let root = DocumentRoot::open(&path, Wait::Never).unwrap();
-    assert!(matches!(root.find("/b.html", &rules).unwrap(), Found::Missing));
+    assert!(matches!(DocumentRoot::new(&path, rules.open_files).find("/b.html", &rules).unwrap(), Found::Missing));
 }
 
 #[tokio::test(flavor = "current_thread")]

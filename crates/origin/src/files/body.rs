@@ -12,7 +12,7 @@
 //! it was: its bytes may be of two versions. That is looked at before the last window goes out and once more behind it. Whoever
 //! replaces files whole (rename) never sees that.
 
-use crate::document_root::{OpenFile, may_wait};
+use crate::document_root::{Medium, OpenFile, may_wait};
 use crate::error::Error;
 use crate::limits::Limits;
 use crate::places::Place;
@@ -40,6 +40,7 @@ const PROBED_EVERY: u64 = 64 << 10;
 pub struct FileBody {
     file: Arc<File>,
     opened: Stat,
+    medium: Medium,
     position: u64,
     /// The end of the window that was looked at.
     ready_until: u64,
@@ -62,12 +63,12 @@ pub struct Window<'b> {
 
 impl FileBody {
     /// These bytes of a file. `place` is kept until they are read.
-    pub(super) fn new(file: OpenFile, part: Range<u64>, limits: &Limits, place: Option<Place>) -> Self {
-        let OpenFile { file, stat, .. } = file;
+    pub(super) fn new(file: &OpenFile, part: Range<u64>, limits: &Limits, place: Option<Place>) -> Self {
         let length = part.end.saturating_sub(part.start);
         Self {
-            file: Arc::new(file),
-            opened: stat,
+            file: file.file.clone(),
+            opened: file.stat,
+            medium: file.medium,
             position: part.start,
             ready_until: part.start,
             left: length,
@@ -93,8 +94,7 @@ impl FileBody {
     /// [`Error::FileChanged`]
     pub fn copy_at_once(&self, buffer: &mut [u8]) -> Result<bool, Error> {
         let wanted = buffer.len();
-        let nowait = ReadWriteFlags::NOWAIT;
-        match preadv2(&*self.file, &mut [IoSliceMut::new(buffer)], self.position, nowait) {
+        match preadv2(&*self.file, &mut [IoSliceMut::new(buffer)], self.position, self.medium.without_waiting()) {
             Ok(read) if read == wanted => self.is_as_opened().map(|()| true),
             // The usual way tells why.
             Ok(_) | Err(_) => Ok(false),
@@ -120,7 +120,7 @@ impl FileBody {
     async fn ready_window(&mut self) -> Result<(), Error> {
         let length = self.left.min(WINDOW_BYTES_MAX);
         let range = self.position..self.position + length;
-        if !is_in_memory(&self.file, &range)? {
+        if self.medium != Medium::Memory && !is_in_memory(&self.file, &range)? {
             let (range, ahead) = (range.clone(), (self.left - length).min(WINDOW_BYTES_MAX));
             self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
         }
@@ -154,7 +154,7 @@ impl FileBody {
         }
         tokio::task::yield_now().await;
         let (position, wanted) = (self.position, usize::try_from(self.left.min(PIECE_BYTES_MAX)).unwrap_or(usize::MAX));
-        let piece = match read_from_memory(&self.file, position, wanted) {
+        let piece = match read_from_memory(&self.file, position, wanted, self.medium) {
             Ok(piece) => piece,
             Err(error) if is_unknown(error) => self.on_a_thread(move |file| read(file, position, wanted)).await?,
             Err(error) => return Err(Error::Io(error.into())),
@@ -229,8 +229,8 @@ fn read_ahead(file: &File, range: Range<u64>, ahead: u64) -> Result<(), Errno> {
 }
 
 /// What is there of `wanted` bytes, if the kernel has it in memory.
-fn read_from_memory(file: &File, position: u64, wanted: usize) -> Result<Bytes, Errno> {
-    fill(wanted, |buffer| preadv2(file, &mut [IoSliceMut::new(buffer)], position, ReadWriteFlags::NOWAIT))
+fn read_from_memory(file: &File, position: u64, wanted: usize, medium: Medium) -> Result<Bytes, Errno> {
+    fill(wanted, |buffer| preadv2(file, &mut [IoSliceMut::new(buffer)], position, medium.without_waiting()))
 }
 
 fn read(file: &File, position: u64, wanted: usize) -> Result<Bytes, Errno> {

@@ -19,7 +19,7 @@ mod siblings;
 mod tests;
 
 use crate::Error;
-use crate::document_root::{DocumentRoot, Found, OpenFile, Rules, Scripts, Wait, find, in_time, may_wait};
+use crate::document_root::{DocumentRoot, Found, OpenFile, Rules, Scripts, find, in_time, may_wait};
 use crate::places::Place;
 use crate::request::Request;
 use crate::response::{Body, Response};
@@ -45,7 +45,7 @@ const ALLOWED: &str = "GET, HEAD";
 /// disk takes too long. What a path alone is to blame for is a response.
 pub(crate) async fn send(root: &Path, request: &Request<'_>, place: Option<Place>) -> Result<Response, Error> {
     let path = request.head.target.split('?').next().unwrap_or_default();
-    let rules = Rules { gateway: request.gateway, scripts: Scripts::None };
+    let rules = Rules { gateway: request.gateway, scripts: Scripts::None, open_files: request.open_files };
     let found = in_time(request.limits, find(root, path, &rules)).await?;
     answer(root, request, found, place).await
 }
@@ -96,12 +96,11 @@ async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Re
     }
     let accepted = accepted(&request.head.fields);
     let symlinks = rules.symlinks;
-    let looked_up =
-        move |root: &Path, file: &OpenFile, wait| with_siblings(&DocumentRoot::open(root, wait)?, file, symlinks);
-    let siblings = match looked_up(root, &file, Wait::Never) {
+    let siblings = match with_siblings(&DocumentRoot::new(root, request.open_files), &file, symlinks) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
             let root = root.to_owned();
-            let (found, name) = may_wait(move || Ok((looked_up(&root, &file, Wait::Allowed)?, file))).await?;
+            let looked_up = move || Ok((with_siblings(&DocumentRoot::waiting(&root), &file, symlinks)?, file));
+            let (found, name) = may_wait(looked_up).await?;
             return Ok(Negotiated::new(name, found, &accepted));
         }
         siblings => siblings?,
@@ -119,7 +118,7 @@ fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Pl
             let has_body = request.head.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
             Body::Whole(has_body.then(Bytes::new))
         }
-        Outcome::Part(part) => Body::File(Box::new(FileBody::new(file, part, request.limits, place))),
+        Outcome::Part(part) => Body::File(Box::new(FileBody::new(&file, part, request.limits, place))),
     };
     Response { head, body }
 }

@@ -22,7 +22,7 @@ use super::head::{self, Outcome, Representation};
 use super::parts::FileParts;
 use crate::Limits;
 use crate::document_root::{
-    DocumentRoot, OpenFile, Opened, PlainPath, Symlinks, UrlPath, Wait, may_wait, percent_decode,
+    DocumentRoot, OpenFile, OpenFiles, Opened, PlainPath, Symlinks, UrlPath, may_wait, percent_decode,
 };
 use crate::response::{Body, Response};
 use bytes::Bytes;
@@ -117,26 +117,28 @@ type Candidate = (PathBuf, Vec<u8>);
 ///
 /// # Errors
 /// A root isn't there or can't be read, there are no descriptors left: nothing that the name is to blame for.
-pub async fn find(rules: &SendfileRules, named: Named<'_>) -> io::Result<NamedFile> {
+pub async fn find(rules: &SendfileRules, named: Named<'_>, open_files: &OpenFiles) -> io::Result<NamedFile> {
     let candidates = match candidates(rules, named) {
         Ok(candidates) => candidates,
         Err(unfit) => return Ok(unfit.into()),
     };
     let symlinks = rules.symlinks;
-    match look(&candidates, symlinks, Wait::Never) {
+    match look(&candidates, symlinks, |root| DocumentRoot::new(root, open_files)) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         found => return found,
     }
-    may_wait(move || look(&candidates, symlinks, Wait::Allowed)).await
+    may_wait(move || look(&candidates, symlinks, DocumentRoot::waiting)).await
 }
 
-fn look(candidates: &[Candidate], symlinks: Symlinks, wait: Wait) -> io::Result<NamedFile> {
+fn look<'c>(
+    candidates: &'c [Candidate],
+    symlinks: Symlinks,
+    root_at: impl Fn(&'c Path) -> DocumentRoot<'c>,
+) -> io::Result<NamedFile> {
     for (root, name) in candidates {
-        match DocumentRoot::open(root, wait)?.named(name, symlinks)? {
+        match root_at(root).named(name, symlinks)? {
             Opened::Absent | Opened::BeyondFile => {}
-            Opened::File(file, stat) => {
-                return Ok(NamedFile::File(OpenFile { file: file.into(), stat, name: name.clone() }));
-            }
+            Opened::File(file) => return Ok(NamedFile::File(file.named(name.clone()))),
             Opened::Directory => return Ok(NamedFile::Denied("a directory")),
             Opened::Denied(why) => return Ok(NamedFile::Denied(why)),
             Opened::Broken(error) => return Ok(NamedFile::Broken(error.into())),
@@ -259,7 +261,7 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) 
         return Response { head, body: Body::FileParts(Box::new(parts)) };
     }
     let body = match outcome {
-        Outcome::Part(part) => Body::File(Box::new(FileBody::new(file, part, limits, None))),
+        Outcome::Part(part) => Body::File(Box::new(FileBody::new(&file, part, limits, None))),
         Outcome::Nothing => {
             let has_body = asked.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
             Body::Whole(has_body.then(Bytes::new))

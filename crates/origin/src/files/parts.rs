@@ -1,8 +1,7 @@
 //! Several ranges of a file in one body: multipart/byteranges (RFC 9110 section 14.6).
 //!
 //! The parts go out one after the other, each as a body of its own kind ([`FileBody`]), so what holds for one holds for each: a file
-//! that changes meanwhile is an error and no end. A part's descriptor is made when its turn comes, so a request holds two at
-//! most, however many ranges it has (`RANGES_MAX` of `kasoku_wire::field::range`).
+//! that changes meanwhile is an error and no end.
 
 use super::body::FileBody;
 use crate::document_root::OpenFile;
@@ -100,10 +99,8 @@ impl FileParts {
                 None => return Ok(Piece::End(None)),
                 Some(Part::Text(text)) => return Ok(Piece::Data(text)),
                 Some(Part::Range(range)) => {
-                    let file = self.file.file.try_clone().map_err(Error::Io)?;
-                    let file = OpenFile { file, stat: self.file.stat, name: Vec::new() };
                     let part = range.first..range.last.saturating_add(1);
-                    self.current = Some(FileBody::new(file, part, &self.limits, None));
+                    self.current = Some(FileBody::new(&self.file, part, &self.limits, None));
                 }
             }
         }

@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::Limits;
+use crate::OpenFiles;
 use crate::document_root::tests::Scratch;
 use crate::request::{Circumstances, Gateway};
 use crate::response::Piece;
@@ -52,7 +53,13 @@ impl Site {
         let mut head = RequestHead::new(method, target);
         head.fields = fields.iter().copied().collect();
         let (circumstances, limits) = (Circumstances::default(), Limits::default());
-        let request = Request { head: &head, circumstances: &circumstances, gateway: &self.gateway, limits: &limits };
+        let request = Request {
+            head: &head,
+            circumstances: &circumstances,
+            gateway: &self.gateway,
+            limits: &limits,
+            open_files: &OpenFiles::default(),
+        };
         send(&self.scratch.root(), &request, None).await.unwrap()
     }
 
@@ -86,7 +93,13 @@ async fn a_file_that_the_disk_does_not_give_is_its_own_failure_and_not_the_direc
     let site = Site::new(&["a.html"]);
     let head = RequestHead::new(Method::GET, "/a.html");
     let (circumstances, limits) = (Circumstances::default(), Limits::default());
-    let request = Request { head: &head, circumstances: &circumstances, gateway: &site.gateway, limits: &limits };
+    let request = Request {
+        head: &head,
+        circumstances: &circumstances,
+        gateway: &site.gateway,
+        limits: &limits,
+        open_files: &OpenFiles::default(),
+    };
     let response = answer(&site.scratch.root(), &request, Found::Broken, None).await.unwrap();
     assert_eq!(response.head.status, StatusCode::INTERNAL_SERVER_ERROR);
 }
@@ -251,8 +264,11 @@ async fn another_version_has_another_tag() {
 
 /// The head that a file has at that moment, seconds after its last modification.
 fn head_at(site: &Site, seconds: f64, fields: &[(&str, &str)]) -> (u16, Fields) {
-    let (root, rules) = (site.scratch.root(), Rules { gateway: &site.gateway, scripts: Scripts::None });
-    let found = DocumentRoot::open(&root, Wait::Allowed).unwrap().find("/a.html", &rules).unwrap();
+    let (root, rules) = (
+        site.scratch.root(),
+        Rules { gateway: &site.gateway, scripts: Scripts::None, open_files: &OpenFiles::default() },
+    );
+    let found = DocumentRoot::waiting(&root).find("/a.html", &rules).unwrap();
     let Found::File(file) = found else { panic!("{found:?}") };
     let (name, modified) = (&file.name, file.modified_seconds());
     let representation = Representation { file: &file, name, modified, coding: None, varies: false, charset: "" };
@@ -411,7 +427,13 @@ async fn a_root_that_is_gone_is_an_origin_that_cannot_be_reached() {
     let site = Site::new(&[]);
     let head = RequestHead::new(Method::GET, "/");
     let (circumstances, limits) = (Circumstances::default(), Limits::default());
-    let request = Request { head: &head, circumstances: &circumstances, gateway: &site.gateway, limits: &limits };
+    let request = Request {
+        head: &head,
+        circumstances: &circumstances,
+        gateway: &site.gateway,
+        limits: &limits,
+        open_files: &OpenFiles::default(),
+    };
     let sent = send(&site.scratch.root().join("gone"), &request, None).await;
     assert!(matches!(sent, Err(Error::Unreachable(_))));
 }

@@ -37,7 +37,7 @@ pub(crate) struct Program {
 
 /// What the path of the request leads to.
 pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
-    let Request { head, gateway, limits, .. } = *request;
+    let Request { head, gateway, limits, open_files, .. } = *request;
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
         return Ok(Target::Answer(Response::own(StatusCode::NOT_IMPLEMENTED, &head.method)));
     }
@@ -46,7 +46,7 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
         let none = || Target::Answer(Response::own(StatusCode::NOT_FOUND, &head.method));
         return Ok(application(path, gateway).map_or_else(none, Target::Program));
     };
-    let rules = Rules { gateway, scripts: Scripts::BySuffix };
+    let rules = Rules { gateway, scripts: Scripts::BySuffix, open_files };
     match document_root::in_time(limits, document_root::find(root, path, &rules)).await? {
         Found::Script(Script { file, script_name, path_info, path_translated }) => {
             Ok(Target::Program(Program { script_name, path_info, path_translated, file: Some(file) }))

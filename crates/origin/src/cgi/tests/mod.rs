@@ -7,6 +7,7 @@ mod inputs;
 mod paths;
 
 use super::*;
+use crate::OpenFiles;
 use crate::address::Address;
 use crate::directory::Directory;
 use crate::group::{Asking, Balance, Group};
@@ -126,8 +127,13 @@ impl Site {
         }
         let choice = self.choice();
         let mut interim = Vec::new();
-        let request =
-            Request { head: &head, circumstances: &self.circumstances, gateway: &self.gateway, limits: &self.limits };
+        let request = Request {
+            head: &head,
+            circumstances: &self.circumstances,
+            gateway: &self.gateway,
+            limits: &self.limits,
+            open_files: &OpenFiles::default(),
+        };
         let counters = Counters::default();
         let directory = &self.directory;
         let sent = send(&choice, directory, &request, &mut Some(upload), &mut Noted(&mut interim), &counters).await;

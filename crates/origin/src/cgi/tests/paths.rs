@@ -1,4 +1,5 @@
 use super::*;
+use crate::OpenFiles;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 const NAMES: &str =
@@ -115,7 +116,7 @@ fn a_check_runs_the_program_also_when_no_place_is_free() {
         let _running = site.response(get("/a.cgi")).await.unwrap();
         let head = get("/a.cgi");
         let (circumstances, gateway, limits) = (&site.circumstances, &site.gateway, &site.limits);
-        let request = Request { head: &head, circumstances, gateway, limits };
+        let request = Request { head: &head, circumstances, gateway, limits, open_files: &OpenFiles::default() };
         assert_eq!(probe(&site.directory, &request).await.unwrap().status, 200);
     });
 }

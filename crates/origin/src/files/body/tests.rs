@@ -19,8 +19,8 @@ fn body_of(scratch: &Scratch, length: usize) -> FileBody {
     fs::write(&path, vec![b'x'; length]).unwrap();
     let file = File::open(path).unwrap();
     let stat = fstat(&file).unwrap();
-    let file = OpenFile { file, stat, name: b"/a.bin".to_vec() };
-    FileBody::new(file, 0..length as u64, &Limits::default(), None)
+    let file = OpenFile { file: file.into(), stat, medium: Medium::Local, name: b"/a.bin".to_vec() };
+    FileBody::new(&file, 0..length as u64, &Limits::default(), None)
 }
 
 fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {

@@ -97,12 +97,12 @@ impl Place {
 
 fn look_up(rules: &SendfileRules, named: Named<'_>) -> NamedFile {
     match candidates(rules, named) {
-        Ok(candidates) => look(&candidates, rules.symlinks, Wait::Allowed).unwrap(),
+        Ok(candidates) => look(&candidates, rules.symlinks, DocumentRoot::waiting).unwrap(),
         Err(unfit) => unfit.into(),
     }
 }
 
-fn content(file: &mut File) -> String {
+fn content(file: &File) -> String {
     let mut text = String::new();
     file.take(100).read_to_string(&mut text).unwrap();
     text
@@ -111,7 +111,7 @@ fn content(file: &mut File) -> String {
 /// The content of what is found, or a word for what is not.
 fn shown(rules: &SendfileRules, named: Named<'_>) -> String {
     match look_up(rules, named) {
-        NamedFile::File(mut file) => content(&mut file.file),
+        NamedFile::File(file) => content(&file.file),
         NamedFile::Missing => "missing".to_owned(),
         NamedFile::Denied(_) => "denied".to_owned(),
         NamedFile::Broken(_) => "broken".to_owned(),
@@ -439,7 +439,9 @@ fn a_root_that_is_gone_is_a_failure_and_nothing_that_the_name_is_to_blame_for() 
     let place = Place::new();
     let rules = SendfileRules { roots: vec![place.outer().join("gone")], ..SendfileRules::default() };
     let candidates = candidates(&rules, Named::Path(b"a.pdf")).unwrap();
-    assert!(look(&candidates, rules.symlinks, Wait::Allowed).is_err_and(|e| e.kind() == io::ErrorKind::NotFound));
+    assert!(
+        look(&candidates, rules.symlinks, DocumentRoot::waiting).is_err_and(|e| e.kind() == io::ErrorKind::NotFound)
+    );
 }
 
 /// The head of the answer with the application's, for a request of that method and with those fields.

@@ -1,0 +1,278 @@
+//! Files that stay open between requests, of one worker: nginx's `open_file_cache`, without its delay.
+//!
+//! To open a file takes a walk below the root, and four system calls around it. For a file that is open already it takes one:
+//! each time its name is asked about once more, and it counts as found only while that leads to the very file that was opened, with
+//! nothing changed: device, inode, size, both times. So a file that was replaced, cut, removed or closed to us is opened
+//! anew, or isn't there, at once; there is no time for which an old one is sent.
+//!
+//! The name is asked about as a whole, without the bounds of openat2: what is sent is the file that was opened within them, and who
+//! turns a directory into a link that leads to the very same file gains nothing.
+//!
+//! Only files of local file systems are kept, where the name of an open file is in the kernel's memory. As many stay open as
+//! the operator allows, the least recently used is closed first; who was not asked for in a minute is closed as well, since an open
+//! file that was removed still takes its room on the disk.
+
+use super::{OpenFile, Symlinks};
+use lru::LruCache;
+use rustix::fs::{Stat, fstatfs, stat};
+use rustix::io::ReadWriteFlags;
+use rustix::process::{Resource, getrlimit};
+use std::cell::RefCell;
+use std::ffi::CString;
+use std::fs::File;
+use std::num::NonZeroUsize;
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// A file that nobody has asked for in this time is closed.
+const IDLE_MAX: Duration = Duration::from_secs(60);
+
+/// What part of the descriptors that the process may have the files of one worker may take: connections need theirs.
+const DESCRIPTORS_PART: u64 = 16;
+
+/// See the [module](self). By default none are kept.
+#[derive(Debug, Default)]
+pub struct OpenFiles(RefCell<Option<LruCache<Key, Kept>>>);
+
+/// A regular file, open for reading.
+#[derive(Clone, Debug)]
+pub(crate) struct Handle {
+    pub(crate) file: Arc<File>,
+    pub(crate) stat: Stat,
+    pub(crate) medium: Medium,
+}
+
+/// Where a file's bytes are.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Medium {
+    /// In memory, as on tmpfs. (What of it is swapped out is waited for, as with any memory.)
+    Memory,
+    /// On a file system of this machine: names of open files, and what was read lately, are in memory.
+    Local,
+    /// Elsewhere, or nobody has looked.
+    Unknown,
+}
+
+#[derive(Debug, PartialEq, Eq, Hash)]
+struct Key {
+    /// The root, then the name below it.
+    path: CString,
+    /// How much of that is the root, in bytes: what is below one may be none of another's.
+    root_bytes: usize,
+    links: Symlinks,
+}
+
+#[derive(Debug)]
+struct Kept {
+    handle: Handle,
+    used: Instant,
+}
+
+impl OpenFiles {
+    /// Keeps so many, at most a sixteenth of the descriptors that the process may have; none: opens each anew.
+    pub fn with_capacity(files_max: usize) -> Self {
+        let files = Self::default();
+        files.set_capacity(files_max);
+        files
+    }
+
+    /// [`OpenFiles::with_capacity`], from now on.
+    pub fn set_capacity(&self, files_max: usize) {
+        let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
+        let files_max = files_max.min(usize::try_from(descriptors / DESCRIPTORS_PART).unwrap_or(usize::MAX));
+        let mut kept = self.0.borrow_mut();
+        match (&mut *kept, NonZeroUsize::new(files_max)) {
+            (Some(kept), Some(files_max)) => kept.resize(files_max),
+            (kept, files_max) => *kept = files_max.map(LruCache::new),
+        }
+    }
+
+    /// Closes those that nobody has asked for lately. To be called now and then.
+    pub fn sweep(&self) {
+        self.sweep_at(Instant::now());
+    }
+
+    fn sweep_at(&self, now: Instant) {
+        let mut kept = self.0.borrow_mut();
+        let Some(kept) = &mut *kept else { return };
+        while kept.peek_lru().is_some_and(|(_, one)| now.saturating_duration_since(one.used) >= IDLE_MAX) {
+            kept.pop_lru();
+        }
+    }
+
+    /// The file of that name, which begins with `/`, if it is open and still what the name leads to.
+    pub(super) fn get(&self, root: &Path, name: &[u8], links: Symlinks) -> Option<Handle> {
+        let mut kept = self.0.borrow_mut();
+        let kept = kept.as_mut()?;
+        let key = Key::new(root, name, links)?;
+        let one = kept.get_mut(&key)?;
+        if stat(&*key.path).is_ok_and(|now| is_same(&now, &one.handle.stat)) {
+            one.used = Instant::now();
+            return Some(one.handle.clone());
+        }
+        kept.pop(&key);
+        None
+    }
+
+    /// Keeps this one.
+    pub(super) fn keep(&self, root: &Path, name: &[u8], links: Symlinks, handle: &Handle) {
+        if let (Some(kept), Some(key)) = (&mut *self.0.borrow_mut(), Key::new(root, name, links))
+            && handle.medium != Medium::Unknown
+        {
+            kept.put(key, Kept { handle: handle.clone(), used: Instant::now() });
+        }
+    }
+}
+
+impl Key {
+    /// `None`: it is no name.
+    fn new(root: &Path, name: &[u8], links: Symlinks) -> Option<Self> {
+        let root = root.as_os_str().as_bytes();
+        let path = CString::new([root, name].concat()).ok()?;
+        Some(Self { path, root_bytes: root.len(), links })
+    }
+}
+
+/// Whether nothing has been done to a file in between. (Its times tell also of changes to its rights and its names.)
+fn is_same(now: &Stat, then: &Stat) -> bool {
+    let of = |stat: &Stat| {
+        let modified = (stat.st_mtime, stat.st_mtime_nsec);
+        (stat.st_dev, stat.st_ino, stat.st_size, modified, stat.st_ctime, stat.st_ctime_nsec)
+    };
+    of(now) == of(then)
+}
+
+impl Handle {
+    pub(crate) fn named(self, name: Vec<u8>) -> OpenFile {
+        let Self { file, stat, medium } = self;
+        OpenFile { file, stat, medium, name }
+    }
+}
+
+impl Medium {
+    /// That of an open file.
+    pub(super) fn of(file: impl AsFd) -> Self {
+        // From linux/magic.h, and ZFS's own.
+        match fstatfs(file).map(|system| system.f_type) {
+            // tmpfs, ramfs.
+            Ok(0x0102_1994 | 0x8584_58f6) => Self::Memory,
+            // ext2 to ext4, XFS, btrfs, F2FS, overlayfs, ZFS.
+            Ok(0xef53 | 0x5846_5342 | 0x9123_683e | 0xf2f5_2010 | 0x794c_7630 | 0x2fc1_2fc1) => Self::Local,
+            Ok(_) | Err(_) => Self::Unknown,
+        }
+    }
+
+    /// How to read, so that what is not in memory is not waited for. What always is does not know of waiting.
+    pub(crate) fn without_waiting(self) -> ReadWriteFlags {
+        if self == Self::Memory { ReadWriteFlags::empty() } else { ReadWriteFlags::NOWAIT }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::document_root::DocumentRoot;
+    use crate::document_root::open::Opened;
+    use crate::document_root::tests::Scratch;
+    use std::fs;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    /// What a name leads to below the root, and whether that was open before.
+    fn look(files: &OpenFiles, place: &Scratch, name: &str) -> Option<(String, bool)> {
+        let root = place.root();
+        let was_open = files.get(&root, name.as_bytes(), Symlinks::Beneath).is_some();
+        let opened = DocumentRoot::new(&root, files).named(name.as_bytes(), Symlinks::Beneath).unwrap();
+        let Opened::File(handle) = opened else { return None };
+        let mut bytes = vec![0; usize::try_from(handle.stat.st_size).unwrap()];
+        rustix::io::pread(&*handle.file, &mut bytes[..], 0).unwrap();
+        Some((String::from_utf8(bytes).unwrap(), was_open))
+    }
+
+    fn open_names(files: &OpenFiles) -> Vec<String> {
+        let kept = files.0.borrow();
+        let names =
+            kept.iter().flatten().map(|(key, _)| key.path.to_str().unwrap().rsplit('/').next().unwrap().to_owned());
+        names.collect()
+    }
+
+    fn found(content: &str, was_open: bool) -> Option<(String, bool)> {
+        Some((content.to_owned(), was_open))
+    }
+
+    #[test]
+    fn a_file_stays_open_for_as_long_as_its_name_leads_to_it() {
+        let place = Scratch::new(&["a", "b"]);
+        let files = OpenFiles::with_capacity(10);
+        assert_eq!(look(&files, &place, "/a"), found("a", false));
+        assert_eq!(look(&files, &place, "/a"), found("a", true));
+        fs::rename(place.root().join("b"), place.root().join("a")).unwrap();
+        assert_eq!(look(&files, &place, "/a"), found("b", false));
+        fs::write(place.root().join("a"), "longer").unwrap();
+        assert_eq!(look(&files, &place, "/a"), found("longer", false));
+        fs::remove_file(place.root().join("a")).unwrap();
+        assert_eq!(look(&files, &place, "/a"), None);
+        assert_eq!(open_names(&files), [""; 0]);
+    }
+
+    #[test]
+    fn a_file_that_is_no_longer_to_be_read_is_not_read() {
+        let place = Scratch::new(&["a"]);
+        let files = OpenFiles::with_capacity(10);
+        assert_eq!(look(&files, &place, "/a"), found("a", false));
+        fs::set_permissions(place.root().join("a"), fs::Permissions::from_mode(0o0)).unwrap();
+        // Root may read it all the same, but opens it anew.
+        assert!(files.get(&place.root(), b"/a", Symlinks::Beneath).is_none());
+    }
+
+    #[test]
+    fn a_link_out_of_the_root_leads_nowhere_also_when_its_place_was_a_file_s() {
+        let place = Scratch::new(&["a", "sub/b"]);
+        let files = OpenFiles::with_capacity(10);
+        let outside = Scratch::new(&["a"]);
+        assert_eq!(look(&files, &place, "/a"), found("a", false));
+        fs::remove_file(place.root().join("a")).unwrap();
+        symlink(outside.root().join("a"), place.root().join("a")).unwrap();
+        assert_eq!(look(&files, &place, "/a"), None);
+    }
+
+    #[test]
+    fn what_is_found_by_one_root_and_one_rule_is_not_found_by_another() {
+        let place = Scratch::new(&["sub/a"]);
+        let files = OpenFiles::with_capacity(10);
+        assert_eq!(look(&files, &place, "/sub/a"), found("sub/a", false));
+        assert!(files.get(&place.root(), b"/sub/a", Symlinks::Beneath).is_some());
+        assert!(files.get(&place.root(), b"/sub/a", Symlinks::Never).is_none());
+        assert!(files.get(&place.root().join("sub"), b"/a", Symlinks::Beneath).is_none());
+    }
+
+    #[test]
+    fn no_more_are_open_than_may_be_and_the_least_used_goes_first() {
+        let place = Scratch::new(&["a", "b", "c"]);
+        let files = OpenFiles::with_capacity(2);
+        for name in ["/a", "/b", "/a", "/c"] {
+            look(&files, &place, name);
+        }
+        assert_eq!(open_names(&files), ["c", "a"]);
+        files.set_capacity(1);
+        assert_eq!(open_names(&files), ["c"]);
+        files.set_capacity(0);
+        look(&files, &place, "/a");
+        assert_eq!(open_names(&files), [""; 0]);
+        files.set_capacity(usize::MAX);
+        assert!(files.0.borrow().as_ref().unwrap().cap().get() <= 1 << 30);
+    }
+
+    #[test]
+    fn what_nobody_asks_for_is_closed_after_a_minute() {
+        let place = Scratch::new(&["a", "b"]);
+        let files = OpenFiles::with_capacity(10);
+        look(&files, &place, "/a");
+        let between = Instant::now();
+        look(&files, &place, "/b");
+        files.sweep_at(between + IDLE_MAX);
+        assert_eq!(open_names(&files), ["b"]);
+    }
+}
