@@ -4,6 +4,7 @@
 //! in. What was read ahead stays here, so that a pipelined request is found where the last one ended.
 
 use crate::options::{AddressRange, Limits};
+use crate::outgoing::Eagerness;
 use crate::settings::Settings;
 use bytes::{Buf, BytesMut};
 use kasoku_sys::Stream;
@@ -35,6 +36,7 @@ pub(crate) struct Connection {
     /// Whether it came through a Unix socket.
     is_unix: bool,
     is_trusted: Cell<bool>,
+    pub(crate) eagerness: Eagerness,
     pub(crate) limits: Rc<Limits>,
 }
 
@@ -64,8 +66,8 @@ impl Connection {
                 address = Some(source);
             }
         }
-        let (read_ahead, is_trusted) = (RefCell::new(read_ahead), Cell::new(false));
-        let opened = Self { stream: Rc::new(stream), read_ahead, address, is_unix, is_trusted, limits };
+        let (read_ahead, is_trusted, eagerness) = (RefCell::new(read_ahead), Cell::new(false), Eagerness::default());
+        let opened = Self { stream: Rc::new(stream), read_ahead, address, is_unix, is_trusted, eagerness, limits };
         opened.trust(&settings.trusted_proxies);
         Ok(opened)
     }

@@ -1,11 +1,13 @@
 //! A response on its way out: head and pieces to the client's socket, and how it went.
 
+mod eagerness;
 mod file;
 mod pacing;
 
 use crate::head::{Framing, Head};
 use crate::serve::Exchange;
 use bytes::Bytes;
+pub(crate) use eagerness::Eagerness;
 pub(crate) use file::{Interrupted, Scratch};
 use http::StatusCode;
 use kasoku_cache::Entry;

@@ -16,7 +16,7 @@ use std::time::{Duration, Instant};
 
 /// The longest file that shares a buffer with its head, and the longest window, in bytes (`outgoing/file.rs`, `files/body.rs`).
 const COPIED: usize = 32 << 10;
-const WINDOW: usize = 512 << 10;
+const WINDOW: usize = 2 << 20;
 
 /// More than all buffers between two sockets take.
 const LONG: usize = 16 << 20;

@@ -10,4 +10,4 @@ pub mod stream;
 pub mod thread;
 
 pub use accept::{Accepted, Acceptor};
-pub use stream::Stream;
+pub use stream::{Stream, Unsent};

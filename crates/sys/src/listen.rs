@@ -5,6 +5,7 @@
 //! binds its first socket without it, which fails when anybody listens there, and allows sharing only afterwards. Unix
 //! sockets and inherited descriptors have one queue for all: every worker gets a duplicate.
 
+use crate::stream::Unsent;
 use rustix::fs::{Mode, OFlags};
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::fs::Permissions;
@@ -88,14 +89,10 @@ fn bound(address: SocketAddr, reuse_port: bool) -> io::Result<Socket> {
     Ok(socket)
 }
 
-/// Bytes that a client's socket keeps before it sends them. More only waits in the kernel, for each slow client, and hides
-/// how slow it is.
-const UNSENT_BYTES_MAX: u32 = 256 << 10;
-
 /// Sets what accepted sockets inherit: small writes go out at once.
 fn for_clients(socket: &Socket) -> io::Result<()> {
     socket.set_tcp_nodelay(true)?;
-    socket.set_tcp_notsent_lowat(UNSENT_BYTES_MAX)
+    socket.set_tcp_notsent_lowat(Unsent::Little.bytes_max())
 }
 
 /// A Unix socket at `path`, for whomever the umask lets. A socket file that nobody serves any more is replaced; one that is

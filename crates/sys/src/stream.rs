@@ -14,6 +14,7 @@ use crate::Accepted;
 use bytes::{BufMut, BytesMut};
 use rustix::ioctl::{Getter, Opcode};
 use rustix::net::{RecvFlags, SendFlags};
+pub use send_file::Unsent;
 use socket2::Socket;
 use std::cell::Cell;
 use std::future::poll_fn;

@@ -16,10 +16,14 @@ use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::task::{Context, Poll};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// Up to this length a file is copied, in bytes.
 const COPIED_BYTES_MAX: usize = 32 << 10;
+
+/// Up to this length of what follows a head shares its packet, in bytes. In front of more a packet of its own is cheaper: the
+/// file's pages begin at the beginning of packets (docs/decisions/0020).
+const SHARED_PACKET_BYTES_MAX: usize = 256 << 10;
 
 /// Where a worker puts a head and a small file together.
 pub(crate) struct Scratch(RefCell<Box<[u8]>>);
@@ -80,7 +84,7 @@ impl Outgoing<'_> {
                 body.has_waited();
             }
             let Some(window) = self.awaited(body.window()).await? else { return Ok(()) };
-            self.start().await?;
+            self.start(window.length).await?;
             let length = window.length.min(bytes_max);
             match exchange.connection.stream.send_file(window.file, window.position, length).await {
                 Ok(None) => {
@@ -90,6 +94,7 @@ impl Outgoing<'_> {
                 Ok(Some(0)) => return Err(Error::FileChanged.into()),
                 Ok(Some(sent)) => {
                     let is_all = sent == window.length;
+                    exchange.connection.eagerness.has_taken(&exchange.connection.stream, sent);
                     self.has_sent(body, sent);
                     pacing.iter_mut().for_each(|pacing| pacing.has_sent(sent));
                     if is_all && body.left() > 0 {
@@ -195,10 +200,13 @@ impl Outgoing<'_> {
         }
     }
 
-    /// Writes the head, if it still waits, for what follows at once.
-    async fn start(&mut self) -> io::Result<()> {
+    /// Writes the head, if it still waits, for that many bytes which follow at once.
+    async fn start(&mut self, following: usize) -> io::Result<()> {
         if !self.is_head_waiting() {
             return Ok(());
+        }
+        if following > SHARED_PACKET_BYTES_MAX {
+            return self.flush().await;
         }
         let written = self.exchange.connection.stream.write_start(&self.head).await?;
         self.head_has_gone(written);
@@ -222,15 +230,18 @@ impl Outgoing<'_> {
     /// Waits until the client takes something.
     async fn room(&self) -> io::Result<()> {
         let Exchange { connection, .. } = self.exchange;
+        let began = Instant::now();
         // Only who has to wait needs a timer, and memory for it.
-        Box::pin(async {
+        let room = Box::pin(async {
             tokio::select! {
                 biased;
                 room = connection.stream.has_room(connection.limits.send_timeout) => room,
                 () = is_too_slow(self.exchange, &self.holds) => Err(io::ErrorKind::TimedOut.into()),
             }
-        })
-        .await
+        });
+        let room = room.await;
+        connection.eagerness.has_waited(&connection.stream, began.elapsed());
+        room
     }
 
     /// Sends a file that can only be read.

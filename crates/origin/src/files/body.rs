@@ -31,7 +31,7 @@ use std::time::Duration;
 const PIECE_BYTES_MAX: u64 = 64 << 10;
 
 /// The longest window, in bytes.
-const WINDOW_BYTES_MAX: u64 = 512 << 10;
+const WINDOW_BYTES_MAX: u64 = 2 << 20;
 
 /// How far apart the bytes are that tell whether a window is in memory.
 const PROBED_EVERY: u64 = 64 << 10;

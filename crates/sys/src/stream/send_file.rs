@@ -14,6 +14,24 @@ use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 
+/// What a client's TCP socket takes before that can be sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Unsent {
+    /// 256 KiB, as accepted sockets do. More only waits in the kernel, for each slow client, and hides how slow it is.
+    Little,
+    /// As much as its buffer holds, which the kernel makes larger with the way to the client (`net.ipv4.tcp_wmem`).
+    WhatFits,
+}
+
+impl Unsent {
+    pub(crate) fn bytes_max(self) -> u32 {
+        match self {
+            Self::Little => 256 << 10,
+            Self::WhatFits => u32::MAX,
+        }
+    }
+}
+
 /// What follows comes at once: what is there goes out with it, or a fifth of a second later at most (tcp(7)).
 const MORE_FOLLOWS: SendFlags = SendFlags::MORE;
 
@@ -46,6 +64,13 @@ impl Stream {
                 Err(Errno::INTR) => {}
                 Err(error) => return Poll::Ready(Err(error.into())),
             }
+        }
+    }
+
+    /// From now on. Advice: a socket that is no TCP does as it does.
+    pub fn keep_unsent(&self, unsent: Unsent) {
+        if self.is_tcp {
+            let _ = self.socket.get_ref().set_tcp_notsent_lowat(unsent.bytes_max());
         }
     }
 
