@@ -1,0 +1,220 @@
+//! Two thousand slow downloads of a 100 MB file that an application names, through the real program.
+//!
+//! The application has a few processes, as php-fpm has, and is done with each download before the second window of the file is
+//! sent. A download costs the program a bounded piece of memory and two descriptors, and no place at the origin; other visitors are
+//! served all the while. Who reads on gets every byte.
+//!
+//! What is asked for is the figure in [`HELD_BYTES_MAX`]; what was seen is printed with `-- --nocapture`. `make test` runs this a second
+//! time with the release program (`KASOKU_TEST_PROGRAM`), since allocations differ. How fast others are served is no matter of this
+//! test: `make bench-xsendfile` measures it.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+#[path = "downloads/application.rs"]
+mod application;
+#[path = "downloads/reader.rs"]
+mod reader;
+#[allow(dead_code, reason = "more than one test uses it, each its own part")]
+#[path = "memory/resident.rs"]
+mod resident;
+#[allow(dead_code, reason = "more than one test uses it, each its own part")]
+mod support;
+
+use application::{Application, PAGE};
+use reader::{File, Reader, sent_max};
+use resident::{Resident, descriptors_max, mib};
+use std::net::SocketAddr;
+use std::path::PathBuf;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering::Relaxed};
+use std::time::{Duration, Instant};
+use support::{PATIENCE, Program, get};
+
+const DOWNLOADS: usize = 2000;
+const FILE_BYTES: u64 = 100_000_000;
+
+/// The longest window of a file that goes out at once (`files/body.rs`), in bytes.
+const WINDOW_BYTES: u64 = 512 << 10;
+
+/// Processes of the application: far fewer than there are downloads.
+const PROCESSES: usize = 4;
+
+/// What a download may hold of the program's memory, in bytes. A buffer of any use would be more.
+const HELD_BYTES_MAX: u64 = 12 << 10;
+
+/// Descriptors that a download takes in the program, and what else has some there and here.
+const DESCRIPTORS_EACH: usize = 2;
+const DESCRIPTORS_ELSE: usize = 300;
+
+/// Descriptors that it may keep: of the file, for who asks next.
+const DESCRIPTORS_KEPT_MAX: usize = 4;
+
+/// Requests that are under way at a time while the downloads begin: fewer than may wait for the application.
+const BATCH: usize = 50;
+
+/// Downloads that are read to their end.
+const READ_ON: usize = 4;
+
+/// Others who visit while the downloads go on, and how many rounds each has at least.
+const VISITORS: usize = 3;
+const ROUNDS_MIN: usize = 100;
+
+/// How often each download takes a sip meanwhile, and how long all this may take.
+const SIP_EVERY: Duration = Duration::from_millis(20);
+const SIPPING_MAX: Duration = Duration::from_secs(60);
+
+const SMALL: &str = "a file for one";
+
+#[test]
+fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_are_served() {
+    let count = downloads_max();
+    let directory = directory();
+    let file = File::new(FILE_BYTES);
+    file.write_to(&directory.join("large.bin"));
+    std::fs::write(directory.join("small.txt"), SMALL).unwrap();
+    let application = Application::start(PROCESSES, &directory);
+    let program = serve(&application, &directory);
+    let (address, resident) = (program.clients, Resident(program.id()));
+    visit(address, "first");
+    visit(address, "second");
+    let descriptors_before = descriptors(&program);
+
+    // The first, and others beside them, make the program take what it takes once.
+    let mut readers = begin(address, 0..BATCH, &application);
+    sip_while_others_visit(address, &mut readers, &file, 0);
+    let before = resident.now();
+    for first in (BATCH..count).step_by(BATCH) {
+        readers.extend(begin(address, first..count.min(first + BATCH), &application));
+        visit(address, &format!("beside-{first}"));
+    }
+    let sent = sent_max(address, &readers);
+    assert!(sent <= WINDOW_BYTES, "{sent} bytes are sent, and the application was not done before");
+    assert_eq!(application.downloads(), count);
+    assert_eq!(in_use(&program), 0, "connections to the application");
+    let each = resident.now().saturating_sub(before) / (count - BATCH) as u64;
+
+    // What was sent by then is in the kernel, so beyond that the program has sent on.
+    let rounds = sip_while_others_visit(address, &mut readers, &file, sent);
+    let after = resident.now().saturating_sub(before) / (count - BATCH) as u64;
+    let held = program.metrics_after(0)["held_bytes"];
+    let report = format!(
+        "{count} downloads: resident before {}, {each} bytes for each, {after} once they have gone on; the account says {held} of all \
+         responses; {sent} bytes were sent of one at most when the application was done; {rounds} rounds of others",
+        mib(before)
+    );
+    eprintln!("{report}");
+    assert!(each.max(after) <= HELD_BYTES_MAX, "{report}");
+
+    // Some of those that began first, in the middle, and last.
+    let step = count / READ_ON;
+    let read_on: Vec<Reader> = (0..READ_ON).rev().map(|number| readers.swap_remove(number * step)).collect();
+    drop(readers);
+    read_on.into_iter().for_each(|reader| reader.finish(&file));
+    let kept = descriptors_before + DESCRIPTORS_KEPT_MAX;
+    eventually("the program gives its descriptors back", || descriptors(&program) <= kept);
+    visit(address, "last");
+    std::fs::remove_dir_all(directory).unwrap();
+}
+
+/// As many as there can be.
+fn downloads_max() -> usize {
+    let allowed = descriptors_max().saturating_sub(DESCRIPTORS_ELSE) / DESCRIPTORS_EACH;
+    if allowed < DOWNLOADS {
+        eprintln!("\n*** the hard limit of descriptors allows only {allowed} downloads, not {DOWNLOADS} ***\n");
+    }
+    assert!(allowed > 2 * BATCH, "the hard limit of descriptors allows only {allowed} downloads");
+    DOWNLOADS.min(allowed)
+}
+
+fn directory() -> PathBuf {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("downloads");
+    std::fs::create_dir_all(&directory).unwrap();
+    directory
+}
+
+/// As an operator sets it up for such an application: no more connections than it has processes.
+fn serve(application: &Application, directory: &std::path::Path) -> Program {
+    let config = format!(
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 2\n\n[[site]]\norigin = \"fastcgi://{}\"\n\
+         origin-limits.connections-max = {PROCESSES}\nsendfile.roots = [\"{}\"]\n",
+        application.address,
+        directory.display()
+    );
+    Program::serve(&["--config", support::file("downloads.toml", &config).to_str().unwrap()])
+}
+
+/// Downloads of these numbers, as soon as the answers have begun and the application is done with them.
+fn begin(address: SocketAddr, numbers: std::ops::Range<usize>, application: &Application) -> Vec<Reader> {
+    let end = numbers.end;
+    let readers: Vec<Reader> = numbers.map(|number| Reader::ask(address, number)).collect();
+    readers.iter().for_each(Reader::begins);
+    eventually("the application is done with all downloads", || application.downloads() == end);
+    readers
+}
+
+/// A page that is stored, one that the application makes, and a small file that it names.
+fn visit(address: SocketAddr, name: &str) {
+    let page = get(address, "/page");
+    assert_eq!((page.status, page.body.as_str()), (200, PAGE));
+    assert!(page.is_hit() || name == "first", "{}", page.head);
+    let path = format!("/made/{name}");
+    let made = get(address, &path);
+    assert_eq!((made.status, made.body), (200, format!("made for {path}")));
+    let small = get(address, &format!("/small/{name}"));
+    assert_eq!((small.status, small.body.as_str()), (200, SMALL));
+    assert!(small.head.contains("detail=sendfile"), "{}", small.head);
+}
+
+/// Lets each download take sips until it is beyond that many bytes of the file; how many rounds of visits there were meanwhile.
+fn sip_while_others_visit(address: SocketAddr, readers: &mut [Reader], file: &File, beyond: u64) -> usize {
+    let (rounds, is_over) = (AtomicUsize::new(0), AtomicBool::new(false));
+    std::thread::scope(|scope| {
+        for visitor in 0..VISITORS {
+            let (rounds, is_over) = (&rounds, &is_over);
+            scope.spawn(move || {
+                for round in (0..).take_while(|round| *round < ROUNDS_MIN || !is_over.load(Relaxed)) {
+                    // The same URLs again and again: of those that are new the program remembers something for a while.
+                    visit(address, &format!("{visitor}-{}", round % ROUNDS_MIN));
+                    rounds.fetch_add(1, Relaxed);
+                }
+            });
+        }
+        let _over = Over(&is_over);
+        let begun = Instant::now();
+        while readers.iter().any(|reader| reader.position() <= beyond) {
+            let last = readers.iter().map(Reader::position).min();
+            assert!(begun.elapsed() < SIPPING_MAX, "the slowest download is at {last:?}");
+            readers.iter_mut().for_each(|reader| reader.sip(file));
+            std::thread::sleep(SIP_EVERY);
+        }
+    });
+    rounds.into_inner()
+}
+
+/// Lets the visitors leave, also when a download has failed.
+struct Over<'f>(&'f AtomicBool);
+
+impl Drop for Over<'_> {
+    fn drop(&mut self) {
+        self.0.store(true, Relaxed);
+    }
+}
+
+/// How many descriptors the program has open.
+fn descriptors(program: &Program) -> usize {
+    std::fs::read_dir(format!("/proc/{}/fd", program.id())).unwrap().count()
+}
+
+/// Connections that carry a request to the application.
+fn in_use(program: &Program) -> u64 {
+    let metrics = get(program.admin, "/metrics").body;
+    let line = metrics.lines().find(|line| line.starts_with("kasoku_origin_connections_in_use{")).unwrap();
+    line.rsplit_once(' ').unwrap().1.parse().unwrap()
+}
+
+fn eventually(what: &str, is_so: impl Fn() -> bool) {
+    let begun = Instant::now();
+    while !is_so() {
+        assert!(begun.elapsed() < PATIENCE, "in vain: {what}");
+        std::thread::sleep(Duration::from_millis(5));
+    }
+}
