@@ -40,7 +40,8 @@ const UNSERVED: [&str; 2] = ["X-Sendfile-Temporary", "X-Sendfile2"];
 /// What goes with it. Buffering, since nothing here waits for a buffer to fill, and Expires, which speaks of nginx's cache,
 /// change nothing.
 const CHARSET: &str = "X-Accel-Charset";
-const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, "X-Accel-Expires", "X-Accel-Limit-Rate"];
+const RATE: &str = "X-Accel-Limit-Rate";
+const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, "X-Accel-Expires", RATE];
 
 /// What of a request decides which part of a file goes out.
 const CONDITIONS: [&str; 6] =
@@ -126,7 +127,8 @@ pub(crate) async fn instead(
         tokio::time::timeout(route.origin.first_byte_timeout, find_named(rules, named, &worker.open_files)).await;
     let (reason, response) = match found.map_err(|_| Error::FirstByteTimeout)? {
         Ok(NamedFile::File(file)) => {
-            let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin };
+            let rate_max = rate_max(&received, &errand.uri);
+            let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
             (Reason::Sendfile, respond_named(file, completed(head, &received), telling))
         }
         Ok(NamedFile::Malformed(why)) => {
@@ -200,8 +202,46 @@ fn completed(mut head: ResponseHead, received: &Fields) -> ResponseHead {
     head
 }
 
+/// How fast the application wants the file to go out, in bytes per second, as nginx hears it: digits alone; 0 and `off`: as fast as the
+/// client takes it. `None`: it does not say, or nothing that can be understood.
+fn rate_max(received: &Fields, uri: &str) -> Option<u64> {
+    let value = list::trim(received.all(RATE).next()?);
+    let rate = match received.only(RATE).is_some() {
+        true if value.eq_ignore_ascii_case(b"off") => Some(0),
+        true if value.iter().all(u8::is_ascii_digit) => {
+            std::str::from_utf8(value).ok().and_then(|text| text.parse().ok())
+        }
+        _ => None,
+    };
+    if rate.is_none() {
+        tracing::warn!(uri, value = &*String::from_utf8_lossy(value), "{RATE} is no number of bytes per second");
+    }
+    rate
+}
+
 /// A name as it goes to the log.
 fn shown(named: Named<'_>) -> String {
     let (Named::Path(name) | Named::Uri(name)) = named;
     String::from_utf8_lossy(name).escape_debug().to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_rate_is_a_number_of_bytes_or_off() {
+        let rate = |values: &[&str]| {
+            let mut fields = Fields::default();
+            values.iter().for_each(|value| fields.push(RATE, value));
+            rate_max(&fields, "http://a.test/")
+        };
+        let understood = [("1024", 1024), (" 1 ", 1), ("007", 7), ("0", 0), ("off", 0), ("OFF", 0)];
+        understood.iter().for_each(|(value, expected)| assert_eq!(rate(&[value]), Some(*expected), "{value}"));
+        assert_eq!(rate(&["18446744073709551615"]), Some(u64::MAX));
+        for value in ["", "1k", "1.5", "-1", "+1", "0x10", "1 2", "1,2", "on", "\u{663}", "18446744073709551616"] {
+            assert_eq!(rate(&[value]), None, "{value}");
+        }
+        assert_eq!((rate(&[]), rate(&["1", "1"])), (None, None));
+    }
 }

@@ -8,6 +8,8 @@ mod answers;
 mod kept;
 #[path = "sendfile/programs.rs"]
 mod programs;
+#[path = "sendfile/rates.rs"]
+mod rates;
 #[path = "sendfile/refused.rs"]
 mod refused;
 

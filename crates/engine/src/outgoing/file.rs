@@ -73,7 +73,7 @@ impl Outgoing<'_> {
     /// Sends a file, all of which was announced. What follows is the end of the answer.
     pub(crate) async fn file(&mut self, body: &mut FileBody) -> Result<(), Interrupted> {
         let exchange = self.exchange;
-        let rate_max = self.rate_max();
+        let rate_max = body.rate_max().unwrap_or(self.rate_max());
         if (rate_max == 0 || rate_max >= body.left()) && self.copied(body).await? {
             return Ok(());
         }
@@ -114,7 +114,7 @@ impl Outgoing<'_> {
 
     /// Sends several parts of a file, all of which were announced, through memory. What follows is the end of the answer.
     pub(crate) async fn file_parts(&mut self, parts: &mut FileParts) -> Result<(), Interrupted> {
-        let mut pacing = Pacing::begin(self.rate_max());
+        let mut pacing = Pacing::begin(parts.rate_max().unwrap_or(self.rate_max()));
         loop {
             self.turn(&pacing, parts.left()).await?;
             let Piece::Data(piece) = self.awaited(parts.next()).await? else { return Ok(()) };
@@ -123,7 +123,7 @@ impl Outgoing<'_> {
         }
     }
 
-    /// In bytes per second; 0: as fast as the client takes it.
+    /// What is set, in bytes per second; 0: as fast as the client takes it.
     fn rate_max(&self) -> u64 {
         self.exchange.route.as_ref().map_or(0, |route| route.file_rate_max)
     }

@@ -47,6 +47,7 @@ pub struct FileBody {
     left: u64,
     length: u64,
     pause_max: Duration,
+    rate_max: Option<u64>,
     place: Option<Place>,
 }
 
@@ -74,8 +75,19 @@ impl FileBody {
             left: length,
             length,
             pause_max: limits.between_bytes_timeout,
+            rate_max: None,
             place,
         }
+    }
+
+    /// The same, at the rate that an application has asked for.
+    pub(super) fn at_rate(self, rate_max: Option<u64>) -> Self {
+        Self { rate_max, ..self }
+    }
+
+    /// How fast the application wants it to go out, in bytes per second, whatever is set here; 0: as fast as its client takes it.
+    pub fn rate_max(&self) -> Option<u64> {
+        self.rate_max
     }
 
     /// The length of the whole body, in bytes.

@@ -214,6 +214,8 @@ pub struct Telling<'a> {
     pub charset: &'a str,
     /// Deadlines.
     pub limits: &'a Limits,
+    /// How fast the application wants it to go out ([`FileBody::rate_max`]); none: it does not say.
+    pub rate_max: Option<u64>,
 }
 
 /// What of the application's head speaks of the body that is dropped, or is said anew.
@@ -237,7 +239,7 @@ const REPLACED: [&str; 11] = [
 pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) -> Response {
     let since_epoch = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let now = Now { unix_ms: i64::try_from(since_epoch.as_millis()).unwrap_or(i64::MAX), mono_ms: 0 };
-    let Telling { asked, charset, limits } = telling;
+    let Telling { asked, charset, limits, rate_max } = telling;
     let mut whole = completed(application, &file, charset, now);
     let is_evaluated = whole.status == StatusCode::OK && matches!(asked.method, Method::GET | Method::HEAD);
     // Whether Last-Modified is a strong validator depends on the time of the answer; Date itself is left to who sends it.
@@ -258,10 +260,10 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) 
     head.fields.remove("date");
     if let Some(ranges) = several {
         let (head, parts) = FileParts::new(file, &ranges, head, limits);
-        return Response { head, body: Body::FileParts(Box::new(parts)) };
+        return Response { head, body: Body::FileParts(Box::new(parts.at_rate(rate_max))) };
     }
     let body = match outcome {
-        Outcome::Part(part) => Body::File(Box::new(FileBody::new(&file, part, limits, None))),
+        Outcome::Part(part) => Body::File(Box::new(FileBody::new(&file, part, limits, None).at_rate(rate_max))),
         Outcome::Nothing => {
             let has_body = asked.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
             Body::Whole(has_body.then(Bytes::new))

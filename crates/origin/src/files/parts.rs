@@ -24,6 +24,7 @@ pub struct FileParts {
     current: Option<FileBody>,
     length: u64,
     left: u64,
+    rate_max: Option<u64>,
 }
 
 enum Part {
@@ -62,7 +63,17 @@ impl FileParts {
         head.fields = whole.fields;
         head.fields.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
         head.fields.set("Content-Length", length.to_string());
-        (head, Self { file, limits: limits.clone(), waiting, current: None, length, left: length })
+        (head, Self { file, limits: limits.clone(), waiting, current: None, length, left: length, rate_max: None })
+    }
+
+    /// As [`FileBody::at_rate`].
+    pub(super) fn at_rate(self, rate_max: Option<u64>) -> Self {
+        Self { rate_max, ..self }
+    }
+
+    /// As [`FileBody::rate_max`].
+    pub fn rate_max(&self) -> Option<u64> {
+        self.rate_max
     }
 
     /// The length of the whole body, in bytes.

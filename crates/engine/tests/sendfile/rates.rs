@@ -1,0 +1,75 @@
+//! How fast a named file goes out: as is set, or as the application says.
+//!
+//! A rate is seen by the time that what exceeds it takes at least. It may take longer, and not less: the first second's bytes go at once,
+//! and the last quarter of one may wait for its last byte.
+
+use super::{allow, with_large_file};
+use kasoku_testkit::{Client, Folder, Response, Setup, get, ok};
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+
+const RATE: usize = 400_000;
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// What exceeds a second's bytes by a quarter.
+const BYTES: usize = RATE + RATE / 4;
+const LEAST: Duration = Duration::from_millis(250);
+
+/// What of a file comes, and in which time, where `set` bytes per second are set and the application says that.
+fn sent(set: usize, fields: &[&str], range: &str) -> (Response, Duration) {
+    let folder = Folder::new();
+    folder.write("a.bin", vec![b'x'; BYTES]);
+    let setup = Setup::safe().route(|route| (allow(&folder, route), route.file_rate_max = set as u64).0);
+    let scene = setup.run([get("/").answers(ok(fields, ""))]);
+    let begun = Instant::now();
+    let (mut client, range, (sender, came)) = (scene.client(), range.to_owned(), channel());
+    std::thread::spawn(move || sender.send(client.get_with("/", &[&range])));
+    let response = came.recv_timeout(WAIT_MAX).unwrap_or_else(|_| panic!("a rate that makes it take for ever"));
+    assert_eq!(response.field("content-length"), response.body.len().to_string());
+    assert!(response.body.len() >= BYTES - 1 && !response.has("x-accel-limit-rate"));
+    (response, begun.elapsed())
+}
+
+#[test]
+fn the_rate_that_an_application_says_is_kept_whichever_field_names_the_file() {
+    let rate = format!("X-Accel-Limit-Rate: {RATE}");
+    for named in ["X-Sendfile: a.bin", "X-LIGHTTPD-send-file: a.bin", "X-Accel-Redirect: /protected/a.bin"] {
+        let (response, took) = sent(0, &[named, &rate], "Range: bytes=0-");
+        assert!(response.status == 206 && took >= LEAST, "{named}: {took:?}");
+    }
+    let (response, took) = sent(0, &["X-Sendfile: a.bin", &rate], "Range: bytes=0-0, 2-");
+    assert!(response.field("content-type").starts_with("multipart/byteranges") && took >= LEAST, "{took:?}");
+}
+
+#[test]
+fn it_stands_for_the_rate_that_is_set_be_it_higher_or_none() {
+    // With what is set it would take days.
+    for rate in ["off", "0", "1000000000"] {
+        for range in ["Range: bytes=0-", "Range: bytes=0-0, 2-"] {
+            let (response, _) = sent(1, &["X-Sendfile: a.bin", &format!("X-Accel-Limit-Rate: {rate}")], range);
+            assert_eq!(response.status, 206);
+        }
+    }
+}
+
+#[test]
+fn what_is_no_rate_leaves_the_one_that_is_set() {
+    for lines in [["X-Accel-Limit-Rate: 1m", "A: b"], ["X-Accel-Limit-Rate: off", "X-Accel-Limit-Rate: off"]] {
+        let (_, took) = sent(RATE, &[&["X-Sendfile: a.bin"], &lines[..]].concat(), "A: b");
+        assert!(took >= LEAST, "{took:?}");
+    }
+}
+
+#[test]
+fn who_waits_for_its_turn_holds_up_nobody_and_may_leave() {
+    let (folder, line) = with_large_file();
+    let setup = Setup::safe().route(|route| allow(&folder, route));
+    let named = get("/").answers(ok(&[&line, "X-Accel-Limit-Rate: 1"], ""));
+    let scene = setup.run([named, get("/page").answers(ok(&["Cache-Control: private"], "page"))]);
+    let mut waits = Client::connect_slow(scene.engine.addresses()[0]);
+    waits.ask("GET", "/", &[]).next_head();
+    assert_eq!(waits.take(1), b"x");
+    assert_eq!(scene.client().get("/page").text(), "page");
+    waits.reset();
+    scene.counted(kasoku_metrics::Counter::Aborted, 1);
+}
