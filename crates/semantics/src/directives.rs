@@ -1,6 +1,7 @@
-//! Which cache directives of a response speak to us: a targeted field's (RFC 9213), else Cache-Control's.
+//! Which cache directives of a response speak to us: a targeted field's (RFC 9213), else Cache-Control's, with what nginx's field
+//! has to say beside them.
 
-use crate::Policy;
+use crate::{Policy, accel_expires};
 use kasoku_wire::ResponseHead;
 use kasoku_wire::field::cache_control::{CacheControl, Scope};
 use kasoku_wire::field::targeted;
@@ -12,6 +13,8 @@ pub struct Directives {
     pub control: CacheControl,
     /// Whether they come from a targeted field; then Expires does not count.
     pub is_targeted: bool,
+    /// Whether the lifetime is that of X-Accel-Expires; then Expires does not count either.
+    pub is_accel: bool,
 }
 
 /// Reads them.
@@ -23,8 +26,15 @@ pub fn directives(response: &ResponseHead, policy: &Policy) -> Directives {
     //# Expires header fields in that response, unless no valid, non-empty value is available from the listed header
     //# fields.
     match targeted::parse(&response.fields, &policy.targeted_fields) {
-        Some(control) => Directives { control, is_targeted: true },
-        None => Directives { control: CacheControl::parse(&response.fields), is_targeted: false },
+        Some(control) => Directives { control, is_targeted: true, is_accel: false },
+        None => {
+            let control = CacheControl::parse(&response.fields);
+            let (control, is_accel) = match accel_expires::lifetime(response) {
+                Some(lifetime) => (accel_expires::over(control, lifetime), true),
+                None => (control, false),
+            };
+            Directives { control, is_targeted: false, is_accel }
+        }
     }
 }
 
@@ -43,7 +53,7 @@ impl Directives {
 
     /// Whether an Expires field counts in `response`.
     pub(crate) fn expires_applies(&self, response: &ResponseHead) -> bool {
-        !self.is_targeted && response.fields.contains("expires")
+        !self.is_targeted && !self.is_accel && response.fields.contains("expires")
     }
 
     /// Whether the response says itself how long it is fresh.

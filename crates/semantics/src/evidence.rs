@@ -12,7 +12,7 @@ use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
 use crate::storable::objections;
 use crate::vary::{Vary, vary};
-use crate::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, may_look_up, request_directives};
+use crate::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, accel_expires, may_look_up, request_directives};
 use http::Method;
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -194,6 +194,7 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         LifetimeSource::Targeted => (field, &["s-maxage", "max-age"][..], Ground::Targeted),
         LifetimeSource::SMaxage => (field, &["s-maxage"][..], Ground::SMaxage),
         LifetimeSource::MaxAge => (field, &["max-age"][..], Ground::MaxAge),
+        LifetimeSource::AccelExpires => ("X-Accel-Expires", &[][..], Ground::AccelExpires),
         LifetimeSource::Expires => ("Expires", &[][..], Ground::Expires),
         LifetimeSource::Heuristic => ("Last-Modified", &[][..], Ground::Heuristic),
         LifetimeSource::Negative | LifetimeSource::None => ("", &[][..], Ground::NegativeTtl),
@@ -245,6 +246,7 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
         found.map(|(name, value)| Line::Response(name, value)).collect::<Vec<_>>()
     };
     let lines = match reason {
+        Reason::NoStore if directives(response, policy).is_accel => fields(&[accel_expires::NAME]),
         Reason::NoStore => directive(&["no-store"]),
         Reason::Private => directive(&["private"]),
         Reason::StaleNoCache => directive(&["no-cache"]),

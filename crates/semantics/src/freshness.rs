@@ -21,6 +21,8 @@ pub enum LifetimeSource {
     SMaxage,
     /// `max-age`.
     MaxAge,
+    /// X-Accel-Expires.
+    AccelExpires,
     /// Expires.
     Expires,
     /// The time since Last-Modified.
@@ -120,8 +122,8 @@ impl Freshness {
 
     /// Whether the response itself said how long it is fresh.
     pub fn is_explicit(&self) -> bool {
-        use LifetimeSource::{Expires, MaxAge, SMaxage, Targeted};
-        matches!(self.source, Targeted | SMaxage | MaxAge | Expires)
+        use LifetimeSource::{AccelExpires, Expires, MaxAge, SMaxage, Targeted};
+        matches!(self.source, Targeted | AccelExpires | SMaxage | MaxAge | Expires)
     }
 
     /// Whether the operator has granted the lifetime (see [`grant`](crate::grant)).
@@ -153,6 +155,9 @@ fn lifetime(
         && let Some(seconds) = control.s_maxage.or(control.max_age)
     {
         return (LifetimeSource::Targeted, seconds);
+    }
+    if directives.is_accel {
+        return (LifetimeSource::AccelExpires, control.max_age.unwrap_or(0));
     }
     //= RFC 9111 section 5.3
     //# If a response includes a Cache-Control header field with the max-age directive (Section 5.2.2.1), a recipient

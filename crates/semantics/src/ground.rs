@@ -32,6 +32,7 @@ grounds! {
     Targeted, "RFC 9213 section 2.2", "A field for this cache says how long it is fresh.";
     SMaxage, "RFC 9111 section 5.2.2.10", "It says how long a shared cache may use it.";
     MaxAge, "RFC 9111 section 5.2.2.1", "It says how long it is fresh.";
+    AccelExpires, "nginx: X-Accel-Expires", "It says to the proxy in front how long it may be kept.";
     Expires, "RFC 9111 section 5.3", "It says until when it is fresh.";
     Heuristic, "RFC 9111 section 4.2.2", "It states no expiry, so it is fresh for a share of the time since it was modified.";
     NegativeTtl, "configuration", "The configuration gives this status a lifetime.";

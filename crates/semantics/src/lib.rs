@@ -7,7 +7,7 @@
 //! |---|---|
 //! | what does the client ask of the cache? may it be answered from it? | [`request`] |
 //! | which stored variant fits? | [`mod@vary`] |
-//! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`] |
+//! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`], [`accel_expires`] |
 //! | may it be used now? | [`mod@reuse`] |
 //! | does the client have it already? which part does it want? | [`mod@precondition`], [`mod@range`] |
 //! | in which content coding does it get it? | [`coding`] |
@@ -21,6 +21,7 @@
 //! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
 //! in front of applications that do not know of caches; the differences stand in the functions that make them.
 
+pub mod accel_expires;
 pub mod age;
 pub mod cache_status;
 pub mod coding;

@@ -1,0 +1,113 @@
+//! nginx's X-Accel-Expires: how long an answer may be kept, said to the proxy in front and to nobody else.
+//!
+//! ```text
+//! X-Accel-Expires: 600            that many seconds
+//! X-Accel-Expires: @1795000000    until then, in seconds since 1970
+//! X-Accel-Expires: 0              not at all; so is a time that is past
+//! ```
+//!
+//! It counts in the place of the lifetimes of Cache-Control and Expires, and lifts what they say against keeping (`no-store`,
+//! `no-cache`, `private`), as in nginx; what Cache-Control says besides still counts (`public`, `must-revalidate`, what may be stale).
+//! A targeted field (RFC 9213) counts before it.
+//!
+//! It is heard wherever it is in a head. Who reads answers leaves it there only where it is to be heard: in those that name a file.
+
+use kasoku_wire::ResponseHead;
+use kasoku_wire::field::cache_control::{CacheControl, Scope, delta_seconds};
+use kasoku_wire::field::{date, list};
+
+/// Its name, in lower case.
+pub const NAME: &str = "x-accel-expires";
+
+/// The lifetime that it gives, in seconds from Date on; 0: the response is not to be kept. `None`: it says nothing that can be
+/// understood. Of several lines the shortest lifetime counts.
+pub(crate) fn lifetime(response: &ResponseHead) -> Option<u64> {
+    let lifetimes: Option<Vec<u64>> = response.fields.all(NAME).map(|value| one(list::trim(value), response)).collect();
+    lifetimes?.into_iter().min()
+}
+
+fn one(value: &[u8], response: &ResponseHead) -> Option<u64> {
+    let Some(until) = value.strip_prefix(b"@") else { return delta_seconds(value) };
+    let until: u64 =
+        std::str::from_utf8(until).ok().filter(|text| text.bytes().all(|b| b.is_ascii_digit()))?.parse().ok()?;
+    // Whoever receives a response completes its Date; without one, nobody knows how long that is.
+    let date = response.fields.only("date").and_then(|value| date::parse(value, 0));
+    let made = u64::try_from(date.unwrap_or(i64::MAX)).unwrap_or(0);
+    Some(until.saturating_sub(made))
+}
+
+/// What Cache-Control says beside such a lifetime.
+pub(crate) fn over(control: CacheControl, lifetime: u64) -> CacheControl {
+    CacheControl {
+        no_store: lifetime == 0,
+        // Else it would lift that.
+        must_understand: control.must_understand && lifetime > 0,
+        no_cache: Scope::None,
+        private: Scope::None,
+        max_age: Some(lifetime),
+        // That it says so is a permission to share; how long is said here.
+        s_maxage: control.s_maxage.map(|_| lifetime),
+        ..control
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::storable::storable;
+    use crate::testing::{NOW, at, cached, fresh, get, ok, safe};
+    use crate::{LifetimeSource, Reason};
+
+    fn lifetime_of(response: &ResponseHead) -> (LifetimeSource, u64) {
+        let freshness = fresh(response, &safe());
+        (freshness.source, freshness.lifetime)
+    }
+
+    fn is_kept(response: &ResponseHead) -> Result<(), Reason> {
+        storable(&get(), response, &fresh(response, &safe()), &safe())
+    }
+
+    #[test]
+    fn it_counts_in_the_place_of_cache_control_and_expires() {
+        for value in ["60".to_owned(), format!("@{}", NOW.unix_seconds() + 60)] {
+            let response = cached("private, no-store, no-cache, max-age=1").with("Expires", at(-9)).with(NAME, &value);
+            assert_eq!(lifetime_of(&response), (LifetimeSource::AccelExpires, 60), "{value}");
+            assert_eq!(is_kept(&response), Ok(()), "{value}");
+        }
+    }
+
+    #[test]
+    fn a_targeted_field_counts_before_it() {
+        let response = ok().with("CDN-Cache-Control", "max-age=5").with(NAME, "60");
+        assert_eq!(lifetime_of(&response), (LifetimeSource::Targeted, 5));
+    }
+
+    #[test]
+    fn nothing_is_kept_for_no_time() {
+        for value in ["0", "@0", "@1700000000"] {
+            let response = cached("public, max-age=60, must-understand").with("ETag", "\"a\"").with(NAME, value);
+            assert_eq!(is_kept(&response), Err(Reason::NoStore), "{value}");
+        }
+    }
+
+    #[test]
+    fn what_can_t_be_understood_says_nothing_and_of_several_the_shortest_counts() {
+        for value in ["", "-1", "off", "@", "@-1", "@+1", "1m", "60, 60"] {
+            let response = cached("max-age=5").with(NAME, value);
+            assert_eq!(lifetime_of(&response), (LifetimeSource::MaxAge, 5), "{value}");
+        }
+        assert_eq!(lifetime_of(&ok().with(NAME, "60").with(NAME, "30")), (LifetimeSource::AccelExpires, 30));
+        assert_eq!(lifetime_of(&ok().with(NAME, "60").with(NAME, "x")).0, LifetimeSource::None);
+    }
+
+    #[test]
+    fn what_cache_control_says_besides_still_counts() {
+        let visitor = get().with("Cookie", "a=b");
+        let kept = |response: &ResponseHead| storable(&visitor, response, &fresh(response, &safe()), &safe());
+        assert_eq!(kept(&ok().with(NAME, "60")), Err(Reason::Cookie));
+        assert_eq!(kept(&cached("public").with(NAME, "60")), Ok(()));
+        assert_eq!(kept(&cached("s-maxage=1").with(NAME, "60")), Ok(()));
+        let freshness = fresh(&cached("must-revalidate, stale-if-error=9, s-maxage=1").with(NAME, "60"), &safe());
+        assert_eq!((freshness.must_revalidate, freshness.stale_if_error, freshness.lifetime), (true, 9, 60));
+    }
+}
