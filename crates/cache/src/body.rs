@@ -5,11 +5,14 @@
 //! still sends it. While a fill streams, chunks are whatever the origin's socket gave; [`Body::whole`] and [`Body::part`]
 //! copy them once into chunks of exact size, since a small piece of a read buffer would keep the whole buffer alive.
 //!
+//! A body may also lie elsewhere: then it has no bytes, and says where they are (`elsewhere`).
+//!
 //! A whole body also holds what has been made of it in content codings (`coding`), so that each response with these bytes has
 //! them: after a 304 as well.
 
 use crate::budget::{Budget, Charge};
 use crate::coding::Codings;
+use crate::elsewhere::Elsewhere;
 use crate::entry::ALLOCATION_BYTES;
 use bytes::{Bytes, BytesMut};
 use kasoku_semantics::range::ByteRange;
@@ -28,6 +31,8 @@ pub struct Body {
     /// What it is charged for; nothing until it is to be stored.
     charge: Option<Charge>,
     pub(crate) codings: Codings,
+    /// Where the bytes are, where they are not here.
+    elsewhere: Option<Box<Elsewhere>>,
 }
 
 #[derive(Clone, Debug)]
@@ -62,6 +67,16 @@ impl Body {
     /// A part of a body, from the offset `first` on.
     pub fn part(first: u64, pieces: &[Bytes], complete_length: Option<u64>) -> Self {
         Self { extents: vec![Extent::new(first, pieces)], complete_length, ..Self::default() }
+    }
+
+    /// One that lies elsewhere.
+    pub fn elsewhere_at(elsewhere: Elsewhere) -> Self {
+        Self { complete_length: Some(0), elsewhere: Some(Box::new(elsewhere)), ..Self::default() }
+    }
+
+    /// Where the bytes are, where they are not here.
+    pub fn elsewhere(&self) -> Option<&Elsewhere> {
+        self.elsewhere.as_deref()
     }
 
     /// The same, charged for as long as anybody holds it.
@@ -166,7 +181,8 @@ impl Body {
         let chunks = |extent: &Extent| extent.length + chunk_overhead * extent.chunks.len() as u64;
         let extents =
             self.extents.iter().map(|extent| (size_of::<Extent>() + ALLOCATION_BYTES) as u64 + chunks(extent));
-        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>()
+        let elsewhere = self.elsewhere.as_ref().map_or(0, |it| it.memory_bytes());
+        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>() + elsewhere
     }
 }
 

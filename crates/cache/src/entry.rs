@@ -51,6 +51,11 @@ impl Meta {
         variant == self.variant
     }
 
+    /// Whether it was received after `other`.
+    pub(crate) fn is_later_than(&self, other: &Self) -> bool {
+        self.freshness.response_time.mono_ms > other.freshness.response_time.mono_ms
+    }
+
     /// When the origin made it, in seconds since 1970: its Date, or else when it was received.
     pub(crate) fn date_seconds(&self) -> i64 {
         date_value(&self.head, self.freshness.response_time)

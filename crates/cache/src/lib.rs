@@ -17,6 +17,7 @@
 //! | [`body_writer`] | appends to a fill, within bounds |
 //! | [`budget`] | what all responses together may hold |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
+//! | [`elsewhere`] | the answer whose bytes are a file of somebody else's: what is stored of it |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`coding`] | what is made of a stored body in content codings |
 //! | [`generations`] | what is purged as a whole: a site, or all URIs with one beginning |
@@ -27,6 +28,7 @@ pub mod body;
 pub mod body_writer;
 pub mod budget;
 pub mod coding;
+pub mod elsewhere;
 pub mod entry;
 mod failing;
 pub mod fill;
@@ -46,6 +48,7 @@ pub mod verdict;
 
 pub use body::Body;
 pub use body_writer::BodyWriter;
+pub use elsewhere::Elsewhere;
 pub use entry::{Entry, Meta};
 pub use failing::NOBODYS_OWN;
 pub use fill::{FillReader, Joined, Next};

@@ -64,6 +64,22 @@ pub enum Lookup {
     Unavailable(Reason),
 }
 
+impl Lookup {
+    /// The same, where nothing is stored for that reason.
+    #[must_use]
+    pub fn missed_for(self, why: Reason) -> Self {
+        let named = |reason| if matches!(reason, Reason::UriMiss | Reason::VaryMiss) { why } else { reason };
+        match self {
+            Self::Join(reader, reason) => Self::Join(reader, named(reason)),
+            Self::Fill(writer, reason) => Self::Fill(writer, named(reason)),
+            Self::Probe(writer, reader, reason) => Self::Probe(writer, reader, named(reason)),
+            Self::Failed(failure, reason) => Self::Failed(failure, named(reason)),
+            Self::Pass(reason) => Self::Pass(named(reason)),
+            found @ (Self::Hit(..) | Self::Unavailable(_)) => found,
+        }
+    }
+}
+
 impl Cache {
     /// The path of a hit: the stored response, where one may answer at once and nothing else is to be done. It allocates
     /// nothing and begins nothing; `None` says only that [`Cache::look_up`] must decide.
@@ -77,7 +93,8 @@ impl Cache {
             return None;
         }
         let entry = resource.select(&ask.request.fields, ask.policy)?;
-        if !entry.is_checked(self.0.generations.epoch()) || !entry.meta.is_under(ask.policy) {
+        let is_checked = entry.is_checked(self.0.generations.epoch()) && entry.meta.is_under(ask.policy);
+        if !is_checked || entry.body.elsewhere().is_some() {
             return None;
         }
         let directives = request_directives(&ask.request.fields);

@@ -42,7 +42,8 @@ impl Cache {
                 .filter(|_| writer.part.is_some())
                 .and_then(|stored| combined(writer, stored, &brought, &self.0.budget));
             // What was asked for later is the news, whichever came to its end first.
-            let is_outdone = combined.is_none() && stored.is_some_and(|stored| is_later(&stored.meta, &brought.meta));
+            let is_outdone =
+                combined.is_none() && stored.is_some_and(|stored| stored.meta.is_later_than(&brought.meta));
             let entry = Arc::new(combined.unwrap_or(brought));
             saved.entry = Some(entry.clone());
             if writer.fill.is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
@@ -111,7 +112,8 @@ impl Cache {
         }
         let Some(resource) = self.0.memory.value(ask.key.hash(), ask.key.bytes()) else { return };
         let Some(old) = resource.select(&ask.request.fields, ask.policy) else { return };
-        if !old.meta.is_under(ask.policy) {
+        // An answer that names no file says nothing about the file that another one named.
+        if !old.meta.is_under(ask.policy) || old.body.elsewhere().is_some() {
             return;
         }
         match head_response(&old.meta.head, response, response_time, ask.policy) {
@@ -158,7 +160,9 @@ fn brought(writer: &BodyWriter, pieces: &[Bytes], budget: &Arc<Budget>) -> Optio
 fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
     let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
     let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
-    let are_of_one = is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
+    let is_here = stored.body.elsewhere().is_none();
+    let are_of_one =
+        is_here && is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
     are_of_one.then(|| {
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
@@ -166,11 +170,6 @@ fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry, budget: &Arc<Bud
         let meta = without_range(&Meta { head, epoch, ..(*entry.meta).clone() });
         Entry::new(Arc::new(meta), entry.body.combined(&stored.body).charged(budget), &writer.key, budget)
     })
-}
-
-/// Whether `one` was received after `other`.
-fn is_later(one: &Meta, other: &Meta) -> bool {
-    one.freshness.response_time.mono_ms > other.freshness.response_time.mono_ms
 }
 
 /// The head with the length that the body turned out to have, so that a HEAD can be compared with it.

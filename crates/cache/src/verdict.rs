@@ -80,6 +80,12 @@ pub enum Verdict {
     Write(BodyWriter),
     /// This stored response answers instead; the origin's body is of no use.
     Settled(Arc<Entry>, Reason),
+    /// It answers the client that asked as it is; what is kept of it answers those who wait, and, where it is stored, who comes
+    /// after them.
+    Kept {
+        /// Whether it is stored.
+        is_stored: bool,
+    },
     /// It answers the client that asked, alone.
     Private(Reason),
     /// It is of no use: prepare the request anew and ask once more.
@@ -187,9 +193,32 @@ impl FillWriter {
         self.end(|fill| fill.release(reason));
     }
 
+    /// A stored response answers all who wait.
+    pub(crate) fn settle(mut self, entry: Arc<Entry>, reason: Reason) {
+        self.forget();
+        self.end(|fill| fill.settle(entry, reason));
+    }
+
+    /// The stored response that it is asked about.
+    pub(crate) fn validated(&self) -> Option<&Arc<Entry>> {
+        self.base.as_ref().filter(|_| self.purpose == Purpose::Validate)
+    }
+
+    pub(crate) fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    pub(crate) fn key(&self) -> &Key {
+        &self.key
+    }
+
+    pub(crate) fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
     fn on_not_modified(mut self, exchange: &Exchange<'_>) -> Verdict {
         self.forget();
-        let Some(base) = self.base.clone().filter(|_| self.purpose == Purpose::Validate) else {
+        let Some(base) = self.validated().cloned() else {
             return self.private(exchange, Reason::StatusNotModified);
         };
         let now = exchange.response_time;
@@ -208,6 +237,13 @@ impl FillWriter {
             return self.settle_for_one(&base, exchange, reason);
         }
         let meta = self.refreshed(&base, head, exchange);
+        if base.body.elsewhere().is_some() && !meta.freshness.is_explicit() {
+            // It says no longer how long it holds.
+            if !says_who(&exchange.request.fields, &self.policy) {
+                self.cache.remove(&self.key, &base);
+            }
+            return self.settle_for_one(&base, exchange, Reason::Sendfile);
+        }
         let entry = Arc::new(Entry::new(Arc::new(meta), base.body.clone(), &self.key, &self.cache.0.budget));
         let fill = self.fill.clone();
         self.cache.replace(&self.key, &base, entry.clone(), || fill.is_some_and(|fill| !fill.is_poisoned()));
@@ -308,7 +344,7 @@ impl FillWriter {
         }
     }
 
-    fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
+    pub(crate) fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
         let meta = meta(exchange, &self.policy, self.epoch());
         storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
         self.cache.has_place_for(&meta, exchange.body_length)?;
@@ -338,7 +374,7 @@ impl FillWriter {
         }
     }
 
-    fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+    pub(crate) fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         self.forget();
         let has_credentials = has_credentials(&exchange.request.fields);
         let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);

@@ -227,7 +227,7 @@ fn store_beside(
     }
 }
 
-fn failed(error: &Error, status: CacheStatus) -> Answer {
+pub(crate) fn failed(error: &Error, status: CacheStatus) -> Answer {
     tracing::debug!(%error, "origin");
     // What was asked of nobody was not forwarded (RFC 9211 section 2.2).
     let fwd = status.fwd.filter(|_| !error.is_unasked());
@@ -241,6 +241,8 @@ enum News {
     Shared(FillReader, Box<ResponseHead>),
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
+    /// The response is yours as it is; others get what is kept of it, and whether it is stored.
+    Kept(Box<Response>, bool),
     /// The response is yours alone, for this reason.
     Yours(Box<Response>, Reason),
     /// There is none.
@@ -289,6 +291,9 @@ pub(crate) async fn fill(
         Ok(News::Stored(entry, reason)) => {
             status.fwd_status = Some(304);
             Answer::Stored(entry, CacheStatus { detail: Some(reason), stored: true, ..status })
+        }
+        Ok(News::Kept(response, stored)) => {
+            Answer::Origin(response, Conditions::Ours, CacheStatus { stored, ..status })
         }
         Ok(News::Yours(response, reason)) => {
             Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
@@ -371,19 +376,25 @@ impl FillTask {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),
             };
-            // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
-            let named = self.errand.replaced().filter(|_| self.errand.for_one_client() == Some(Reason::Sendfile));
-            let named = named.map(ResponseHead::new);
+            let one_client = self.errand.for_one_client();
+            let (said, file) = match self.errand.take_said() {
+                // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
+                Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
+                Some(said) if one_client.is_none() && writer.validates_elsewhere() => (Some(said.head), None),
+                _ if one_client == Some(Reason::Sendfile) => (self.errand.replaced().map(ResponseHead::new), None),
+                _ => (None, None),
+            };
             let exchange = OriginExchange {
                 request: &request,
-                response: named.as_ref().unwrap_or(&response.head),
+                response: said.as_ref().unwrap_or(&response.head),
                 request_time,
                 response_time: self.worker.now(),
                 body_length: response.body.length(),
             };
-            let verdict = match self.errand.for_one_client() {
-                Some(reason) => writer.for_one_client(&exchange, reason),
-                None => writer.on_response(&exchange),
+            let verdict = match (one_client, file) {
+                (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
+                (Some(reason), None) => writer.for_one_client(&exchange, reason),
+                (None, _) => writer.on_response(&exchange),
             };
             match verdict {
                 Verdict::Write(body) => {
@@ -402,6 +413,13 @@ impl FillTask {
                     let _ = news.send(News::Stored(entry, reason));
                     return finish_empty(response).await;
                 }
+                Verdict::Kept { is_stored } => {
+                    if is_stored {
+                        self.worker.cells.count(Counter::Stored);
+                    }
+                    let _ = news.send(News::Kept(Box::new(self.for_the_first(response)), is_stored));
+                    return;
+                }
                 // It goes through piece by piece, and nothing of it is kept.
                 //= RFC 9111 section 5.2.2.5
                 //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
@@ -419,6 +437,16 @@ impl FillTask {
             }
         }
         writer.release(Reason::PartialMiss);
+    }
+
+    /// What the first client gets of an answer of which all get what is kept: where a lifetime is granted, no cookie that the operator
+    /// ignores.
+    fn for_the_first(&self, mut response: Response) -> Response {
+        if self.route.policy.grant.is_granting() {
+            response.head.fields.remove("set-cookie");
+            response.head.fields.remove("set-cookie2");
+        }
+        response
     }
 
     fn fail(&self, writer: FillWriter, request: &RequestHead, error: Error, news: oneshot::Sender<News>) {

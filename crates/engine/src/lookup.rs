@@ -1,4 +1,6 @@
 //! Asks the cache, and carries out what it says: a hit, a fill, or waiting for the fill of another client (`join`).
+//!
+//! A stored response that names a file is a hit while that is the same file (`sendfile/stored`); if not, all begins anew without it.
 
 use crate::deliver::Answer;
 use crate::error::Fault;
@@ -6,6 +8,7 @@ use crate::fetch;
 use crate::forward::{Audience, forward, is_sent_as_received, leaves_fields_alone};
 use crate::respond::{self, forwarded};
 use crate::route::Routed;
+use crate::sendfile::{self, Opened};
 use crate::serve::Exchange;
 use crate::visitor;
 use kasoku_cache::{Ask, Entry, FillReader, Joined, Lookup, Meta};
@@ -16,6 +19,9 @@ use std::sync::Arc;
 
 /// Fills that one request waits for: the first, after a failure the second try, after either that of its own variant.
 const JOINS_MAX: usize = 3;
+
+/// How many stored responses one request may find whose file has changed: the second is one that was confirmed while the file changed.
+const CHANGED_FILES_MAX: usize = 2;
 
 /// The answer of a hit: found by the request as it was received, without making the one that would go to the origin.
 pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
@@ -37,9 +43,33 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     if let Some(reason) = visitor::part_passes(received, routed, &exchange.worker.cache, now) {
         return fetch::pass(exchange, routed, None, reason).await;
     }
-    let outgoing = forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Shared, None);
+    let outgoing = || forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Shared, None);
+    let mut has_changed = false;
+    for _ in 0..CHANGED_FILES_MAX {
+        let (entry, status) = match find(exchange, routed, outgoing(), has_changed).await {
+            Answer::Stored(entry, status) => (entry, status),
+            answer => return answer,
+        };
+        let Some(file) = entry.body.elsewhere() else { return Answer::Stored(entry, status) };
+        match sendfile::open(exchange, routed, &entry, file, status).await {
+            Opened::Answer(answer) => return answer,
+            Opened::Failed(error) => {
+                return fetch::failed(&error, CacheStatus { fwd: None, ..forwarded(Reason::SendfileFailed) });
+            }
+            Opened::Changed => exchange.worker.cache.drop_changed(&routed.key, &entry),
+        }
+        has_changed = true;
+    }
+    alone(exchange, routed, outgoing(), Reason::SendfileChanged).await
+}
+
+/// The answer by what is stored and what is being filled. `has_changed`: a response was stored until now whose file has changed.
+async fn find(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, has_changed: bool) -> Answer {
     let cache = &exchange.worker.cache;
     let mut found = cache.look_up(&ask(exchange, routed, &outgoing));
+    if has_changed {
+        found = found.missed_for(Reason::SendfileChanged);
+    }
     let mut has_failed = false;
     for _ in 0..JOINS_MAX {
         let (reader, reason) = match found {
@@ -53,13 +83,13 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         let is_probe = reader.is_probe();
         found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
             Taken::Answer(answer) => return *answer,
-            Taken::Nothing => return alone(exchange, routed, outgoing).await,
+            Taken::Nothing => return alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
             Taken::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
             // Nobody's request is to blame.
             Taken::Failure(why) if is_probe => return failed(why, reason),
             Taken::Failure(why) if has_failed => {
                 return match exchange.worker.enter_alone() {
-                    Some(_place) => alone(exchange, routed, outgoing).await,
+                    Some(_place) => alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
                     None => failed(why, reason),
                 };
             }
@@ -70,15 +100,15 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         };
     }
     match found {
-        Lookup::Join(..) => alone(exchange, routed, outgoing).await,
+        Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
         found => carry_out(exchange, routed, outgoing, found).await,
     }
 }
 
 /// Asks the origin without waiting for anybody, and without letting anybody wait.
-async fn alone(exchange: &Exchange, routed: &Routed, outgoing: RequestHead) -> Answer {
+async fn alone(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, miss: Reason) -> Answer {
     let writer = exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing));
-    fetch::fill(exchange, routed, writer, outgoing, Reason::KnownPrivate).await
+    fetch::fill(exchange, routed, writer, outgoing, miss).await
 }
 
 /// The failure of the fill that this client waited for, having found nothing itself for this reason.
@@ -102,7 +132,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
         Lookup::Probe(writer, ..) => {
             fetch::probe(exchange, routed, writer, outgoing.clone());
-            alone(exchange, routed, outgoing).await
+            alone(exchange, routed, outgoing, Reason::KnownPrivate).await
         }
         Lookup::Failed(why, reason) => {
             let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
@@ -112,7 +142,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
         Lookup::Unavailable(reason) => {
             Answer::Own(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
         }
-        Lookup::Join(..) => alone(exchange, routed, outgoing).await,
+        Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
     }
 }
 
@@ -159,6 +189,9 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
             if cache.may_share(ask, &entry.meta) && cache.covers(ask.request, &entry) =>
         {
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
+        }
+        Ok(Joined::Settled(entry, _)) if !entry.meta.is_selected_by(&ask.request.fields, ask.policy) => {
+            return Taken::OtherVariant(entry.meta.clone());
         }
         // That nobody listens there, or thinks for too long, hardly depends on what was asked.
         Ok(Joined::Failed(

@@ -21,7 +21,7 @@ use crate::clock::Moment;
 use crate::forward::{Audience, circumstances};
 use crate::options::Route;
 use crate::route::{Routed, route_elsewhere};
-use crate::sendfile;
+use crate::sendfile::{self, Said};
 use crate::serve::Exchange;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
@@ -54,6 +54,7 @@ pub(crate) struct Errand {
     pub(crate) asked: RequestHead,
     one_client: Cell<Option<Reason>>,
     replaced: Cell<Option<StatusCode>>,
+    said: Cell<Option<Said>>,
 }
 
 impl Errand {
@@ -69,6 +70,7 @@ impl Errand {
             asked: sendfile::asked(&exchange.request.head),
             one_client: Cell::new(None),
             replaced: Cell::new(None),
+            said: Cell::new(None),
         }
     }
 
@@ -87,6 +89,16 @@ impl Errand {
     /// See [`Errand::replaced`].
     pub(crate) fn has_replaced(&self, status: StatusCode) {
         self.replaced.set(Some(status));
+    }
+
+    /// What the application has said, where that is more than the answer tells.
+    pub(crate) fn take_said(&self) -> Option<Said> {
+        self.said.take()
+    }
+
+    /// See [`Errand::take_said`].
+    pub(crate) fn has_said(&self, said: Said) {
+        self.said.set(Some(said));
     }
 
     /// See [`Errand::for_one_client`].
@@ -157,6 +169,8 @@ async fn elsewhere(
         match sending.until_answered(&mut Some(NoUpload), interim).await? {
             Reply::Response(response) => {
                 let mut response = sendfile::instead(worker, &route, errand, response).await?;
+                // By the rules of this route it was found; by those of the first it would be looked for.
+                drop(errand.take_said());
                 if passes_somewhere {
                     errand.restrict_to_one_client(Reason::PassRule);
                     // For the caches between us and the client.

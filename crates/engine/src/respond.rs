@@ -20,9 +20,12 @@ pub(crate) fn forwarded(reason: Reason) -> CacheStatus {
 /// RFC 9211 section 2.2: the kind of reason for which a request goes on.
 pub(crate) fn fwd(reason: Reason) -> Fwd {
     match reason {
-        Reason::UriMiss | Reason::Purged | Reason::KeptTooLong | Reason::RulesChanged | Reason::KnownPrivate => {
-            Fwd::UriMiss
-        }
+        Reason::UriMiss
+        | Reason::Purged
+        | Reason::KeptTooLong
+        | Reason::RulesChanged
+        | Reason::SendfileChanged
+        | Reason::KnownPrivate => Fwd::UriMiss,
         Reason::VaryMiss => Fwd::VaryMiss,
         Reason::PartialMiss => Fwd::Partial,
         Reason::Stale

@@ -14,18 +14,24 @@
 //!
 //! None of these fields, nor those that go with them, reaches a client, whatever is set up: they tell where files lie.
 //!
-//! Such an answer is for who asked, and never stored, whatever it says of storing. To store it would be to store the decision and
-//! the file's identity; the place for that is where [`instead`] takes the decision. What it says is told to the caches behind us;
-//! where it says nothing they are told that it is private, since a file's validators would suggest a lifetime.
+//! Such an answer is for who asked. What the application has said, and which file that led to, goes to the fill beside it ([`Said`]):
+//! where the application says for how long its decision holds, that is stored, without the file (`stored`). What it says is told to the
+//! caches behind us as well; where it says nothing they are told that it is private, since a file's validators would suggest a lifetime.
+
+mod stored;
 
 use crate::options::Route;
 use crate::origins::Errand;
 use crate::worker::Worker;
 use http::StatusCode;
-use kasoku_origin::{Error, Named, NamedFile, Response, Telling, find_named, refused, respond_named};
+use kasoku_cache::Elsewhere;
+use kasoku_origin::{Error, Named, NamedFile, OpenFile, Response, Telling, find_named, refused, respond_named};
+use kasoku_semantics::accel_expires;
 use kasoku_semantics::reason::Reason;
-use kasoku_wire::field::list;
+use kasoku_semantics::time::Now;
+use kasoku_wire::field::{date, list};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
+pub(crate) use stored::{Opened, open};
 
 /// Fields that name a file by a path of the file system: Apache's mod_xsendfile, and lighttpd's older name for the same.
 const PATHS: [&str; 2] = ["X-Sendfile", "X-LIGHTTPD-send-file"];
@@ -37,11 +43,10 @@ const URI: &str = "X-Accel-Redirect";
 /// as secret.
 const UNSERVED: [&str; 2] = ["X-Sendfile-Temporary", "X-Sendfile2"];
 
-/// What goes with it. Buffering, since nothing here waits for a buffer to fill, and Expires, which speaks of nginx's cache,
-/// change nothing.
+/// What goes with it. Buffering changes nothing, since nothing here waits for a buffer to fill; Expires is for the cache.
 const CHARSET: &str = "X-Accel-Charset";
 const RATE: &str = "X-Accel-Limit-Rate";
-const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, "X-Accel-Expires", RATE];
+const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, accel_expires::NAME, RATE];
 
 /// What of a request decides which part of a file goes out.
 const CONDITIONS: [&str; 6] =
@@ -89,6 +94,13 @@ fn may_be_replaced(status: StatusCode) -> bool {
     !status.is_informational() && !matches!(status.as_u16(), 204 | 205 | 304)
 }
 
+/// What an application has said in an answer, for the cache: its own words, those about the file among them ([`BESIDE`]).
+pub(crate) struct Said {
+    pub(crate) head: ResponseHead,
+    /// The file that it has named, where its decision may be stored.
+    pub(crate) file: Option<Elsewhere>,
+}
+
 /// The file that an answer names, or the answer itself.
 ///
 /// # Errors
@@ -102,10 +114,13 @@ pub(crate) async fn instead(
     if !has_any(&response.head.fields) {
         return Ok(response);
     }
-    let is_replaced = names_a_file(&response.head);
-    let received = response.head.fields.clone();
-    strip(&mut response.head.fields);
-    if !is_replaced {
+    if !names_a_file(&response.head) {
+        if response.head.status == StatusCode::NOT_MODIFIED {
+            // It may be about a file that was named before.
+            let head = for_the_cache(response.head.clone(), worker.now());
+            errand.has_said(Said { head, file: None });
+        }
+        strip(&mut response.head.fields);
         return Ok(response);
     }
     let Response { head, body } = response;
@@ -114,8 +129,8 @@ pub(crate) async fn instead(
     let now_us = worker.moment().mono_us;
     errand.time.has_head(now_us);
     errand.time.has_ended(now_us);
-    let named = match named(route, &received) {
-        Ok(named) => named,
+    let (field, name) = match named(route, &head.fields) {
+        Ok((field, name)) => (field, name.to_vec()),
         Err(error) => {
             tracing::warn!(uri = &*errand.uri, "{error}");
             return Err(error);
@@ -123,32 +138,37 @@ pub(crate) async fn instead(
     };
     let (rules, asked) = (&*route.sendfile, &errand.asked);
     // A disk that hangs must not hold a request for ever.
-    let found =
-        tokio::time::timeout(route.origin.first_byte_timeout, find_named(rules, named, &worker.open_files)).await;
+    let looking = find_named(rules, as_named(field, &name), &worker.open_files);
+    let found = tokio::time::timeout(route.origin.first_byte_timeout, looking).await;
     let (reason, response) = match found.map_err(|_| Error::FirstByteTimeout)? {
         Ok(NamedFile::File(file)) => {
-            let rate_max = rate_max(&received, &errand.uri);
-            let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
-            (Reason::Sendfile, respond_named(file, completed(head, &received), telling))
+            let head = of_the_whole(for_the_cache(head, worker.now()));
+            let identity = file.identity();
+            let response = respond(route, file, &head, asked, &errand.uri);
+            if head.status == StatusCode::OK {
+                let file = Some(Elsewhere { field, name: name.into(), identity });
+                errand.has_said(Said { head, file });
+            }
+            (Reason::Sendfile, response)
         }
         Ok(NamedFile::Malformed(why)) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(named), "the application names a file: {why}");
+            tracing::warn!(uri = &*errand.uri, named = shown(&name), "the application names a file: {why}");
             return Err(Error::SendfileMalformed(why));
         }
         Ok(NamedFile::Missing) => {
             tracing::info!(
                 uri = &*errand.uri,
-                named = shown(named),
+                named = shown(&name),
                 "the file that the application names is not there"
             );
             (Reason::SendfileMissing, refused(rules.missing, &asked.method))
         }
         Ok(NamedFile::Denied(why)) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(named), "what the application names is not sent: {why}");
+            tracing::warn!(uri = &*errand.uri, named = shown(&name), "what the application names is not sent: {why}");
             (Reason::SendfileDenied, refused(rules.denied, &asked.method))
         }
         Ok(NamedFile::Broken(error)) | Err(error) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(named), %error, "what the application names can't be read");
+            tracing::warn!(uri = &*errand.uri, named = shown(&name), %error, "what the application names can't be read");
             (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method))
         }
     };
@@ -156,39 +176,68 @@ pub(crate) async fn instead(
     Ok(response)
 }
 
-/// What the answer names, if that is one thing and set up.
-fn named<'f>(route: &Route, fields: &'f Fields) -> Result<Named<'f>, Error> {
+/// What the answer names, and by which field, if that is one thing and set up.
+fn named<'f>(route: &Route, fields: &'f Fields) -> Result<(&'static str, &'f [u8]), Error> {
     let mut namings = namings(fields);
     let Some((field, value)) = namings.next() else { return Err(Error::SendfileMalformed("nothing is named")) };
     if namings.next().is_some() {
         return Err(Error::SendfileMalformed("it is named more than once"));
     }
-    let is_uri = field == URI;
-    let is_set_up = if is_uri {
-        !route.sendfile.internal.is_empty()
-    } else {
-        !route.sendfile.roots.is_empty() && !UNSERVED.contains(&field)
-    };
     match list::trim(value) {
-        _ if !is_set_up => Err(Error::SendfileOff(field)),
+        _ if !is_set_up(route, field) => Err(Error::SendfileOff(field)),
         b"" => Err(Error::SendfileMalformed("the name is empty")),
-        uri if is_uri => Ok(Named::Uri(uri)),
-        path => Ok(Named::Path(path)),
+        name => Ok((field, name)),
     }
 }
 
-/// The application's head, with what else it has said about the file, and to the caches behind us.
-fn completed(mut head: ResponseHead, received: &Fields) -> ResponseHead {
-    if head.status == StatusCode::PARTIAL_CONTENT {
-        head = ResponseHead { fields: head.fields, ..ResponseHead::new(StatusCode::OK) };
-        let is_of_parts = |value: &[u8]| value.to_ascii_lowercase().starts_with(b"multipart/byteranges");
-        // Of a body that is dropped, which had a part of the file for each of its own.
-        if head.fields.only("content-type").is_some_and(is_of_parts) {
-            head.fields.remove("content-type");
-        }
+fn is_set_up(route: &Route, field: &str) -> bool {
+    match field == URI {
+        true => !route.sendfile.internal.is_empty(),
+        false => !route.sendfile.roots.is_empty() && !UNSERVED.contains(&field),
     }
+}
+
+fn as_named<'n>(field: &str, name: &'n [u8]) -> Named<'n> {
+    if field == URI { Named::Uri(name) } else { Named::Path(name) }
+}
+
+/// The head as the cache hears it: without what names files, and with a Date, which it may count from.
+pub(crate) fn for_the_cache(mut head: ResponseHead, now: Now) -> ResponseHead {
+    let is_kept = |name: &[u8]| BESIDE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    head.fields.retain(|name, _| is_kept(name) || !names().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
+    if !head.fields.contains("date") {
+        head.fields.push("Date", date::format(now.unix_seconds()));
+    }
+    head
+}
+
+/// Of a 206, the head of the whole that it is a part of.
+fn of_the_whole(head: ResponseHead) -> ResponseHead {
+    if head.status != StatusCode::PARTIAL_CONTENT {
+        return head;
+    }
+    let mut head = ResponseHead { fields: head.fields, ..ResponseHead::new(StatusCode::OK) };
+    let is_of_parts = |value: &[u8]| value.to_ascii_lowercase().starts_with(b"multipart/byteranges");
+    // Of a body that is dropped, which had a part of the file for each of its own.
+    if head.fields.only("content-type").is_some_and(is_of_parts) {
+        head.fields.remove("content-type");
+    }
+    head
+}
+
+/// The file as the answer to what was asked, by the words of the application: of all [`BESIDE`], none goes out.
+fn respond(route: &Route, file: OpenFile, said: &ResponseHead, asked: &RequestHead, uri: &str) -> Response {
+    let rate_max = rate_max(&said.fields, uri);
+    let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
+    respond_named(file, completed(said), telling)
+}
+
+/// The application's head, with what else it has said about the file, and to the caches behind us.
+fn completed(said: &ResponseHead) -> ResponseHead {
+    let mut head = said.clone();
+    strip(&mut head.fields);
     let fields = &mut head.fields;
-    if let (Some(media_type), Some(charset)) = (fields.only("content-type"), received.only(CHARSET))
+    if let (Some(media_type), Some(charset)) = (fields.only("content-type"), said.fields.only(CHARSET))
         && list::is_token(charset)
         && !charset.eq_ignore_ascii_case(b"off")
     {
@@ -220,8 +269,7 @@ fn rate_max(received: &Fields, uri: &str) -> Option<u64> {
 }
 
 /// A name as it goes to the log.
-fn shown(named: Named<'_>) -> String {
-    let (Named::Path(name) | Named::Uri(name)) = named;
+fn shown(name: &[u8]) -> String {
     String::from_utf8_lossy(name).escape_debug().to_string()
 }
 

@@ -37,7 +37,8 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: Cach
     // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
     let choice = Choice::of_stored(exchange, entry);
     let known = choice.known(exchange, &entry.meta.head, entry.meta.freshness.response_time);
-    if known.is_none() && !exchange.worker.cache.covers(&exchange.request.head, entry) {
+    let covers = || exchange.worker.cache.covers(&exchange.request.head, entry);
+    if entry.body.elsewhere().is_some() || known.is_none() && !covers() {
         return Box::pin(own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status))).await;
     }
     // The client's condition is about what the client has, so it is evaluated here and not by the origin's status.

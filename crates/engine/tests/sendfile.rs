@@ -4,6 +4,8 @@
 
 #[path = "sendfile/answers.rs"]
 mod answers;
+#[path = "sendfile/changed.rs"]
+mod changed;
 #[path = "sendfile/kept.rs"]
 mod kept;
 #[path = "sendfile/programs.rs"]
@@ -12,6 +14,8 @@ mod programs;
 mod rates;
 #[path = "sendfile/refused.rs"]
 mod refused;
+#[path = "sendfile/stored.rs"]
+mod stored;
 
 use kasoku_engine::options::{Route, SendfileRules};
 use kasoku_testkit::Folder;

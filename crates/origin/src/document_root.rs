@@ -122,6 +122,9 @@ pub enum Found {
     Broken,
 }
 
+/// See [`OpenFile::identity`].
+pub type FileIdentity = [u64; 7];
+
 /// A regular file, open for reading.
 #[derive(Debug)]
 pub struct OpenFile {
@@ -142,6 +145,24 @@ impl OpenFile {
     /// The same in whole seconds.
     pub(crate) fn modified_seconds(&self) -> i64 {
         self.stat.st_mtime
+    }
+
+    /// What it was when it was opened: device, inode, size in bytes, and the times of its last modification and of its last change
+    /// (ctime), each in seconds and nanoseconds. While all of them stay the same, it is the same file and nobody has written to it;
+    /// but for what is written in the same tick of the kernel's clock, some milliseconds.
+    pub fn identity(&self) -> FileIdentity {
+        let Stat { st_dev, st_ino, st_size, st_mtime, st_mtime_nsec, st_ctime, st_ctime_nsec, .. } = self.stat;
+        // As bits: they are compared, nothing more.
+        #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "their types differ between systems")]
+        [
+            st_dev as u64,
+            st_ino as u64,
+            st_size as u64,
+            st_mtime as u64,
+            st_mtime_nsec as u64,
+            st_ctime as u64,
+            st_ctime_nsec as u64,
+        ]
     }
 
     /// How long it was when it was opened, in bytes.

@@ -47,6 +47,7 @@ reasons! {
     Purged, "purged", "configuration", "What was stored for this URI has been purged.";
     KeptTooLong, "kept-too-long", "configuration", "What is stored is older than the configuration wants to keep it.";
     RulesChanged, "rules-changed", "configuration", "What is stored for this URI was stored under rules that have changed since.";
+    SendfileChanged, "sendfile-changed", "configuration", "The file that the application had named is another by now, or can't be had: it is asked again.";
     VaryMiss, "vary-miss", "RFC 9111 section 4.1", "Something is stored for this URI, but no variant fits the request's fields.";
     PartialMiss, "partial-miss", "RFC 9111 section 3.3", "Parts are stored, but not all that the request needs.";
     Stale, "stale", "RFC 9111 section 4.2", "The stored response is older than its freshness lifetime.";
@@ -95,7 +96,7 @@ reasons! {
     ContentRangeLength, "content-range-length", "RFC 9110 section 14.4", "Content-Range and the content disagree on the length.";
     HeadMismatch, "head-mismatch", "RFC 9111 section 4.3.5", "A HEAD showed that the stored response is no longer current.";
 
-    Sendfile, "sendfile", "configuration", "The application named a file to be sent; that is decided anew for each request.";
+    Sendfile, "sendfile", "configuration", "The application named a file to be sent, and no lifetime of that: it is asked each time.";
     SendfileMissing, "sendfile-missing", "configuration", "The file that the application named to be sent is not there.";
     SendfileDenied, "sendfile-denied", "configuration", "What the application named to be sent is no readable file in a directory that is set for it.";
     SendfileFailed, "sendfile-failed", "configuration", "The file that the application named, or its directory, could not be read.";

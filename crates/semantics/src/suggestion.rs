@@ -96,7 +96,10 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::StatusNotModified
         | Reason::InterimStatus
         | Reason::RangeUnsatisfiable => "this status answers this one request",
-        Reason::Sendfile | Reason::SendfileMissing | Reason::SendfileDenied | Reason::SendfileFailed => {
+        Reason::Sendfile => {
+            "the application decides anew for each request who may have the file; if all may have it, it may say for how long (max-age)"
+        }
+        Reason::SendfileMissing | Reason::SendfileDenied | Reason::SendfileFailed => {
             "the application decides anew for each request who may have the file"
         }
         Reason::NotCacheable if is_failure(status) => {

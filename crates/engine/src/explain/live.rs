@@ -37,6 +37,7 @@ pub(super) struct Live {
     /// The request as it was sent.
     pub(super) request: RequestHead,
     pub(super) head: ResponseHead,
+    names_a_file: bool,
     body_length: Option<u64>,
     request_time: Now,
     response_time: Now,
@@ -62,8 +63,13 @@ impl Answered {
                 body_length: live.body_length,
             },
         );
-        let is_file = sendfile::names_a_file(&live.head).then_some(Reason::Sendfile);
-        Self { freshness, objections: is_file.into_iter().chain(objections).collect(), live }
+        // What names a file must say itself how long that holds.
+        let is_silent = live.names_a_file && !freshness.is_explicit();
+        Self {
+            freshness,
+            objections: is_silent.then_some(Reason::Sendfile).into_iter().chain(objections).collect(),
+            live,
+        }
     }
 }
 
@@ -112,11 +118,20 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
         return Err(error);
     }
     let response_time = clock.now();
+    let names_a_file = sendfile::names_a_file(&response.head);
     let body_length = match response.body.length() {
+        // What is stored of a file has no body.
+        _ if names_a_file => Some(0),
         None => length_of(&mut response).await,
         known => known,
     };
-    Ok(Live { request, head: response.head, body_length, request_time, response_time })
+    let mut head = response.head;
+    if names_a_file {
+        head = sendfile::for_the_cache(head, response_time);
+    } else {
+        sendfile::strip(&mut head.fields);
+    }
+    Ok(Live { request, head, names_a_file, body_length, request_time, response_time })
 }
 
 /// The length of a body that does not say it: read, and thrown away; `None` where it is too long, or is cut.

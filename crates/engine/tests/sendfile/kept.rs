@@ -1,14 +1,14 @@
-//! That the decision is asked for each time, and what becomes of the application meanwhile.
+//! That the decision is asked for each time where nothing else is said, and what becomes of the application meanwhile.
 
 use crate::{allow, with_large_file};
 use kasoku_testkit::{BOTH, Client, Folder, Gate, Scenario, Setup, get, ok, on};
 
 #[test]
-fn each_request_asks_the_application_whatever_it_says_of_storing() {
+fn each_request_asks_the_application_where_it_does_not_say_for_how_long() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
     for profile in BOTH {
-        let named = ok(&["X-Sendfile: a.txt", "Cache-Control: public, max-age=600, s-maxage=600"], "");
+        let named = ok(&["X-Sendfile: a.txt", "Cache-Control: public"], "");
         let script = [
             get("/").answers(&named),
             get("/").answers(ok(&["Cache-Control: private"], "not for you")),
@@ -19,21 +19,6 @@ fn each_request_asks_the_application_whatever_it_says_of_storing() {
             let response = scene.client().get("/");
             assert_eq!((response.text().as_str(), response.is_hit()), (text, false));
         }
-    }
-}
-
-#[test]
-fn nor_does_a_granted_lifetime_store_it() {
-    let folder = Folder::new();
-    folder.write("a.txt", "the file");
-    let setup = Setup::safe().route(|route| allow(&folder, route)).policy(|policy| {
-        policy.grant.ttl_seconds = 600;
-    });
-    let scene =
-        setup.run((0..2).map(|_| get("/").answers(ok(&["X-Sendfile: a.txt", "Cache-Control: max-age=600"], ""))));
-    for _ in 0..2 {
-        let response = scene.client().get("/");
-        assert_eq!((response.text().as_str(), response.is_hit()), ("the file", false));
     }
 }
 

@@ -1,0 +1,74 @@
+//! A file that an application has named before: its decision is stored, and the file is opened anew.
+//!
+//! What is stored says who may have what (`kasoku_cache::elsewhere`). What is sent is what lies there now: found by the name as it was
+//! received and by the route's present rules, so that a reload that takes a root away takes effect at once, and only while it is the
+//! file that the application has seen. Any other file is another question, and the application is asked it.
+//!
+//! The head is the application's as it was stored, completed by the file as ever; conditions and ranges are this client's. Age and
+//! Date are the decision's.
+
+use crate::deliver::{Answer, Conditions};
+use crate::options::Route;
+use crate::route::Routed;
+use crate::sendfile::{as_named, asked, is_set_up, respond, shown};
+use crate::serve::Exchange;
+use crate::stored::meta_age;
+use http::StatusCode;
+use kasoku_cache::{Elsewhere, Entry};
+use kasoku_origin::{Error, NamedFile, OpenFile, find_named};
+use kasoku_semantics::cache_status::CacheStatus;
+
+/// What has become of a file.
+pub(crate) enum Opened {
+    /// It is as it was.
+    Answer(Answer),
+    /// It is not what it was, or can't be had.
+    Changed,
+    /// Nobody knows: the disk takes too long.
+    Failed(Error),
+}
+
+/// Opens the file that a stored answer names.
+pub(crate) async fn open(
+    exchange: &Exchange,
+    routed: &Routed,
+    entry: &Entry,
+    file: &Elsewhere,
+    status: CacheStatus,
+) -> Opened {
+    let route = &*routed.route;
+    let found = match tokio::time::timeout(route.origin.first_byte_timeout, found(route, file)).await {
+        Ok(Ok(found)) => found,
+        Ok(Err(why)) => {
+            tracing::info!(uri = routed.key.uri(), named = shown(&file.name), "the application is asked anew: {why}");
+            return Opened::Changed;
+        }
+        Err(_) => return Opened::Failed(Error::FirstByteTimeout),
+    };
+    let head = &entry.meta.head;
+    let mut response = respond(route, found, head, &asked(&exchange.request.head), routed.key.uri());
+    if matches!(response.head.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT | StatusCode::NOT_MODIFIED) {
+        let fields = &mut response.head.fields;
+        if let Some(date) = head.fields.only("date") {
+            fields.set("Date", date);
+        }
+        if let Some(age) = meta_age(exchange, &entry.meta, &CacheStatus { collapsed: false, ..status }) {
+            fields.set("Age", age.to_string());
+        }
+    }
+    Opened::Answer(Answer::Origin(Box::new(response), Conditions::Ours, status))
+}
+
+/// The file, if it is the one that was seen.
+async fn found(route: &Route, file: &Elsewhere) -> Result<OpenFile, &'static str> {
+    if !is_set_up(route, file.field) {
+        return Err("no directory is set for it any more");
+    }
+    match find_named(&route.sendfile, as_named(file.field, &file.name)).await {
+        Ok(NamedFile::File(found)) if found.identity() == file.identity => Ok(found),
+        Ok(NamedFile::File(_)) => Err("it is another file"),
+        Ok(NamedFile::Missing) => Err("it is not there"),
+        Ok(NamedFile::Denied(why) | NamedFile::Malformed(why)) => Err(why),
+        Ok(NamedFile::Broken(_)) | Err(_) => Err("it can't be read"),
+    }
+}
