@@ -76,6 +76,16 @@ pub struct Inspection {
     pub last_refusal: Option<Refusal>,
 }
 
+impl Inspection {
+    /// The same, where what would have been a hit must not be used any more, for that reason.
+    #[must_use]
+    pub fn missed_for(self, ask: &Ask<'_>, reason: Reason) -> Self {
+        let is_hit = matches!(self.outcome, Outcome::Hit(_));
+        let outcome = if is_hit { asking(ask, &request_directives(&ask.request.fields), reason) } else { self.outcome };
+        Self { outcome, ..self }
+    }
+}
+
 impl Cache {
     /// What a request would get now.
     pub fn inspect(&self, ask: &Ask<'_>) -> Inspection {

@@ -160,9 +160,7 @@ fn brought(writer: &BodyWriter, pieces: &[Bytes], budget: &Arc<Budget>) -> Optio
 fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
     let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
     let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
-    let is_here = stored.body.elsewhere().is_none();
-    let are_of_one =
-        is_here && is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
+    let are_of_one = is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
     are_of_one.then(|| {
         let response_time = entry.meta.freshness.response_time;
         let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);

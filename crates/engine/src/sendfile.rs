@@ -31,7 +31,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::{date, list};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
-pub(crate) use stored::{Opened, open};
+pub(crate) use stored::{Opened, find_again, open};
 
 /// Fields that name a file by a path of the file system: Apache's mod_xsendfile, and lighttpd's older name for the same.
 const PATHS: [&str; 2] = ["X-Sendfile", "X-LIGHTTPD-send-file"];
@@ -183,17 +183,15 @@ fn named<'f>(route: &Route, fields: &'f Fields) -> Result<(&'static str, &'f [u8
     if namings.next().is_some() {
         return Err(Error::SendfileMalformed("it is named more than once"));
     }
+    let is_set_up = if field == URI {
+        !route.sendfile.internal.is_empty()
+    } else {
+        !route.sendfile.roots.is_empty() && !UNSERVED.contains(&field)
+    };
     match list::trim(value) {
-        _ if !is_set_up(route, field) => Err(Error::SendfileOff(field)),
+        _ if !is_set_up => Err(Error::SendfileOff(field)),
         b"" => Err(Error::SendfileMalformed("the name is empty")),
         name => Ok((field, name)),
-    }
-}
-
-fn is_set_up(route: &Route, field: &str) -> bool {
-    match field == URI {
-        true => !route.sendfile.internal.is_empty(),
-        false => !route.sendfile.roots.is_empty() && !UNSERVED.contains(&field),
     }
 }
 

@@ -52,6 +52,7 @@ grounds! {
     Grace, "configuration", "It may be served stale while it is refreshed, and instead of an error.";
     StaleIfError, "RFC 5861 section 4", "It may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
+    NamedFile, "configuration", "What is stored is that the application named this file, and which one that was: it is opened anew each time.";
     // What splits it.
     Varies, "RFC 9111 section 4.1", "One variant is kept for each value of these request fields.";
     VariesByVisitor, "RFC 9111 section 4.1", "Nearly each visitor sends another value of such a field, and each value is a variant of its own.";

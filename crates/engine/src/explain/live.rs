@@ -1,4 +1,5 @@
-//! Asks the origin for an explanation: as a GET of a visitor would go there, with nothing that follows from the answer.
+//! Asks the disk whether the file that a stored answer names is as it was; and, for a live question, the origin: as a GET of a visitor
+//! would go there, with nothing that follows from the answer.
 //!
 //! It is asked for the whole, without the conditions that a stored response would bring, on a connection of its own that
 //! no other request uses. The caller's thread waits; whoever calls has one that serves nobody. Nothing of the answer is kept,
@@ -7,13 +8,14 @@
 
 use crate::clock::Clock;
 use crate::error;
+use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
 use crate::sendfile;
 use http::Method;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, Cache};
+use kasoku_cache::{Ask, Cache, Elsewhere};
 use kasoku_origin::group::{Asking, Group};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{
@@ -77,6 +79,15 @@ impl Answered {
 pub(super) fn is_wanted(request: &RequestHead, outcome: Outcome) -> bool {
     let may_be_stored = !matches!(outcome, Outcome::Pass(_)) || outcome == Outcome::Pass(Reason::RequestNoStore);
     request.method == Method::GET && may_be_stored
+}
+
+/// Whether the file that a stored answer names is another one by now, or can't be had.
+pub(super) fn has_changed(route: &Route, file: &Elsewhere) -> bool {
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return false };
+    let found = runtime.block_on(async { tokio::time::timeout(PATIENCE, sendfile::find_again(route, file)).await });
+    // A disk that hangs is waited for by nobody.
+    runtime.shutdown_background();
+    matches!(found, Ok(Err(_)))
 }
 
 /// Asks the origins of a route in turn, until one can be reached.

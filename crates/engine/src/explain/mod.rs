@@ -11,7 +11,7 @@
 //! |---|---|
 //! | `question` | what was typed to a request |
 //! | `mod` | the path of that request |
-//! | `live` | asks the origin |
+//! | `live` | asks the origin, or where a file lies |
 //! | `steps` | what is said of each step |
 //! | `shown` | lines and places as people may see them |
 //! | `advice` | what would help |
@@ -145,6 +145,10 @@ impl Handle {
         let mut inspection = self.cache().inspect(&ask);
         if let Some(reason) = passing {
             inspection.outcome = Outcome::Pass(reason);
+        }
+        let file = inspection.entry.as_ref().and_then(|entry| entry.body.elsewhere());
+        if file.is_some_and(|file| live::has_changed(&asked.routed.route, file)) {
+            inspection = inspection.missed_for(&ask, Reason::SendfileChanged);
         }
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {

@@ -163,6 +163,11 @@ impl Explaining<'_> {
                 all.extend(varying.into_iter().flatten());
             }
         }
+        let file = inspection.entry.as_ref().and_then(|entry| entry.body.elsewhere());
+        points.extend(file.map(|file| {
+            let line = super::shown::field(file.field.as_bytes(), &file.name);
+            Point::of("response", line, Side::Neither, Because::Ground(Ground::NamedFile), places)
+        }));
         let mut told = Vec::new();
         for one in all {
             let point = Point::new(&one, places);

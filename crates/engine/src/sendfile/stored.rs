@@ -10,7 +10,7 @@
 use crate::deliver::{Answer, Conditions};
 use crate::options::Route;
 use crate::route::Routed;
-use crate::sendfile::{as_named, asked, is_set_up, respond, shown};
+use crate::sendfile::{as_named, asked, respond, shown};
 use crate::serve::Exchange;
 use crate::stored::meta_age;
 use http::StatusCode;
@@ -37,7 +37,7 @@ pub(crate) async fn open(
     status: CacheStatus,
 ) -> Opened {
     let route = &*routed.route;
-    let found = match tokio::time::timeout(route.origin.first_byte_timeout, found(route, file)).await {
+    let found = match tokio::time::timeout(route.origin.first_byte_timeout, find_again(route, file)).await {
         Ok(Ok(found)) => found,
         Ok(Err(why)) => {
             tracing::info!(uri = routed.key.uri(), named = shown(&file.name), "the application is asked anew: {why}");
@@ -59,11 +59,8 @@ pub(crate) async fn open(
     Opened::Answer(Answer::Origin(Box::new(response), Conditions::Ours, status))
 }
 
-/// The file, if it is the one that was seen.
-async fn found(route: &Route, file: &Elsewhere) -> Result<OpenFile, &'static str> {
-    if !is_set_up(route, file.field) {
-        return Err("no directory is set for it any more");
-    }
+/// The file, if it is the one that was seen; or why it is not to be had.
+pub(crate) async fn find_again(route: &Route, file: &Elsewhere) -> Result<OpenFile, &'static str> {
     match find_named(&route.sendfile, as_named(file.field, &file.name)).await {
         Ok(NamedFile::File(found)) if found.identity() == file.identity => Ok(found),
         Ok(NamedFile::File(_)) => Err("it is another file"),

@@ -3,9 +3,11 @@
 
 use super::explain;
 use kasoku_cache::{Purge, Scope};
+use kasoku_engine::options::SendfileRules;
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Profile;
-use kasoku_testkit::{BOTH, Scenario, Setup, on, reply};
+use kasoku_testkit::{BOTH, Folder, Scenario, Setup, on, reply};
+use std::sync::Arc;
 
 const REQUESTS: [&[&str]; 12] = [
     &[],
@@ -202,4 +204,40 @@ fn what_has_just_failed_is_explained() {
     let explained = explain(&scenario, "GET", "/", &[], false);
     assert!(explained.cache_status().starts_with("kasoku; hit; ttl=-30; detail="), "{}", explained.cache_status());
     assert_eq!(scenario.client().get("/").field("cache-status"), explained.cache_status());
+}
+
+/// The same where the application names a file: one line of the answers, and what becomes of the file.
+#[test]
+fn what_is_explained_of_a_file_that_is_named_is_what_happens() {
+    for profile in BOTH {
+        let folder = Folder::new();
+        let rules = SendfileRules { roots: vec![folder.path().to_owned()], ..SendfileRules::default() };
+        let scenario = Setup::new(profile).route(|route| route.sendfile = Arc::new(rules)).run([]);
+        let lines = [
+            "X-Nothing: 1",
+            "Cache-Control: max-age=60",
+            "Cache-Control: public, s-maxage=60",
+            "Cache-Control: private, max-age=60",
+            "X-Accel-Expires: 60",
+            "X-Accel-Expires: 0",
+        ];
+        let mut number = 0;
+        for line in lines {
+            for fields in REQUESTS.iter().filter(|fields| !passes(fields)) {
+                number += 1;
+                let target = format!("/{number}");
+                folder.write("a.txt", "the file");
+                let answer = reply("200 OK", &["X-Sendfile: a.txt", line, &format!("Date: {}", scenario.date(0))], "");
+                agrees(&scenario, "GET", &target, fields, &answer, "nothing is stored");
+                agrees(&scenario, "GET", &target, &[], &answer, "asked by somebody else");
+                folder.write("a.txt", "the other file");
+                agrees(&scenario, "GET", &target, fields, &answer, "the file has changed");
+            }
+        }
+    }
+}
+
+/// Whether such a request passes: then its detail says that a file went out, which is known when it has.
+fn passes(fields: &[&str]) -> bool {
+    fields.iter().any(|line| line.contains("no-store") || line.starts_with("If-Match") || line.starts_with("If-Range"))
 }

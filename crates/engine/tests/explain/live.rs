@@ -1,11 +1,11 @@
 //! A live question asks the origin, and nothing follows from it.
 
 use super::explain;
-use kasoku_engine::explain::{Question, Tips};
+use kasoku_engine::explain::{Question, Side, Tips};
 use kasoku_engine::options::Route;
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
-use kasoku_testkit::{Scenario, Setup, get, ok};
+use kasoku_testkit::{Folder, Scenario, Setup, get, ok};
 use std::sync::Arc;
 
 #[test]
@@ -47,15 +47,40 @@ fn an_origin_that_is_away_is_said_to_be() {
 }
 
 #[test]
-fn an_answer_that_names_a_file_is_for_one_client_or_a_failure() {
+fn an_answer_that_names_a_file_says_for_how_long_or_is_for_one_client_or_a_failure() {
     let named = ["X-Sendfile: /srv/a", "Cache-Control: max-age=60", "Set-Cookie: a=b"];
     let scenario = Scenario::safe([get("/").answers(ok(&named, ""))]);
     assert_eq!(explain(&scenario, "GET", "/", &[], true).answer.unwrap().unwrap_err(), Reason::SendfileOff);
     let allow = |route: &mut Route| Arc::make_mut(&mut route.sendfile).roots.push("/srv".into());
-    let scenario = Setup::safe().route(allow).run([get("/").answers(ok(&named, ""))]);
-    let explained = explain(&scenario, "GET", "/", &[], true);
-    assert!(matches!(explained.tips, Tips::Nothing(why) if why.contains("the file")), "{:?}", explained.tips);
-    assert_eq!(explained.answer.unwrap().unwrap().refusal, Some(Reason::Sendfile));
+    let explained = |fields: &[&str]| {
+        let scenario = Setup::safe().route(allow).run([get("/").answers(ok(fields, ""))]);
+        explain(&scenario, "GET", "/", &[], true)
+    };
+    let silent = explained(&named[..1]);
+    assert!(matches!(silent.tips, Tips::Nothing(why) if why.contains("the file")), "{:?}", silent.tips);
+    assert_eq!(silent.answer.unwrap().unwrap().refusal, Some(Reason::Sendfile));
+    assert_eq!(explained(&named).answer.unwrap().unwrap().refusal, Some(Reason::SetCookie));
+    let kept = explained(&[named[0], "X-Accel-Expires: 60"]);
+    assert!(kept.points.iter().any(|point| point.line == "X-Accel-Expires: 60" && point.side == Side::For));
+    let answer = kept.answer.unwrap().unwrap();
+    assert_eq!((answer.lifetime, answer.refusal), (60, None));
+}
+
+#[test]
+fn of_a_decision_that_is_stored_it_is_said_which_file_it_is_about() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let allow = |route: &mut Route| Arc::make_mut(&mut route.sendfile).roots.push(folder.path().to_owned());
+    let named = ok(&["X-Sendfile: a.txt", "Cache-Control: max-age=60"], "");
+    let scenario = Setup::safe().route(allow).run([get("/").answers(named)]);
+    scenario.client().get("/");
+    let explained = explain(&scenario, "GET", "/", &[], false);
+    assert_eq!(explained.cache_status(), "kasoku; hit; ttl=60; detail=hit");
+    assert!(explained.points.iter().any(|point| point.line == "X-Sendfile: a.txt"), "{:?}", explained.points);
+    folder.write("a.txt", "the other file");
+    let explained = explain(&scenario, "GET", "/", &[], false);
+    assert_eq!(explained.cache_status(), "kasoku; fwd=uri-miss; detail=sendfile-changed");
+    assert!(explained.points.iter().any(|point| point.reason == Some("sendfile-changed")), "{:?}", explained.points);
 }
 
 #[test]

@@ -126,6 +126,27 @@ fn a_purge_and_a_change_by_the_application_end_it() {
 }
 
 #[test]
+fn what_is_purged_while_it_is_asked_for_is_sent_and_not_stored() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let gate = Gate::new();
+    let named = ok(&[NAMED, FRESH], "");
+    let page = ok(&["Cache-Control: private"], "asked");
+    let scene = serve(&folder, [get("/").answers("").waits(&gate).sends(named), get("/").answers(page)]);
+    let (mut first, mut second) = (scene.client(), scene.client());
+    first.ask("GET", "/", &[]);
+    scene.origin.arrived(1);
+    second.ask("GET", "/", &[]);
+    scene.settled();
+    scene.client().ask("PURGE", "/", &[]).response();
+    gate.open();
+    let sent = first.response();
+    assert_eq!((sent.text().as_str(), sent.cache_status("stored")), ("the file", None));
+    assert_eq!(second.response().text(), "the file");
+    assert_eq!(scene.client().get("/").text(), "asked");
+}
+
+#[test]
 fn what_is_set_up_now_counts_not_what_was_set_up_then() {
     let folder = Folder::new();
     let other = Folder::new();
@@ -279,7 +300,7 @@ fn an_answer_to_head_that_names_no_file_changes_nothing() {
     folder.write("a.txt", "the file");
     let script = [
         get("/").answers(ok(&[NAMED, FRESH], "")),
-        head("/").answers("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\nContent-Length: 8\r\n\r\n"),
+        head("/").answers("HTTP/1.1 200 OK\r\nCache-Control: max-age=600\r\n\r\n"),
         get("/").answers(ok(&["Cache-Control: private"], "asked")),
     ];
     let scene = serve(&folder, script);

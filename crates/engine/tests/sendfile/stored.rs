@@ -2,6 +2,7 @@
 
 use crate::{NEVER, allow};
 use kasoku_metrics::Counter;
+use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{BOTH, Exchange, Folder, Gate, Response, Scenario, Setup, get, head, ok, on, reply};
 
 const FRESH: &str = "Cache-Control: max-age=60";
@@ -145,6 +146,19 @@ fn what_may_not_be_shared_is_asked_each_time() {
     // What is for all says so, also to who is known.
     let (_, second) = asked_twice(Setup::safe(), &folder, &["Cookie: a=b"], &["Cache-Control: public, max-age=60"]);
     assert!(second.is_hit());
+}
+
+#[test]
+fn a_cookie_that_the_operator_ignores_reaches_nobody() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    let setup = Setup::safe().policy(|policy| {
+        policy.grant.ttl_seconds = 600;
+        policy.grant.ignore = vec![Ignored::SetCookie];
+    });
+    let (first, second) = asked_twice(setup, &folder, &[], &[FRESH, "Set-Cookie: a=b"]);
+    assert_eq!((first.text().as_str(), second.is_hit()), ("the file", true));
+    assert!(!first.has("set-cookie") && !second.has("set-cookie"), "{first:?}");
 }
 
 #[test]
