@@ -42,6 +42,20 @@ fn the_rate_that_an_application_says_is_kept_whichever_field_names_the_file() {
 }
 
 #[test]
+fn a_decision_that_is_stored_keeps_its_rate() {
+    let folder = Folder::new();
+    folder.write("a.bin", vec![b'x'; BYTES]);
+    let rate = format!("X-Accel-Limit-Rate: {RATE}");
+    let named = ok(&["X-Sendfile: a.bin", "Cache-Control: max-age=60", &rate], "");
+    let scene = Setup::safe().route(|route| allow(&folder, route)).run([get("/").answers(named)]);
+    scene.client().get_with("/", &["Range: bytes=0-0"]);
+    let begun = Instant::now();
+    let hit = scene.client().get("/");
+    assert!(hit.is_hit() && hit.body.len() == BYTES && !hit.has("x-accel-limit-rate"));
+    assert!(begun.elapsed() >= LEAST, "{:?}", begun.elapsed());
+}
+
+#[test]
 fn it_stands_for_the_rate_that_is_set_be_it_higher_or_none() {
     // With what is set it would take days.
     for rate in ["off", "0", "1000000000"] {
