@@ -578,28 +578,29 @@ SCENARIOS = [
 ]
 
 
-def main():
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+def run_all(name, description, servers_of, scenarios):
+    """Runs the scenarios one after the other with the servers that `servers_of(program)` starts; gives what to exit with."""
+    parser = argparse.ArgumentParser(description=description, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--program", type=Path, default=PROGRAM)
     program = parser.parse_args().program
     # A test that is killed takes its servers with it.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(1))
     passed, failed = 0, 0
-    with Servers(program) as servers:
-        for scenario in SCENARIOS:
-            name = scenario.__name__.replace("_", " ")
+    with servers_of(program) as servers:
+        for scenario in scenarios:
+            title = scenario.__name__.replace("_", " ")
             try:
                 scenario(servers)
-                print(f"ok      {name}", flush=True)
+                print(f"ok      {title}", flush=True)
                 passed += 1
             except Exception:  # whatever it is: it is this scenario's, and the others are still told about
-                print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+                print(f"FAILED  {title}\n{traceback.format_exc()}", flush=True)
                 failed += 1
         if failed:
             print(servers.said()[-4000:])
-    print(f"application servers: {passed} passed, {failed} failed")
+    print(f"{name}: {passed} passed, {failed} failed")
     return 1 if failed else 0
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(run_all("application servers", __doc__, Servers, SCENARIOS))
