@@ -11,12 +11,15 @@ from servers import ALL, kasoku
 from servers.place import version_of
 
 
-def description():
-    """For the document: two lists."""
+TOOLS = {"wrk": ("wrk", "-v"), "valgrind": ("valgrind", "--version")}
+
+
+def description(servers=tuple(ALL), tools=TOOLS):
+    """For the document: a list of what was used, which is all that has to be installed. `tools`: commands that say their version, by name."""
     lines = [
         f"- {_processor()}, {os.cpu_count()} cores, {_memory_gib():.0f} GiB of memory; {_system()}, Linux {platform.release()}",
-        "- " + ", ".join(f"{server.LABEL} {server.version()}" for server in ALL.values()),
-        f"- wrk {version_of('wrk', '-v')}, valgrind {version_of('valgrind', '--version')}, {_rustc()}",
+        "- " + ", ".join(f"{ALL[name].LABEL} {ALL[name].version()}" for name in servers),
+        "- " + ", ".join([*(f"{name} {version_of(*command)}" for name, command in tools.items()), _rustc()]),
     ]
     return "\n".join(lines)
 

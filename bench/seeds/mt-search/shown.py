@@ -11,6 +11,7 @@ from setups import ALL, CACHED_APACHE, CACHED_KASOKU, MISS_PAIRS
 
 DOCUMENT = ROOT / "docs" / "mt-search.md"
 CHARTS = ROOT / "docs" / "mt-search"
+USED = (("limit", "apache", "kasoku"), {"ab": ("ab", "-V"), "wrk": ("wrk", "-v")})
 
 
 @dataclass
@@ -32,7 +33,7 @@ def as_text(results):
 def write(results):
     """Puts the tables into the document and the charts beside it; gives the files written."""
     text = DOCUMENT.read_text(encoding="utf-8")
-    text = replaced(text, "machine", machine.description())
+    text = replaced(text, "machine", machine.description(*USED))
     for name, (title, header, lines) in tables(results).items():
         text = replaced(text, name, f"**{title}**\n\n{markdown(header, lines)}")
     text = replaced(text, "remark", results.remark)

@@ -11,6 +11,7 @@ from setups import ROWS
 
 DOCUMENT = ROOT / "docs" / "xsendfile.md"
 CHARTS = ROOT / "docs" / "xsendfile"
+USED = (("limit", "nginx", "apache", "kasoku"), {"wrk": ("wrk", "-v"), "h2load": ("h2load", "--version")})
 
 
 @dataclass
@@ -36,7 +37,7 @@ def as_text(results):
 
 def write(results):
     """Puts the tables into the document and the charts beside it; gives the files written."""
-    text = replaced(DOCUMENT.read_text(encoding="utf-8"), "machine", machine.description())
+    text = replaced(DOCUMENT.read_text(encoding="utf-8"), "machine", machine.description(*USED))
     for name, (title, header, lines) in tables(results).items():
         place = name.replace(" ", "")
         text = replaced(text, place, f"**{title}**\n\n{markdown(header, lines)}")
