@@ -81,6 +81,11 @@ bench-xsendfile: build ## downloads sent by the server, by X-Sendfile and by the
 	@scripts/install-test-deps --only xsendfile
 	@python3 -B bench/seeds/xsendfile/run.py $(ARGS)
 
+.PHONY: bench-downloads
+bench-downloads: build ## a board's downloads, read by PHP and named by X-Sendfile; writes docs/downloads.md and README.md
+	@scripts/install-test-deps --only downloads
+	@python3 -B bench/seeds/downloads/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint

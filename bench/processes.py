@@ -101,14 +101,17 @@ class Program:
     def said(self):
         return self.log.read_text(errors="replace")
 
-    def until_listening(self, port):
-        """Waits until the port takes connections; an error when the program ends before."""
+    def until_listening(self, place):
+        """Waits until a port, or a Unix socket's path, takes connections; an error when the program ends before."""
+        family, address = (socket.AF_INET, ("127.0.0.1", place)) if isinstance(place, int) else (socket.AF_UNIX, str(place))
         deadline = time.monotonic() + START_SECONDS_MAX
         while True:
             if self.child.poll() is not None:
                 raise BenchError(f"{self.name} ended with {self.child.returncode}:\n{self.said()}")
             try:
-                socket.create_connection(("127.0.0.1", port), timeout=1).close()
+                with socket.socket(family) as probe:
+                    probe.settimeout(1)
+                    probe.connect(address)
                 return self
             except OSError:
                 if time.monotonic() > deadline:

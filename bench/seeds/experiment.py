@@ -4,6 +4,7 @@ import os
 import re
 import signal
 import sys
+import time
 
 from processes import BenchError
 
@@ -43,6 +44,16 @@ def find(pattern, text):
     if not found:
         raise BenchError(f"unexpected output:\n{text}")
     return found[1]
+
+
+def eventually(what, attempt, seconds_max=10):
+    """What the attempt gives as soon as that is something."""
+    end = time.monotonic() + seconds_max
+    while not (found := attempt()):
+        if time.monotonic() > end:
+            raise BenchError(f"waited in vain for {what}")
+        time.sleep(0.01)
+    return found
 
 
 def progress(line):

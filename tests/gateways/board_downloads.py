@@ -21,7 +21,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent))
 
-from application_servers import LARGE_BYTES, PATIENCE_SECONDS, ROOT, Answer, Servers, can_connect, children_of, equal, eventually, free_port, run_all  # noqa: E402
+from application_servers import (  # noqa: E402
+    LARGE_BYTES, PATIENCE_SECONDS, ROOT, Answer, Servers, can_connect, children_of, equal, eventually, free_port, run_all,
+)
 
 BOARD = ROOT / "bench" / "seeds" / "downloads" / "board"
 READS, NAMES = "download.php", "download-sendfile.php"
