@@ -57,7 +57,7 @@ def limit(port, data, size):
 
 
 def php_fpm(place):
-    """As Debian sets it up, with two processes that stay."""
+    """With two processes that stay, and OPcache, as Debian has it; without an output buffer, which boards clear away before they send a file."""
     d = place.directory
     (d / "sessions").mkdir()
     (d / "sessions").chmod(0o777)
@@ -78,7 +78,7 @@ access.format = "%{{micro}}d %r"
 env[BOARD_DATA] = {place.data}
 php_value[session.save_path] = {d}/sessions
 """)
-    settings = ("zend_extension=opcache.so", "opcache.enable=1", "output_buffering=4096")
+    settings = ("zend_extension=opcache.so", "opcache.enable=1")
     return [PHP_FPM, "-F", "-R", "-n", "-y", config, *(word for setting in settings for word in ("-d", setting))]
 
 

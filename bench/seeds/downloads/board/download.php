@@ -22,9 +22,8 @@ header('expires: 0');
 flush();
 
 $fp = fopen($filepath, 'rb');
-$download_rate = 10;
 while (!feof($fp)) {
-    print fread($fp, round($download_rate * 1024));
+    echo fread($fp, 10 * 1024);
     flush();
     usleep(1000);
 }
