@@ -29,6 +29,8 @@ BOARD = ROOT / "bench" / "seeds" / "downloads" / "board"
 READS, NAMES = "download.php", "download-sendfile.php"
 CHILDREN = 2
 SLOW_VISITORS = 4
+# What Kasoku may take for the four of them together: a part of one file.
+GATHERED_BYTES_MAX = LARGE_BYTES // 4
 
 FPM = """[global]
 error_log = {directory}/fpm.log
@@ -228,12 +230,14 @@ def each_download_asks_the_board_and_none_is_kept(board):
 def slow_downloads_that_php_reads_leave_nobody_for_a_page(board):
     visitors = [Visitor(board, f"slow-{number}") for number in range(SLOW_VISITORS)]
     other = Visitor(board, "other")
+    before = resident_bytes(board.kasoku.pid)
     downloads = [visitor.begin(download(READS, LARGE) + f"&visitor={number}") for number, visitor in enumerate(visitors)]
     # Two have a child each, and two wait for one.
     eventually("two downloads to wait", lambda: waiting(board) == (CHILDREN, SLOW_VISITORS - CHILDREN))
     page = other.begin("/list.php")
     eventually("the page to wait behind them", lambda: waiting(board) == (CHILDREN, SLOW_VISITORS - CHILDREN + 1))
     equal(has_answer(page), False)
+    equal(resident_bytes(board.kasoku.pid) - before < GATHERED_BYTES_MAX, True)
     for connection in downloads:
         connection.close()
     answer = Answer(page.getresponse())
@@ -243,6 +247,7 @@ def slow_downloads_that_php_reads_leave_nobody_for_a_page(board):
 def slow_downloads_that_kasoku_sends_leave_php_to_others(board):
     visitors = [Visitor(board, f"slow-{number}") for number in range(SLOW_VISITORS)]
     other = Visitor(board, "other")
+    before = resident_bytes(board.kasoku.pid)
     downloads = [visitor.begin(download(NAMES, LARGE)) for visitor in visitors]
     heads = [connection.getresponse() for connection in downloads]
     equal([(head.status, head.getheader("content-length")) for head in heads], [(200, str(LARGE_BYTES))] * SLOW_VISITORS)
@@ -250,6 +255,7 @@ def slow_downloads_that_kasoku_sends_leave_php_to_others(board):
     answer = other.ask("/list.php")
     equal((answer.status, "Files for other" in answer.text), (200, True))
     equal([board.counted(name) for name in ("memory_bytes", "held_bytes", "fills_running")], [0, 0, 0])
+    equal(resident_bytes(board.kasoku.pid) - before < GATHERED_BYTES_MAX, True)
     # All four were on their way meanwhile: more was to come than sockets take, and it comes whole.
     expected = hashlib.sha1(POSTS[LARGE][2]).hexdigest()
     equal([hashlib.sha1(head.read()).hexdigest() for head in heads], [expected] * SLOW_VISITORS)
@@ -275,6 +281,11 @@ def waiting(board):
     """How many of PHP's children work, and how many connections wait for one."""
     php = board.php()
     return php["active processes"], php["listen queue"]
+
+
+def resident_bytes(pid):
+    """Memory that a process has written to; what it has of files is not in it."""
+    return int(re.search(r"RssAnon:\s+(\d+) kB", Path(f"/proc/{pid}/status").read_text())[1]) * 1024
 
 
 def waiting_for_locks():
