@@ -151,24 +151,29 @@ impl OpenFile {
     /// (ctime), each in seconds and nanoseconds. While all of them stay the same, it is the same file and nobody has written to it;
     /// but for what is written in the same tick of the kernel's clock, some milliseconds.
     pub fn identity(&self) -> FileIdentity {
-        let Stat { st_dev, st_ino, st_size, st_mtime, st_mtime_nsec, st_ctime, st_ctime_nsec, .. } = self.stat;
-        // As bits: they are compared, nothing more.
-        #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "their types differ between systems")]
-        [
-            st_dev as u64,
-            st_ino as u64,
-            st_size as u64,
-            st_mtime as u64,
-            st_mtime_nsec as u64,
-            st_ctime as u64,
-            st_ctime_nsec as u64,
-        ]
+        identity(&self.stat)
     }
 
     /// How long it was when it was opened, in bytes.
     pub fn length(&self) -> u64 {
         u64::try_from(self.stat.st_size).unwrap_or(0)
     }
+}
+
+/// See [`OpenFile::identity`].
+fn identity(stat: &Stat) -> FileIdentity {
+    let Stat { st_dev, st_ino, st_size, st_mtime, st_mtime_nsec, st_ctime, st_ctime_nsec, .. } = *stat;
+    // As bits: they are compared, nothing more.
+    #[allow(clippy::cast_sign_loss, clippy::unnecessary_cast, reason = "their types differ between systems")]
+    [
+        st_dev as u64,
+        st_ino as u64,
+        st_size as u64,
+        st_mtime as u64,
+        st_mtime_nsec as u64,
+        st_ctime as u64,
+        st_ctime_nsec as u64,
+    ]
 }
 
 /// A script, and how the path of the URL divides at it (RFC 3875 section 4.1).

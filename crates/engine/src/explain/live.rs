@@ -84,7 +84,9 @@ pub(super) fn is_wanted(request: &RequestHead, outcome: Outcome) -> bool {
 /// Whether the file that a stored answer names is another one by now, or can't be had.
 pub(super) fn has_changed(route: &Route, file: &Elsewhere) -> bool {
     let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return false };
-    let found = runtime.block_on(async { tokio::time::timeout(PATIENCE, sendfile::find_again(route, file)).await });
+    let found = runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, sendfile::find_again(route, file, &OpenFiles::default())).await
+    });
     // A disk that hangs is waited for by nobody.
     runtime.shutdown_background();
     matches!(found, Ok(Err(_)))

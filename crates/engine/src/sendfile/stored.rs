@@ -15,7 +15,7 @@ use crate::serve::Exchange;
 use crate::stored::meta_age;
 use http::StatusCode;
 use kasoku_cache::{Elsewhere, Entry};
-use kasoku_origin::{Error, NamedFile, OpenFile, find_named};
+use kasoku_origin::{Error, NamedFile, OpenFile, OpenFiles, find_named};
 use kasoku_semantics::cache_status::CacheStatus;
 
 /// What has become of a file.
@@ -36,8 +36,8 @@ pub(crate) async fn open(
     file: &Elsewhere,
     status: CacheStatus,
 ) -> Opened {
-    let route = &*routed.route;
-    let found = match tokio::time::timeout(route.origin.first_byte_timeout, find_again(route, file)).await {
+    let (route, open_files) = (&*routed.route, &exchange.worker.open_files);
+    let found = match tokio::time::timeout(route.origin.first_byte_timeout, find_again(route, file, open_files)).await {
         Ok(Ok(found)) => found,
         Ok(Err(why)) => {
             tracing::info!(uri = routed.key.uri(), named = shown(&file.name), "the application is asked anew: {why}");
@@ -60,8 +60,12 @@ pub(crate) async fn open(
 }
 
 /// The file, if it is the one that was seen; or why it is not to be had.
-pub(crate) async fn find_again(route: &Route, file: &Elsewhere) -> Result<OpenFile, &'static str> {
-    match find_named(&route.sendfile, as_named(file.field, &file.name)).await {
+pub(crate) async fn find_again(
+    route: &Route,
+    file: &Elsewhere,
+    open_files: &OpenFiles,
+) -> Result<OpenFile, &'static str> {
+    match find_named(&route.sendfile, as_named(file.field, &file.name), open_files).await {
         Ok(NamedFile::File(found)) if found.identity() == file.identity => Ok(found),
         Ok(NamedFile::File(_)) => Err("it is another file"),
         Ok(NamedFile::Missing) => Err("it is not there"),

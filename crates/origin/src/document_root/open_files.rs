@@ -12,7 +12,7 @@
 //! the operator allows, the least recently used is closed first; who was not asked for in a minute is closed as well, since an open
 //! file that was removed still takes its room on the disk.
 
-use super::{OpenFile, Symlinks};
+use super::{OpenFile, Symlinks, identity};
 use lru::LruCache;
 use rustix::fs::{Stat, fstatfs, stat};
 use rustix::io::ReadWriteFlags;
@@ -109,7 +109,7 @@ impl OpenFiles {
         let kept = kept.as_mut()?;
         let key = Key::new(root, name, links)?;
         let one = kept.get_mut(&key)?;
-        if stat(&*key.path).is_ok_and(|now| is_same(&now, &one.handle.stat)) {
+        if stat(&*key.path).is_ok_and(|now| identity(&now) == identity(&one.handle.stat)) {
             one.used = Instant::now();
             return Some(one.handle.clone());
         }
@@ -134,15 +134,6 @@ impl Key {
         let path = CString::new([root, name].concat()).ok()?;
         Some(Self { path, root_bytes: root.len(), links })
     }
-}
-
-/// Whether nothing has been done to a file in between. (Its times tell also of changes to its rights and its names.)
-fn is_same(now: &Stat, then: &Stat) -> bool {
-    let of = |stat: &Stat| {
-        let modified = (stat.st_mtime, stat.st_mtime_nsec);
-        (stat.st_dev, stat.st_ino, stat.st_size, modified, stat.st_ctime, stat.st_ctime_nsec)
-    };
-    of(now) == of(then)
 }
 
 impl Handle {
