@@ -48,6 +48,10 @@ const CHARSET: &str = "X-Accel-Charset";
 const RATE: &str = "X-Accel-Limit-Rate";
 const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, accel_expires::NAME, RATE];
 
+/// Room for what the file adds to the application's head: type, length, validators.
+const COMPLETED_BYTES: usize = 256;
+const COMPLETED_LINES: usize = 8;
+
 /// What of a request decides which part of a file goes out.
 const CONDITIONS: [&str; 6] =
     ["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"];
@@ -64,7 +68,7 @@ pub(crate) fn asked(request: &RequestHead) -> RequestHead {
 /// Removes all fields of this kind.
 pub(crate) fn strip(fields: &mut Fields) {
     if has_any(fields) {
-        fields.retain(|name, _| !names().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
+        fields.retain(|name, _| !is_ours(name));
     }
 }
 
@@ -80,6 +84,10 @@ pub(crate) fn fault(route: &Route, head: &ResponseHead) -> Option<Error> {
 
 fn has_any(fields: &Fields) -> bool {
     names().any(|name| fields.contains(name))
+}
+
+fn is_ours(name: &[u8]) -> bool {
+    names().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 fn names() -> impl Iterator<Item = &'static str> {
@@ -202,7 +210,7 @@ fn as_named<'n>(field: &str, name: &'n [u8]) -> Named<'n> {
 /// The head as the cache hears it: without what names files, and with a Date, which it may count from.
 pub(crate) fn for_the_cache(mut head: ResponseHead, now: Now) -> ResponseHead {
     let is_kept = |name: &[u8]| BESIDE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
-    head.fields.retain(|name, _| is_kept(name) || !names().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
+    head.fields.retain(|name, _| is_kept(name) || !is_ours(name));
     if !head.fields.contains("date") {
         head.fields.push("Date", date::format(now.unix_seconds()));
     }
@@ -232,9 +240,11 @@ fn respond(route: &Route, file: OpenFile, said: &ResponseHead, asked: &RequestHe
 
 /// The application's head, with what else it has said about the file, and to the caches behind us.
 fn completed(said: &ResponseHead) -> ResponseHead {
-    let mut head = said.clone();
-    strip(&mut head.fields);
-    let fields = &mut head.fields;
+    let mut fields =
+        Fields::with_capacity(said.fields.block().len() + COMPLETED_BYTES, said.fields.len() + COMPLETED_LINES);
+    for (name, value) in said.fields.iter().filter(|(name, _)| !is_ours(name)) {
+        fields.push(name, value);
+    }
     if let (Some(media_type), Some(charset)) = (fields.only("content-type"), said.fields.only(CHARSET))
         && list::is_token(charset)
         && !charset.eq_ignore_ascii_case(b"off")
@@ -246,7 +256,7 @@ fn completed(said: &ResponseHead) -> ResponseHead {
     if !fields.contains("cache-control") && !fields.contains("expires") {
         fields.push("Cache-Control", "private");
     }
-    head
+    ResponseHead { fields, reason: said.reason.clone(), ..*said }
 }
 
 /// How fast the application wants the file to go out, in bytes per second, as nginx hears it: digits alone; 0 and `off`: as fast as the

@@ -12,19 +12,23 @@ mod send_file;
 
 use crate::Accepted;
 use bytes::{BufMut, BytesMut};
+use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode};
 use rustix::net::{RecvFlags, SendFlags};
 pub use send_file::Unsent;
-use socket2::Socket;
-use std::cell::Cell;
+use socket2::{Domain, Protocol, SockAddr, Socket, Type};
+use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
 use std::os::fd::OwnedFd;
+use std::path::Path;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
 use tokio::io::unix::AsyncFd;
-use tokio::net::{TcpStream, UnixStream};
+#[cfg(test)]
+use tokio::net::TcpStream;
+use tokio::net::UnixStream;
 
 /// A read asks for at least that much room, in bytes.
 const ROOM_BYTES_MIN: usize = 2 << 10;
@@ -36,6 +40,7 @@ pub struct Stream {
     is_tcp: bool,
     /// What the kernel has taken.
     sent_bytes: Cell<u64>,
+    local_address: OnceCell<Option<SocketAddr>>,
 }
 
 impl Stream {
@@ -44,8 +49,34 @@ impl Stream {
         Self::new(accepted.socket.into(), accepted.peer.is_some())
     }
 
+    /// Connects to that address; small writes go out at once. Waits for as long as the kernel tries.
+    pub async fn connect_tcp(address: SocketAddr) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(address), Type::STREAM.nonblocking(), Some(Protocol::TCP))?;
+        socket.set_tcp_nodelay(true)?;
+        let is_connected = match socket.connect(&address.into()) {
+            Ok(()) => true,
+            Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => false,
+            Err(error) => return Err(error),
+        };
+        let stream = Self::new(socket, true)?;
+        if !is_connected {
+            // The event loop tells of a socket that is ready anew; what became of it, the socket does.
+            poll_fn(|cx| stream.socket.poll_write_ready(cx).map_ok(drop)).await?;
+            stream.socket.get_ref().take_error()?.map_or(Ok(()), Err)?;
+        }
+        Ok(stream)
+    }
+
+    /// Connects to the socket at that path. `WouldBlock`: too many wait there to be accepted.
+    pub fn connect_unix(path: &Path) -> io::Result<Self> {
+        let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
+        socket.connect(&SockAddr::unix(path)?)?;
+        Self::new(socket, false)
+    }
+
     /// A TCP connection; small writes go out at once.
-    pub fn tcp(socket: TcpStream) -> io::Result<Self> {
+    #[cfg(test)]
+    pub(crate) fn tcp(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
         Self::new(socket.into_std()?.into(), true)
     }
@@ -59,12 +90,12 @@ impl Stream {
     fn new(socket: Socket, is_tcp: bool) -> io::Result<Self> {
         // SAFETY: the socket owns its descriptor, and nobody takes it out or replaces it while it is registered.
         let socket = unsafe { AsyncFd::register(socket) }?;
-        Ok(Self { socket, is_tcp, sent_bytes: Cell::new(0) })
+        Ok(Self { socket, is_tcp, sent_bytes: Cell::new(0), local_address: OnceCell::new() })
     }
 
     /// The address of this end; `None` for a Unix socket.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        self.socket.get_ref().local_addr().ok()?.as_socket()
+        *self.local_address.get_or_init(|| self.socket.get_ref().local_addr().ok()?.as_socket())
     }
 
     /// Reads what is there, at most `bytes_max`, to the end of `buf`; waits until something is. 0: the peer has
@@ -233,6 +264,35 @@ async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_connection_carries_what_is_written_or_says_why_there_is_none() -> io::Result<()> {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0")?;
+        let connected = Stream::connect_tcp(listener.local_addr()?).await?;
+        connected.write_all(&mut [IoSlice::new(b"over tcp")], Duration::from_secs(5)).await?;
+        let mut received = [0; 8];
+        std::io::Read::read_exact(&mut listener.accept()?.0, &mut received)?;
+        assert_eq!(&received, b"over tcp");
+        let gone = listener.local_addr()?;
+        drop(listener);
+        let refused = Stream::connect_tcp(gone).await.map_err(|error| error.kind());
+        assert_eq!(refused.err(), Some(io::ErrorKind::ConnectionRefused));
+
+        let path = std::env::temp_dir().join(format!("kasoku-connect-{}", std::process::id()));
+        let listener = std::os::unix::net::UnixListener::bind(&path)?;
+        let connected = Stream::connect_unix(&path)?;
+        connected.write_all(&mut [IoSlice::new(b"over unix")], Duration::from_secs(5)).await?;
+        let mut received = [0; 9];
+        std::io::Read::read_exact(&mut listener.accept()?.0, &mut received)?;
+        assert_eq!(&received, b"over unix");
+        drop(listener);
+        let refused = Stream::connect_unix(&path).map_err(|error| error.kind());
+        std::fs::remove_file(&path)?;
+        assert_eq!(refused.err(), Some(io::ErrorKind::ConnectionRefused));
+        let absent = Stream::connect_unix(&path).map_err(|error| error.kind());
+        assert_eq!(absent.err(), Some(io::ErrorKind::NotFound));
+        Ok(())
+    }
 
     #[tokio::test(flavor = "current_thread")]
     async fn single_bytes_share_a_buffer() -> io::Result<()> {

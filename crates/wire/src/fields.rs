@@ -117,9 +117,9 @@ impl Fields {
         before - self.len()
     }
 
-    /// Keeps the lines for which `keep(name, value)` is true, in their order.
+    /// Keeps the lines for which `keep(name, value)` is true, in their order, and the room for others.
     pub fn retain(&mut self, mut keep: impl FnMut(&[u8], &[u8]) -> bool) {
-        let mut kept = Self::with_capacity(self.block.len(), self.lines.len());
+        let mut kept = Self::with_capacity(self.block.capacity(), self.lines.capacity());
         for (name, value) in self.iter() {
             if keep(name, value) {
                 kept.push(name, value);

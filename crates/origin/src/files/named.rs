@@ -275,8 +275,8 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) 
 /// The application's head with what the file says where the application says nothing.
 fn completed(mut head: ResponseHead, file: &OpenFile, charset: &str, now: Now) -> ResponseHead {
     let fields = &mut head.fields;
-    for name in REPLACED {
-        fields.remove(name);
+    if REPLACED.iter().any(|name| fields.contains(name)) {
+        fields.retain(|name, _| !REPLACED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
     }
     // Validators that are none would keep the file's own out.
     if EntityTag::of(fields).is_none() {

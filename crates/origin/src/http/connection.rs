@@ -13,7 +13,7 @@ use kasoku_wire::http1::parse_response;
 use std::io;
 use std::rc::Rc;
 use std::time::Duration;
-use tokio::net::{TcpStream, UnixStream};
+use tokio::net::lookup_host;
 
 pub(crate) struct Connection {
     pub(crate) stream: Rc<Stream>,
@@ -29,8 +29,8 @@ impl Connection {
     pub(crate) async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<Self, Error> {
         let stream = async {
             let opened = match endpoint {
-                Endpoint::Tcp { host, port } => TcpStream::connect((host.as_str(), *port)).await.and_then(Stream::tcp),
-                Endpoint::Unix(path) => UnixStream::connect(path).await.and_then(Stream::unix),
+                Endpoint::Tcp { host, port } => connect(host, *port).await,
+                Endpoint::Unix(path) => Stream::connect_unix(path),
             };
             opened.map_err(Error::Unreachable)
         };
@@ -78,6 +78,18 @@ impl Connection {
             }
         }
     }
+}
+
+/// Connects to the first of the host's addresses that can be reached.
+async fn connect(host: &str, port: u16) -> io::Result<Stream> {
+    let mut failure = None;
+    for address in lookup_host((host, port)).await? {
+        match Stream::connect_tcp(address).await {
+            Ok(stream) => return Ok(stream),
+            Err(error) => failure = Some(error),
+        }
+    }
+    Err(failure.unwrap_or_else(|| io::Error::new(io::ErrorKind::NotFound, "the name has no address")))
 }
 
 /// `future`'s result, or `late` after `duration`.
