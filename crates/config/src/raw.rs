@@ -155,6 +155,7 @@ pub(crate) struct RawFiles {
     pub(crate) precompressed: Option<At<bool>>,
     pub(crate) charset: Option<At<String>>,
     pub(crate) rate_max: Option<At<u64>>,
+    pub(crate) stored_bytes_max: Option<At<u64>>,
 }
 
 /// `[sendfile]`
@@ -441,6 +442,7 @@ impl RawFiles {
             precompressed: keys.flag("precompressed"),
             charset: keys.text("charset"),
             rate_max: keys.size("rate-max"),
+            stored_bytes_max: keys.size("stored-bytes-max"),
         }
     }
 }

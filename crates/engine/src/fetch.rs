@@ -13,6 +13,7 @@ use crate::lookup::hit;
 use crate::options::Route;
 use crate::origins::{self, Errand};
 use crate::parse::Request;
+use crate::represent::makes_codings_of;
 use crate::request_id::{self, Digits};
 use crate::respond::forwarded;
 use crate::route::{Routed, canonical};
@@ -25,7 +26,7 @@ use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::upload::invite;
-use kasoku_origin::{Error, Interim, NoUpload, Piece, Response};
+use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::grant::announce;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
@@ -33,6 +34,7 @@ use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
+use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::rc::Rc;
@@ -391,6 +393,10 @@ impl FillTask {
                 response_time: self.worker.now(),
                 body_length: response.body.length(),
             };
+            // What completes a part that is stored already is no answer by itself.
+            let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
+            let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
+            let one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
             let verdict = match (one_client, file) {
                 (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
                 (Some(reason), None) => writer.for_one_client(&exchange, reason),
@@ -462,6 +468,17 @@ impl FillTask {
             Err(_) => News::Failed(error),
         });
     }
+}
+
+/// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
+/// without a copy. One that would be compressed has to be stored for that.
+fn is_of_a_long_file(route: &Route, response: &Response) -> bool {
+    let Body::File(_) = &response.body else { return false };
+    let complete = match content_range::parse(&response.head.fields) {
+        Some(ContentRange::Part { complete, .. }) => complete,
+        _ => response.body.length(),
+    };
+    complete > Some(route.file_stored_bytes_max) && !makes_codings_of(&route.compression, &response.head)
 }
 
 /// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.

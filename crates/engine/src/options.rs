@@ -324,6 +324,8 @@ pub struct Route {
     pub gateway: Gateway,
     /// How fast a file that is not stored goes to its client, in bytes per second. Default 0: as fast as it takes it.
     pub file_rate_max: u64,
+    /// The longest file of an origin of files that is stored, in bytes; longer ones only to be compressed. Default 1 MiB.
+    pub file_stored_bytes_max: u64,
     /// The caching rules.
     pub policy: Arc<Policy>,
     /// Protocols that `Upgrade` may switch to, lower case. Default `["websocket"]`.
@@ -356,6 +358,7 @@ impl Route {
             origin: OriginLimits::default(),
             gateway: Gateway::default(),
             file_rate_max: 0,
+            file_stored_bytes_max: 1 << 20,
             policy: Arc::new(Policy::new(profile)),
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),

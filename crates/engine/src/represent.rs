@@ -21,7 +21,9 @@ use crate::stored::is_not_modified;
 use http::Method;
 use kasoku_cache::{Body, Entry, Meta};
 use kasoku_metrics::Counter;
-use kasoku_semantics::coding::{Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded};
+use kasoku_semantics::coding::{
+    Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded, media_type,
+};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::range::{RangeOutcome, range};
 use kasoku_semantics::time::Now;
@@ -132,9 +134,20 @@ fn rules(exchange: &Exchange) -> Option<(&Compression, &Policy)> {
 
 /// Whether codings may be made of a response of that length.
 fn may_be(rules: &Compression, policy: &Policy, meta: &Meta, length: u64) -> bool {
-    let is_type = |value: &[u8]| {
-        let value = String::from_utf8_lossy(value).to_ascii_lowercase();
-        rules.types.iter().any(|glob| matches(glob, &value))
-    };
-    length >= rules.bytes_min && may_be_coded(&meta.head, &meta.nominated, policy, is_type)
+    length >= rules.bytes_min
+        && may_be_coded(&meta.head, &meta.nominated, policy, |media_type| is_coded_type(rules, media_type))
+}
+
+/// Whether codings are made of such a response once it is stored, or of the whole of which it is a part.
+pub(crate) fn makes_codings_of(rules: &Compression, response: &ResponseHead) -> bool {
+    let fields = &response.fields;
+    let media_type = fields.only("content-type").map(media_type);
+    rules.is_enabled
+        && !fields.contains("content-encoding")
+        && media_type.is_some_and(|media_type| is_coded_type(rules, media_type))
+}
+
+fn is_coded_type(rules: &Compression, media_type: &[u8]) -> bool {
+    let media_type = String::from_utf8_lossy(media_type).to_ascii_lowercase();
+    rules.types.iter().any(|glob| matches(glob, &media_type))
 }

@@ -181,3 +181,39 @@ fn assets_lie_beside_an_application() {
     assert_eq!(client.get("/style.css").text(), "of the application");
     assert_eq!(client.get("/assets/none.css").status, 404);
 }
+
+#[test]
+fn a_long_file_is_sent_from_where_it_lies_and_only_what_can_be_compressed_is_stored_for_that() {
+    let folder = Folder::new();
+    for name in ["short.zip", "long.zip", "long.txt"] {
+        folder.write(name, vec![b'x'; if name == "short.zip" { 1000 } else { 1001 }]);
+    }
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            files_of(&folder, route);
+            route.file_stored_bytes_max = 1000;
+        })
+        .run_with_own_origins();
+    let mut client = scene.client();
+    for (path, length, is_stored) in [("/short.zip", 1000, true), ("/long.zip", 1001, false), ("/long.txt", 1001, true)]
+    {
+        let first = client.get(path);
+        assert_eq!((first.status, first.body.len()), (200, length), "{path}");
+        let again = client.get(path);
+        assert_eq!((again.status, again.body.len(), again.is_hit()), (200, length, is_stored), "{path}");
+        assert_eq!(again.detail(), if is_stored { "hit" } else { "object-too-large" });
+        let part = client.get_with(path, &["Range: bytes=1-2"]);
+        assert_eq!(part.is_hit(), is_stored);
+        assert_eq!(
+            (part.short(), part.field("content-range")),
+            ((206, "xx".to_owned()), format!("bytes 1-2/{length}"))
+        );
+        let tag = format!("If-None-Match: {}", again.field("etag"));
+        assert_eq!(client.get_with(path, &[&tag]).status, 304);
+        // What is newer than what was sent before is sent.
+        if !is_stored {
+            folder.write(&path[1..], "new");
+            assert_eq!(client.get(path).text(), "new");
+        }
+    }
+}

@@ -152,8 +152,8 @@ pub fn may_be_coded(
         && !directives(response, policy).control.no_transform
 }
 
-/// Without parameters.
-fn media_type(value: &[u8]) -> &[u8] {
+/// The media type that a Content-Type names, without parameters.
+pub fn media_type(value: &[u8]) -> &[u8] {
     list::trim(value.split(|byte| *byte == b';').next().unwrap_or_default())
 }
 

@@ -33,8 +33,8 @@ pub(super) fn set_gateway(gateway: &mut Gateway, raw: &RawGateway) {
         Some(Ok(_)) => gateway.files.symlinks = Symlinks::Never,
         Some(Err(_)) | None => {}
     }
-    // How fast they are sent is nothing that an origin need know.
-    let RawFiles { source_suffixes, precompressed, charset, rate_max: _ } = &raw.files;
+    // How fast they are sent, and what of them is stored, is nothing that an origin need know.
+    let RawFiles { source_suffixes, precompressed, charset, rate_max: _, stored_bytes_max: _ } = &raw.files;
     set_texts(&mut gateway.files.source_suffixes, source_suffixes);
     set(&mut gateway.files.precompressed, precompressed);
     if let Some(charset) = charset {

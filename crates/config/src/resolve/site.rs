@@ -5,7 +5,7 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{compress, dangers, expiry, gateway, origins, policy, programs, sendfile, shadow, unused};
+use super::{compress, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused};
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -135,6 +135,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     if let Some(rate) = &raw.gateway.files.rate_max {
         route.file_rate_max = rate.value;
     }
+    set(&mut route.file_stored_bytes_max, &raw.gateway.files.stored_bytes_max);
     programs::set_programs(&mut route.origin.programs, &mut route.gateway, &raw.programs);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);

@@ -31,7 +31,7 @@ pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, 
 fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
     let RawGateway { root, url_prefix, index, try_files, script_suffixes, symlinks, files } = &raw.gateway;
     // An application behind HTTP may name a file to be sent.
-    let RawFiles { source_suffixes, precompressed, charset, rate_max: _ } = files;
+    let RawFiles { source_suffixes, precompressed, charset, rate_max: _, stored_bytes_max } = files;
     let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
     let RawCgi { processes_max, run_timeout, memory_bytes_max, cpu_max } = limits;
     let keys = [
@@ -43,6 +43,7 @@ fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
         ("symlinks", symlinks.as_ref().map(|it| &it.place)),
         ("files.source-suffixes", source_suffixes.as_ref().map(|it| &it.place)),
         ("files.precompressed", precompressed.as_ref().map(|it| &it.place)),
+        ("files.stored-bytes-max", stored_bytes_max.as_ref().map(|it| &it.place)),
         ("files.charset", charset.as_ref().map(|it| &it.place)),
         ("environment", environment.as_ref().map(|it| &it.place)),
         ("pass-authorization", pass_authorization.as_ref().map(|it| &it.place)),

@@ -91,6 +91,15 @@ pub(super) static GATEWAY: Section = Section {
             ..EVERYWHERE
         },
         Setting {
+            path: "files.stored-bytes-max",
+            kind: Kind::Size { min: 0, max: TIB },
+            default: Default::Value("\"1MiB\""),
+            summary: "The longest file that is stored. A longer one goes from the kernel's memory to each client by sendfile(2).",
+            details: "Of files, not of what applications answer. One that can be compressed (see `compress.types`) is stored up to `memory.object-bytes-max`. Its `Cache-Status` says `object-too-large`.",
+            example: "\"64KiB\"",
+            ..EVERYWHERE
+        },
+        Setting {
             path: "files.rate-max",
             kind: Kind::Size { min: 0, max: TIB },
             default: Default::Value("0"),
