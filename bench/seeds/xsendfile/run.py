@@ -4,8 +4,11 @@
     make bench-xsendfile                       everything, some 10 minutes; writes docs/xsendfile.md and its charts
     make bench-xsendfile ARGS="--rounds 2 --no-write"
 
+    make bench-xsendfile ARGS="--parts slow"   what others see of 2,000 slow downloads, a minute and a half
+
 The experiment that mod_xsendfile's page has, on one machine and in one run: files of 10 KB to 10 MB, by nginx, Apache and Kasoku, at full
-speed and at a fixed rate; user and system time of the server and of the application, each in a control group of its own.
+speed and at a fixed rate; user and system time of the server and of the application, each in a control group of its own. And how long other
+visitors wait while many download slowly (slow.py).
 """
 
 import argparse
@@ -24,6 +27,7 @@ import client  # noqa: E402
 import experiment  # noqa: E402
 import setups  # noqa: E402
 import shown  # noqa: E402
+import slow  # noqa: E402
 from cgroup import Group  # noqa: E402
 from experiment import asked_by_wrk, progress, two_cores  # noqa: E402
 from processes import BenchError, Programs, free_port, run_client  # noqa: E402
@@ -35,6 +39,7 @@ SECONDS_USUAL = 1
 # A part of what the slowest can do.
 FIXED_RATES = {"10 KB": 1200, "100 KB": 600, "1 MB": 80, "10 MB": 8}
 FIXED_SECONDS = 1
+PARTS = ["costs", "slow"]
 
 
 @dataclass
@@ -68,8 +73,12 @@ def arguments():
     parser = argparse.ArgumentParser(prog="make bench-xsendfile", description=__doc__.split("\n")[0])
     parser.add_argument("--rounds", type=int, default=5, help="rounds, in each of which all have their turn (%(default)s)")
     parser.add_argument("--sizes", default=",".join(setups.SIZES), help="of %(default)s")
+    parser.add_argument("--parts", default=",".join(PARTS), help="of %(default)s")
     parser.add_argument("--no-write", action="store_true", help="print only")
     given = parser.parse_args()
+    given.parts = given.parts.split(",")
+    if unknown := set(given.parts) - set(PARTS):
+        parser.error(f"{', '.join(unknown)}: not one of {', '.join(PARTS)}")
     given.sizes = given.sizes.split(",")
     if unknown := set(given.sizes) - set(setups.SIZES):
         parser.error(f"{', '.join(unknown)}: not one of {', '.join(setups.SIZES)}")
@@ -83,30 +92,47 @@ def measure(wanted):
         files = make_files(programs.directory("files"))
         started = start_all(programs, groups, files, server, wanted.sizes)
         check_answers(started, files, wanted.sizes)
-        steady = Steady(wanted.rounds * (len(wanted.sizes) + 1))
-        for number in range(wanted.rounds):
-            progress(f"round {number + 1} of {wanted.rounds}: empty answers")
-            for name, both in setups.EMPTY.items():
-                results.empty.setdefault(name, []).append([full_speed(started[name], row.path, ours) for row in both])
-            for size in wanted.sizes:
-                progress(f"round {number + 1} of {wanted.rounds}: {size}")
-                turns = {
-                    name: partial(full_speed, started_for(started, row, size), path_of(row, size), ours, SECONDS.get(size, SECONDS_USUAL))
-                    for name, row in setups.ROWS.items()
-                }
-                for name, turn in steady.block(turns, lambda turn: turn.server.whole).items():
-                    results.full.setdefault((size, name), []).append(turn)
-                for name, row in setups.ROWS.items():
-                    turn = fixed_rate(started_for(started, row, size), path_of(row, size), FIXED_RATES[size], ours)
-                    results.fixed.setdefault((size, name), []).append(turn)
+        if "costs" in wanted.parts:
+            measure_costs(results, started, wanted, ours)
+        if "slow" in wanted.parts:
+            measure_slow(results, programs, started, ours)
         progress("")
-        results.remark = steady.said()
     return results
+
+
+def measure_costs(results, started, wanted, ours):
+    steady = Steady(wanted.rounds * (len(wanted.sizes) + 1))
+    for number in range(wanted.rounds):
+        progress(f"round {number + 1} of {wanted.rounds}: empty answers")
+        for name, both in setups.EMPTY.items():
+            results.empty.setdefault(name, []).append([full_speed(started[name], row.path, ours) for row in both])
+        for size in wanted.sizes:
+            progress(f"round {number + 1} of {wanted.rounds}: {size}")
+            turns = {
+                name: partial(full_speed, started_for(started, row, size), path_of(row, size), ours, SECONDS.get(size, SECONDS_USUAL))
+                for name, row in setups.ROWS.items()
+            }
+            for name, turn in steady.block(turns, lambda turn: turn.server.whole).items():
+                results.full.setdefault((size, name), []).append(turn)
+            for name, row in setups.ROWS.items():
+                turn = fixed_rate(started_for(started, row, size), path_of(row, size), FIXED_RATES[size], ours)
+                results.fixed.setdefault((size, name), []).append(turn)
+    results.remark = steady.said()
+
+
+def measure_slow(results, programs, started, ours):
+    slow.check(started)
+    before = {name: slow.resident(started[name].program.pid) for name in slow.SERVERS}
+    for number in range(results.rounds):
+        # Who is first in one round is last in the next.
+        for name in list(slow.SERVERS)[:: -1 if number % 2 else 1]:
+            progress(f"round {number + 1} of {results.rounds}: slow downloads, {name}")
+            results.slow.setdefault(name, []).append(slow.turn(programs, started[name], before[name], ours))
 
 
 def make_files(directory):
     (directory / "empty_file").write_bytes(b"")
-    for size, length in setups.SIZES.items():
+    for size, length in [*setups.SIZES.items(), (setups.SLOW, setups.SLOW_BYTES)]:
         (directory / setups.name_of(size)).write_bytes(os.urandom(length))
     # They have lain there for long, as files have: one that was written this second may change once more.
     for path in directory.iterdir():

@@ -10,6 +10,9 @@ from servers.apache import basics
 
 HERE = Path(__file__).resolve().parent
 SIZES = {"10 KB": 10 << 10, "100 KB": 100 << 10, "1 MB": 1 << 20, "10 MB": 10 << 20}
+# What slow visitors download.
+SLOW = "100 MB"
+SLOW_BYTES = 100_000_000
 APPLICATION_PROCESSES = 2
 
 
@@ -54,7 +57,7 @@ EMPTY = {
 
 
 def name_of(size):
-    return f"f{SIZES[size]}"
+    return f"f{SLOW_BYTES if size == SLOW else SIZES[size]}"
 
 
 def limit(place, size):
@@ -73,12 +76,18 @@ http {{
   sendfile on; default_type application/octet-stream;
   keepalive_timeout 300s; keepalive_requests 1000000000;
   open_file_cache max=1000 inactive=1h; open_file_cache_valid 60s; open_file_cache_min_uses 1;
+  fastcgi_cache_path {d}/cache keys_zone=pages:1m;
   client_body_temp_path {d}/b; proxy_temp_path {d}/p; fastcgi_temp_path {d}/f; uwsgi_temp_path {d}/u; scgi_temp_path {d}/s;
   server {{
     listen 127.0.0.1:{place.port} reuseport backlog=1024;
     root {place.files};
     location /protected/ {{ internal; alias {place.files}/; }}
-    location ~ ^/(accel|loop|empty)/ {{
+    location = /page/ {{
+      fastcgi_cache pages; fastcgi_cache_key $request_uri; add_header X-Cache $upstream_cache_status;
+      fastcgi_pass unix:{place.application};
+      fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; fastcgi_param SERVER_PROTOCOL $server_protocol;
+    }}
+    location ~ ^/(accel|loop|empty|made)/ {{
       fastcgi_pass unix:{place.application};
       fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; fastcgi_param SERVER_PROTOCOL $server_protocol;
     }}
@@ -109,7 +118,7 @@ def kasoku(place):
     config = place.directory / "kasoku.toml"
     rules = "\n".join(
         f'[[site.rule]]\npath = "/{how}/*"\norigin = "fastcgi://unix:{place.application}"\npass = true\n'
-        for how in ("x", "accel", "loop", "empty")
+        for how in ("x", "accel", "loop", "empty", "made")
     )
     config.write_text(f"""
 listen = ["127.0.0.1:{place.port}"]
@@ -125,6 +134,10 @@ origin = "file://{place.files}"
 [site.sendfile]
 roots = ["{place.files}"]
 internal = {{ "/protected/" = "{place.files}/" }}
+
+[[site.rule]]
+path = "/page/"
+origin = "fastcgi://unix:{place.application}"
 
 {rules}
 """)

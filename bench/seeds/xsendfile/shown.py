@@ -5,6 +5,7 @@ from statistics import median
 
 import charts
 import machine
+import slow
 from native import ROOT
 from report import aligned, markdown, replaced
 from setups import ROWS
@@ -22,11 +23,13 @@ class Results:
     full: dict = field(default_factory=dict)  # by size and row
     fixed: dict = field(default_factory=dict)  # the same
     empty: dict = field(default_factory=dict)  # by server: of the application, and of a file
+    slow: dict = field(default_factory=dict)  # by server
     remark: str = ""
 
 
 FULL_HEADER = ("", "requests/s", "server, CPU µs", "user : system", "application, CPU µs", "user : system", "server, of the limit")
 FIXED_HEADER = ("", "requests/s", "server, % of a core", "application, % of a core")
+SLOW_HEADER = ("", *(f"{page}, {which} µs" for page in slow.PAGES for which in ("p50", "p99")), "memory of a download, KiB")
 RATIOS_HEADER = ("", "requests for a CPU second, of nginx's", "of the limit's CPU", "X-Sendfile, of static", "X-Accel-Redirect, of static")
 
 
@@ -41,7 +44,8 @@ def write(results):
     for name, (title, header, lines) in tables(results).items():
         place = name.replace(" ", "")
         text = replaced(text, place, f"**{title}**\n\n{markdown(header, lines)}")
-    text = replaced(text, "remark", results.remark)
+    if results.full:
+        text = replaced(text, "remark", results.remark)
     DOCUMENT.write_text(text, encoding="utf-8")
     CHARTS.mkdir(exist_ok=True)
     files = [DOCUMENT]
@@ -57,10 +61,15 @@ def sizes(results):
 
 def tables(results):
     """Name of the place, then title, header and lines."""
-    found = {"ratios": (f"Kasoku, medians of {results.rounds} rounds", RATIOS_HEADER, [ratios(results, size) for size in sizes(results)])}
+    found = {}
+    if results.full:
+        found["ratios"] = (f"Kasoku, medians of {results.rounds} rounds", RATIOS_HEADER, [ratios(results, size) for size in sizes(results)])
     for size in sizes(results):
         found[f"full-{size}"] = (f"{size}, at full speed", FULL_HEADER, [full(results, size, name) for name in ROWS])
         found[f"fixed-{size}"] = (f"{size}, at a fixed rate, of a core", FIXED_HEADER, [fixed(results, size, name) for name in ROWS])
+    if results.slow:
+        title = f"Other visitors, medians of {results.rounds} rounds"
+        found["slow"] = (title, SLOW_HEADER, [line for name in slow.SERVERS for line in beside(results, name)])
     return found
 
 
@@ -89,6 +98,20 @@ def fixed(results, size, name):
 
     shares = (percent([one.server for one in turns]), percent([one.application for one in turns]))
     return (ROWS[name].label, f"{median(one.rate for one in turns):,.0f}", *shares)
+
+
+def beside(results, name):
+    """A server without slow downloads, and with them."""
+    turns = results.slow[name]
+
+    def cells(rounds):
+        return [f"{median(getattr(one[page], which) for one in rounds):,.0f}" for page in slow.PAGES for which in ("p50", "p99")]
+
+    each = median(one.bytes_each for one in turns) / 1024
+    return [
+        (f"{slow.SERVERS[name]}, alone", *cells([one.alone for one in turns]), ""),
+        (f"{slow.SERVERS[name]}, {slow.DOWNLOADS:,} slow downloads", *cells([one.beside for one in turns]), f"{each:.1f}"),
+    ]
 
 
 def ratios(results, size):

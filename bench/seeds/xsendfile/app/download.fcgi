@@ -5,6 +5,7 @@
 #   /accel/NAME  X-Accel-Redirect: the same in nginx's words
 #   /loop/NAME   this program reads and writes it, 4,096 bytes at a time
 #   /empty/      nothing: what the way to this program and back costs
+#   /page/       a page that may be kept for an hour, and /made/ the same for this visitor alone
 #
 # Each process serves one connection after the other on the socket that it is given as standard input.
 use strict;
@@ -12,6 +13,7 @@ use warnings;
 use FCGI;
 
 my $directory = $ENV{DOWNLOADS} or die "DOWNLOADS is not set\n";
+my $page = 'a page ' x 600;
 my %environment;
 my $request = FCGI::Request(\*STDIN, \*STDOUT, \*STDERR, \%environment);
 while ($request->Accept() >= 0) {
@@ -31,6 +33,9 @@ while ($request->Accept() >= 0) {
             print $piece;
         }
         close $file;
+    } elsif ($how eq 'page' or $how eq 'made') {
+        my $control = $how eq 'page' ? 'max-age=3600' : 'private';
+        print "Content-Type: text/html\r\nCache-Control: $control\r\nContent-Length: ", length $page, "\r\n\r\n", $page;
     } else {
         print $head, "Content-Length: 0\r\n\r\n";
     }

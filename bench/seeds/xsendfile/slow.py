@@ -1,0 +1,115 @@
+"""Other visitors while many download slowly: how long a page takes with them and without, and what memory a download takes.
+
+Pages are asked for at a fixed rate that takes a small part of a core, on one connection, so none waits for those before; each request's time is
+in the client's log. The downloads are named by the application (X-Accel-Redirect).
+"""
+
+import time
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+
+import client
+import setups
+from processes import BenchError, descendants, run_client
+
+DOWNLOADS = 2000
+BYTES_PER_SECOND = 8192
+PAGES = {"a hit": ("/page/", 1000), "of the application": ("/made/", 200)}
+SERVERS = {"nginx": "nginx", "kasoku": "Kasoku"}
+SECONDS = 3
+BEGIN_SECONDS_MAX = 60
+# The share of all that slow visitors would read in a turn which they must have read at least.
+READ_SHARE_MIN = 0.8
+# The share of the requests of a turn that must have been answered: a client that waits for an answer asks later.
+ANSWERED_SHARE_MIN = 0.5
+
+READERS = Path(__file__).with_name("slow_readers.py")
+
+
+@dataclass
+class Waits:
+    """How long answers took, in microseconds."""
+
+    p50: float
+    p99: float
+
+
+@dataclass
+class Beside:
+    """A turn of one server."""
+
+    alone: dict  # by page
+    beside: dict
+    bytes_each: float  # memory of the server for each download
+
+
+def check(started):
+    """The page that is to be a hit is one, and both are the same everywhere."""
+    seen = set()
+    for name in SERVERS:
+        port = started[name].port
+        # h2load asks for this host.
+        get = partial(client.get, port, host=f"127.0.0.1:{port}")
+        for path, _ in PAGES.values():
+            get(path)
+            fields, body = get(path)
+            seen.add(body)
+            is_hit = "hit" in (fields.get("x-cache", "") + fields.get("cache-status", "")).lower()
+            if is_hit != (path == "/page/"):
+                raise BenchError(f"{name} gives {path} with {fields}")
+    if len(seen) != 1:
+        raise BenchError("pages differ")
+
+
+def turn(programs, server, before, cores):
+    """Pages without downloads, then with them. `before`: the server's memory when it had had none yet, since it keeps what it has."""
+    log = programs.scratch / "waits.log"
+    alone = {page: waits(server, *PAGES[page], log, cores) for page in PAGES}
+    words = [READERS, server.port, f"/accel/{setups.name_of(setups.SLOW)}", client.HOST, DOWNLOADS, BYTES_PER_SECOND]
+    readers = programs.start("slow-readers", words, cores)
+    until_begun(readers, server)
+    began = time.monotonic()
+    bytes_each = (resident(server.program.pid) - before) / DOWNLOADS
+    beside = {page: waits(server, *PAGES[page], log, cores) for page in PAGES}
+    seconds = time.monotonic() - began
+    programs.stop(readers)
+    check_readers(readers.said(), seconds, server)
+    return Beside(alone, beside, bytes_each)
+
+
+def until_begun(readers, server):
+    deadline = time.monotonic() + BEGIN_SECONDS_MAX
+    while "begun" not in readers.said():
+        if readers.child.poll() is not None or time.monotonic() > deadline:
+            raise BenchError(f"{server.program.name}: downloads do not begin:\n{readers.said()}\n{server.program.said()}")
+        time.sleep(0.05)
+
+
+def check_readers(said, seconds, server):
+    words = said.split()
+    standing, taken = (int(words[words.index(word) + 1]) for word in ("standing", "bytes"))
+    if standing < DOWNLOADS or taken < READ_SHARE_MIN * DOWNLOADS * BYTES_PER_SECOND * seconds:
+        raise BenchError(f"{server.program.name}: {standing} of {DOWNLOADS} downloads, {taken} bytes in {seconds:.1f} s")
+
+
+def waits(server, path, rate, log, cores):
+    """What a client sees of that many requests a second."""
+    log.unlink(missing_ok=True)
+    words = ["h2load", "--h1", "-t1", "-c1", f"--rps={rate}", f"-D{SECONDS}", f"--log-file={log}"]
+    run_client([*words, f"http://127.0.0.1:{server.port}{path}"], cores)
+    lines = [line.split("\t") for line in log.read_text(encoding="ascii").splitlines()]
+    if len(lines) < ANSWERED_SHARE_MIN * rate * SECONDS or any(line[1] != "200" for line in lines):
+        raise BenchError(f"{server.program.name}: {len(lines)} answers of {path}, not all of them 200")
+    took = sorted(int(line[2]) for line in lines)
+    return Waits(took[len(took) // 2], took[len(took) * 99 // 100])
+
+
+def resident(pid):
+    """Memory of a process and those below it, without pages of files, in bytes."""
+    return sum(anonymous(one) for one in [pid, *descendants(pid)])
+
+
+def anonymous(pid):
+    lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
+    return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
