@@ -1,7 +1,11 @@
 //! That the decision is asked for each time where nothing else is said, and what becomes of the application meanwhile.
 
 use crate::{allow, with_large_file};
-use kasoku_testkit::{BOTH, Client, Folder, Gate, Scenario, Setup, get, ok, on};
+use kasoku_metrics::Counter;
+use kasoku_testkit::{BOTH, Client, Ending, Folder, Gate, Scenario, Setup, get, ok, on};
+use std::fs::{self, File};
+use std::io::Write;
+use std::path::Path;
 
 #[test]
 fn each_request_asks_the_application_where_it_does_not_say_for_how_long() {
@@ -137,25 +141,60 @@ fn an_application_that_sends_the_file_as_well_is_not_listened_to() {
     assert_eq!(slow.rest_of(head).body.len(), 32 << 20);
 }
 
-#[test]
-fn a_client_that_leaves_leaves_the_worker_to_others() {
-    let (folder, line) = with_large_file();
-    let script =
-        [get("/large").answers(ok(&[&line], "")), get("/page").answers(ok(&["Cache-Control: private"], "page"))];
-    let scene = Setup::safe().route(|route| allow(&folder, route)).run(script);
-    let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
-    slow.ask("GET", "/large", &[]).next_head();
-    slow.reset();
-    assert_eq!(scene.client().get("/page").text(), "page");
+/// How often that file is open in this process.
+fn times_open(path: &Path) -> usize {
+    let open = fs::read_dir("/proc/self/fd").unwrap().filter_map(|entry| fs::read_link(entry.ok()?.path()).ok());
+    open.filter(|target| target == path).count()
 }
 
 #[test]
-fn a_file_that_shrinks_on_the_way_is_a_cut_and_no_shorter_file() {
+fn a_client_that_leaves_leaves_nothing_open_and_the_worker_to_others() {
+    let (folder, line) = with_large_file();
+    let path = folder.join("large.bin");
+    let script = (0..3).map(|_| get("/large").answers(ok(&[&line], "")));
+    let setup = Setup::safe().route(|route| allow(&folder, route));
+    let setup = setup.options(|options| options.limits.open_files_max = 0);
+    let scene = setup.run(script.chain([get("/page").answers(ok(&["Cache-Control: private"], "page"))]));
+    let several = "Range: bytes=0-0, 2-";
+    let leave = ["A: b", several, "Range: bytes=9-"].map(|range| {
+        let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
+        slow.ask("GET", "/large", &[range]).next_head();
+        slow
+    });
+    assert_eq!(times_open(&path), leave.len());
+    leave.into_iter().for_each(Client::reset);
+    scene.counted(Counter::Aborted, 3);
+    assert_eq!(times_open(&path), 0);
+    is_free(&scene);
+    assert_eq!(scene.client().get("/page").text(), "page");
+}
+
+/// What is sent of a range, or of several, of a file that changes on its way, and how it ends; beside it what was announced.
+fn changed_on_its_way(range: &str, change: impl FnOnce(&Folder)) -> (usize, usize, Ending) {
     let (folder, line) = with_large_file();
     let scene = Setup::safe().route(|route| allow(&folder, route)).run([get("/").answers(ok(&[&line], ""))]);
     let mut slow = Client::connect_slow(scene.engine.addresses()[0]);
-    let head = slow.ask("GET", "/", &[]).next_head();
-    std::fs::File::options().write(true).open(folder.join("large.bin")).unwrap().set_len(1 << 20).unwrap();
+    let head = slow.ask("GET", "/", &[range]).next_head();
+    let announced = head.field("content-length").unwrap().parse().unwrap();
+    change(&folder);
     let response = slow.rest_of(head);
-    assert_eq!(response.ending, kasoku_testkit::Ending::Cut);
+    (response.body.len(), announced, response.ending)
+}
+
+#[test]
+fn a_file_that_changes_on_its_way_is_a_cut_and_no_other_file_in_several_ranges_as_well() {
+    let open = |folder: &Folder| File::options().write(true).open(folder.join("large.bin")).unwrap();
+    let shrinks = |folder: &Folder| open(folder).set_len(1 << 20).unwrap();
+    let grows = |folder: &Folder| open(folder).set_len(33 << 20).unwrap();
+    let is_written = |folder: &Folder| open(folder).write_all(b"y").unwrap();
+    let is_replaced = |folder: &Folder| fs::rename(folder.write("new", "new"), folder.join("large.bin")).unwrap();
+    for range in ["A: b", "Range: bytes=5-", "Range: bytes=0-0, 2-", "Range: bytes=0-16777215, 16777217-, 3-3"] {
+        for change in [&shrinks as &dyn Fn(&Folder), &grows, &is_written] {
+            let (sent, announced, ending) = changed_on_its_way(range, change);
+            assert!(ending == Ending::Cut && sent < announced, "{range}: {sent} of {announced}");
+        }
+        // Who has it open has what it was.
+        let (sent, announced, ending) = changed_on_its_way(range, is_replaced);
+        assert_eq!((sent, ending), (announced, Ending::Whole), "{range}");
+    }
 }
