@@ -5,16 +5,21 @@ use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, SystemTime};
 
-/// A directory below the system's temporary one. Dropping it removes it and all that is in it.
+/// A directory. Dropping it removes it and all that is in it.
 pub struct Folder(PathBuf);
 
 impl Folder {
-    /// An empty one.
+    /// An empty one below the system's temporary one.
     #[expect(clippy::new_without_default, reason = "it makes a directory")]
     pub fn new() -> Self {
+        Self::below(&std::env::temp_dir())
+    }
+
+    /// An empty one below another: the system's temporary one may be memory.
+    pub fn below(parent: &Path) -> Self {
         static NUMBER: AtomicU32 = AtomicU32::new(0);
         let number = NUMBER.fetch_add(1, Ordering::Relaxed);
-        let path = std::env::temp_dir().join(format!("kasoku-test-{}-{number}", std::process::id()));
+        let path = parent.join(format!("kasoku-test-{}-{number}", std::process::id()));
         fs::create_dir(&path).unwrap();
         Self(path)
     }
