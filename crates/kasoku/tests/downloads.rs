@@ -41,6 +41,9 @@ const PROCESSES: usize = 4;
 /// What a download may hold of the program's memory, in bytes. A buffer of any use would be more.
 const HELD_BYTES_MAX: u64 = 12 << 10;
 
+/// What the kernel counts for the socket of a download that nobody hurries, most of it pages of the file, in bytes.
+const IN_KERNEL_BYTES_EACH: usize = 400 << 10;
+
 /// Descriptors of the program, and of this process, that are for something else than connections of downloads.
 const DESCRIPTORS_ELSE: usize = 300;
 
@@ -116,14 +119,25 @@ fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_ar
     std::fs::remove_dir_all(directory).unwrap();
 }
 
-/// As many as there can be.
+/// As many as there can be here.
 fn downloads_max() -> usize {
-    let allowed = descriptors_max().saturating_sub(DESCRIPTORS_ELSE);
+    let by_descriptors = descriptors_max().saturating_sub(DESCRIPTORS_ELSE);
+    let allowed = by_descriptors.min(sockets_memory() / IN_KERNEL_BYTES_EACH);
     if allowed < DOWNLOADS {
-        eprintln!("\n*** the hard limit of descriptors allows only {allowed} downloads, not {DOWNLOADS} ***\n");
+        eprintln!(
+            "\n*** only {allowed} downloads, not {DOWNLOADS}: this machine's bounds, of descriptors for {by_descriptors}, and of the \
+             kernel's memory for sockets (net.ipv4.tcp_mem) ***\n"
+        );
     }
-    assert!(allowed > 2 * BATCH, "the hard limit of descriptors allows only {allowed} downloads");
+    assert!(allowed > 2 * BATCH, "only {allowed} downloads are possible here");
     DOWNLOADS.min(allowed)
+}
+
+/// From which on the kernel holds all sockets short, in bytes; where that can't be read, all is well.
+fn sockets_memory() -> usize {
+    let text = std::fs::read_to_string("/proc/sys/net/ipv4/tcp_mem").unwrap_or_default();
+    let pages = text.split_whitespace().nth(1).and_then(|word| word.parse::<usize>().ok());
+    pages.map_or(usize::MAX, |pages| pages * rustix::param::page_size())
 }
 
 fn directory() -> PathBuf {
