@@ -29,7 +29,7 @@ class Results:
 
 FULL_HEADER = ("", "requests/s", "server, CPU µs", "user : system", "application, CPU µs", "user : system", "server, of the limit")
 FIXED_HEADER = ("", "requests/s", "server, % of a core", "application, % of a core")
-SLOW_HEADER = ("", *(f"{page}, {which} µs" for page in slow.PAGES for which in ("p50", "p99")), "memory of a download, KiB")
+SLOW_HEADER = ("", *(f"{page}, {which} µs" for page in slow.PAGES for which in ("p50", "p99")), "memory of a download, KiB", "in the kernel, KiB")
 RATIOS_HEADER = ("", "requests for a CPU second, of nginx's", "of the limit's CPU", "X-Sendfile, of static", "X-Accel-Redirect, of static")
 
 
@@ -107,10 +107,10 @@ def beside(results, name):
     def cells(rounds):
         return [f"{median(getattr(one[page], which) for one in rounds):,.0f}" for page in slow.PAGES for which in ("p50", "p99")]
 
-    each = median(one.bytes_each for one in turns) / 1024
+    each = [median(getattr(one, which) for one in turns) / 1024 for which in ("bytes_each", "kernel_bytes_each")]
     return [
-        (f"{slow.SERVERS[name]}, alone", *cells([one.alone for one in turns]), ""),
-        (f"{slow.SERVERS[name]}, {slow.DOWNLOADS:,} slow downloads", *cells([one.beside for one in turns]), f"{each:.1f}"),
+        (f"{slow.SERVERS[name]}, alone", *cells([one.alone for one in turns]), "", ""),
+        (f"{slow.SERVERS[name]}, {slow.DOWNLOADS:,} slow downloads", *cells([one.beside for one in turns]), *(f"{one:,.1f}" for one in each)),
     ]
 
 

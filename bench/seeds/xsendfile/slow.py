@@ -1,9 +1,11 @@
-"""Other visitors while many download slowly: how long a page takes with them and without, and what memory a download takes.
+"""Other visitors while many download slowly: how long a page takes with them and without, and what memory a download takes, in the server
+and in the kernel.
 
 Pages are asked for at a fixed rate that takes a small part of a core, on one connection, so none waits for those before; each request's time is
 in the client's log. The downloads are named by the application (X-Accel-Redirect).
 """
 
+import os
 import time
 from dataclasses import dataclass
 from functools import partial
@@ -22,7 +24,7 @@ BEGIN_SECONDS_MAX = 60
 # The share of all that slow visitors would read in a turn which they must have read at least.
 READ_SHARE_MIN = 0.8
 # The share of the requests of a turn that must have been answered: a client that waits for an answer asks later.
-ANSWERED_SHARE_MIN = 0.5
+ANSWERED_SHARE_MIN = 0.1
 
 READERS = Path(__file__).with_name("slow_readers.py")
 
@@ -42,6 +44,7 @@ class Beside:
     alone: dict  # by page
     beside: dict
     bytes_each: float  # memory of the server for each download
+    kernel_bytes_each: float  # what the kernel counts for its socket, most of it pages of the file
 
 
 def check(started):
@@ -66,6 +69,7 @@ def turn(programs, server, before, cores):
     """Pages without downloads, then with them. `before`: the server's memory when it had had none yet, since it keeps what it has."""
     log = programs.scratch / "waits.log"
     alone = {page: waits(server, *PAGES[page], log, cores) for page in PAGES}
+    kernel_before = kernel_bytes()
     words = [READERS, server.port, f"/accel/{setups.name_of(setups.SLOW)}", client.HOST, DOWNLOADS, BYTES_PER_SECOND]
     readers = programs.start("slow-readers", words, cores)
     until_begun(readers, server)
@@ -73,9 +77,10 @@ def turn(programs, server, before, cores):
     bytes_each = (resident(server.program.pid) - before) / DOWNLOADS
     beside = {page: waits(server, *PAGES[page], log, cores) for page in PAGES}
     seconds = time.monotonic() - began
+    kernel_bytes_each = (kernel_bytes() - kernel_before) / DOWNLOADS
     programs.stop(readers)
     check_readers(readers.said(), seconds, server)
-    return Beside(alone, beside, bytes_each)
+    return Beside(alone, beside, bytes_each, kernel_bytes_each)
 
 
 def until_begun(readers, server):
@@ -113,3 +118,10 @@ def resident(pid):
 def anonymous(pid):
     lines = Path(f"/proc/{pid}/status").read_text(encoding="ascii").splitlines()
     return next(int(line.split()[1]) << 10 for line in lines if line.startswith("RssAnon:"))
+
+
+def kernel_bytes():
+    """What the kernel counts for all TCP sockets, in bytes. `net.ipv4.tcp_mem` bounds it."""
+    line = next(line for line in Path("/proc/net/sockstat").read_text(encoding="ascii").splitlines() if line.startswith("TCP:"))
+    words = line.split()
+    return int(words[words.index("mem") + 1]) * os.sysconf("SC_PAGE_SIZE")
