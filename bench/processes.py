@@ -17,6 +17,8 @@ from pathlib import Path
 
 STOP_SECONDS_MAX = 5
 START_SECONDS_MAX = 30
+# Longer than any turn.
+CLIENT_SECONDS_MAX = 600
 
 _PR_SET_PDEATHSIG = 1
 _PR_SET_CHILD_SUBREAPER = 36
@@ -141,14 +143,19 @@ class Program:
 
 
 def run_client(words, cores):
-    """Runs a client to its end on these cores; gives what it printed."""
-    done = subprocess.run(
-        [str(word) for word in words],
-        capture_output=True,
-        text=True,
-        check=False,
-        preexec_fn=lambda: os.sched_setaffinity(0, cores),
-    )
+    """Runs a client to its end on these cores; gives what it printed. One that does not end is an error: h2load asks on for ever where
+    each connection is closed behind its first answer."""
+    try:
+        done = subprocess.run(
+            [str(word) for word in words],
+            capture_output=True,
+            text=True,
+            check=False,
+            timeout=CLIENT_SECONDS_MAX,
+            preexec_fn=lambda: os.sched_setaffinity(0, cores),
+        )
+    except subprocess.TimeoutExpired as expired:
+        raise BenchError(f"{words[0]} does not end: {' '.join(expired.cmd)}") from None
     if done.returncode != 0:
         raise BenchError(f"{words[0]} ended with {done.returncode}:\n{done.stdout}{done.stderr}")
     return done.stdout
