@@ -30,6 +30,9 @@ use std::time::{Duration, Instant};
 /// A file that nobody has asked for in this time is closed.
 const IDLE_MAX: Duration = Duration::from_secs(60);
 
+/// How long it is believed that nothing lies compressed beside a file. Where nothing is, the kernel may have to ask the disk each time.
+const ALONE_FOR: Duration = Duration::from_secs(1);
+
 /// What part of the descriptors that the process may have the files of one worker may take: connections need theirs.
 const DESCRIPTORS_PART: u64 = 16;
 
@@ -69,6 +72,8 @@ struct Key {
 struct Kept {
     handle: Handle,
     used: Instant,
+    /// Until then nothing lies beside it.
+    alone_until: Option<Instant>,
 }
 
 impl OpenFiles {
@@ -122,7 +127,22 @@ impl OpenFiles {
         if let (Some(kept), Some(key)) = (&mut *self.0.borrow_mut(), Key::new(root, name, links))
             && handle.medium != Medium::Unknown
         {
-            kept.put(key, Kept { handle: handle.clone(), used: Instant::now() });
+            kept.put(key, Kept { handle: handle.clone(), used: Instant::now(), alone_until: None });
+        }
+    }
+
+    /// Whether nothing lay compressed beside the open file of that name a moment ago.
+    pub(crate) fn is_alone(&self, root: &Path, name: &[u8], links: Symlinks) -> bool {
+        let (kept, key) = (self.0.borrow(), Key::new(root, name, links));
+        let one = kept.as_ref().zip(key).and_then(|(kept, key)| kept.peek(&key)?.alone_until);
+        one.is_some_and(|until| Instant::now() < until)
+    }
+
+    /// Nothing lies beside it now.
+    pub(crate) fn remember_alone(&self, root: &Path, name: &[u8], links: Symlinks) {
+        let (mut kept, key) = (self.0.borrow_mut(), Key::new(root, name, links));
+        if let Some(one) = kept.as_mut().zip(key).and_then(|(kept, key)| kept.peek_mut(&key)) {
+            one.alone_until = Some(Instant::now() + ALONE_FOR);
         }
     }
 }
@@ -254,6 +274,20 @@ mod tests {
         assert_eq!(open_names(&files), [""; 0]);
         files.set_capacity(usize::MAX);
         assert!(files.0.borrow().as_ref().unwrap().cap().get() <= 1 << 30);
+    }
+
+    #[test]
+    fn that_nothing_lies_beside_a_file_is_believed_only_of_the_one_that_is_open() {
+        let place = Scratch::new(&["a", "b"]);
+        let (files, root, links) = (OpenFiles::with_capacity(10), place.root(), Symlinks::Beneath);
+        files.remember_alone(&root, b"/a", links);
+        assert!(!files.is_alone(&root, b"/a", links));
+        look(&files, &place, "/a");
+        files.remember_alone(&root, b"/a", links);
+        assert!(files.is_alone(&root, b"/a", links) && !files.is_alone(&root, b"/b", links));
+        fs::rename(root.join("b"), root.join("a")).unwrap();
+        assert_eq!(look(&files, &place, "/a"), found("b", false));
+        assert!(!files.is_alone(&root, b"/a", links));
     }
 
     #[test]

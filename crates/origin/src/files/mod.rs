@@ -91,20 +91,25 @@ pub(crate) async fn answer(
 /// The representation that the client likes best of those that lie there.
 async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Result<Negotiated> {
     let rules = &request.gateway.files;
-    if !rules.precompressed {
+    let (symlinks, open_files) = (rules.symlinks, request.open_files);
+    if !rules.precompressed || open_files.is_alone(root, &file.name, symlinks) {
         return Ok(Negotiated::alone(file));
     }
     let accepted = accepted(&request.head.fields);
-    let symlinks = rules.symlinks;
-    let siblings = match with_siblings(&DocumentRoot::new(root, request.open_files), &file, symlinks) {
+    let (file, siblings) = match with_siblings(&DocumentRoot::new(root, open_files), &file, symlinks) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-            let root = root.to_owned();
-            let looked_up = move || Ok((with_siblings(&DocumentRoot::waiting(&root), &file, symlinks)?, file));
-            let (found, name) = may_wait(looked_up).await?;
-            return Ok(Negotiated::new(name, found, &accepted));
+            let at = root.to_owned();
+            may_wait(move || {
+                let siblings = with_siblings(&DocumentRoot::waiting(&at), &file, symlinks)?;
+                Ok((file, siblings))
+            })
+            .await?
         }
-        siblings => siblings?,
+        siblings => (file, siblings?),
     };
+    if siblings.iter().all(Option::is_none) {
+        open_files.remember_alone(root, &file.name, symlinks);
+    }
     Ok(Negotiated::new(file, siblings, &accepted))
 }
 
