@@ -53,11 +53,12 @@ class Cost:
 
 @dataclass
 class Turn:
-    """What a turn gave: requests a second, and what one cost the server and the application."""
+    """What a turn gave: requests a second, and what one cost the server, the application, and the client in microseconds."""
 
     rate: float
     server: Cost
     application: Cost
+    client: float
 
 
 @dataclass
@@ -101,17 +102,15 @@ def measure(wanted):
 
 
 def measure_costs(results, started, wanted, ours):
-    steady = Steady(wanted.rounds * (len(wanted.sizes) + 1))
+    steady = Steady(wanted.rounds * len(wanted.sizes))
     for number in range(wanted.rounds):
-        progress(f"round {number + 1} of {wanted.rounds}: empty answers")
-        for name, both in setups.EMPTY.items():
-            results.empty.setdefault(name, []).append([full_speed(started[name], row.path, ours) for row in both])
         for size in wanted.sizes:
             progress(f"round {number + 1} of {wanted.rounds}: {size}")
             turns = {
                 name: partial(full_speed, started_for(started, row, size), path_of(row, size), ours, SECONDS.get(size, SECONDS_USUAL))
                 for name, row in setups.ROWS.items()
             }
+            turns |= {name: partial(full_speed, started[row.server], row.path, ours) for name, row in setups.EMPTY.items()}
             for name, turn in steady.block(turns, lambda turn: turn.server.whole).items():
                 results.full.setdefault((size, name), []).append(turn)
             for name, row in setups.ROWS.items():
@@ -207,9 +206,9 @@ def fixed_rate(server, path, rate, cores):
 
 def turn(server, words, cores, asked):
     """Runs a client, and divides what was spent meanwhile by the requests that it has `asked`: their number, and how many a second."""
-    before = [account and account.times_ns() for account in server.groups]
+    before, client_before = [account and account.times_ns() for account in server.groups], os.times()
     text = run_client(words, cores)
-    after = [account and account.times_ns() for account in server.groups]
+    after, client_after = [account and account.times_ns() for account in server.groups], os.times()
     requests, rate = asked(text)
     if requests == 0:
         raise BenchError(f"{server.program.name}: not one answer came to its end: {' '.join(map(str, words))}")
@@ -217,7 +216,8 @@ def turn(server, words, cores, asked):
         Cost(*((now - then) / 1_000 / requests for now, then in zip(ends, begins))) if ends else Cost(0.0, 0.0, 0.0)
         for ends, begins in zip(after, before)
     ]
-    return Turn(rate, *spent)
+    seconds = client_after.children_user + client_after.children_system - client_before.children_user - client_before.children_system
+    return Turn(rate, *spent, seconds * 1_000_000 / requests)
 
 
 if __name__ == "__main__":

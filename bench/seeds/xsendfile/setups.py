@@ -41,6 +41,7 @@ ROWS = {
     "nginx": Row("nginx, static", "nginx", "/{name}", "static"),
     "apache": Row("Apache, static", "apache", "/{name}", "static"),
     "kasoku": Row("Kasoku, static", "kasoku", "/{name}", "static"),
+    "kasoku-file": Row("Kasoku, static, never stored", "kasoku", "/file/{name}", "static"),
     "nginx-accel": Row("nginx, X-Accel-Redirect", "nginx", "/accel/{name}", "handed"),
     "apache-x": Row("Apache, X-Sendfile", "apache", "/x/{name}", "handed"),
     "kasoku-accel": Row("Kasoku, X-Accel-Redirect", "kasoku", "/accel/{name}", "handed"),
@@ -51,8 +52,9 @@ ROWS = {
 }
 # What the way to the application costs: an empty answer of it, and an empty file without it.
 EMPTY = {
-    server: (Row("", server, "/empty/", "empty"), Row("", server, "/empty_file", "empty"))
-    for server in ("nginx", "apache", "kasoku")
+    f"{server}-empty-{what}": Row("", server, path, "empty")
+    for server in ("nginx", "kasoku")
+    for what, path in (("answer", "/empty/"), ("file", "/empty_file"))
 }
 
 
@@ -85,7 +87,7 @@ http {{
     location = /page/ {{
       fastcgi_cache pages; fastcgi_cache_key $request_uri; add_header X-Cache $upstream_cache_status;
       fastcgi_pass unix:{place.application};
-      fastcgi_param REQUEST_METHOD $request_method; fastcgi_param REQUEST_URI $request_uri; fastcgi_param SERVER_PROTOCOL $server_protocol;
+      include /etc/nginx/fastcgi_params;
     }}
     location ~ ^/(accel|loop|empty|made)/ {{
       fastcgi_pass unix:{place.application};
@@ -140,6 +142,11 @@ path = "/page/"
 origin = "fastcgi://unix:{place.application}"
 
 {rules}
+[[site.rule]]
+path = "/file/*"
+origin = "file://{place.files}"
+url-prefix = "/file"
+pass = true
 """)
     return [native.kasoku(), "serve", "--config", config]
 

@@ -22,15 +22,22 @@ class Results:
     rounds: int
     full: dict = field(default_factory=dict)  # by size and row
     fixed: dict = field(default_factory=dict)  # the same
-    empty: dict = field(default_factory=dict)  # by server: of the application, and of a file
     slow: dict = field(default_factory=dict)  # by server
     remark: str = ""
 
 
-FULL_HEADER = ("", "requests/s", "server, CPU µs", "user : system", "application, CPU µs", "user : system", "server, of the limit")
+FULL_HEADER = ("", "requests/s", "server, CPU µs", "user : system", "application, CPU µs", "user : system", "client, CPU µs", "server, of the limit")
 FIXED_HEADER = ("", "requests/s", "server, % of a core", "application, % of a core")
 SLOW_HEADER = ("", *(f"{page}, {which} µs" for page in slow.PAGES for which in ("p50", "p99")), "memory of a download, KiB", "in the kernel, KiB")
-RATIOS_HEADER = ("", "requests for a CPU second, of nginx's", "of the limit's CPU", "X-Sendfile, of static", "X-Accel-Redirect, of static")
+RATIOS_HEADER = (
+    "",
+    "requests for a CPU second, of nginx's",
+    "of the limit's CPU",
+    "X-Sendfile, of static",
+    "X-Accel-Redirect, of static",
+    "X-Sendfile, of static that is never stored",
+    "nginx: X-Accel-Redirect, of static",
+)
 
 
 def as_text(results):
@@ -80,7 +87,8 @@ def full(results, size, name):
     for costs in ([one.server for one in turns], [one.application for one in turns]):
         whole = median(cost.whole for cost in costs)
         cells += [f"{whole:,.1f}", divided(costs)] if whole > 0 else ["", ""]
-    return (ROWS[name].label, f"{median(one.rate for one in turns):,.0f}", *cells, f"{of_limit:.2f}")
+    client = median(one.client for one in turns)
+    return (ROWS[name].label, f"{median(one.rate for one in turns):,.0f}", *cells, f"{client:,.1f}", f"{of_limit:.2f}")
 
 
 def divided(costs):
@@ -124,17 +132,20 @@ def ratios(results, size):
     def cpu(name):
         return [one.server.whole for one in of(name)]
 
-    def handed(name):
+    def handed(name, static):
         """The server's time without what the way to the application and back takes, over that of the same file without it."""
-        way = [by_application.server.whole - by_file.server.whole for by_application, by_file in results.empty["kasoku"]]
-        return over([one - cost for one, cost in zip(cpu(name), way)], cpu("kasoku"))
+        server = ROWS[name].server
+        costs = zip(cpu(name), cpu(f"{server}-empty-answer"), cpu(f"{server}-empty-file"))
+        return over([named - (answer - file) for named, answer, file in costs], cpu(static))
 
     return (
         size,
         f"{over(cpu('nginx'), cpu('kasoku')):.2f}",
         f"{over(cpu('kasoku'), cpu('limit')):.2f}",
-        f"{handed('kasoku-x'):.2f}",
-        f"{handed('kasoku-accel'):.2f}",
+        f"{handed('kasoku-x', 'kasoku'):.2f}",
+        f"{handed('kasoku-accel', 'kasoku'):.2f}",
+        f"{handed('kasoku-x', 'kasoku-file'):.2f}",
+        f"{handed('nginx-accel', 'nginx'):.2f}",
     )
 
 
