@@ -1,11 +1,11 @@
 //! Files that stay open between requests, of one worker: nginx's `open_file_cache`, without its delay.
 //!
-//! To open a file takes a walk below the root, and four system calls around it. For a file that is open already it takes one:
-//! each time its name is asked about once more, and it counts as found only while that leads to the very file that was opened, with
+//! To have a file open takes a walk below the root, and what its file system says of it. For one that is open already
+//! its name is looked up once more each time, and it counts as found only while that leads to the very file that was opened, with
 //! nothing changed: device, inode, size, both times. So a file that was replaced, cut, removed or closed to us is opened
 //! anew, or isn't there, at once; there is no time for which an old one is sent.
 //!
-//! The name is asked about as a whole, without the bounds of openat2: what is sent is the file that was opened within them, and who
+//! The name is looked up as a whole, without the bounds of openat2: what is sent is the file that was opened within them, and who
 //! turns a directory into a link that leads to the very same file gains nothing.
 //!
 //! Only files of local file systems are kept, where the name of an open file is in the kernel's memory. As many stay open as
@@ -14,11 +14,11 @@
 
 use super::{OpenFile, Symlinks, identity};
 use lru::LruCache;
-use rustix::fs::{Stat, fstatfs, stat};
-use rustix::io::ReadWriteFlags;
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, openat2};
+use rustix::io::{Errno, ReadWriteFlags};
 use rustix::process::{Resource, getrlimit};
 use std::cell::RefCell;
-use std::ffi::CString;
+use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::num::NonZeroUsize;
 use std::os::fd::AsFd;
@@ -114,7 +114,7 @@ impl OpenFiles {
         let kept = kept.as_mut()?;
         let key = Key::new(root, name, links)?;
         let one = kept.get_mut(&key)?;
-        if stat(&*key.path).is_ok_and(|now| identity(&now) == identity(&one.handle.stat)) {
+        if found_without_waiting(&key.path).is_ok_and(|now| identity(&now) == identity(&one.handle.stat)) {
             one.used = Instant::now();
             return Some(one.handle.clone());
         }
@@ -145,6 +145,13 @@ impl OpenFiles {
             one.alone_until = Some(Instant::now() + ALONE_FOR);
         }
     }
+}
+
+/// What is at that path, as far as the kernel knows it from memory. What it doesn't know is an error, and a matter for a thread that may
+/// wait.
+fn found_without_waiting(path: &CStr) -> Result<Stat, Errno> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    fstat(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED)?)
 }
 
 impl Key {
@@ -188,15 +195,20 @@ mod tests {
     use crate::document_root::DocumentRoot;
     use crate::document_root::open::Opened;
     use crate::document_root::tests::Scratch;
-    use std::fs;
     use std::os::unix::fs::{PermissionsExt, symlink};
+    use std::{fs, io};
 
     /// What a name leads to below the root, and whether that was open before.
     fn look(files: &OpenFiles, place: &Scratch, name: &str) -> Option<(String, bool)> {
         let root = place.root();
         let was_open = files.get(&root, name.as_bytes(), Symlinks::Beneath).is_some();
-        let opened = DocumentRoot::new(&root, files).named(name.as_bytes(), Symlinks::Beneath).unwrap();
-        let Opened::File(handle) = opened else { return None };
+        let opened = match DocumentRoot::new(&root, files).named(name.as_bytes(), Symlinks::Beneath) {
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                DocumentRoot::waiting(&root).named(name.as_bytes(), Symlinks::Beneath)
+            }
+            opened => opened,
+        };
+        let Opened::File(handle) = opened.unwrap() else { return None };
         let mut bytes = vec![0; usize::try_from(handle.stat.st_size).unwrap()];
         rustix::io::pread(&*handle.file, &mut bytes[..], 0).unwrap();
         Some((String::from_utf8(bytes).unwrap(), was_open))
