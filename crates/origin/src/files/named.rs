@@ -279,7 +279,7 @@ fn completed(mut head: ResponseHead, file: &OpenFile, charset: &str, now: Now) -
         fields.retain(|name, _| !REPLACED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
     }
     // Validators that are none would keep the file's own out.
-    if EntityTag::of(fields).is_none() {
+    if EntityTag::of(fields).is_none_or(|tag| is_of_no_content(&tag)) {
         fields.remove("etag");
     }
     if fields.only("last-modified").and_then(|value| date::parse(value, now.unix_seconds())).is_none() {
@@ -296,6 +296,21 @@ fn completed(mut head: ResponseHead, file: &OpenFile, charset: &str, now: Now) -
         }
     }
     head
+}
+
+/// What digests of no content begin with: MD5, SHA-1 and SHA-256, in hexadecimal digits and in base64. Frameworks make tags of those
+/// (Rack::ETag, Express), also of the body that is not theirs to send; and all files would have the same.
+const DIGESTS_OF_NO_CONTENT: [&[u8]; 6] = [
+    b"d41d8cd98f00b204",
+    b"1B2M2Y8AsgTpgAmY",
+    b"da39a3ee5e6b4b0d",
+    b"2jmj7l5rSw0yVb/v",
+    b"e3b0c44298fc1c14",
+    b"47DEQpj8HBSa+/TI",
+];
+
+fn is_of_no_content(tag: &EntityTag<'_>) -> bool {
+    DIGESTS_OF_NO_CONTENT.iter().any(|digest| tag.opaque.windows(digest.len()).any(|part| part == *digest))
 }
 
 /// The short answer that stands for a file, to be kept by nobody.
