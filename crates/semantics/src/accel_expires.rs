@@ -7,7 +7,8 @@
 //! ```
 //!
 //! It counts in the place of the lifetimes of Cache-Control and Expires, and lifts what they say against keeping (`no-store`,
-//! `no-cache`, `private`), as in nginx; what Cache-Control says besides still counts (`public`, `must-revalidate`, what may be stale).
+//! `no-cache`, `private`), as in nginx; what Cache-Control says besides still counts (`public`, `must-revalidate`, what may be stale, and
+//! fields that are one visitor's: `private="X-User"`). What it lifts is no permission to share an answer to Authorization or a cookie.
 //! A targeted field (RFC 9213) counts before it.
 //!
 //! It is heard wherever it is in a head. Who reads answers leaves it there only where it is to be heard: in those that name a file.
@@ -38,15 +39,23 @@ fn one(value: &[u8], response: &ResponseHead) -> Option<u64> {
 
 /// What Cache-Control says beside such a lifetime.
 pub(crate) fn over(control: CacheControl, lifetime: u64) -> CacheControl {
+    // What is said of single fields is no word on the lifetime.
+    let of_fields = |scope: Scope| if scope.is_all() { Scope::None } else { scope };
+    let forbids_sharing = control.no_store || control.private.is_all();
     CacheControl {
         no_store: lifetime == 0,
         // Else it would lift that.
         must_understand: control.must_understand && lifetime > 0,
-        no_cache: Scope::None,
-        private: Scope::None,
         max_age: Some(lifetime),
-        // That it says so is a permission to share; how long is said here.
-        s_maxage: control.s_maxage.map(|_| lifetime),
+        // `public` and s-maxage are a permission to share also what somebody has logged in for; how long is said here. Beside what forbids
+        // it they are none, nor is must-revalidate beside a lifetime that is not its own: frameworks that forbid all keeping say
+        // it as well. It still says that nothing goes out stale, and so does proxy-revalidate, which permits nothing.
+        public: control.public && !forbids_sharing,
+        s_maxage: control.s_maxage.filter(|_| !forbids_sharing).map(|_| lifetime),
+        must_revalidate: false,
+        proxy_revalidate: control.proxy_revalidate || control.must_revalidate || control.s_maxage.is_some(),
+        no_cache: of_fields(control.no_cache),
+        private: of_fields(control.private),
         ..control
     }
 }
@@ -109,5 +118,22 @@ mod tests {
         assert_eq!(kept(&cached("s-maxage=1").with(NAME, "60")), Ok(()));
         let freshness = fresh(&cached("must-revalidate, stale-if-error=9, s-maxage=1").with(NAME, "60"), &safe());
         assert_eq!((freshness.must_revalidate, freshness.stale_if_error, freshness.lifetime), (true, 9, 60));
+        let freshness = fresh(&cached("must-revalidate").with(NAME, "60"), &safe());
+        assert!(freshness.must_revalidate && !freshness.no_cache);
+    }
+
+    #[test]
+    fn what_it_lifts_is_no_permission_to_share() {
+        for (name, refused) in [("Authorization", Reason::Authorization), ("Cookie", Reason::Cookie)] {
+            let visitor = get().with(name, "x");
+            for control in
+                ["no-store, no-cache, must-revalidate", "private, s-maxage=9", "private, public", "must-revalidate"]
+            {
+                let response = cached(control).with(NAME, "60");
+                let kept = storable(&visitor, &response, &fresh(&response, &safe()), &safe());
+                assert_eq!(kept, Err(refused), "{name} {control}");
+                assert_eq!(is_kept(&response), Ok(()), "{control}");
+            }
+        }
     }
 }

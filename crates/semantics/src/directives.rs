@@ -46,9 +46,11 @@ pub fn control_field<'p>(response: &ResponseHead, policy: &'p Policy) -> &'p str
 
 impl Directives {
     /// Whether the response is private to one visitor. The qualified form is a matter of fields (see
-    /// [`fields_to_store`](crate::fields_to_store)) in profile rfc; in profile safe it counts like the unqualified one.
+    /// [`fields_to_store`](crate::fields_to_store)) in profile rfc; in profile safe it counts like the unqualified one, which
+    /// X-Accel-Expires lifts.
     pub(crate) fn is_private(&self, policy: &Policy) -> bool {
-        self.control.private.is_all() || (policy.is_safe() && self.control.private != Scope::None)
+        let is_of_fields = self.control.private != Scope::None;
+        self.control.private.is_all() || (policy.is_safe() && !self.is_accel && is_of_fields)
     }
 
     /// Whether an Expires field counts in `response`.

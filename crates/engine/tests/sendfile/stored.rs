@@ -326,3 +326,38 @@ fn x_accel_expires_may_say_that_nothing_is_to_be_kept() {
     scene.client().get("/");
     assert!(scene.client().get("/").is_hit());
 }
+
+#[test]
+fn what_x_accel_expires_lifts_is_no_permission_to_share_what_somebody_has_logged_in_for() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    for control in ["no-store, no-cache, must-revalidate", "private, s-maxage=60", "max-age=0, must-revalidate"] {
+        let fields = [&format!("Cache-Control: {control}"), "X-Accel-Expires: 60"];
+        for profile in BOTH {
+            let known = ["Authorization: Basic eDp5"];
+            let (first, second) = asked_twice(Setup::new(profile), &folder, &known, &fields);
+            assert_eq!((first.text().as_str(), first.detail().as_str()), ("the file", "authorization"), "{control}");
+            assert!(!second.is_hit(), "{control}");
+        }
+    }
+    // What is for all says so.
+    let fields = ["Cache-Control: public, no-cache", "X-Accel-Expires: 60"];
+    assert!(asked_twice(Setup::safe(), &folder, &["Authorization: Basic eDp5"], &fields).1.is_hit());
+}
+
+#[test]
+fn what_x_accel_expires_lifts_of_the_answer_it_does_not_lift_of_single_fields() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    for profile in BOTH {
+        let fields = [
+            "Cache-Control: private=\"X-User\", no-cache=\"X-Once\"",
+            "X-Accel-Expires: 60",
+            "X-User: anna",
+            "X-Once: 1",
+        ];
+        let (first, second) = asked_twice(Setup::new(profile), &folder, &[], &fields);
+        assert_eq!((first.field("x-user").as_str(), second.is_hit()), ("anna", true));
+        assert!(!second.has("x-user") && !second.has("x-once"), "{second:?}");
+    }
+}
