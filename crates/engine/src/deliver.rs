@@ -162,7 +162,9 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let now = exchange.worker.now();
     let code = response.head.status;
     let is_head = exchange.request.head.method == Method::HEAD;
-    if conditions == Conditions::Ours && code == StatusCode::OK && is_not_modified(exchange, &response.head, now) {
+    // Of a part as well: the client's range counts after these conditions (RFC 9110 section 13.2.2).
+    let has_content = matches!(code, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
+    if conditions == Conditions::Ours && has_content && is_not_modified(exchange, &response.head, now) {
         return not_modified(exchange, &response.head, Shown::default(), None, status).all(iter::empty()).await;
     }
     let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);

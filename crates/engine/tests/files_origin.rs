@@ -217,3 +217,23 @@ fn a_long_file_is_sent_from_where_it_lies_and_only_what_can_be_compressed_is_sto
         }
     }
 }
+
+#[test]
+fn who_has_a_long_file_already_is_told_so_also_when_asking_for_a_part() {
+    let folder = Folder::new();
+    folder.write("long.zip", vec![b'x'; 1001]);
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            files_of(&folder, route);
+            route.file_stored_bytes_max = 1000;
+        })
+        .run_with_own_origins();
+    let mut client = scene.client();
+    let first = client.get("/long.zip");
+    let (tag, date) = (first.field("etag"), first.field("last-modified"));
+    for known in [format!("If-None-Match: {tag}"), format!("If-Modified-Since: {date}")] {
+        assert_eq!(client.get_with("/long.zip", &["Range: bytes=1-2", &known]).status, 304, "{known}");
+    }
+    let other = client.get_with("/long.zip", &["Range: bytes=1-2", "If-None-Match: \"other\""]);
+    assert_eq!(other.short(), (206, "xx".to_owned()));
+}
