@@ -472,7 +472,7 @@ impl FillTask {
 
 /// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
 /// without a copy. One that would be compressed has to be stored for that.
-fn is_of_a_long_file(route: &Route, response: &Response) -> bool {
+pub(crate) fn is_of_a_long_file(route: &Route, response: &Response) -> bool {
     let Body::File(_) = &response.body else { return false };
     let complete = match content_range::parse(&response.head.fields) {
         Some(ContentRange::Part { complete, .. }) => complete,

@@ -8,6 +8,7 @@
 
 use crate::clock::Clock;
 use crate::error;
+use crate::fetch::is_of_a_long_file;
 use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
@@ -40,6 +41,7 @@ pub(super) struct Live {
     pub(super) request: RequestHead,
     pub(super) head: ResponseHead,
     names_a_file: bool,
+    is_left_alone: bool,
     body_length: Option<u64>,
     request_time: Now,
     response_time: Now,
@@ -67,11 +69,8 @@ impl Answered {
         );
         // What names a file must say itself how long that holds.
         let is_silent = live.names_a_file && !freshness.is_explicit();
-        Self {
-            freshness,
-            objections: is_silent.then_some(Reason::Sendfile).into_iter().chain(objections).collect(),
-            live,
-        }
+        let first = [is_silent.then_some(Reason::Sendfile), live.is_left_alone.then_some(Reason::ObjectTooLarge)];
+        Self { freshness, objections: first.into_iter().flatten().chain(objections).collect(), live }
     }
 }
 
@@ -132,6 +131,7 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     }
     let response_time = clock.now();
     let names_a_file = sendfile::names_a_file(&response.head);
+    let is_left_alone = is_of_a_long_file(route, &response);
     let body_length = match response.body.length() {
         // What is stored of a file has no body.
         _ if names_a_file => Some(0),
@@ -144,7 +144,7 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     } else {
         sendfile::strip(&mut head.fields);
     }
-    Ok(Live { request, head, names_a_file, body_length, request_time, response_time })
+    Ok(Live { request, head, names_a_file, is_left_alone, body_length, request_time, response_time })
 }
 
 /// The length of a body that does not say it: read, and thrown away; `None` where it is too long, or is cut.

@@ -2,7 +2,7 @@
 
 use super::explain;
 use kasoku_engine::explain::{Question, Side, Tips};
-use kasoku_engine::options::Route;
+use kasoku_engine::options::{OriginAddress, Route};
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
 use kasoku_testkit::{Folder, Scenario, Setup, get, ok};
@@ -120,4 +120,23 @@ fn what_no_site_serves_is_told_so() {
     let scenario = Setup::safe().site(&[HostPattern::Exact("other.org".to_owned())], |_| {}).run([]);
     let why = scenario.engine.handle().explain(&Question::get("http://example.org/")).unwrap_err();
     assert_eq!(why.to_string(), "No site is configured for this host (421)");
+}
+
+#[test]
+fn of_a_long_file_it_is_said_that_it_is_not_stored() {
+    let folder = Folder::new();
+    for (name, length) in [("short.zip", 1000), ("long.zip", 1001), ("long.txt", 1001)] {
+        folder.write(name, vec![b'x'; length]);
+    }
+    let scenario = Setup::safe()
+        .site(&[], |route| {
+            route.origins = vec![OriginAddress::Files(folder.path().to_owned()).into()];
+            route.file_stored_bytes_max = 1000;
+        })
+        .run_with_own_origins();
+    for (url, refusal) in [("/short.zip", None), ("/long.zip", Some(Reason::ObjectTooLarge)), ("/long.txt", None)] {
+        let explained = explain(&scenario, "GET", url, &["Accept-Encoding: gzip"], true);
+        assert_eq!(explained.answer.unwrap().unwrap().refusal, refusal, "{url}");
+        assert_eq!(scenario.client().get(url).cache_status("stored").is_some(), refusal.is_none(), "{url}");
+    }
 }
