@@ -5,8 +5,9 @@
 //! nothing changed: device, inode, size, both times. So a file that was replaced, cut, removed or closed to us is opened
 //! anew, or isn't there, at once; there is no time for which an old one is sent.
 //!
-//! The name is looked up as a whole, without the bounds of openat2: what is sent is the file that was opened within them, and who
-//! turns a directory into a link that leads to the very same file gains nothing.
+//! The name is looked up as a whole, without the bounds of openat2: what is sent is the file that was opened within them. So a directory
+//! that was moved out of the root, with a link to it left in its place, still leads to the very same file; it is opened anew each minute,
+//! however often it is asked for, and then the link counts.
 //!
 //! Only files of local file systems are kept, where the name of an open file is in the kernel's memory. As many stay open as
 //! the operator allows, the least recently used is closed first; who was not asked for in a minute is closed as well, since an open
@@ -32,6 +33,9 @@ const IDLE_MAX: Duration = Duration::from_secs(60);
 
 /// How long it is believed that nothing lies compressed beside a file. Where nothing is, the kernel may have to ask the disk each time.
 const ALONE_FOR: Duration = Duration::from_secs(1);
+
+/// A file is opened anew, within the bounds of its root, after this time.
+const CHECKED_EVERY: Duration = Duration::from_secs(60);
 
 /// What part of the descriptors that the process may have the files of one worker may take: connections need theirs.
 const DESCRIPTORS_PART: u64 = 16;
@@ -71,6 +75,7 @@ struct Key {
 #[derive(Debug)]
 struct Kept {
     handle: Handle,
+    opened: Instant,
     used: Instant,
     /// Until then nothing lies beside it.
     alone_until: Option<Instant>,
@@ -110,12 +115,19 @@ impl OpenFiles {
 
     /// The file of that name, which begins with `/`, if it is open and still what the name leads to.
     pub(super) fn get(&self, root: &Path, name: &[u8], links: Symlinks) -> Option<Handle> {
+        self.get_at(root, name, links, Instant::now())
+    }
+
+    fn get_at(&self, root: &Path, name: &[u8], links: Symlinks, now: Instant) -> Option<Handle> {
         let mut kept = self.0.borrow_mut();
         let kept = kept.as_mut()?;
         let key = Key::new(root, name, links)?;
         let one = kept.get_mut(&key)?;
-        if found_without_waiting(&key.path).is_ok_and(|now| identity(&now) == identity(&one.handle.stat)) {
-            one.used = Instant::now();
+        let is_checked = now.saturating_duration_since(one.opened) < CHECKED_EVERY;
+        if is_checked
+            && found_without_waiting(&key.path).is_ok_and(|there| identity(&there) == identity(&one.handle.stat))
+        {
+            one.used = now;
             return Some(one.handle.clone());
         }
         kept.pop(&key);
@@ -127,7 +139,8 @@ impl OpenFiles {
         if let (Some(kept), Some(key)) = (&mut *self.0.borrow_mut(), Key::new(root, name, links))
             && handle.medium != Medium::Unknown
         {
-            kept.put(key, Kept { handle: handle.clone(), used: Instant::now(), alone_until: None });
+            let now = Instant::now();
+            kept.put(key, Kept { handle: handle.clone(), opened: now, used: now, alone_until: None });
         }
     }
 
@@ -259,6 +272,22 @@ mod tests {
         fs::remove_file(place.root().join("a")).unwrap();
         symlink(outside.root().join("a"), place.root().join("a")).unwrap();
         assert_eq!(look(&files, &place, "/a"), None);
+    }
+
+    #[test]
+    fn a_directory_that_became_a_link_out_of_the_root_is_noticed_within_a_minute() {
+        let place = Scratch::new(&["sub/a"]);
+        let outside = Scratch::new(&[]);
+        let files = OpenFiles::with_capacity(10);
+        let began = Instant::now();
+        assert_eq!(look(&files, &place, "/sub/a"), found("sub/a", false));
+        fs::rename(place.root().join("sub"), outside.root().join("sub")).unwrap();
+        symlink(outside.root().join("sub"), place.root().join("sub")).unwrap();
+        let get = |now| files.get_at(&place.root(), b"/sub/a", Symlinks::Beneath, now);
+        // However often it is asked for.
+        (0..60).for_each(|second| drop(get(began + Duration::from_secs(second))));
+        assert!(get(Instant::now() + CHECKED_EVERY).is_none());
+        assert_eq!(look(&files, &place, "/sub/a"), None);
     }
 
     #[test]
