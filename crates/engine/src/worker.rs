@@ -256,7 +256,10 @@ impl Seed {
                 cache: self.handle.cache().clone(),
                 spool: self.handle.spool().clone(),
                 client: Rc::new(Client::new()),
-                open_files: OpenFiles::with_capacity(self.handle.options().limits.open_files_max),
+                open_files: OpenFiles::with_capacity(
+                    self.handle.options().limits.open_files_max,
+                    self.handle.workers(),
+                ),
                 cells: self.handle.metrics().cells(self.number),
                 compress: self.compress,
                 access_log: RefCell::new(self.access_log),

@@ -134,7 +134,7 @@ pub(super) static CLIENTS: Section = Section {
             kind: Kind::Integer { min: 0, max: 1_000_000 },
             default: Default::Value("1000"),
             summary: "Files that one worker keeps open for the next request that is answered with them. 0: each is opened anew.",
-            details: "At most a sixteenth of the descriptors that the process may have. A file that was replaced, changed or removed is noticed at once; one that nobody asks for is closed after a minute. nginx's open_file_cache.",
+            details: "All workers together keep at most a quarter of the descriptors that the process may have. A file that was replaced, changed or removed is noticed at once; one that nobody asks for is closed after a minute. nginx's open_file_cache.",
             example: "100",
             ..ROW
         },

@@ -37,12 +37,15 @@ const ALONE_FOR: Duration = Duration::from_secs(1);
 /// A file is opened anew, within the bounds of its root, after this time.
 const CHECKED_EVERY: Duration = Duration::from_secs(60);
 
-/// What part of the descriptors that the process may have the files of one worker may take: connections need theirs.
-const DESCRIPTORS_PART: u64 = 16;
+/// What part of the descriptors that the process may have the files of all workers may take: connections need theirs.
+const DESCRIPTORS_PART: u64 = 4;
 
 /// See the [module](self). By default none are kept.
 #[derive(Debug, Default)]
-pub struct OpenFiles(RefCell<Option<LruCache<Key, Kept>>>);
+pub struct OpenFiles {
+    kept: RefCell<Option<LruCache<Key, Kept>>>,
+    workers: usize,
+}
 
 /// A regular file, open for reading.
 #[derive(Clone, Debug)]
@@ -82,9 +85,10 @@ struct Kept {
 }
 
 impl OpenFiles {
-    /// Keeps so many, at most a sixteenth of the descriptors that the process may have; none: opens each anew.
-    pub fn with_capacity(files_max: usize) -> Self {
-        let files = Self::default();
+    /// Keeps so many, of one of so many workers, which together take at most a quarter of the descriptors that the process may have;
+    /// none: opens each anew.
+    pub fn with_capacity(files_max: usize, workers: usize) -> Self {
+        let files = Self { workers, ..Self::default() };
         files.set_capacity(files_max);
         files
     }
@@ -92,8 +96,8 @@ impl OpenFiles {
     /// [`OpenFiles::with_capacity`], from now on.
     pub fn set_capacity(&self, files_max: usize) {
         let descriptors = getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX);
-        let files_max = files_max.min(usize::try_from(descriptors / DESCRIPTORS_PART).unwrap_or(usize::MAX));
-        let mut kept = self.0.borrow_mut();
+        let files_max = files_max.min(share_of(descriptors, self.workers));
+        let mut kept = self.kept.borrow_mut();
         match (&mut *kept, NonZeroUsize::new(files_max)) {
             (Some(kept), Some(files_max)) => kept.resize(files_max),
             (kept, files_max) => *kept = files_max.map(LruCache::new),
@@ -106,7 +110,7 @@ impl OpenFiles {
     }
 
     fn sweep_at(&self, now: Instant) {
-        let mut kept = self.0.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
         let Some(kept) = &mut *kept else { return };
         while kept.peek_lru().is_some_and(|(_, one)| now.saturating_duration_since(one.used) >= IDLE_MAX) {
             kept.pop_lru();
@@ -119,7 +123,7 @@ impl OpenFiles {
     }
 
     fn get_at(&self, root: &Path, name: &[u8], links: Symlinks, now: Instant) -> Option<Handle> {
-        let mut kept = self.0.borrow_mut();
+        let mut kept = self.kept.borrow_mut();
         let kept = kept.as_mut()?;
         let key = Key::new(root, name, links)?;
         let one = kept.get_mut(&key)?;
@@ -136,7 +140,7 @@ impl OpenFiles {
 
     /// Keeps this one.
     pub(super) fn keep(&self, root: &Path, name: &[u8], links: Symlinks, handle: &Handle) {
-        if let (Some(kept), Some(key)) = (&mut *self.0.borrow_mut(), Key::new(root, name, links))
+        if let (Some(kept), Some(key)) = (&mut *self.kept.borrow_mut(), Key::new(root, name, links))
             && handle.medium != Medium::Unknown
         {
             let now = Instant::now();
@@ -146,14 +150,14 @@ impl OpenFiles {
 
     /// Whether nothing lay compressed beside the open file of that name a moment ago.
     pub(crate) fn is_alone(&self, root: &Path, name: &[u8], links: Symlinks) -> bool {
-        let (kept, key) = (self.0.borrow(), Key::new(root, name, links));
+        let (kept, key) = (self.kept.borrow(), Key::new(root, name, links));
         let one = kept.as_ref().zip(key).and_then(|(kept, key)| kept.peek(&key)?.alone_until);
         one.is_some_and(|until| Instant::now() < until)
     }
 
     /// Nothing lies beside it now.
     pub(crate) fn remember_alone(&self, root: &Path, name: &[u8], links: Symlinks) {
-        let (mut kept, key) = (self.0.borrow_mut(), Key::new(root, name, links));
+        let (mut kept, key) = (self.kept.borrow_mut(), Key::new(root, name, links));
         if let Some(one) = kept.as_mut().zip(key).and_then(|(kept, key)| kept.peek_mut(&key)) {
             one.alone_until = Some(Instant::now() + ALONE_FOR);
         }
@@ -165,6 +169,12 @@ impl OpenFiles {
 fn found_without_waiting(path: &CStr) -> Result<Stat, Errno> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     fstat(openat2(CWD, path, flags, Mode::empty(), ResolveFlags::CACHED)?)
+}
+
+/// How many of these descriptors the files of one worker may take.
+fn share_of(descriptors: u64, workers: usize) -> usize {
+    let workers = (workers as u64).max(1);
+    usize::try_from(descriptors / DESCRIPTORS_PART / workers).unwrap_or(usize::MAX)
 }
 
 impl Key {
@@ -228,7 +238,7 @@ mod tests {
     }
 
     fn open_names(files: &OpenFiles) -> Vec<String> {
-        let kept = files.0.borrow();
+        let kept = files.kept.borrow();
         let names =
             kept.iter().flatten().map(|(key, _)| key.path.to_str().unwrap().rsplit('/').next().unwrap().to_owned());
         names.collect()
@@ -241,7 +251,7 @@ mod tests {
     #[test]
     fn a_file_stays_open_for_as_long_as_its_name_leads_to_it() {
         let place = Scratch::new(&["a", "b"]);
-        let files = OpenFiles::with_capacity(10);
+        let files = OpenFiles::with_capacity(10, 1);
         assert_eq!(look(&files, &place, "/a"), found("a", false));
         assert_eq!(look(&files, &place, "/a"), found("a", true));
         fs::rename(place.root().join("b"), place.root().join("a")).unwrap();
@@ -256,7 +266,7 @@ mod tests {
     #[test]
     fn a_file_that_is_no_longer_to_be_read_is_not_read() {
         let place = Scratch::new(&["a"]);
-        let files = OpenFiles::with_capacity(10);
+        let files = OpenFiles::with_capacity(10, 1);
         assert_eq!(look(&files, &place, "/a"), found("a", false));
         fs::set_permissions(place.root().join("a"), fs::Permissions::from_mode(0o0)).unwrap();
         // Root may read it all the same, but opens it anew.
@@ -266,7 +276,7 @@ mod tests {
     #[test]
     fn a_link_out_of_the_root_leads_nowhere_also_when_its_place_was_a_file_s() {
         let place = Scratch::new(&["a", "sub/b"]);
-        let files = OpenFiles::with_capacity(10);
+        let files = OpenFiles::with_capacity(10, 1);
         let outside = Scratch::new(&["a"]);
         assert_eq!(look(&files, &place, "/a"), found("a", false));
         fs::remove_file(place.root().join("a")).unwrap();
@@ -278,7 +288,7 @@ mod tests {
     fn a_directory_that_became_a_link_out_of_the_root_is_noticed_within_a_minute() {
         let place = Scratch::new(&["sub/a"]);
         let outside = Scratch::new(&[]);
-        let files = OpenFiles::with_capacity(10);
+        let files = OpenFiles::with_capacity(10, 1);
         let began = Instant::now();
         assert_eq!(look(&files, &place, "/sub/a"), found("sub/a", false));
         fs::rename(place.root().join("sub"), outside.root().join("sub")).unwrap();
@@ -293,7 +303,7 @@ mod tests {
     #[test]
     fn what_is_found_by_one_root_and_one_rule_is_not_found_by_another() {
         let place = Scratch::new(&["sub/a"]);
-        let files = OpenFiles::with_capacity(10);
+        let files = OpenFiles::with_capacity(10, 1);
         assert_eq!(look(&files, &place, "/sub/a"), found("sub/a", false));
         assert!(files.get(&place.root(), b"/sub/a", Symlinks::Beneath).is_some());
         assert!(files.get(&place.root(), b"/sub/a", Symlinks::Never).is_none());
@@ -303,7 +313,7 @@ mod tests {
     #[test]
     fn no_more_are_open_than_may_be_and_the_least_used_goes_first() {
         let place = Scratch::new(&["a", "b", "c"]);
-        let files = OpenFiles::with_capacity(2);
+        let files = OpenFiles::with_capacity(2, 1);
         for name in ["/a", "/b", "/a", "/c"] {
             look(&files, &place, name);
         }
@@ -314,13 +324,21 @@ mod tests {
         look(&files, &place, "/a");
         assert_eq!(open_names(&files), [""; 0]);
         files.set_capacity(usize::MAX);
-        assert!(files.0.borrow().as_ref().unwrap().cap().get() <= 1 << 30);
+        assert!(files.kept.borrow().as_ref().unwrap().cap().get() <= 1 << 30);
+    }
+
+    #[test]
+    fn the_files_of_all_workers_leave_descriptors_for_connections() {
+        for workers in [1, 2, 16, 64, 1000] {
+            assert!(share_of(1024, workers) * workers <= 256, "{workers}");
+        }
+        assert_eq!((share_of(1024, 4), share_of(1024, 64), share_of(u64::MAX, 0)), (64, 4, usize::MAX >> 2));
     }
 
     #[test]
     fn that_nothing_lies_beside_a_file_is_believed_only_of_the_one_that_is_open() {
         let place = Scratch::new(&["a", "b"]);
-        let (files, root, links) = (OpenFiles::with_capacity(10), place.root(), Symlinks::Beneath);
+        let (files, root, links) = (OpenFiles::with_capacity(10, 1), place.root(), Symlinks::Beneath);
         files.remember_alone(&root, b"/a", links);
         assert!(!files.is_alone(&root, b"/a", links));
         look(&files, &place, "/a");
@@ -334,7 +352,7 @@ mod tests {
     #[test]
     fn what_nobody_asks_for_is_closed_after_a_minute() {
         let place = Scratch::new(&["a", "b"]);
-        let files = OpenFiles::with_capacity(10);
+        let files = OpenFiles::with_capacity(10, 1);
         look(&files, &place, "/a");
         let between = Instant::now();
         look(&files, &place, "/b");
