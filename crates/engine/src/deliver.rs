@@ -72,6 +72,10 @@ pub(crate) enum Conditions {
 
 /// Sends the answer.
 pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
+    let is_file = matches!(&answer, Answer::Origin(response, ..) if matches!(response.body, Body::File(_)));
+    if !is_file {
+        exchange.connection.eagerness.ends(&exchange.connection.stream);
+    }
     match answer {
         Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
         // In memory of their own: a connection that waits for its next request holds no room for them.

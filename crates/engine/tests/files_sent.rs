@@ -303,3 +303,60 @@ fn a_rate_that_is_set_is_kept_and_holds_up_nobody_else() {
     scene.counted(Counter::Aborted, 1);
     assert_eq!(times_open(&folder.join("long.bin")), 0);
 }
+
+/// What waits in the sockets of connections to that port, in bytes, once nothing more comes.
+fn waiting_in_sockets(port: u16) -> usize {
+    let now = || {
+        let table = fs::read_to_string("/proc/net/tcp").unwrap();
+        let of_port = table.lines().filter_map(|line| {
+            let mut columns = line.split_whitespace().skip(1);
+            let (local, sent) = (columns.next()?, columns.nth(2)?);
+            local.ends_with(&format!(":{port:04X}")).then(|| usize::from_str_radix(sent.split(':').next()?, 16).ok())?
+        });
+        of_port.sum::<usize>()
+    };
+    let (mut before, mut same) = (0, 0);
+    while same < 50 {
+        std::thread::sleep(Duration::from_millis(2));
+        let waiting = now();
+        same = if waiting == before { same + 1 } else { 0 };
+        before = waiting;
+    }
+    before
+}
+
+#[test]
+fn who_has_taken_a_file_fast_gets_no_more_room_for_what_is_in_memory() {
+    let folder = Folder::new();
+    folder.write("long.bin", content(LONG));
+    folder.write("stored.bin", content(LONG / 2));
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            route.origins = vec![OriginAddress::Files(folder.path().to_owned()).into()];
+            route.file_stored_bytes_max = LONG as u64 / 2;
+        })
+        .options(|options| {
+            options.memory_bytes_max = 1 << 30;
+            options.object_bytes_max = LONG as u64;
+        })
+        .run_with_own_origins();
+    let address = scene.engine.addresses()[0];
+    let stored = scene.client().get("/stored.bin");
+    assert_eq!(
+        (stored.body.len(), stored.cache_status("stored").as_deref()),
+        (LONG / 2, Some("")),
+        "{}",
+        stored.detail()
+    );
+    let waited = [false, true].map(|is_eager| {
+        let mut client = Client::connect_slow(address);
+        if is_eager {
+            assert_eq!(client.get("/long.bin").body.len(), LONG);
+        }
+        client.ask("GET", "/stored.bin", &[]).next_head();
+        let waiting = waiting_in_sockets(address.port());
+        client.reset();
+        waiting
+    });
+    assert!(waited.iter().all(|waiting| *waiting < 1 << 20), "{waited:?}");
+}

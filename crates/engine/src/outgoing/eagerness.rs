@@ -4,7 +4,7 @@
 //! (docs/decisions/0009). A client that takes megabytes without a pause is another matter: each time when its socket has run low costs
 //! a turn of the worker, and with room for more the kernel sends by itself what the next acknowledgement allows. Of a file the
 //! socket holds references to the kernel's own pages, and no copy. So such a client's socket takes as much as it holds, until
-//! there is a pause.
+//! there is a pause, or an answer of another kind: what is in our memory is copied into the socket, and holds what it was made of.
 
 use kasoku_sys::{Stream, Unsent};
 use std::cell::Cell;
@@ -34,6 +34,13 @@ impl Eagerness {
     /// Nothing has found room for this long.
     pub(super) fn has_waited(&self, stream: &Stream, pause: Duration) {
         if self.is_no_longer_eager(pause) {
+            stream.keep_unsent(Unsent::Little);
+        }
+    }
+
+    /// What comes now is no file.
+    pub(crate) fn ends(&self, stream: &Stream) {
+        if self.taken.take() >= EAGER_FROM_BYTES {
             stream.keep_unsent(Unsent::Little);
         }
     }

@@ -246,6 +246,8 @@ impl Outgoing<'_> {
 
     /// Sends a file that can only be read.
     async fn pieces(&mut self, body: &mut FileBody, mut pacing: Option<Pacing>) -> Result<(), Interrupted> {
+        let connection = &self.exchange.connection;
+        connection.eagerness.ends(&connection.stream);
         loop {
             self.turn(&pacing, body.left()).await?;
             let Piece::Data(piece) = body.next().await? else { return Ok(()) };
