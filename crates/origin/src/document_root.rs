@@ -16,6 +16,7 @@
 //!
 //! The root is opened anew for each search: it may be a link that a deployment turns to another release.
 
+mod medium;
 mod names;
 mod open;
 mod open_files;
@@ -28,11 +29,12 @@ mod waiting;
 use crate::Limits;
 use crate::error::Error;
 use crate::request::Gateway;
+pub(crate) use medium::Medium;
 pub use names::SOURCE_SUFFIXES;
 pub(crate) use open::{Opened, Wait};
 use open::{Purpose, open, open_root};
+pub(crate) use open_files::Handle;
 pub use open_files::OpenFiles;
-pub(crate) use open_files::{Handle, Medium};
 use rustix::fs::Stat;
 use search::{Search, WithoutIndex, expanded, relative};
 use std::cell::OnceCell;
@@ -202,13 +204,15 @@ pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Foun
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         found => return found,
     }
-    let (root, path, scripts) = (root.to_owned(), path.to_owned(), rules.scripts);
-    let gateway = rules.gateway.clone();
-    may_wait(move || {
+    let (gateway, scripts) = (rules.gateway.clone(), rules.scripts);
+    let (own_root, own_path) = (root.to_owned(), path.to_owned());
+    let waited = may_wait(move || {
         let rules = Rules { gateway: &gateway, scripts, open_files: &OpenFiles::default() };
-        DocumentRoot::waiting(&root).find(&path, &rules)
-    })
-    .await
+        DocumentRoot::waiting(&own_root).find(&own_path, &rules)
+    });
+    let found = waited.await?;
+    // Now that it is in memory, it is found again without a wait, and stays open.
+    Ok(DocumentRoot::new(root, rules.open_files).find(path, rules).unwrap_or(found))
 }
 
 /// A look-up, for as long as an answer may take: a disk that hangs must not hold a request for ever.

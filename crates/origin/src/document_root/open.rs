@@ -9,12 +9,13 @@
 //! caller asks again from a thread that may wait.
 
 use super::{Handle, Medium, Symlinks};
-use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, fstat, openat2};
+use rustix::fs::{CWD, FileType, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
 use rustix::io::Errno;
 use std::io;
 use std::os::fd::{AsFd, OwnedFd};
 use std::path::Path;
 use std::sync::Arc;
+use std::time::Instant;
 
 /// Whether the thread may wait for a disk.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -85,7 +86,7 @@ pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpos
             let stat = fstat(&file)?;
             Ok(match FileType::from_raw_mode(stat.st_mode) {
                 FileType::RegularFile => {
-                    let medium = if purpose == Purpose::Read { Medium::of(&file) } else { Medium::Unknown };
+                    let medium = medium(&file, &stat, purpose, wait)?;
                     Opened::File(Handle { file: Arc::new(file.into()), stat, medium })
                 }
                 FileType::Directory => Opened::Directory,
@@ -93,6 +94,20 @@ pub(super) fn open(root: &OwnedFd, name: &[u8], links: Symlinks, purpose: Purpos
             })
         }
         Err(error) => instead(error),
+    }
+}
+
+/// # Errors
+/// [`Errno::AGAIN`]: nobody knows, and the thread must not wait.
+fn medium(file: &OwnedFd, stat: &Stat, purpose: Purpose, wait: Wait) -> Result<Medium, Errno> {
+    #[allow(clippy::useless_conversion, reason = "its type differs between systems")]
+    let (device, now) = (u64::from(stat.st_dev), Instant::now());
+    match (purpose, wait) {
+        (Purpose::Look, _) => Ok(Medium::Unknown),
+        (Purpose::Read, Wait::Never) => Medium::known(device, now).ok_or(Errno::AGAIN),
+        (Purpose::Read, Wait::Allowed) => {
+            Ok(Medium::known(device, now).unwrap_or_else(|| Medium::asked(file, device, now)))
+        }
     }
 }
 
@@ -134,6 +149,18 @@ fn ask(root: impl AsFd, name: &[u8], flags: OFlags, bounds: ResolveFlags, wait: 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_file_system_that_nobody_has_asked_is_asked_by_who_may_wait() {
+        // procfs, where no other test opens anything.
+        let root = open_root(Path::new("/proc/self"), Wait::Allowed).unwrap();
+        let open = |wait| open(&root, b"limits", Symlinks::Beneath, Purpose::Read, wait);
+        drop(open(Wait::Never));
+        assert!(open(Wait::Never).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
+        let Opened::File(file) = open(Wait::Allowed).unwrap() else { panic!("no file") };
+        assert_eq!(file.medium, Medium::Unknown);
+        assert!(matches!(open(Wait::Never), Ok(Opened::File(_))));
+    }
 
     #[test]
     fn one_file_that_can_not_be_read_says_nothing_about_the_others() {

@@ -13,16 +13,15 @@
 //! the operator allows, the least recently used is closed first; who was not asked for in a minute is closed as well, since an open
 //! file that was removed still takes its room on the disk.
 
-use super::{OpenFile, Symlinks, identity};
+use super::{Medium, OpenFile, Symlinks, identity};
 use lru::LruCache;
-use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, fstatfs, openat2};
-use rustix::io::{Errno, ReadWriteFlags};
+use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
+use rustix::io::Errno;
 use rustix::process::{Resource, getrlimit};
 use std::cell::RefCell;
 use std::ffi::{CStr, CString};
 use std::fs::File;
 use std::num::NonZeroUsize;
-use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,17 +52,6 @@ pub(crate) struct Handle {
     pub(crate) file: Arc<File>,
     pub(crate) stat: Stat,
     pub(crate) medium: Medium,
-}
-
-/// Where a file's bytes are.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Medium {
-    /// In memory, as on tmpfs. (What of it is swapped out is waited for, as with any memory.)
-    Memory,
-    /// On a file system of this machine: names of open files, and what was read lately, are in memory.
-    Local,
-    /// Elsewhere, or nobody has looked.
-    Unknown,
 }
 
 #[derive(Debug, PartialEq, Eq, Hash)]
@@ -193,25 +181,6 @@ impl Handle {
     }
 }
 
-impl Medium {
-    /// That of an open file.
-    pub(super) fn of(file: impl AsFd) -> Self {
-        // From linux/magic.h, and ZFS's own.
-        match fstatfs(file).map(|system| system.f_type) {
-            // tmpfs, ramfs.
-            Ok(0x0102_1994 | 0x8584_58f6) => Self::Memory,
-            // ext2 to ext4, XFS, btrfs, F2FS, overlayfs, ZFS.
-            Ok(0xef53 | 0x5846_5342 | 0x9123_683e | 0xf2f5_2010 | 0x794c_7630 | 0x2fc1_2fc1) => Self::Local,
-            Ok(_) | Err(_) => Self::Unknown,
-        }
-    }
-
-    /// How to read, so that what is not in memory is not waited for. What always is does not know of waiting.
-    pub(crate) fn without_waiting(self) -> ReadWriteFlags {
-        if self == Self::Memory { ReadWriteFlags::empty() } else { ReadWriteFlags::NOWAIT }
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -227,7 +196,8 @@ mod tests {
         let was_open = files.get(&root, name.as_bytes(), Symlinks::Beneath).is_some();
         let opened = match DocumentRoot::new(&root, files).named(name.as_bytes(), Symlinks::Beneath) {
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                DocumentRoot::waiting(&root).named(name.as_bytes(), Symlinks::Beneath)
+                let waited = DocumentRoot::waiting(&root).named(name.as_bytes(), Symlinks::Beneath);
+                DocumentRoot::new(&root, files).named(name.as_bytes(), Symlinks::Beneath).or(waited)
             }
             opened => opened,
         };

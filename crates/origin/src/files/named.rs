@@ -127,7 +127,10 @@ pub async fn find(rules: &SendfileRules, named: Named<'_>, open_files: &OpenFile
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         found => return found,
     }
-    may_wait(move || look(&candidates, symlinks, DocumentRoot::waiting)).await
+    let waited = may_wait(move || Ok((look(&candidates, symlinks, DocumentRoot::waiting)?, candidates)));
+    let (found, candidates) = waited.await?;
+    // Now that it is in memory, it is found again without a wait, and stays open.
+    Ok(look(&candidates, symlinks, |root| DocumentRoot::new(root, open_files)).unwrap_or(found))
 }
 
 fn look<'c>(
