@@ -28,6 +28,7 @@ use kasoku_metrics::Counter;
 use kasoku_origin::upload::invite;
 use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::grant::announce;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
@@ -297,12 +298,22 @@ pub(crate) async fn fill(
         Ok(News::Kept(response, stored)) => {
             Answer::Origin(response, Conditions::Ours, CacheStatus { stored, ..status })
         }
+        Ok(News::Yours(response, Reason::ObjectTooLarge)) if is_whole_for_a_part(exchange, &response) => {
+            drop(response);
+            Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
+        }
         Ok(News::Yours(response, reason)) => {
             Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
         }
         Ok(News::Failed(error)) => failed(&error, status),
         Err(_) => Answer::Own(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
     }
+}
+
+/// Whether a client that wants a part got the whole of a file, which was asked for to be stored, and is not.
+fn is_whole_for_a_part(exchange: &Exchange, response: &Response) -> bool {
+    let is_whole_file = matches!(response.body, Body::File(_)) && response.head.status == StatusCode::OK;
+    is_whole_file && exchange.request.head.fields.contains("range")
 }
 
 /// Where a stale response is refreshed in the background (RFC 5861 section 3).
@@ -374,7 +385,7 @@ impl FillTask {
             let mut no_upload = Some(NoUpload);
             let sent =
                 Box::pin(origins::send(worker, route, &self.errand, &request, &mut no_upload, &mut interim)).await;
-            let response = match sent {
+            let mut response = match sent {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),
             };
@@ -436,6 +447,12 @@ impl FillTask {
                 //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
                 //# storage as promptly as possible after forwarding it.
                 Verdict::Private(reason) => {
+                    // Clients keep it as they keep what is stored.
+                    if is_left_alone {
+                        let (policy, now) = (&self.route.policy, self.worker.now());
+                        let freshness = freshness(&request, &response.head, request_time, now, policy);
+                        announce(&mut response.head.fields, &freshness, policy);
+                    }
                     let _ = news.send(News::Yours(Box::new(response), reason));
                     return;
                 }

@@ -5,6 +5,7 @@
 use kasoku_engine::options::{OriginAddress, Route};
 use kasoku_testkit::{Client, Ending, Folder, Scenario, Setup, get, ok};
 use std::fs;
+use std::sync::Arc;
 
 /// Until a file of [`Folder::write`] is stale, a tenth of the hour for which it has been as it is; and no longer than that it
 /// may stand in.
@@ -236,4 +237,49 @@ fn who_has_a_long_file_already_is_told_so_also_when_asking_for_a_part() {
     }
     let other = client.get_with("/long.zip", &["Range: bytes=1-2", "If-None-Match: \"other\""]);
     assert_eq!(other.short(), (206, "xx".to_owned()));
+}
+
+#[test]
+fn a_granted_lifetime_is_told_of_long_files_as_of_short_ones() {
+    let folder = Folder::new();
+    for (name, length) in [("short.zip", 1000), ("long.zip", 1001)] {
+        folder.write(name, vec![b'x'; length]);
+    }
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            files_of(&folder, route);
+            route.file_stored_bytes_max = 1000;
+            let grant = &mut Arc::make_mut(&mut route.policy).grant;
+            grant.ttl_seconds = 600;
+            grant.announce_ttl = true;
+        })
+        .run_with_own_origins();
+    let mut client = scene.client();
+    for path in ["/short.zip", "/long.zip"] {
+        for _ in 0..2 {
+            let whole = client.get(path);
+            assert_eq!((whole.status, whole.field("cache-control").as_str()), (200, "max-age=600"), "{path}");
+            let known = client.get_with(path, &[&format!("If-None-Match: {}", whole.field("etag"))]);
+            assert_eq!((known.status, known.field("cache-control").as_str()), (304, "max-age=600"), "{path}");
+        }
+    }
+}
+
+#[test]
+fn a_part_of_a_long_file_is_a_part_also_for_the_first_who_asks_where_a_lifetime_is_granted() {
+    let folder = Folder::new();
+    folder.write("film.mp4", "0123456789");
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            files_of(&folder, route);
+            route.file_stored_bytes_max = 9;
+            // Then ranges are kept from the origin.
+            Arc::make_mut(&mut route.policy).grant.ttl_seconds = 600;
+        })
+        .run_with_own_origins();
+    for _ in 0..2 {
+        let part = scene.client().get_with("/film.mp4", &["Range: bytes=2-4"]);
+        assert_eq!((part.short(), part.field("content-range").as_str()), ((206, "234".to_owned()), "bytes 2-4/10"));
+        assert_eq!(part.detail(), "object-too-large");
+    }
 }
