@@ -25,7 +25,9 @@ use crate::origins::Errand;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::Elsewhere;
-use kasoku_origin::{Error, Named, NamedFile, OpenFile, Response, Telling, find_named, refused, respond_named};
+use kasoku_origin::{
+    Error, Named, NamedFile, OpenFile, Response, Telling, find_named, refused, respond_named, tags_no_content,
+};
 use kasoku_semantics::accel_expires;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -207,10 +209,15 @@ fn as_named<'n>(field: &str, name: &'n [u8]) -> Named<'n> {
     if field == URI { Named::Uri(name) } else { Named::Path(name) }
 }
 
-/// The head as the cache hears it: without what names files, and with a Date, which it may count from.
+/// The head as the cache hears it: without what names files, without a tag of the body that is not there, and with a Date, which it may
+/// count from.
 pub(crate) fn for_the_cache(mut head: ResponseHead, now: Now) -> ResponseHead {
     let is_kept = |name: &[u8]| BESIDE.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     head.fields.retain(|name, _| is_kept(name) || !is_ours(name));
+    // By such a tag the application would confirm any file.
+    if tags_no_content(&head.fields) {
+        head.fields.remove("etag");
+    }
     if !head.fields.contains("date") {
         head.fields.push("Date", date::format(now.unix_seconds()));
     }

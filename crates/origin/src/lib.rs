@@ -48,7 +48,7 @@ pub use directory::{Directory, OriginNumbers, OriginState};
 pub use document_root::{FileIdentity, OpenFile, OpenFiles};
 pub use error::Error;
 pub use files::{FileBody, FileParts};
-pub use files::{Named, NamedFile, SendfileRules, Telling, find_named, refused, respond_named};
+pub use files::{Named, NamedFile, SendfileRules, Telling, find_named, refused, respond_named, tags_no_content};
 pub use group::{Balance, Group, Origin};
 pub use health::HealthRules;
 pub use http::Tunnel;

@@ -361,3 +361,18 @@ fn what_x_accel_expires_lifts_of_the_answer_it_does_not_lift_of_single_fields() 
         assert!(!second.has("x-user") && !second.has("x-once"), "{second:?}");
     }
 }
+
+#[test]
+fn a_decision_is_not_renewed_by_a_tag_of_the_empty_body() {
+    let folder = Folder::new();
+    folder.write("a.txt", "the file");
+    folder.write("b.txt", "its new release");
+    // Rack::ETag tags the body that is not sent, and Rack::ConditionalGet then answers 304 whichever file is named.
+    let tag = "ETag: W/\"e3b0c44298fc1c149afbf4c8996fb924\"";
+    let named = |name: &str| ok(&[&format!("X-Sendfile: {name}"), FRESH, tag], "");
+    let scene = serve(&folder, [get("/").answers(named("a.txt")), get("/").answers(named("b.txt"))]);
+    assert_eq!(scene.client().get("/").text(), "the file");
+    scene.advance(61);
+    assert_eq!(scene.client().get("/").text(), "its new release");
+    assert_eq!(scene.origin.request(1).field("if-none-match"), None);
+}

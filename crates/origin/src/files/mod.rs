@@ -28,7 +28,9 @@ use bytes::Bytes;
 use head::{Outcome, Representation};
 use http::{Method, StatusCode};
 use kasoku_semantics::coding::accepted;
-pub use named::{Named, NamedFile, SendfileRules, Telling, find as find_named, refused, respond as respond_named};
+pub use named::{
+    Named, NamedFile, SendfileRules, Telling, find as find_named, refused, respond as respond_named, tags_no_content,
+};
 pub use parts::FileParts;
 use siblings::{Negotiated, with_siblings};
 use std::io;
