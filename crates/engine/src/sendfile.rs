@@ -33,7 +33,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::{date, list};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
-pub(crate) use stored::{Opened, find_again, open};
+pub(crate) use stored::{Lost, Opened, find_again, open};
 
 /// Fields that name a file by a path of the file system: Apache's mod_xsendfile, and lighttpd's older name for the same.
 const PATHS: [&str; 2] = ["X-Sendfile", "X-LIGHTTPD-send-file"];

@@ -31,6 +31,7 @@ use crate::error::Error;
 use crate::request::Gateway;
 pub(crate) use medium::Medium;
 pub use names::SOURCE_SUFFIXES;
+pub use open::is_shortage;
 pub(crate) use open::{Opened, Wait};
 use open::{Purpose, open, open_root};
 pub(crate) use open_files::Handle;

@@ -45,7 +45,7 @@ pub use address::{Address, Endpoint};
 pub use cgi::ProgramLimits;
 pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
-pub use document_root::{FileIdentity, OpenFile, OpenFiles};
+pub use document_root::{FileIdentity, OpenFile, OpenFiles, is_shortage};
 pub use error::Error;
 pub use files::{FileBody, FileParts};
 pub use files::{Named, NamedFile, SendfileRules, Telling, find_named, refused, respond_named, tags_no_content};

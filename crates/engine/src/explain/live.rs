@@ -12,7 +12,7 @@ use crate::fetch::is_of_a_long_file;
 use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
-use crate::sendfile;
+use crate::sendfile::{self, Lost};
 use http::Method;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
@@ -88,7 +88,7 @@ pub(super) fn has_changed(route: &Route, file: &Elsewhere) -> bool {
     });
     // A disk that hangs is waited for by nobody.
     runtime.shutdown_background();
-    matches!(found, Ok(Err(_)))
+    matches!(found, Ok(Err(Lost::Changed(_))))
 }
 
 /// Asks the origins of a route in turn, until one can be reached.

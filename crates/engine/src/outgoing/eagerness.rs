@@ -38,9 +38,15 @@ impl Eagerness {
         }
     }
 
+    /// Whether it takes all that comes.
+    pub(super) fn is_eager(&self) -> bool {
+        self.taken.get() >= EAGER_FROM_BYTES
+    }
+
     /// What comes now is no file.
     pub(crate) fn ends(&self, stream: &Stream) {
-        if self.taken.take() >= EAGER_FROM_BYTES {
+        if self.is_eager() {
+            self.taken.set(0);
             stream.keep_unsent(Unsent::Little);
         }
     }

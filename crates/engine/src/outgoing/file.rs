@@ -81,7 +81,7 @@ impl Outgoing<'_> {
         loop {
             let (bytes_max, has_waited) = self.turn(&pacing, body.left()).await?;
             if has_waited {
-                body.has_waited();
+                body.has_waited(false);
             }
             let Some(window) = self.awaited(body.window()).await? else { return Ok(()) };
             self.start(window.length).await?;
@@ -89,7 +89,7 @@ impl Outgoing<'_> {
             match exchange.connection.stream.send_file(window.file, window.position, length).await {
                 Ok(None) => {
                     self.room().await?;
-                    body.has_waited();
+                    body.has_waited(exchange.connection.eagerness.is_eager());
                 }
                 Ok(Some(0)) => return Err(Error::FileChanged.into()),
                 Ok(Some(sent)) => {

@@ -15,8 +15,9 @@ use crate::serve::Exchange;
 use crate::stored::meta_age;
 use http::StatusCode;
 use kasoku_cache::{Elsewhere, Entry};
-use kasoku_origin::{Error, NamedFile, OpenFile, OpenFiles, find_named};
+use kasoku_origin::{Error, NamedFile, OpenFile, OpenFiles, find_named, is_shortage};
 use kasoku_semantics::cache_status::CacheStatus;
+use std::io;
 
 /// What has become of a file.
 pub(crate) enum Opened {
@@ -39,7 +40,8 @@ pub(crate) async fn open(
     let (route, open_files) = (&*routed.route, &exchange.worker.open_files);
     let found = match tokio::time::timeout(route.origin.first_byte_timeout, find_again(route, file, open_files)).await {
         Ok(Ok(found)) => found,
-        Ok(Err(why)) => {
+        Ok(Err(Lost::ByUs(error))) => return Opened::Failed(Error::Unreachable(error)),
+        Ok(Err(Lost::Changed(why))) => {
             tracing::info!(uri = routed.key.uri(), named = shown(&file.name), "the application is asked anew: {why}");
             return Opened::Changed;
         }
@@ -59,17 +61,24 @@ pub(crate) async fn open(
     Opened::Answer(Answer::Origin(Box::new(response), Conditions::Ours, status))
 }
 
-/// The file, if it is the one that was seen; or why it is not to be had.
-pub(crate) async fn find_again(
-    route: &Route,
-    file: &Elsewhere,
-    open_files: &OpenFiles,
-) -> Result<OpenFile, &'static str> {
+/// Why a file that was seen before is not to be had.
+#[derive(Debug)]
+pub(crate) enum Lost {
+    /// It is another one, or nothing that may be sent.
+    Changed(&'static str),
+    /// There are no descriptors left, or no memory: that says nothing about the file, and the application could send nothing either.
+    ByUs(io::Error),
+}
+
+/// The file, if it is the one that was seen.
+pub(crate) async fn find_again(route: &Route, file: &Elsewhere, open_files: &OpenFiles) -> Result<OpenFile, Lost> {
     match find_named(&route.sendfile, as_named(file.field, &file.name), open_files).await {
         Ok(NamedFile::File(found)) if found.identity() == file.identity => Ok(found),
-        Ok(NamedFile::File(_)) => Err("it is another file"),
-        Ok(NamedFile::Missing) => Err("it is not there"),
-        Ok(NamedFile::Denied(why) | NamedFile::Malformed(why)) => Err(why),
-        Ok(NamedFile::Broken(_)) | Err(_) => Err("it can't be read"),
+        Ok(NamedFile::File(_)) => Err(Lost::Changed("it is another file")),
+        Ok(NamedFile::Missing) => Err(Lost::Changed("it is not there")),
+        Ok(NamedFile::Denied(why) | NamedFile::Malformed(why)) => Err(Lost::Changed(why)),
+        Ok(NamedFile::Broken(_)) => Err(Lost::Changed("it can't be read")),
+        Err(error) if is_shortage(&error) => Err(Lost::ByUs(error)),
+        Err(_) => Err(Lost::Changed("it can't be read")),
     }
 }

@@ -111,6 +111,12 @@ fn medium(file: &OwnedFd, stat: &Stat, purpose: Purpose, wait: Wait) -> Result<M
     }
 }
 
+/// Whether something could not be opened since there are no descriptors left, or no memory: nothing that its name is to blame for.
+pub fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    shortages.iter().any(|shortage| error.raw_os_error() == Some(shortage.raw_os_error()))
+}
+
 /// What stands for what could not be opened. A shortage of ours, or the wish to wait, says nothing about the name.
 fn instead(error: Errno) -> io::Result<Opened> {
     match error {
@@ -168,7 +174,9 @@ mod tests {
             assert!(matches!(instead(error), Ok(Opened::Broken(told)) if told == error));
         }
         for own in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN] {
-            assert!(instead(own).is_err_and(|error| error.raw_os_error() == Some(own.raw_os_error())));
+            let told = instead(own).err().unwrap();
+            assert_eq!(told.raw_os_error(), Some(own.raw_os_error()));
+            assert_eq!(is_shortage(&told), own != Errno::AGAIN);
         }
     }
 }

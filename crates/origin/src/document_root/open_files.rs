@@ -39,7 +39,7 @@ const CHECKED_EVERY: Duration = Duration::from_secs(60);
 /// What part of the descriptors that the process may have the files of all workers may take: connections need theirs.
 const DESCRIPTORS_PART: u64 = 4;
 
-/// See the [module](self). By default none are kept.
+/// Files that stay open between the requests of one worker. By default none do.
 #[derive(Debug, Default)]
 pub struct OpenFiles {
     kept: RefCell<Option<LruCache<Key, Kept>>>,

@@ -33,6 +33,9 @@ const PIECE_BYTES_MAX: u64 = 64 << 10;
 /// The longest window, in bytes.
 const WINDOW_BYTES_MAX: u64 = 2 << 20;
 
+/// The longest window of a reader that is slow, in bytes: what it doesn't take is looked at again, and may have to be read again.
+const SLOW_WINDOW_BYTES_MAX: u64 = 512 << 10;
+
 /// How far apart the bytes are that tell whether a window is in memory.
 const PROBED_EVERY: u64 = 64 << 10;
 
@@ -44,6 +47,7 @@ pub struct FileBody {
     position: u64,
     /// The end of the window that was looked at.
     ready_until: u64,
+    window_bytes_max: u64,
     left: u64,
     length: u64,
     pause_max: Duration,
@@ -72,6 +76,7 @@ impl FileBody {
             medium: file.medium,
             position: part.start,
             ready_until: part.start,
+            window_bytes_max: WINDOW_BYTES_MAX,
             left: length,
             length,
             pause_max: limits.between_bytes_timeout,
@@ -130,10 +135,10 @@ impl FileBody {
     }
 
     async fn ready_window(&mut self) -> Result<(), Error> {
-        let length = self.left.min(WINDOW_BYTES_MAX);
+        let length = self.left.min(self.window_bytes_max);
         let range = self.position..self.position + length;
         if self.medium != Medium::Memory && !is_in_memory(&self.file, &range)? {
-            let (range, ahead) = (range.clone(), (self.left - length).min(WINDOW_BYTES_MAX));
+            let (range, ahead) = (range.clone(), (self.left - length).min(self.window_bytes_max));
             self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
         }
         if self.left == length {
@@ -143,9 +148,10 @@ impl FileBody {
         Ok(())
     }
 
-    /// The reader has made the file wait: what was in memory may be gone, and what it was may have changed.
-    pub fn has_waited(&mut self) {
+    /// The reader, which is fast or not, has made the file wait: what was in memory may be gone, and what it was may have changed.
+    pub fn has_waited(&mut self, is_fast: bool) {
         self.ready_until = self.position;
+        self.window_bytes_max = if is_fast { WINDOW_BYTES_MAX } else { SLOW_WINDOW_BYTES_MAX };
     }
 
     /// So many bytes have been sent.

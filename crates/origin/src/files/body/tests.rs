@@ -38,7 +38,7 @@ async fn a_window_is_looked_at_once_and_again_after_a_wait() {
     assert_eq!(next_length(&mut body).await, Some(WINDOW));
     body.has_sent(WINDOW - 7);
     assert_eq!(next_length(&mut body).await, Some(7));
-    body.has_waited();
+    body.has_waited(true);
     assert_eq!(next_length(&mut body).await, Some(WINDOW));
     body.has_sent(WINDOW);
     assert_eq!(next_length(&mut body).await, Some(12));
@@ -56,7 +56,7 @@ async fn what_is_not_in_memory_is_left_to_a_thread_that_may_wait() {
     let held_up = all_who_may_wait().await;
     // Pages that somebody looks at are not dropped: then once more.
     let mut waits = (0..10).map(|_| {
-        body.has_waited();
+        body.has_waited(true);
         fadvise(&body.file, 0, None, Advice::DontNeed).unwrap();
         poll(pin!(body.window())).is_pending()
     });
