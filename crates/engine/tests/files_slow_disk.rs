@@ -1,0 +1,197 @@
+//! A disk that takes its time, is silent or fails, and what becomes of the others of its worker: files of a directory and files that an
+//! application names. The disk is a file system of the test's own; where such can't be mounted (it takes root and /dev/fuse), the
+//! tests say so and show nothing.
+
+#![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
+
+#[path = "files_slow_disk/disk.rs"]
+mod disk;
+
+use disk::{NAME, Question, SlowDisk};
+use kasoku_engine::options::{HostPattern, OriginAddress, Route, SendfileRules};
+use kasoku_metrics::Counter;
+use kasoku_testkit::{Client, Ending, Folder, Origin, Scenario, Setup, get, ok};
+use std::sync::Arc;
+use std::thread;
+use std::time::Duration;
+
+/// The longest window, in bytes (`files/body.rs`).
+const WINDOW: usize = 2 << 20;
+
+/// Three windows and a bit.
+const LONG: usize = 3 * WINDOW + 12_345;
+
+/// How long is too long, where that is what is shown.
+const SHORT: Duration = Duration::from_millis(100);
+
+/// How often others are served while something waits.
+const TURNS: usize = 5;
+
+/// How a client comes to the file on the disk.
+#[derive(Clone, Copy, Debug)]
+enum Way {
+    /// It is below a directory that is an origin.
+    Directory,
+    /// An application names it.
+    Named,
+}
+
+const BOTH_WAYS: [Way; 2] = [Way::Directory, Way::Named];
+
+/// One worker, a slow disk, and what has nothing to do with that disk. The disk comes first: it lets go of the engine, which then ends.
+struct Scene {
+    disk: SlowDisk,
+    scene: Scenario,
+    application: Origin,
+    _files: Folder,
+    content: Vec<u8>,
+}
+
+/// Bytes of which no two windows are alike.
+fn content() -> Vec<u8> {
+    (0..LONG as u64).map(|number| (number.wrapping_mul(0x9e37_79b9_7f4a_7c15) >> 56) as u8).collect()
+}
+
+impl Scene {
+    fn new() -> Option<Self> {
+        Self::with(|_| {})
+    }
+
+    /// That is set for all of them.
+    fn with(change: impl Fn(&mut Route)) -> Option<Self> {
+        let content = content();
+        let (disk, files) = (SlowDisk::mount(&content)?, Folder::new());
+        files.write("short.txt", "a short file");
+        let application = Origin::start([get("/stored").answers(ok(&["Cache-Control: max-age=600"], "a stored page"))]);
+        let host = |name: &str| [HostPattern::Exact(name.into())];
+        let directory = |route: &mut Route, folder: &std::path::Path| {
+            route.pass = true;
+            route.origins = vec![OriginAddress::Files(folder.to_owned()).into()];
+        };
+        let scene = Setup::safe()
+            .route(change)
+            .site(&host("disk.test"), |route| directory(route, disk.path()))
+            .site(&host("files.test"), |route| directory(route, files.path()))
+            .site(&host("example.org"), |route| {
+                route.origins = vec![application.address()];
+                route.sendfile =
+                    Arc::new(SendfileRules { roots: vec![disk.path().to_owned()], ..SendfileRules::default() });
+            })
+            .run_with_own_origins();
+        assert_eq!(scene.client().get("/stored").text(), "a stored page");
+        Some(Self { disk, scene, application, _files: files, content })
+    }
+
+    /// A client that has asked for the long file.
+    fn asks(&self, way: Way) -> Client {
+        let mut client = self.scene.client();
+        match way {
+            Way::Directory => client.ask("GET", &format!("/{NAME}"), &["Host: disk.test"]),
+            Way::Named => {
+                let named = format!("X-Sendfile: {}", self.disk.file().display());
+                self.application.then(get("/download").answers(ok(&[&named], "")));
+                client.ask("GET", "/download", &[])
+            }
+        };
+        client
+    }
+
+    /// A hit, a file of another disk and a page of the application come as ever.
+    #[track_caller]
+    fn serves_others(&self) {
+        // What could hold up the worker has had its turn.
+        self.scene.settled();
+        let hit = self.scene.client().get("/stored");
+        assert!(hit.is_hit() && hit.text() == "a stored page");
+        let file = self.scene.client().get_with("/short.txt", &["Host: files.test"]);
+        assert_eq!(file.short(), (200, "a short file".to_owned()));
+        self.application.then(get("/page").answers(ok(&["Cache-Control: private"], "a page")));
+        assert_eq!(self.scene.client().get("/page").short(), (200, "a page".to_owned()));
+    }
+}
+
+#[test]
+fn while_a_read_waits_for_the_disk_others_are_served() {
+    for way in BOTH_WAYS {
+        // The first bytes of all; those behind the first window.
+        for from in [0, WINDOW, WINDOW + (1 << 20)] {
+            let Some(scene) = Scene::new() else { return };
+            scene.disk.holds(Question::ReadFrom(from as u64));
+            let mut client = scene.asks(way);
+            // Its head doesn't wait.
+            let head = client.next_head();
+            assert_eq!((head.word(1), head.field("content-length")), ("200", Some(LONG.to_string())), "{way:?}");
+            let response = thread::scope(|threads| {
+                let response = threads.spawn(move || client.rest_of(head));
+                scene.disk.is_asked();
+                // By turns with the download, which comes to the bytes that are held if it isn't there yet.
+                for _ in 0..TURNS {
+                    scene.serves_others();
+                }
+                scene.disk.lets_go();
+                response.join().unwrap()
+            });
+            assert!(response.ending == Ending::Whole && response.body == scene.content, "{way:?} {from}");
+            scene.serves_others();
+        }
+    }
+}
+
+#[test]
+fn while_a_look_up_waits_for_the_disk_others_are_served() {
+    for way in BOTH_WAYS {
+        for question in [Question::LookUp, Question::Open, Question::Attributes, Question::System] {
+            let Some(scene) = Scene::new() else { return };
+            scene.disk.holds(question);
+            let mut client = scene.asks(way);
+            scene.disk.is_asked();
+            scene.serves_others();
+            scene.disk.lets_go();
+            let response = client.response();
+            assert!(response.status == 200 && response.body == scene.content, "{way:?} {question:?}");
+        }
+    }
+}
+
+#[test]
+fn a_read_that_never_comes_ends_its_answer_in_time() {
+    for way in BOTH_WAYS {
+        for from in [0, WINDOW] {
+            let Some(scene) = Scene::with(|route| route.origin.between_bytes_timeout = SHORT) else { return };
+            scene.disk.holds(Question::ReadFrom(from as u64));
+            let response = scene.asks(way).cut_response();
+            assert_eq!((response.status, response.ending), (200, Ending::Cut), "{way:?}");
+            assert!(response.body.len() <= from && scene.content.starts_with(&response.body), "{way:?}");
+            scene.scene.counted(Counter::Aborted, 1);
+            assert_eq!(scene.scene.engine.metrics().total(Counter::OriginErrors), 1, "{way:?}");
+            scene.serves_others();
+        }
+    }
+}
+
+#[test]
+fn a_look_up_that_never_comes_is_504_in_time() {
+    for way in BOTH_WAYS {
+        for question in [Question::LookUp, Question::Open] {
+            let Some(scene) = Scene::with(|route| route.origin.first_byte_timeout = SHORT) else { return };
+            scene.disk.holds(question);
+            let response = scene.asks(way).response();
+            assert_eq!(response.status, 504, "{way:?} {question:?}");
+            scene.serves_others();
+        }
+    }
+}
+
+#[test]
+fn a_read_that_fails_cuts_its_answer_and_is_the_disks_fault() {
+    for way in BOTH_WAYS {
+        let Some(scene) = Scene::new() else { return };
+        scene.disk.fails_from(WINDOW as u64 + 1);
+        let response = scene.asks(way).cut_response();
+        assert_eq!((response.status, response.ending), (200, Ending::Cut), "{way:?}");
+        assert!(response.body.len() <= WINDOW && scene.content.starts_with(&response.body), "{way:?}");
+        scene.scene.counted(Counter::Aborted, 1);
+        assert_eq!(scene.scene.engine.metrics().total(Counter::OriginErrors), 1, "{way:?}");
+        scene.serves_others();
+    }
+}

@@ -1,0 +1,233 @@
+//! A disk that answers when the test wants it: a file system in user space (FUSE), with one file.
+//!
+//! A question that is held is put aside with its answer, and whoever asked it waits in the kernel, as for a disk that has to spin up. No
+//! thread of the disk waits meanwhile, so what is not held is answered. What it says of names and attributes holds for no time at all, so
+//! each look-up is a question.
+//!
+//! Whatever becomes of the test, nobody is left behind waiting: dropping the disk answers all, unmounts it, and from then on nothing is
+//! held.
+
+use fuser::{
+    Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo, LockOwner, MountOption,
+    OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, ReplyStatfs, Request, Session,
+};
+use kasoku_testkit::{Folder, WAIT_MAX};
+use rustix::mount::{UnmountFlags, unmount};
+use std::ffi::OsStr;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, SystemTime};
+
+/// The only file's name.
+pub(crate) const NAME: &str = "long.bin";
+
+const FILE: INodeNo = INodeNo(2);
+
+/// What a disk is asked for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Question {
+    /// What is at a name.
+    LookUp,
+    /// To open the file.
+    Open,
+    /// How long the file is, and how old.
+    Attributes,
+    /// What kind of file system this is.
+    System,
+    /// The file's bytes from there on.
+    ReadFrom(u64),
+}
+
+/// See the [module](self).
+pub(crate) struct SlowDisk {
+    folder: Folder,
+    shared: Arc<Shared>,
+    _session: fuser::BackgroundSession,
+}
+
+#[derive(Default)]
+struct Shared {
+    state: Mutex<State>,
+    asked: Condvar,
+}
+
+#[derive(Default)]
+struct State {
+    held: Option<Question>,
+    answers: Vec<Box<dyn FnOnce() + Send>>,
+    fails_from: Option<u64>,
+}
+
+struct System {
+    shared: Arc<Shared>,
+    content: Arc<[u8]>,
+    made: SystemTime,
+}
+
+impl SlowDisk {
+    /// Mounts one whose file has that content; `None` where that can't be done, which is said on standard error.
+    pub(crate) fn mount(content: &[u8]) -> Option<Self> {
+        let (folder, shared) = (Folder::new(), Arc::new(Shared::default()));
+        let made = SystemTime::now() - Duration::from_secs(3600);
+        let system = System { shared: shared.clone(), content: content.into(), made };
+        let mut config = Config::default();
+        config.mount_options = vec![MountOption::RO, MountOption::FSName("kasoku-test".to_owned())];
+        match Session::new(system, folder.path(), &config).and_then(Session::spawn) {
+            Ok(session) => Some(Self { folder, shared, _session: session }),
+            Err(error) => {
+                // Not by eprintln!, which nobody sees of a test that passes.
+                let text = format!("\n*** no file system in user space, so this shows nothing here: {error} ***\n");
+                std::io::stderr().write_all(text.as_bytes()).unwrap();
+                None
+            }
+        }
+    }
+
+    /// Where it is.
+    pub(crate) fn path(&self) -> &Path {
+        self.folder.path()
+    }
+
+    /// Where its file is.
+    pub(crate) fn file(&self) -> PathBuf {
+        self.folder.join(NAME)
+    }
+
+    /// Whoever asks that from now on waits.
+    pub(crate) fn holds(&self, question: Question) {
+        self.shared.state().held = Some(question);
+    }
+
+    /// Waits until somebody waits.
+    #[track_caller]
+    pub(crate) fn is_asked(&self) {
+        let state = self.shared.state();
+        let asked = self.shared.asked.wait_timeout_while(state, WAIT_MAX, |state| state.answers.is_empty());
+        assert!(!asked.unwrap().1.timed_out(), "nobody asks the disk");
+    }
+
+    /// Answers all who wait, and holds nothing more.
+    pub(crate) fn lets_go(&self) {
+        self.shared.lets_go();
+    }
+
+    /// Reads from there on fail with EIO.
+    pub(crate) fn fails_from(&self, position: u64) {
+        self.shared.state().fails_from = Some(position);
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        self.shared.lets_go();
+        // Lazily: a file of it may be open still.
+        if let Err(error) = unmount(self.folder.path(), UnmountFlags::DETACH) {
+            eprintln!("{} stays mounted: {error}", self.folder.path().display());
+        }
+    }
+}
+
+impl Shared {
+    fn state(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn lets_go(&self) {
+        let mut state = self.state();
+        state.held = None;
+        let answers = std::mem::take(&mut state.answers);
+        drop(state);
+        answers.into_iter().for_each(|answer| answer());
+    }
+
+    /// Answers now, or when the test lets go, if `is_held` holds of what it holds.
+    fn answers(&self, is_held: impl FnOnce(Question) -> bool, answer: impl FnOnce() + Send + 'static) {
+        let mut state = self.state();
+        if state.held.is_some_and(is_held) {
+            state.answers.push(Box::new(answer));
+            self.asked.notify_all();
+        } else {
+            drop(state);
+            answer();
+        }
+    }
+}
+
+impl System {
+    fn attributes(&self, inode: INodeNo) -> FileAttr {
+        let is_file = inode == FILE;
+        let size = if is_file { self.content.len() as u64 } else { 0 };
+        FileAttr {
+            ino: inode,
+            size,
+            blocks: size.div_ceil(512),
+            atime: self.made,
+            mtime: self.made,
+            ctime: self.made,
+            crtime: self.made,
+            kind: if is_file { FileType::RegularFile } else { FileType::Directory },
+            perm: if is_file { 0o444 } else { 0o555 },
+            nlink: 1,
+            uid: 0,
+            gid: 0,
+            rdev: 0,
+            blksize: 4096,
+            flags: 0,
+        }
+    }
+}
+
+impl Filesystem for System {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let (is_there, attributes) = (name == NAME, self.attributes(FILE));
+        self.shared.answers(
+            |held| held == Question::LookUp,
+            move || {
+                if is_there {
+                    reply.entry(&Duration::ZERO, &attributes, Generation(0));
+                } else {
+                    reply.error(Errno::ENOENT);
+                }
+            },
+        );
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let attributes = self.attributes(inode);
+        let is_held = |held| held == Question::Attributes && inode == FILE;
+        self.shared.answers(is_held, move || reply.attr(&Duration::ZERO, &attributes));
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        let answer = move || reply.opened(FileHandle(0), FopenFlags::empty());
+        self.shared.answers(|held| held == Question::Open, answer);
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        offset: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        let end = (offset + u64::from(size)).min(self.content.len() as u64);
+        let fails = self.shared.state().fails_from.is_some_and(|from| end > from);
+        let content = self.content.clone();
+        self.shared.answers(
+            |held| matches!(held, Question::ReadFrom(from) if end > from),
+            move || match content.get(offset as usize..end as usize) {
+                Some(bytes) if !fails => reply.data(bytes),
+                _ => reply.error(Errno::EIO),
+            },
+        );
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        self.shared.answers(|held| held == Question::System, move || reply.statfs(0, 0, 0, 0, 0, 512, 255, 0));
+    }
+}
