@@ -110,9 +110,13 @@ impl FileBody {
     /// # Errors
     /// [`Error::FileChanged`]
     pub fn copy_at_once(&self, buffer: &mut [u8]) -> Result<bool, Error> {
+        // Whether it is what it was, a file system that may be elsewhere can't be asked at once.
+        if self.medium == Medium::Unknown {
+            return Ok(false);
+        }
         let wanted = buffer.len();
         match preadv2(&*self.file, &mut [IoSliceMut::new(buffer)], self.position, self.medium.without_waiting()) {
-            Ok(read) if read == wanted => self.is_as_opened().map(|()| true),
+            Ok(read) if read == wanted => self.is_opened(fstat(&*self.file).ok()).map(|()| true),
             // The usual way tells why.
             Ok(_) | Err(_) => Ok(false),
         }
@@ -125,7 +129,7 @@ impl FileBody {
     pub async fn window(&mut self) -> Result<Option<Window<'_>>, Error> {
         if self.left == 0 {
             self.place = None;
-            return self.is_as_opened().map(|()| None);
+            return self.is_as_opened().await.map(|()| None);
         }
         if self.ready_until <= self.position {
             self.ready_window().await?;
@@ -142,7 +146,7 @@ impl FileBody {
             self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
         }
         if self.left == length {
-            self.is_as_opened()?;
+            self.is_as_opened().await?;
         }
         self.ready_until = range.end;
         Ok(())
@@ -168,7 +172,7 @@ impl FileBody {
     pub async fn next(&mut self) -> Result<Piece, Error> {
         if self.left == 0 {
             self.place = None;
-            return self.is_as_opened().map(|()| Piece::End(None));
+            return self.is_as_opened().await.map(|()| Piece::End(None));
         }
         tokio::task::yield_now().await;
         let (position, wanted) = (self.position, usize::try_from(self.left.min(PIECE_BYTES_MAX)).unwrap_or(usize::MAX));
@@ -180,10 +184,11 @@ impl FileBody {
         if piece.is_empty() {
             return Err(Error::FileChanged);
         }
-        self.has_sent(piece.len());
-        if self.left == 0 {
-            self.is_as_opened()?;
+        // Before it counts as sent: it is lost to nobody who stops waiting here.
+        if self.left <= piece.len() as u64 {
+            self.is_as_opened().await?;
         }
+        self.has_sent(piece.len());
         Ok(Piece::Data(piece))
     }
 
@@ -200,9 +205,18 @@ impl FileBody {
 
     /// Whether the file is what it was when it was opened. What was written within one tick of the kernel's clock looks the
     /// same; see [`head`](super::head) for what that means for its entity tag.
-    fn is_as_opened(&self) -> Result<(), Error> {
+    async fn is_as_opened(&self) -> Result<(), Error> {
+        let now = match self.medium {
+            Medium::Memory | Medium::Local => fstat(&*self.file).ok(),
+            // NFS and FUSE may ask their server, who may not answer.
+            Medium::Unknown => self.on_a_thread(|file| Ok(fstat(file).ok())).await?,
+        };
+        self.is_opened(now)
+    }
+
+    fn is_opened(&self, now: Option<Stat>) -> Result<(), Error> {
         let stamp = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
-        let is_same = fstat(&*self.file).is_ok_and(|now| stamp(&now) == stamp(&self.opened));
+        let is_same = now.is_some_and(|now| stamp(&now) == stamp(&self.opened));
         if is_same { Ok(()) } else { Err(Error::FileChanged) }
     }
 }
