@@ -107,6 +107,7 @@ impl Scene {
         assert_eq!(file.short(), (200, "a short file".to_owned()));
         self.application.then(get("/page").answers(ok(&["Cache-Control: private"], "a page")));
         assert_eq!(self.scene.client().get("/page").short(), (200, "a page".to_owned()));
+        assert_eq!(self.disk.asked_by_workers(), []);
     }
 }
 
@@ -140,7 +141,7 @@ fn while_a_read_waits_for_the_disk_others_are_served() {
 #[test]
 fn while_a_look_up_waits_for_the_disk_others_are_served() {
     for way in BOTH_WAYS {
-        for question in [Question::LookUp, Question::Open, Question::Attributes, Question::System] {
+        for question in [Question::LookUp, Question::Open, Question::Attributes] {
             let Some(scene) = Scene::new() else { return };
             scene.disk.holds(question);
             let mut client = scene.asks(way);
@@ -192,6 +193,42 @@ fn a_read_that_fails_cuts_its_answer_and_is_the_disks_fault() {
         assert!(response.body.len() <= WINDOW && scene.content.starts_with(&response.body), "{way:?}");
         scene.scene.counted(Counter::Aborted, 1);
         assert_eq!(scene.scene.engine.metrics().total(Counter::OriginErrors), 1, "{way:?}");
+        scene.serves_others();
+    }
+}
+
+#[test]
+fn a_name_that_the_kernel_knows_is_opened_elsewhere_too() {
+    for way in BOTH_WAYS {
+        let Some(scene) = Scene::new() else { return };
+        scene.disk.is_believed(Duration::from_secs(3600));
+        assert!(scene.asks(way).response().body == scene.content);
+        scene.disk.holds(Question::Open);
+        let mut client = scene.asks(way);
+        scene.disk.is_asked();
+        scene.serves_others();
+        scene.disk.lets_go();
+        let response = client.response();
+        assert!(response.status == 200 && response.body == scene.content, "{way:?}");
+        scene.serves_others();
+    }
+}
+
+#[test]
+fn whether_a_file_was_changed_meanwhile_is_asked_elsewhere_too() {
+    for way in BOTH_WAYS {
+        let Some(scene) = Scene::new() else { return };
+        let mut client = scene.asks(way);
+        let head = client.next_head();
+        scene.disk.holds(Question::Attributes);
+        let response = thread::scope(|threads| {
+            let response = threads.spawn(move || client.rest_of(head));
+            scene.disk.is_asked();
+            scene.serves_others();
+            scene.disk.lets_go();
+            response.join().unwrap()
+        });
+        assert!(response.ending == Ending::Whole && response.body == scene.content, "{way:?}");
         scene.serves_others();
     }
 }

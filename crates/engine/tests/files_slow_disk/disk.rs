@@ -1,8 +1,10 @@
 //! A disk that answers when the test wants it: a file system in user space (FUSE), with one file.
 //!
 //! A question that is held is put aside with its answer, and whoever asked it waits in the kernel, as for a disk that has to spin up. No
-//! thread of the disk waits meanwhile, so what is not held is answered. What it says of names and attributes holds for no time at all, so
-//! each look-up is a question.
+//! thread of the disk waits meanwhile, so what is not held is answered. What it says of names and attributes holds for no time at all
+//! unless the test says otherwise, so each look-up is a question.
+//!
+//! Who asks is known by his thread. A worker must ask nothing at all, whether the answer is held or not.
 //!
 //! Whatever becomes of the test, nobody is left behind waiting: dropping the disk answers all, unmounts it, and from then on nothing is
 //! held.
@@ -14,6 +16,7 @@ use fuser::{
 use kasoku_testkit::{Folder, WAIT_MAX};
 use rustix::mount::{UnmountFlags, unmount};
 use std::ffi::OsStr;
+use std::fs;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -35,8 +38,10 @@ pub(crate) enum Question {
     Attributes,
     /// What kind of file system this is.
     System,
-    /// The file's bytes from there on.
+    /// The file's bytes from there on, by whatever reads.
     ReadFrom(u64),
+    /// Bytes of the file up to there, by one read.
+    ReadUpTo(u64),
 }
 
 /// See the [module](self).
@@ -57,6 +62,8 @@ struct State {
     held: Option<Question>,
     answers: Vec<Box<dyn FnOnce() + Send>>,
     fails_from: Option<u64>,
+    believed: Duration,
+    by_workers: Vec<Question>,
 }
 
 struct System {
@@ -116,6 +123,16 @@ impl SlowDisk {
     pub(crate) fn fails_from(&self, position: u64) {
         self.shared.state().fails_from = Some(position);
     }
+
+    /// For how long the kernel believes what it is told of names and attributes from now on.
+    pub(crate) fn is_believed(&self, time: Duration) {
+        self.shared.state().believed = time;
+    }
+
+    /// What workers have asked so far, reads aside: what they send may have the kernel read ahead in their name, for which nobody waits.
+    pub(crate) fn asked_by_workers(&self) -> Vec<Question> {
+        self.shared.state().by_workers.clone()
+    }
 }
 
 impl Drop for SlowDisk {
@@ -141,10 +158,18 @@ impl Shared {
         answers.into_iter().for_each(|answer| answer());
     }
 
-    /// Answers now, or when the test lets go, if `is_held` holds of what it holds.
-    fn answers(&self, is_held: impl FnOnce(Question) -> bool, answer: impl FnOnce() + Send + 'static) {
+    /// Answers now, or when the test lets go, if it holds that question.
+    fn answers(&self, asked: Question, by: &Request, answer: impl FnOnce() + Send + 'static) {
+        let by_worker = !matches!(asked, Question::ReadUpTo(_)) && is_worker(by.pid());
         let mut state = self.state();
-        if state.held.is_some_and(is_held) {
+        if by_worker {
+            state.by_workers.push(asked);
+        }
+        let is_held = match (state.held, asked) {
+            (Some(Question::ReadFrom(from)), Question::ReadUpTo(end)) => end > from,
+            (held, asked) => held == Some(asked),
+        };
+        if is_held {
             state.answers.push(Box::new(answer));
             self.asked.notify_all();
         } else {
@@ -152,6 +177,12 @@ impl Shared {
             answer();
         }
     }
+}
+
+/// Whether that thread is a worker of the engine, by its name.
+fn is_worker(thread: u32) -> bool {
+    // Who waits for an answer is still there; who doesn't wait is not looked for.
+    fs::read_to_string(format!("/proc/self/task/{thread}/comm")).is_ok_and(|name| name.starts_with("worker-"))
 }
 
 impl System {
@@ -179,34 +210,29 @@ impl System {
 }
 
 impl Filesystem for System {
-    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
-        let (is_there, attributes) = (name == NAME, self.attributes(FILE));
-        self.shared.answers(
-            |held| held == Question::LookUp,
-            move || {
-                if is_there {
-                    reply.entry(&Duration::ZERO, &attributes, Generation(0));
-                } else {
-                    reply.error(Errno::ENOENT);
-                }
-            },
-        );
+    fn lookup(&self, by: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        let (is_there, attributes, believed) = (name == NAME, self.attributes(FILE), self.shared.state().believed);
+        self.shared.answers(Question::LookUp, by, move || {
+            if is_there {
+                reply.entry(&believed, &attributes, Generation(0));
+            } else {
+                reply.error(Errno::ENOENT);
+            }
+        });
     }
 
-    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        let attributes = self.attributes(inode);
-        let is_held = |held| held == Question::Attributes && inode == FILE;
-        self.shared.answers(is_held, move || reply.attr(&Duration::ZERO, &attributes));
+    fn getattr(&self, by: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        let (attributes, believed) = (self.attributes(inode), self.shared.state().believed);
+        self.shared.answers(Question::Attributes, by, move || reply.attr(&believed, &attributes));
     }
 
-    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
-        let answer = move || reply.opened(FileHandle(0), FopenFlags::empty());
-        self.shared.answers(|held| held == Question::Open, answer);
+    fn open(&self, by: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.shared.answers(Question::Open, by, move || reply.opened(FileHandle(0), FopenFlags::empty()));
     }
 
     fn read(
         &self,
-        _: &Request,
+        by: &Request,
         _: INodeNo,
         _: FileHandle,
         offset: u64,
@@ -218,16 +244,13 @@ impl Filesystem for System {
         let end = (offset + u64::from(size)).min(self.content.len() as u64);
         let fails = self.shared.state().fails_from.is_some_and(|from| end > from);
         let content = self.content.clone();
-        self.shared.answers(
-            |held| matches!(held, Question::ReadFrom(from) if end > from),
-            move || match content.get(offset as usize..end as usize) {
-                Some(bytes) if !fails => reply.data(bytes),
-                _ => reply.error(Errno::EIO),
-            },
-        );
+        self.shared.answers(Question::ReadUpTo(end), by, move || match content.get(offset as usize..end as usize) {
+            Some(bytes) if !fails => reply.data(bytes),
+            _ => reply.error(Errno::EIO),
+        });
     }
 
-    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
-        self.shared.answers(|held| held == Question::System, move || reply.statfs(0, 0, 0, 0, 0, 512, 255, 0));
+    fn statfs(&self, by: &Request, _: INodeNo, reply: ReplyStatfs) {
+        self.shared.answers(Question::System, by, move || reply.statfs(0, 0, 0, 0, 0, 512, 255, 0));
     }
 }
