@@ -84,13 +84,17 @@ impl Scene {
 
     /// A client that has asked for the long file.
     fn asks(&self, way: Way) -> Client {
+        self.asks_with(way, &[])
+    }
+
+    fn asks_with(&self, way: Way, fields: &[&str]) -> Client {
         let mut client = self.scene.client();
         match way {
-            Way::Directory => client.ask("GET", &format!("/{NAME}"), &["Host: disk.test"]),
+            Way::Directory => client.ask("GET", &format!("/{NAME}"), &[&["Host: disk.test"], fields].concat()),
             Way::Named => {
                 let named = format!("X-Sendfile: {}", self.disk.file().display());
                 self.application.then(get("/download").answers(ok(&[&named], "")));
-                client.ask("GET", "/download", &[])
+                client.ask("GET", "/download", fields)
             }
         };
         client
@@ -136,6 +140,23 @@ fn while_a_read_waits_for_the_disk_others_are_served() {
             scene.serves_others();
         }
     }
+}
+
+#[test]
+fn while_several_ranges_wait_for_the_disk_others_are_served() {
+    let Some(scene) = Scene::new() else { return };
+    let last = WINDOW + (100 << 10);
+    scene.disk.holds(Question::ReadFrom(WINDOW as u64));
+    let mut client = scene.asks_with(Way::Named, &[&format!("Range: bytes=0-9,{WINDOW}-{last}")]);
+    scene.disk.is_asked();
+    scene.serves_others();
+    scene.disk.lets_go();
+    let response = client.response();
+    assert_eq!(response.status, 206);
+    let parts = [&scene.content[..10], &scene.content[WINDOW..=last]];
+    let has = |part: &[u8]| response.body.windows(part.len()).any(|bytes| bytes == part);
+    assert!(parts.iter().all(|part| has(part)) && response.field("content-type").starts_with("multipart/byteranges"));
+    scene.serves_others();
 }
 
 #[test]
