@@ -209,6 +209,13 @@ fn a_long_file_is_sent_from_where_it_lies_and_only_what_can_be_compressed_is_sto
             (part.short(), part.field("content-range")),
             ((206, "xx".to_owned()), format!("bytes 1-2/{length}"))
         );
+        // Twice: a long one is asked for by the first as well.
+        for _ in 0..2 {
+            let parts = client.get_with(path, &["Range: bytes=0-0, 5-6"]);
+            let kind = parts.field("content-type");
+            assert!(parts.status == 206 && kind.starts_with("multipart/byteranges"), "{path} {kind}");
+            assert!(parts.text().contains(&format!("Content-Range: bytes 5-6/{length}\r\n\r\nxx\r\n")), "{path}");
+        }
         let tag = format!("If-None-Match: {}", again.field("etag"));
         assert_eq!(client.get_with(path, &[&tag]).status, 304);
         // What is newer than what was sent before is sent.

@@ -13,7 +13,7 @@ use http::{Method, StatusCode};
 use kasoku_semantics::Now;
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
-use kasoku_semantics::range::{RangeOutcome, range};
+use kasoku_semantics::range::{ByteRanges, RangeOutcome, range};
 use kasoku_wire::field::date;
 use kasoku_wire::field::etag::{EntityTag, Tag, tags};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -51,6 +51,8 @@ pub(super) struct Representation<'a> {
 pub(super) enum Outcome {
     /// These bytes of it.
     Part(Range<u64>),
+    /// Several ranges of it. The head is the whole's so far.
+    Parts(ByteRanges),
     /// No content at all.
     Nothing,
 }
@@ -138,7 +140,8 @@ pub(super) fn evaluated(request: &RequestHead, whole: ResponseHead, length: u64,
             head.fields.push("Content-Range", format!("bytes {}-{}/{length}", part.first, part.last));
             (head, Outcome::Part(part.first..part.last.saturating_add(1)))
         }
-        RangeOutcome::Full | RangeOutcome::Ranges(_) => (whole, Outcome::Part(0..length)),
+        RangeOutcome::Ranges(ranges) => (whole, Outcome::Parts(ranges)),
+        RangeOutcome::Full => (whole, Outcome::Part(0..length)),
     }
 }
 

@@ -2,7 +2,7 @@
 //!
 //! GET and HEAD of what [`document_root`](crate::document_root) finds; other methods are 405, and there are no listings. The
 //! cache in front asks for what it hasn't, so what is answered here is a miss, a revalidation, or one of the requests that
-//! the cache leaves to its origin; conditions and single ranges are answered all the same, and of several ranges the whole.
+//! the cache leaves to its origin; conditions and ranges are answered all the same.
 //!
 //! A file may change under its readers. Its entity tag names what was there when it was opened ([`head`]), and a body whose
 //! file is no longer that at its end is an error ([`body`]), so nothing mixed is stored under that tag.
@@ -19,6 +19,7 @@ mod siblings;
 mod tests;
 
 use crate::Error;
+use crate::Limits;
 use crate::document_root::{DocumentRoot, Found, OpenFile, Rules, Scripts, find, in_time, may_wait};
 use crate::places::Place;
 use crate::request::Request;
@@ -28,6 +29,7 @@ use bytes::Bytes;
 use head::{Outcome, Representation};
 use http::{Method, StatusCode};
 use kasoku_semantics::coding::accepted;
+use kasoku_wire::ResponseHead;
 pub use named::{
     Named, NamedFile, SendfileRules, Telling, find as find_named, refused, respond as respond_named, tags_no_content,
 };
@@ -120,12 +122,37 @@ fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Pl
     let charset = &request.gateway.files.charset;
     let representation = Representation { file: &file, name: &name, modified, coding, varies, charset };
     let (head, outcome) = head::respond(request.head, &representation, SystemTime::now());
-    let body = match outcome {
-        Outcome::Nothing => {
-            let has_body = request.head.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
-            Body::Whole(has_body.then(Bytes::new))
+    let (method, limits) = (&request.head.method, request.limits);
+    Sending { file, method, limits, place, rate_max: None }.response(head, outcome)
+}
+
+/// What goes into a body.
+struct Sending<'a> {
+    file: OpenFile,
+    method: &'a Method,
+    limits: &'a Limits,
+    /// It is kept until all is read.
+    place: Option<Place>,
+    /// In bytes per second. `None`: as the route says.
+    rate_max: Option<u64>,
+}
+
+impl Sending<'_> {
+    fn response(self, head: ResponseHead, outcome: Outcome) -> Response {
+        let Self { file, method, limits, place, rate_max } = self;
+        match outcome {
+            Outcome::Part(part) => {
+                let body = FileBody::new(&file, part, limits, place).at_rate(rate_max);
+                Response { head, body: Body::File(Box::new(body)) }
+            }
+            Outcome::Parts(ranges) => {
+                let (head, parts) = FileParts::new(file, &ranges, head, limits, place);
+                Response { head, body: Body::FileParts(Box::new(parts.at_rate(rate_max))) }
+            }
+            Outcome::Nothing => {
+                let has_body = *method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
+                Response { head, body: Body::Whole(has_body.then(Bytes::new)) }
+            }
         }
-        Outcome::Part(part) => Body::File(Box::new(FileBody::new(&file, part, request.limits, place))),
-    };
-    Response { head, body }
+    }
 }

@@ -17,18 +17,15 @@
 //! The answer's head is the application's, completed by the file's ([`respond`]); conditions and ranges are evaluated against what
 //! comes of that. No answer here waits for a disk on the worker's thread.
 
-use super::body::FileBody;
+use super::Sending;
 use super::head::{self, Outcome, Representation};
-use super::parts::FileParts;
 use crate::Limits;
 use crate::document_root::{
     DocumentRoot, OpenFile, OpenFiles, Opened, PlainPath, Symlinks, UrlPath, may_wait, percent_decode,
 };
-use crate::response::{Body, Response};
-use bytes::Bytes;
+use crate::response::Response;
 use http::{Method, StatusCode};
 use kasoku_semantics::Now;
-use kasoku_semantics::range::{RangeOutcome, range};
 use kasoku_wire::field::date;
 use kasoku_wire::field::etag::EntityTag;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -252,27 +249,8 @@ pub fn respond(file: OpenFile, application: ResponseHead, telling: Telling<'_>) 
         false if asked.method == Method::HEAD => (whole, Outcome::Nothing),
         false => (whole, Outcome::Part(0..file.length())),
     };
-    let several = match outcome {
-        // What is not one range is the whole so far.
-        Outcome::Part(_) if is_evaluated && head.status == StatusCode::OK => match range(asked, &head, file.length()) {
-            RangeOutcome::Ranges(ranges) => Some(ranges).filter(|ranges| ranges.len() > 1),
-            RangeOutcome::Full | RangeOutcome::Unsatisfiable => None,
-        },
-        _ => None,
-    };
     head.fields.remove("date");
-    if let Some(ranges) = several {
-        let (head, parts) = FileParts::new(file, &ranges, head, limits);
-        return Response { head, body: Body::FileParts(Box::new(parts.at_rate(rate_max))) };
-    }
-    let body = match outcome {
-        Outcome::Part(part) => Body::File(Box::new(FileBody::new(&file, part, limits, None).at_rate(rate_max))),
-        Outcome::Nothing => {
-            let has_body = asked.method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
-            Body::Whole(has_body.then(Bytes::new))
-        }
-    };
-    Response { head, body }
+    Sending { file, method: &asked.method, limits, place: None, rate_max }.response(head, outcome)
 }
 
 /// The application's head with what the file says where the application says nothing.

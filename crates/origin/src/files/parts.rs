@@ -7,6 +7,7 @@ use super::body::FileBody;
 use crate::document_root::OpenFile;
 use crate::error::Error;
 use crate::limits::Limits;
+use crate::places::Place;
 use crate::response::Piece;
 use bytes::Bytes;
 use http::StatusCode;
@@ -24,6 +25,8 @@ pub struct FileParts {
     current: Option<FileBody>,
     length: u64,
     left: u64,
+    /// Kept until all is read.
+    place: Option<Place>,
     rate_max: Option<u64>,
 }
 
@@ -41,6 +44,7 @@ impl FileParts {
         ranges: &[ByteRange],
         whole: ResponseHead,
         limits: &Limits,
+        place: Option<Place>,
     ) -> (ResponseHead, Self) {
         // Random, so that no file can be written to contain it.
         let random = || RandomState::new().build_hasher().finish();
@@ -63,7 +67,10 @@ impl FileParts {
         head.fields = whole.fields;
         head.fields.set("Content-Type", format!("multipart/byteranges; boundary={boundary}"));
         head.fields.set("Content-Length", length.to_string());
-        (head, Self { file, limits: limits.clone(), waiting, current: None, length, left: length, rate_max: None })
+        (
+            head,
+            Self { file, limits: limits.clone(), waiting, current: None, length, left: length, place, rate_max: None },
+        )
     }
 
     /// As [`FileBody::at_rate`].
@@ -107,7 +114,10 @@ impl FileParts {
                 self.current = None;
             }
             match self.waiting.pop_front() {
-                None => return Ok(Piece::End(None)),
+                None => {
+                    self.place = None;
+                    return Ok(Piece::End(None));
+                }
                 Some(Part::Text(text)) => return Ok(Piece::Data(text)),
                 Some(Part::Range(range)) => {
                     let part = range.first..range.last.saturating_add(1);

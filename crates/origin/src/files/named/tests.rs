@@ -2,6 +2,7 @@
 
 use super::*;
 use crate::document_root::tests::Scratch;
+use crate::response::Body;
 use std::fs::{self, File};
 use std::io::Read;
 use std::os::unix::fs::symlink;
