@@ -214,7 +214,7 @@ pub struct Telling<'a> {
     pub charset: &'a str,
     /// Deadlines.
     pub limits: &'a Limits,
-    /// How fast the application wants it to go out ([`FileBody::rate_max`]); none: it does not say.
+    /// How fast the application wants it to go out ([`crate::FileBody::rate_max`]); none: it does not say.
     pub rate_max: Option<u64>,
 }
 
