@@ -14,7 +14,8 @@
 //!    file it is forbidden. There are no listings.
 //! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as nothing.
 //!
-//! The root is opened anew for each search: it may be a link that a deployment turns to another release.
+//! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open
+//! already counts only while the whole path, the root's part as well, leads to it (`open_files`).
 
 mod medium;
 mod names;
