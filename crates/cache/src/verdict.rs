@@ -12,7 +12,8 @@ use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share, says_who};
 use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::grant::{announce, nominated, unannounced};
+use kasoku_semantics::downstream::{tell, untold};
+use kasoku_semantics::grant::nominated;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::partial::{Part, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;
@@ -222,7 +223,7 @@ impl FillWriter {
             return self.private(exchange, Reason::StatusNotModified);
         };
         let now = exchange.response_time;
-        let stored = unannounced(&base.meta.head, &base.meta.freshness, &self.policy);
+        let stored = untold(&base.meta.head, &base.meta.freshness, &self.policy);
         let head = match freshen(&stored, exchange.response, now, &self.policy) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
@@ -271,7 +272,7 @@ impl FillWriter {
     fn refreshed(&self, base: &Entry, mut head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
         let Exchange { request, response, request_time, response_time, .. } = *exchange;
         let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
-        announce(&mut head.fields, &freshness, &self.policy);
+        tell(request, &mut head, &freshness, &self.policy);
         // The origin has confirmed the body as well, so it is as young as the request.
         let (epoch, rules) = (self.epoch(), self.policy.rules);
         Meta { head, freshness, epoch, rules, ..(*base.meta).clone() }
@@ -417,9 +418,8 @@ pub(crate) fn meta(exchange: &Exchange<'_>, policy: &Policy, epoch: Epoch) -> Me
     let nominated = nominated(request, response, policy);
     let mut variant = Vec::new();
     variant_key(&nominated, &request.fields, policy, &mut variant);
-    let mut fields = fields_to_store(response, response_time, policy);
-    announce(&mut fields, &freshness, policy);
-    let head = ResponseHead { fields, ..response.clone() };
+    let mut head = ResponseHead { fields: fields_to_store(response, response_time, policy), ..response.clone() };
+    tell(request, &mut head, &freshness, policy);
     Meta { head, freshness, nominated, variant, epoch, rules: policy.rules }
 }
 

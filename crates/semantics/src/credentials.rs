@@ -8,7 +8,8 @@
 //! - a response with Set-Cookie is never stored, and no stored head ever holds one, whether from a 200 or a 304
 //!   (`stored_fields` removes it).
 //!
-//! And what was made for somebody must not hide under the name of a file (see `deception`).
+//! And what was made for somebody must not hide under the name of a file (see `deception`), nor what is kept only because the
+//! operator says so.
 //!
 //! In profile rfc cookies mean nothing, as the RFCs say; unless the operator grants lifetimes (see `grant`): what nobody said
 //! may be shared is then guarded by the same rules. A cookie that is in the key says who somebody is to nobody else, and does
@@ -17,7 +18,7 @@
 use crate::cookies;
 use crate::deception::is_deceptive;
 use crate::directives::{Directives, directives};
-use crate::grant::heard;
+use crate::grant::{heard, holds_for};
 use crate::{Policy, Reason};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -96,7 +97,8 @@ fn is_what_it_is_called(
     _: &Directives,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    if says_who(&request.fields, policy) && is_deceptive(&request.target, response) {
+    let is_unsure = says_who(&request.fields, policy) || holds_for(request, policy);
+    if is_unsure && is_deceptive(&request.target, response) {
         return Err(Reason::ContentTypeMismatch);
     }
     Ok(())

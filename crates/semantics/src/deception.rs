@@ -70,6 +70,11 @@ pub(crate) fn is_deceptive(target: &str, response: &ResponseHead) -> bool {
     !is_of_the_kind && !begins_with(&"application/octet-stream")
 }
 
+/// Whether the path of `target` names a kind of file, and `response` is of that kind.
+pub(crate) fn is_named_file(target: &str, response: &ResponseHead) -> bool {
+    kind(target).is_some() && !is_deceptive(target, response)
+}
+
 /// The kind of file that a path names, however its dot is written.
 fn kind(target: &str) -> Option<&'static Kind> {
     let path = target.split_once('?').map_or(target, |(path, _)| path).to_ascii_lowercase();

@@ -11,12 +11,12 @@
 //! - What is named enters the key, beside what `Vary` nominates ([`nominated`]).
 //! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored.
 //!
-//! Only what [`Grant::ignore`] lists is overruled: all else that a response says still counts. The head that is stored keeps the
-//! origin's own words, so that browsers go by them; a granted lifetime is told to nobody, unless [`Grant::announce_ttl`] says so.
+//! Only what [`Grant::ignore`] lists is overruled, and the cookies of [`Grant::dropped_cookies`]: all else that a response says still
+//! counts. What clients are told of a granted lifetime is in [`downstream`](crate::downstream).
 
-use crate::cookies;
+use crate::set_cookies::is_dropped;
 use crate::vary::{Vary, vary};
-use crate::{Freshness, LifetimeSource, Policy};
+use crate::{LifetimeSource, Policy, classes, cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -43,6 +43,13 @@ pub struct Grant {
     pub key_cookies: Vec<String>,
     /// Request fields that reach the origin and enter the key: lower case.
     pub key_fields: Vec<String>,
+    /// Whether the visitor's class of device is in the key (see [`classes`](crate::classes)).
+    pub key_device: bool,
+    /// The languages of which one is in the key, in lower case, what nobody prefers last; none: it is not.
+    pub key_languages: Vec<String>,
+    /// Cookies that a response may set without being kept from being stored, as globs over names: they are dropped (see
+    /// [`set_cookies`](crate::set_cookies)).
+    pub dropped_cookies: Vec<String>,
 }
 
 /// A lifetime for some statuses: those from `first` to `last`.
@@ -116,7 +123,10 @@ impl Grant {
         if name.eq_ignore_ascii_case(b"cookie") {
             return !self.key_cookies.is_empty();
         }
-        self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+        let is_class = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
+        self.key_fields.iter().any(|one| is_class(one))
+            || (self.key_device && is_class(classes::DEVICE_FIELD))
+            || (!self.key_languages.is_empty() && is_class(classes::LANGUAGE_FIELD))
     }
 
     /// The fields that are in the key whatever a response nominates: lower case, sorted, unique.
@@ -124,8 +134,11 @@ impl Grant {
         if !self.is_granting() {
             return Vec::new();
         }
-        let cookie = (!self.key_cookies.is_empty()).then(|| "cookie".to_owned());
-        let mut names: Vec<String> = self.key_fields.iter().cloned().chain(cookie).collect();
+        let cookie = (!self.key_cookies.is_empty()).then_some("cookie");
+        let device = self.key_device.then_some(classes::DEVICE_FIELD);
+        let language = (!self.key_languages.is_empty()).then_some(classes::LANGUAGE_FIELD);
+        let others = [cookie, device, language].into_iter().flatten().map(str::to_owned);
+        let mut names: Vec<String> = self.key_fields.iter().cloned().chain(others).collect();
         names.sort_unstable();
         names.dedup();
         names
@@ -163,36 +176,49 @@ pub(crate) fn holds_for(request: &RequestHead, policy: &Policy) -> bool {
 }
 
 /// A response as decisions read it: without what the operator overrules.
-pub(crate) struct Heard<'r>(Cow<'r, ResponseHead>);
+pub(crate) struct Heard<'r> {
+    head: Cow<'r, ResponseHead>,
+    /// Whether something of it was overruled; to drop a cookie overrules nothing.
+    is_overruled: bool,
+}
 
 impl Deref for Heard<'_> {
     type Target = ResponseHead;
 
     fn deref(&self) -> &ResponseHead {
-        &self.0
+        &self.head
     }
 }
 
 /// `response` without what the operator overrules, where that holds for the answer to `request`.
 pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
-    Heard(if policy.grant.holds_for(request) { without_ignored(response, policy) } else { Cow::Borrowed(response) })
+    let drops = |name: &[u8], value: &[u8]| is_dropped(name, value, policy);
+    without_ignored(response, policy, policy.grant.holds_for(request), drops)
 }
 
-/// The same for an update, a 304 or a response to HEAD, of what was stored under a grant.
+/// The same for an update, a 304 or a response to HEAD, of what was stored under a grant. A cookie that it sets is not dropped: what
+/// was confirmed to somebody to whom a session was given is not what was stored.
 pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
-    Heard(if policy.grant.is_granting() { without_ignored(update, policy) } else { Cow::Borrowed(update) })
+    without_ignored(update, policy, policy.grant.is_granting(), |_, _| false)
 }
 
-/// Owned only where something was taken away.
-fn without_ignored<'r>(response: &'r ResponseHead, policy: &Policy) -> Cow<'r, ResponseHead> {
+/// Where the grant holds; owned only where something was taken away.
+fn without_ignored<'r>(
+    response: &'r ResponseHead,
+    policy: &Policy,
+    holds: bool,
+    drops: impl Fn(&[u8], &[u8]) -> bool,
+) -> Heard<'r> {
     let ignore = &policy.grant.ignore;
-    if ignore.is_empty() || !response.fields.iter().any(|(name, value)| is_touched(name, value, policy)) {
-        return Cow::Borrowed(response);
+    let is_overruled = holds && response.fields.iter().any(|(name, value)| is_overruled(name, value, policy));
+    let drops_some = || response.fields.iter().any(|(name, value)| drops(name, value));
+    if !is_overruled && !(holds && drops_some()) {
+        return Heard { head: Cow::Borrowed(response), is_overruled: false };
     }
     let mut heard = response.clone();
     heard.fields = Fields::new();
     for (name, value) in response.fields.iter() {
-        if is_ignored_field(name, ignore) {
+        if is_ignored_field(name, ignore) || drops(name, value) {
             continue;
         }
         if !is_control(name, policy) || !has_ignored(value, ignore) {
@@ -204,11 +230,15 @@ fn without_ignored<'r>(response: &'r ResponseHead, policy: &Policy) -> Cow<'r, R
             heard.fields.push(name, kept.join(&b", "[..]));
         }
     }
-    Cow::Owned(heard)
+    Heard { head: Cow::Owned(heard), is_overruled }
 }
 
 /// Whether a line says something that does not count, or holds a directive that does not.
 pub(crate) fn is_touched(name: &[u8], value: &[u8], policy: &Policy) -> bool {
+    is_overruled(name, value, policy) || is_dropped(name, value, policy)
+}
+
+fn is_overruled(name: &[u8], value: &[u8], policy: &Policy) -> bool {
     let ignore = &policy.grant.ignore;
     is_ignored_field(name, ignore) || (is_control(name, policy) && has_ignored(value, ignore))
 }
@@ -233,7 +263,7 @@ fn has_ignored(value: &[u8], ignore: &[Ignored]) -> bool {
 }
 
 /// Whether a directive does not count.
-fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
+pub(crate) fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
     let name = directive_name(member);
     ignore.iter().any(|one| match one {
         Ignored::MustRevalidate if name.eq_ignore_ascii_case(b"proxy-revalidate") => true,
@@ -247,21 +277,20 @@ fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
     })
 }
 
-fn directive_name(member: &[u8]) -> &[u8] {
+pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
     list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
 }
 
 /// The lifetime that is granted to a response, if one is: it states none that is heard.
 pub(crate) fn granted(request: &RequestHead, heard: &Heard<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
     let grant = &policy.grant;
-    let is_overruled = matches!(heard.0, Cow::Owned(_));
     if !grant.holds_for(request) || says_no_cache_as_of_old(heard, policy) {
         return None;
     }
     let (source, seconds) = match grant.of_status(heard.status) {
         Some(seconds) => (LifetimeSource::Status, seconds),
         None if !is_covered(heard.status) => return None,
-        None if grant.ttl_override_seconds > 0 && (is_overruled || grant.ttl_seconds == 0) => {
+        None if grant.ttl_override_seconds > 0 && (heard.is_overruled || grant.ttl_seconds == 0) => {
             (LifetimeSource::Override, grant.ttl_override_seconds)
         }
         None => (LifetimeSource::Ttl, grant.ttl_seconds),
@@ -297,48 +326,6 @@ pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-/// Tells clients the lifetime that was granted, where the policy wants that: in the place of what the origin says about it.
-/// Caches that hear of it are told as well what the answer depends on.
-pub fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
-    if !policy.grant.announce_ttl || !freshness.is_granted() {
-        return;
-    }
-    let mut members = directives_but_lifetimes(fields, policy);
-    members.push(format!("max-age={}", freshness.lifetime).into_bytes());
-    fields.set("Cache-Control", members.join(&b", "[..]));
-    fields.remove("expires");
-    fields.remove("pragma");
-    for name in policy.grant.key() {
-        if !list::members(fields, "vary").any(|one| one.eq_ignore_ascii_case(name.as_bytes())) {
-            fields.push("Vary", name);
-        }
-    }
-}
-
-/// A stored head without what [`announce`] has put there, so that what the origin says next is read beside its own words.
-pub fn unannounced<'h>(head: &'h ResponseHead, freshness: &Freshness, policy: &Policy) -> Cow<'h, ResponseHead> {
-    if !policy.grant.announce_ttl || !freshness.is_granted() {
-        return Cow::Borrowed(head);
-    }
-    let mut own = head.clone();
-    let members = directives_but_lifetimes(&own.fields, policy);
-    match members.is_empty() {
-        true => drop(own.fields.remove("cache-control")),
-        false => own.fields.set("Cache-Control", members.join(&b", "[..])),
-    }
-    Cow::Owned(own)
-}
-
-/// The directives of Cache-Control that count, without those that say how long.
-fn directives_but_lifetimes(fields: &Fields, policy: &Policy) -> Vec<Vec<u8>> {
-    let is_kept = |one: &&[u8]| {
-        let name = directive_name(one);
-        let says_how_long = ["max-age", "s-maxage"].iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes()));
-        !says_how_long && !is_ignored(one, &policy.grant.ignore)
-    };
-    list::members(fields, "cache-control").filter(is_kept).map(<[u8]>::to_vec).collect()
 }
 
 #[cfg(test)]

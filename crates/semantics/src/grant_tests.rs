@@ -1,4 +1,5 @@
 use super::*;
+use crate::downstream::{tell, untold};
 use crate::testing::{NOW, at, cached, fresh, get, later, ok, rfc, safe, status};
 use crate::validation::Freshened;
 use crate::vary::variant_key;
@@ -221,16 +222,16 @@ fn a_granted_lifetime_is_told_to_clients_only_where_that_is_wanted() {
     let policy = granting(|policy| policy.grant.announce_ttl = true);
     let told = |response: &ResponseHead, policy: &Policy| {
         let mut head = response.clone();
-        announce(&mut head.fields, &fresh(response, policy), policy);
+        tell(&get(), &mut head, &fresh(response, policy), policy);
         head
     };
-    assert_eq!(told(&ok(), &granting(|_| {})), ok());
+    assert_eq!(told(&ok(), &granting(|_| {})), ok().with("Cache-Control", "no-cache").with("Vary", "Cookie"));
     assert_eq!(told(&cached("max-age=5"), &policy), cached("max-age=5"));
     let public = cached("public");
     let announced = told(&public, &policy);
     assert_eq!(announced.fields.only("cache-control"), Some(&b"public, max-age=3600"[..]));
-    assert_eq!(*unannounced(&announced, &fresh(&public, &policy), &policy), public);
-    assert_eq!(*unannounced(&told(&ok(), &policy), &fresh(&ok(), &policy), &policy), ok());
+    assert_eq!(*untold(&announced, &fresh(&public, &policy), &policy), public);
+    assert_eq!(*untold(&told(&ok(), &policy), &fresh(&ok(), &policy), &policy), ok());
 
     let mut of_key = policy.clone();
     of_key.grant.key_cookies = vec!["lang".to_owned()];

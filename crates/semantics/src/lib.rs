@@ -13,9 +13,9 @@
 //! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
-//! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`] |
+//! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`], [`classes`], [`set_cookies`] |
 //! | what does an unsafe method make invalid? | [`invalidation`] |
-//! | what do we tell the client about it? | [`cache_status`], [`reason`] |
+//! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
 //!
 //! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
@@ -24,11 +24,13 @@
 pub mod accel_expires;
 pub mod age;
 pub mod cache_status;
+pub mod classes;
 pub mod coding;
 pub mod cookies;
 pub mod credentials;
 mod deception;
 pub mod directives;
+pub mod downstream;
 pub mod evidence;
 pub mod freshness;
 pub mod grant;
@@ -43,6 +45,7 @@ pub mod range;
 pub mod reason;
 pub mod request;
 pub mod reuse;
+pub mod set_cookies;
 pub mod storable;
 pub mod stored_fields;
 pub mod suggestion;

@@ -14,7 +14,7 @@
 //! counts as absent, and of Cookie only what is in the key counts. So a request selects the same variant as it was received and
 //! as it is sent on.
 
-use crate::{Policy, cookies};
+use crate::{Policy, classes, cookies};
 use kasoku_wire::Fields;
 use kasoku_wire::field::accept_language::{Preference, QUALITY_ONE, preferences};
 use kasoku_wire::field::list;
@@ -62,7 +62,9 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
     for name in nominated {
         // A name is a token, so the byte that says whether the field is there also ends the name.
         out.extend_from_slice(name.as_bytes());
-        let is_present = request.contains(name) && reaches_origin(name, request, policy);
+        // Who does not say it belongs to a class as well.
+        let is_class = classes::is_class(name, policy);
+        let is_present = is_class || (request.contains(name) && reaches_origin(name, request, policy));
         out.push(u8::from(is_present));
         if is_present {
             let start = out.len();
@@ -91,6 +93,7 @@ const LEN_BYTES: usize = size_of::<u32>();
 
 fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     match name {
+        _ if classes::is_class(name, policy) => classes::write(name, request, policy, out),
         "accept" => join(request.all(name).flat_map(preferences), write_weighed, out),
         "accept-encoding" => sorted(request, name, out),
         "accept-language" if policy.is_safe() => join(request.all(name).flat_map(preferences), write_weighed, out),

@@ -1,7 +1,9 @@
 //! Whatever the heads hold, each decision is made, and none panics.
 
 use http::{Method, StatusCode};
-use kasoku_semantics::grant::{Grant, Ignored, StatusTtl, announce, nominated};
+use kasoku_semantics::downstream::{tell, untold};
+use kasoku_semantics::set_cookies::{Secrets, not_dropped};
+use kasoku_semantics::grant::{Grant, Ignored, StatusTtl, nominated};
 use kasoku_semantics::*;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use proptest::prelude::*;
@@ -76,7 +78,10 @@ fn policies() -> Vec<Policy> {
             ttl_min_seconds: 10,
             announce_ttl: true,
             key_cookies: vec!["a*".to_owned()],
-            key_fields: vec!["accept-language".to_owned()],
+            key_fields: vec!["accept".to_owned()],
+            key_device: true,
+            key_languages: vec!["de".to_owned(), "en".to_owned()],
+            dropped_cookies: vec!["s*".to_owned()],
         };
         let strip_fields = vec!["server".to_owned()];
         Policy { grant, strip_fields, ttl_max_seconds: 30, grace_seconds: 5, keep_seconds: Some(1), ..policy }
@@ -117,8 +122,11 @@ proptest! {
             let mut twice = Vec::new();
             cookies::write(&policy.grant.key_cookies, &once, &mut twice);
             prop_assert_eq!(&named, &twice, "what goes to the origin is what is in the key");
-            let mut told = stored.fields.clone();
-            announce(&mut told, &freshness, &policy);
+            let mut told = stored.clone();
+            tell(&request, &mut told, &freshness, &policy);
+            let _ = untold(&told, &freshness, &policy);
+            let secrets = Secrets::of(&request, &stored, &policy);
+            let _ = (secrets.occur_in_head(&stored), not_dropped(&request, &stored, &policy).count());
             let _ = (nominated(&request, &stored, &policy), freshness.is_past_keeping(&policy, two));
             prop_assert!(!freshness.is_granted() || !request.fields.contains("authorization"));
             let kept = fields_to_store(&stored, one, &policy);

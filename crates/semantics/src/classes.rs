@@ -1,0 +1,153 @@
+//! Classes of visitors that an application tells apart: by their device, and by their language.
+//!
+//! Where a page differs by User-Agent or Accept-Language, the values that browsers send are far too many to be in a key. The operator
+//! may have one of a few classes there instead. The class is read from what the client sends, and the origin gets the class and
+//! nothing of the client's own words: a value that stands for all of the class. It reads as the class itself, so a request selects the same
+//! variant as it was received and as it is sent on.
+//!
+//! There are two classes of devices, as in the tests of WordPress (`wp_is_mobile`) and gnuboard5: what has a small screen, and the
+//! rest. A tablet that calls itself Android counts as mobile, as there.
+
+use crate::Policy;
+use kasoku_wire::Fields;
+use kasoku_wire::field::accept_language::preferences;
+
+/// The field that tells the device.
+pub const DEVICE_FIELD: &str = "user-agent";
+
+/// The field that tells languages.
+pub const LANGUAGE_FIELD: &str = "accept-language";
+
+/// What the origin is told of a visitor's device.
+const MOBILE: &str = "Mozilla/5.0 (Linux; Android 10; Mobile; compatible; Kasoku) Mobile Safari/537.36";
+const DESKTOP: &str = "Mozilla/5.0 (compatible; Kasoku)";
+
+/// Parts of the names of programs on small devices, in lower case.
+const MOBILE_PARTS: [&[u8]; 9] = [
+    b"mobi",
+    b"android",
+    b"iphone",
+    b"ipod",
+    b"windows phone",
+    b"blackberry",
+    b"opera mini",
+    b"kindle",
+    b"silk/",
+];
+
+/// The most bytes of a User-Agent that are read.
+const USER_AGENT_BYTES_MAX: usize = 512;
+
+/// The User-Agent that stands for the class of a request.
+pub fn device(request: &Fields) -> &'static str {
+    let value = request.first(DEVICE_FIELD).unwrap_or_default();
+    let value = value.get(..USER_AGENT_BYTES_MAX).unwrap_or(value);
+    let has = |part: &[u8]| value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
+    if MOBILE_PARTS.iter().any(|part| has(part)) { MOBILE } else { DESKTOP }
+}
+
+/// The one of these languages (lower case) that a request likes best; the first where it likes none of them. `de-AT` is content with
+/// `de`, and `de` with `de-AT` (RFC 4647 section 3.4, and what comes nearest in the other direction).
+pub fn language<'l>(request: &Fields, languages: &'l [String]) -> &'l str {
+    let fits = |wanted: &[u8], offered: &str| {
+        let starts_with = |long: &[u8], short: &[u8]| {
+            long.len() > short.len()
+                && long.get(..short.len()).is_some_and(|start| start.eq_ignore_ascii_case(short))
+                && long.get(short.len()) == Some(&b'-')
+        };
+        let offered = offered.as_bytes();
+        wanted.eq_ignore_ascii_case(offered) || starts_with(wanted, offered) || starts_with(offered, wanted)
+    };
+    let mut best: Option<(&str, u16)> = None;
+    for wanted in request.all(LANGUAGE_FIELD).flat_map(preferences).filter(|wanted| wanted.quality > 0) {
+        let found = languages.iter().find(|offered| fits(wanted.value, offered));
+        // Of equal quality the first counts, as with what servers do.
+        if let Some(found) = found.filter(|_| best.is_none_or(|(_, quality)| wanted.quality > quality)) {
+            best = Some((found, wanted.quality));
+        }
+    }
+    best.map(|(found, _)| found).or(languages.first().map(String::as_str)).unwrap_or_default()
+}
+
+/// Whether a field of that name is in the key as a class: lower case.
+pub(crate) fn is_class(name: &str, policy: &Policy) -> bool {
+    let grant = &policy.grant;
+    grant.is_granting()
+        && match name {
+            DEVICE_FIELD => grant.key_device,
+            LANGUAGE_FIELD => !grant.key_languages.is_empty(),
+            _ => false,
+        }
+}
+
+/// Appends the class of a request: what the origin is told in the field of that name.
+pub(crate) fn write(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
+    let class = if name == DEVICE_FIELD { device(request) } else { language(request, &policy.grant.key_languages) };
+    out.extend_from_slice(class.as_bytes());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::safe;
+    use crate::vary::variant_key;
+
+    fn of(name: &str, value: &str) -> Fields {
+        [(name, value)].into_iter().collect()
+    }
+
+    #[test]
+    fn a_device_is_small_or_not() {
+        for agent in [
+            "Mozilla/5.0 (iPhone; CPU iPhone OS 17_0 like Mac OS X) AppleWebKit/605.1.15 Mobile/15E148 Safari/604.1",
+            "Mozilla/5.0 (Linux; Android 14; K) AppleWebKit/537.36 Chrome/130.0.0.0 Mobile Safari/537.36",
+            "BLACKBERRY9000/4.6",
+            MOBILE,
+        ] {
+            assert_eq!(device(&of("User-Agent", agent)), MOBILE, "{agent}");
+        }
+        for agent in ["Mozilla/5.0 (X11; Linux x86_64) Firefox/132.0", "curl/8.5", "", DESKTOP] {
+            assert_eq!(device(&of("User-Agent", agent)), DESKTOP, "{agent}");
+        }
+        assert_eq!(device(&Fields::new()), DESKTOP);
+    }
+
+    #[test]
+    fn the_language_that_is_liked_best_is_the_class() {
+        let offered = ["ko", "en", "zh-cn"].map(str::to_owned);
+        for (wanted, class) in [
+            ("en", "en"),
+            ("de, en;q=0.5, ko;q=0.4", "en"),
+            ("en-GB,en;q=0.9", "en"),
+            ("zh", "zh-cn"),
+            ("zh-CN;q=0.3, ko;q=0.2", "zh-cn"),
+            ("de", "ko"),
+            ("en;q=0", "ko"),
+            ("", "ko"),
+        ] {
+            assert_eq!(language(&of("Accept-Language", wanted), &offered), class, "{wanted}");
+        }
+        for own in &offered {
+            assert_eq!(language(&of("Accept-Language", own), &offered), own, "what is sent on reads as itself");
+        }
+    }
+
+    #[test]
+    fn who_says_nothing_selects_the_variant_of_the_class() {
+        let mut policy = safe();
+        policy.grant.ttl_seconds = 1;
+        policy.grant.key_device = true;
+        policy.grant.key_languages = ["ko", "en"].map(str::to_owned).to_vec();
+        let nominated = policy.grant.key();
+        assert_eq!(nominated, ["accept-language", "user-agent"]);
+        let key = |fields: &[(&str, &str)]| {
+            let mut out = Vec::new();
+            variant_key(&nominated, &fields.iter().copied().collect(), &policy, &mut out);
+            out
+        };
+        assert_eq!(key(&[]), key(&[("User-Agent", "curl/8"), ("Accept-Language", "ko-KR")]));
+        assert_ne!(key(&[]), key(&[("User-Agent", "iPhone")]));
+        assert_ne!(key(&[]), key(&[("Accept-Language", "en")]));
+        assert_eq!(key(&[("User-Agent", "iPhone")]), key(&[("User-Agent", MOBILE), ("Accept-Language", "ko")]));
+    }
+}

@@ -1,0 +1,141 @@
+//! What clients, and caches on their way, are told of a lifetime that the operator grants.
+//!
+//! The stored head keeps the origin's own words. What was granted is granted here, where it can be purged, and to requests in
+//! nobody's name: so a browser must not show it once its visitor has logged in, and a cache behind us must not show it to whoever has.
+//! Unless the operator wants it announced, the response says so itself, in lines of their own: `no-cache`, and `Vary: Cookie`. Not what
+//! is named like a file, and is one (a style sheet, an image): that is the same for everybody, and a browser would ask for all of them with
+//! each page.
+
+use crate::deception::is_named_file;
+use crate::grant::{directive_name, is_ignored};
+use crate::{Freshness, Policy};
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use std::borrow::Cow;
+
+/// The value that is added where a lifetime is kept to ourselves.
+const NO_CACHE: &str = "no-cache";
+
+/// Tells clients what they may do with the answer to `request` whose lifetime was granted: not keep it without asking; or keep it for as
+/// long, in the place of what the origin says about it, where the policy wants that announced. Nothing where nothing was granted.
+pub fn tell(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshness, policy: &Policy) {
+    if !freshness.is_granted() {
+        return;
+    }
+    if policy.grant.announce_ttl {
+        announce(&mut head.fields, freshness, policy);
+    } else if !is_named_file(&request.target, head) {
+        withhold(&mut head.fields);
+    }
+}
+
+fn withhold(fields: &mut Fields) {
+    let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
+    if !list::members(fields, "cache-control").any(forbids) {
+        fields.push("Cache-Control", NO_CACHE);
+    }
+    if !list::members(fields, "vary").any(|one| one == b"*" || one.eq_ignore_ascii_case(b"cookie")) {
+        fields.push("Vary", "Cookie");
+    }
+}
+
+fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
+    let mut members = directives_but_lifetimes(fields, policy);
+    members.push(format!("max-age={}", freshness.lifetime).into_bytes());
+    fields.set("Cache-Control", members.join(&b", "[..]));
+    fields.remove("expires");
+    fields.remove("pragma");
+    for name in policy.grant.key() {
+        if !list::members(fields, "vary").any(|one| one.eq_ignore_ascii_case(name.as_bytes())) {
+            fields.push("Vary", name);
+        }
+    }
+}
+
+/// A stored head without what [`tell`] has put there, so that what the origin says next is read beside its own words.
+pub fn untold<'h>(head: &'h ResponseHead, freshness: &Freshness, policy: &Policy) -> Cow<'h, ResponseHead> {
+    if !freshness.is_granted() {
+        return Cow::Borrowed(head);
+    }
+    let mut own = head.clone();
+    if policy.grant.announce_ttl {
+        let members = directives_but_lifetimes(&own.fields, policy);
+        match members.is_empty() {
+            true => drop(own.fields.remove("cache-control")),
+            false => own.fields.set("Cache-Control", members.join(&b", "[..])),
+        }
+    } else {
+        // An origin that has said the same is not heard in this: it would not have been granted anything.
+        let is_added = |name: &[u8], value: &[u8]| {
+            (name.eq_ignore_ascii_case(b"cache-control") && value == NO_CACHE.as_bytes())
+                || (name.eq_ignore_ascii_case(b"vary") && value == b"Cookie")
+        };
+        own.fields.retain(|name, value| !is_added(name, value));
+    }
+    Cow::Owned(own)
+}
+
+/// The directives of Cache-Control that count, without those that say how long.
+fn directives_but_lifetimes(fields: &Fields, policy: &Policy) -> Vec<Vec<u8>> {
+    let is_kept = |one: &&[u8]| {
+        let name = directive_name(one);
+        let says_how_long = ["max-age", "s-maxage"].iter().any(|word| name.eq_ignore_ascii_case(word.as_bytes()));
+        !says_how_long && !is_ignored(one, &policy.grant.ignore)
+    };
+    list::members(fields, "cache-control").filter(is_kept).map(<[u8]>::to_vec).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::grant::Ignored;
+    use crate::testing::{NOW, cached, get, ok, safe};
+    use crate::{LifetimeSource, freshness};
+
+    fn told(target: &str, mut head: ResponseHead, change: impl FnOnce(&mut Policy)) -> ResponseHead {
+        let mut policy = safe();
+        policy.grant.ttl_seconds = 60;
+        change(&mut policy);
+        let request = RequestHead { target: target.to_owned(), ..get() };
+        let freshness = freshness(&request, &head, NOW, NOW, &policy);
+        let before = head.clone();
+        tell(&request, &mut head, &freshness, &policy);
+        if freshness.source != LifetimeSource::None {
+            assert_eq!(untold(&head, &freshness, &policy).fields, before.fields, "{target}");
+        }
+        head
+    }
+
+    fn says(head: &ResponseHead, name: &str) -> String {
+        String::from_utf8(head.fields.combined(name).unwrap_or_default()).unwrap()
+    }
+
+    #[test]
+    fn what_is_granted_is_for_nobody_to_keep() {
+        let page = told("/", ok().with("Content-Type", "text/html"), |_| {});
+        assert_eq!((says(&page, "cache-control"), says(&page, "vary")), ("no-cache".to_owned(), "Cookie".to_owned()));
+        let page = told("/", cached("public").with("Vary", "Accept"), |_| {});
+        assert_eq!(says(&page, "cache-control"), "public, no-cache");
+        assert_eq!(says(&page, "vary"), "Accept, Cookie");
+    }
+
+    #[test]
+    fn what_an_application_says_itself_stays_as_it_is() {
+        let page = told("/", cached("max-age=9"), |_| {});
+        assert_eq!((says(&page, "cache-control"), page.fields.contains("vary")), ("max-age=9".to_owned(), false));
+        let overruled = |policy: &mut Policy| {
+            policy.grant.ttl_override_seconds = 60;
+            policy.grant.ignore = vec![Ignored::NoStore];
+        };
+        let page = told("/", cached("no-store").with("Vary", "cookie"), overruled);
+        assert_eq!((says(&page, "cache-control"), says(&page, "vary")), ("no-store".to_owned(), "cookie".to_owned()));
+    }
+
+    #[test]
+    fn files_by_their_name_are_left_alone() {
+        let style = told("/x.css", ok().with("Content-Type", "text/css"), |_| {});
+        assert!(!style.fields.contains("cache-control") && !style.fields.contains("vary"));
+        let page = told("/x.html", ok().with("Content-Type", "text/html"), |_| {});
+        assert_eq!(says(&page, "vary"), "Cookie");
+    }
+}

@@ -1,0 +1,228 @@
+//! Cookies that a response sets, and which of them are dropped so that it can be kept.
+//!
+//! Many applications open a session for each visitor, so each page sets a cookie and could never be stored. Where a request has gone
+//! out in nobody's name (see `grant`), the session that it was given is nobody's: its cookie may be dropped, and the page kept. Only
+//! the names that the operator lists are ([`Grant::dropped_cookies`](crate::grant::Grant::dropped_cookies)), or all of them where
+//! `set-cookie` is ignored; a name that nobody has listed keeps the response from being stored.
+//!
+//! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. Whoever got that page from the cache
+//! would share the session with all others, and its login. So the values of dropped cookies are [`Secrets`]: a response that holds
+//! one of them is for the one client that asked.
+
+use crate::Policy;
+use crate::cookies;
+use crate::credentials::is_set_cookie;
+use crate::grant::{Ignored, holds_for};
+use kasoku_wire::field::list::trim;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use memchr::memmem;
+
+/// The shortest value that is looked for, in bytes: a shorter one says `1`, `ko` or `deleted`, and stands in any page.
+const SECRET_BYTES_MIN: usize = 8;
+
+/// The shortest one of digits alone: a shorter one is a time.
+const SECRET_DIGITS_MIN: usize = 16;
+
+/// The name and the value of the cookie that a Set-Cookie line sets (RFC 6265 section 5.2).
+pub fn pair(line: &[u8]) -> (&[u8], &[u8]) {
+    let pair = line.split(|byte| *byte == b';').next().unwrap_or_default();
+    match pair.iter().position(|byte| *byte == b'=') {
+        Some(equals) => (trim(pair.get(..equals).unwrap_or_default()), unquoted(trim(pair.get(equals + 1..).unwrap_or_default()))),
+        None => (b"", trim(pair)),
+    }
+}
+
+fn unquoted(value: &[u8]) -> &[u8] {
+    value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value)
+}
+
+/// The names of the cookies that a response sets.
+pub fn names(response: &Fields) -> impl Iterator<Item = &[u8]> {
+    response.iter().filter(|(name, _)| is_set_cookie(name)).map(|(_, line)| pair(line).0)
+}
+
+/// Whether a line sets a cookie that is listed as one to drop.
+pub(crate) fn is_dropped(name: &[u8], line: &[u8], policy: &Policy) -> bool {
+    // Nobody sends its obsolete sibling any more, and what it would mean to drop that is not said.
+    let listed = &policy.grant.dropped_cookies;
+    !listed.is_empty() && name.eq_ignore_ascii_case(b"set-cookie") && cookies::is_any(listed, pair(line).0)
+}
+
+/// The Set-Cookie lines of the answer to `request`, as it reached the origin, that are dropped where it is kept.
+pub fn dropped<'r>(
+    request: &RequestHead,
+    response: &'r ResponseHead,
+    policy: &'r Policy,
+) -> impl Iterator<Item = &'r [u8]> {
+    let all = policy.grant.ignore.contains(&Ignored::SetCookie);
+    let holds = holds_for(request, policy);
+    let lines = response.fields.iter().filter(move |(name, line)| {
+        holds && (is_dropped(name, line, policy) || (all && is_set_cookie(name)))
+    });
+    lines.map(|(_, line)| line)
+}
+
+/// The names of the cookies of a response that keep it from being stored: they are not dropped.
+pub fn not_dropped<'r>(
+    request: &RequestHead,
+    response: &'r ResponseHead,
+    policy: &'r Policy,
+) -> impl Iterator<Item = &'r [u8]> {
+    let holds = holds_for(request, policy);
+    let lines = response.fields.iter().filter(move |(name, line)| {
+        is_set_cookie(name) && !(holds && is_dropped(name, line, policy))
+    });
+    lines.map(|(_, line)| pair(line).0)
+}
+
+/// The values of the cookies that were dropped, as they may stand in a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets(Vec<Vec<u8>>);
+
+impl Secrets {
+    /// Of the answer to `request`, as it reached the origin.
+    pub fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Self {
+        let mut values = Vec::new();
+        for line in dropped(request, response, policy) {
+            let (_, value) = pair(line);
+            let decoded = percent_decoded(value);
+            for value in std::iter::once(value).chain(decoded.as_deref()) {
+                if is_secret(value) && !values.iter().any(|one| one == value) {
+                    values.push(value.to_vec());
+                }
+            }
+        }
+        Self(values)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+
+    /// Whether one of them stands in these bytes.
+    pub fn occur_in(&self, bytes: &[u8]) -> bool {
+        self.0.iter().any(|secret| memmem::find(bytes, secret).is_some())
+    }
+
+    /// Whether one of them stands in a field of a response, but for those that set cookies.
+    pub fn occur_in_head(&self, response: &ResponseHead) -> bool {
+        response.fields.iter().any(|(name, value)| !is_set_cookie(name) && self.occur_in(value))
+    }
+}
+
+fn is_secret(value: &[u8]) -> bool {
+    let least = if value.iter().all(u8::is_ascii_digit) { SECRET_DIGITS_MIN } else { SECRET_BYTES_MIN };
+    value.len() >= least
+}
+
+/// The value without percent-encoding, where it has some.
+fn percent_decoded(value: &[u8]) -> Option<Vec<u8>> {
+    value.contains(&b'%').then(|| {
+        let mut decoded = Vec::with_capacity(value.len());
+        let mut rest = value;
+        while let Some((first, after)) = rest.split_first() {
+            let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
+            match digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
+                Some(byte) => {
+                    decoded.push(byte);
+                    rest = after.get(2..).unwrap_or_default();
+                }
+                None => {
+                    decoded.push(*first);
+                    rest = after;
+                }
+            }
+        }
+        decoded
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{get, ok, safe};
+    use crate::{Reason, freshness, storable};
+
+    fn policy() -> Policy {
+        let mut policy = safe();
+        policy.grant.ttl_seconds = 60;
+        policy.grant.dropped_cookies = vec!["PHPSESSID".to_owned(), "ck_*".to_owned()];
+        policy
+    }
+
+    fn stores(response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
+        let now = crate::testing::NOW;
+        storable(&get(), response, &freshness(&get(), response, now, now, policy), policy)
+    }
+
+    #[test]
+    fn a_line_sets_one_cookie() {
+        for (line, name, value) in [
+            ("PHPSESSID=abc; path=/", "PHPSESSID", "abc"),
+            (" a = \"b c\" ;x", "a", "b c"),
+            ("a=b=c", "a", "b=c"),
+            ("lonely", "", "lonely"),
+            ("", "", ""),
+        ] {
+            assert_eq!(pair(line.as_bytes()), (name.as_bytes(), value.as_bytes()), "{line}");
+        }
+    }
+
+    #[test]
+    fn only_what_is_listed_is_dropped() {
+        let policy = policy();
+        let session = ok().with("Set-Cookie", "PHPSESSID=0123456789abcdef; path=/").with("Set-Cookie", "ck_visit=1");
+        assert_eq!(stores(&session, &policy), Ok(()));
+        assert_eq!(dropped(&get(), &session, &policy).count(), 2);
+        for line in ["sso=1", "phpsessid=1", "=PHPSESSID", "xPHPSESSID=1"] {
+            let other = session.clone().with("Set-Cookie", line);
+            assert_eq!(stores(&other, &policy), Err(Reason::SetCookie), "{line}");
+            assert_eq!(not_dropped(&get(), &other, &policy).count(), 1, "{line}");
+        }
+        assert_eq!(stores(&ok().with("Set-Cookie2", "PHPSESSID=1"), &policy), Err(Reason::SetCookie));
+    }
+
+    #[test]
+    fn nothing_is_dropped_of_what_was_asked_for_in_somebodys_name() {
+        let policy = policy();
+        let session = ok().with("Set-Cookie", "PHPSESSID=0123456789abcdef");
+        let with_cookie = get().with("Cookie", "a=b");
+        assert_eq!(dropped(&with_cookie, &session, &policy).count(), 0);
+        assert!(Secrets::of(&with_cookie, &session, &policy).is_empty());
+        let mut silent = policy;
+        silent.grant.ttl_seconds = 0;
+        assert_eq!(dropped(&get(), &session, &silent).count(), 0, "where nothing is granted");
+    }
+
+    #[test]
+    fn the_value_of_a_dropped_cookie_is_a_secret() {
+        let mut response = ok().with("Set-Cookie", "PHPSESSID=0a1b%2Bc3d4e; path=/").with("Set-Cookie", "ck_a=1732000000");
+        let secrets = Secrets::of(&get(), &response, &policy());
+        for text in ["<a href=\"/?PHPSESSID=0a1b%2Bc3d4e\">", "x0a1b+c3d4ex"] {
+            assert!(secrets.occur_in(text.as_bytes()), "{text}");
+        }
+        for text in ["0a1b%2Bc3d4", "v=1732000000", ""] {
+            assert!(!secrets.occur_in(text.as_bytes()), "{text}");
+        }
+        assert!(!secrets.occur_in_head(&response));
+        response.fields.push("Location", "/x?PHPSESSID=0a1b%2Bc3d4e");
+        assert!(secrets.occur_in_head(&response));
+    }
+
+    #[test]
+    fn what_all_pages_hold_is_no_secret() {
+        let response = ok().with("Set-Cookie", "ck_lang=ko").with("Set-Cookie", "ck_gone=deleted");
+        assert!(Secrets::of(&get(), &response, &policy()).is_empty());
+    }
+
+    #[test]
+    fn with_set_cookie_ignored_all_values_are_secrets() {
+        let mut policy = safe();
+        policy.grant.ttl_override_seconds = 60;
+        policy.grant.ignore = vec![Ignored::SetCookie];
+        let response = ok().with("Set-Cookie", "anything=0123456789abcdef");
+        assert_eq!(stores(&response, &policy), Ok(()));
+        assert!(Secrets::of(&get(), &response, &policy).occur_in(b"0123456789abcdef"));
+    }
+}
