@@ -9,9 +9,18 @@ use toml::de::{DeTable, Error};
 
 /// The file's keys; none when it is not TOML. What a damaged document seems to say is not worth a check.
 pub(crate) fn parse(text: &str, issues: &mut Vec<Issue>) -> Option<Raw> {
+    parse_as(text, issues, Raw::read)
+}
+
+/// The same of a file that has other keys.
+pub(crate) fn parse_as<T>(
+    text: &str,
+    issues: &mut Vec<Issue>,
+    read: impl FnOnce(&DeTable<'_>, &mut Vec<Issue>) -> T,
+) -> Option<T> {
     let (document, errors) = DeTable::parse_recoverable(text);
     match errors.iter().min_by_key(|error| error.span().map_or(usize::MAX, |span| span.start)) {
-        None => Some(Raw::read(document.get_ref(), issues)),
+        None => Some(read(document.get_ref(), issues)),
         Some(first) => {
             issues.push(syntax_issue(first));
             None

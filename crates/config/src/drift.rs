@@ -11,7 +11,11 @@ use std::time::Duration;
 
 /// A file in which this setting has this value in this scope, and nothing else is said.
 fn file_with(setting: &Setting, scope: Scope, value: &str) -> String {
-    let (group, name) = setting.path.rsplit_once('.').unwrap_or(("", setting.path));
+    let (group, name) = match setting.path.rsplit_once('.') {
+        // What it needs beside it stands in the same table.
+        Some(("session", _)) | None => ("", setting.path),
+        Some(split) => split,
+    };
     let header = |prefix: &str| if group.is_empty() { String::new() } else { format!("[{prefix}{group}]\n") };
     let line = format!("{}{name} = {value}\n", beside(setting));
     let site = match (scope, setting.path) {
@@ -47,6 +51,9 @@ fn beside(setting: &Setting) -> &'static str {
         "ignore" | "announce-ttl" | "key-cookies" | "noise-cookies" | "pass-cookies" | "cookies" | "key-fields" => {
             "ttl = \"1s\"\n"
         }
+        "session.cookies" => "",
+        "session.probe" => "session.cookies = [\"sid\"]\n",
+        path if path.starts_with("session.") => "session.cookies = [\"sid\"]\nsession.probe = \"/me\"\n",
         _ => "",
     }
 }
@@ -140,8 +147,8 @@ fn each_limit_of_the_engine_can_be_set() {
     for name in fields_of(&OriginHealth::default()) {
         assert!(keys.contains(&format!("origin-health.{name}")), "no row for the rule of health {name}");
     }
-    // The fingerprint of the rules is made of them.
-    let is_set = |name: &&String| !["profile", "rules"].contains(&name.as_str());
+    // The fingerprint of the rules is made of them, and what is dropped is the cookies of sessions and noise.
+    let is_set = |name: &&String| !["profile", "rules", "dropped-cookies"].contains(&name.as_str());
     for name in fields_of(&Policy::new(Profile::Safe)).iter().filter(is_set) {
         let name = name.trim_end_matches("-seconds");
         let has_row = keys.contains(&format!("cache.{name}")) || keys.contains(name);

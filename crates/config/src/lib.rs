@@ -17,6 +17,7 @@
 //! looked at only when a configuration is loaded, and only to warn (`on_disk`).
 
 mod address;
+mod applications;
 mod bounds;
 mod changes;
 mod document;

@@ -4,11 +4,14 @@
 //! the bounds of numbers are checked here, by the table's rows; what a text means and what must fit together is
 //! `resolve`'s business.
 
+mod visitors;
+
 use crate::issue::{At, Issue, Place};
 use crate::reader::{self, Keys};
 use crate::table::Scope;
 use std::time::Duration;
 use toml::de::DeTable;
+pub(crate) use visitors::{RawSession, RawVisitors};
 
 /// A list of texts: where it stands and where each of them does.
 pub(crate) type Texts = At<Vec<At<String>>>;
@@ -111,6 +114,7 @@ pub(crate) struct RawRoute {
     pub(crate) upgrades: Option<Texts>,
     pub(crate) cache: RawCache,
     pub(crate) expiry: RawExpiry,
+    pub(crate) visitors: RawVisitors,
     pub(crate) query: RawQuery,
     pub(crate) compress: RawCompress,
     pub(crate) origin_limits: RawOriginLimits,
@@ -273,6 +277,7 @@ pub(crate) struct RawSite {
     pub(crate) place: Option<Place>,
     pub(crate) hosts: Option<Texts>,
     pub(crate) profile: Option<At<String>>,
+    pub(crate) application: Option<At<String>>,
     pub(crate) origins: Option<RawOrigins>,
     pub(crate) origin_host: Option<At<String>>,
     pub(crate) key_host: Option<At<String>>,
@@ -382,7 +387,7 @@ impl RawLimits {
 }
 
 impl RawRoute {
-    fn read(keys: &mut Keys<'_, '_>) -> Self {
+    pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self {
             balance: keys.text("balance"),
             health: keys.group("origin-health", RawHealth::read),
@@ -390,6 +395,7 @@ impl RawRoute {
             upgrades: keys.texts("upgrades"),
             cache: keys.group("cache", RawCache::read),
             expiry: RawExpiry::read(keys),
+            visitors: RawVisitors::read(keys),
             query: keys.group("query", RawQuery::read),
             compress: keys.group("compress", RawCompress::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),
@@ -582,6 +588,7 @@ impl RawSite {
             place: Some(place),
             hosts: keys.texts("hosts"),
             profile: keys.text("profile"),
+            application: keys.text("application"),
             origins: RawOrigin::read_list(keys),
             origin_host: keys.text("origin-host"),
             key_host: keys.text("key-host"),
@@ -593,7 +600,7 @@ impl RawSite {
 }
 
 impl RawRule {
-    fn read(keys: &mut Keys<'_, '_>, _header: Place) -> Self {
+    pub(crate) fn read(keys: &mut Keys<'_, '_>, _header: Place) -> Self {
         Self {
             path: keys.text("path"),
             pass: keys.flag("pass"),

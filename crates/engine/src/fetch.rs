@@ -28,8 +28,8 @@ use kasoku_metrics::Counter;
 use kasoku_origin::upload::invite;
 use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::downstream::tell;
 use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::grant::announce;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
@@ -139,7 +139,7 @@ fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audien
 
 /// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
 fn has_to_pass(request: &Request, routed: &Routed) -> bool {
-    routed.passes || visitor::passes(&request.head.fields, &routed.route).is_some()
+    routed.passes.is_some() || visitor::passes(&request.head.fields, &routed.route).is_some()
 }
 
 /// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
@@ -418,7 +418,7 @@ impl FillTask {
                     // Whoever asked may have left; others may wait, and the response is worth storing.
                     let _ = news.send(News::Shared(
                         body.reader(),
-                        Box::new(shared_head(&response.head, body.meta(), &self.route)),
+                        Box::new(shared_head(&request, &response.head, body.meta(), &self.route)),
                     ));
                     return pump(self.worker, response, body, self.errand.time).await;
                 }
@@ -451,7 +451,7 @@ impl FillTask {
                     if is_left_alone {
                         let (policy, now) = (&self.route.policy, self.worker.now());
                         let freshness = freshness(&request, &response.head, request_time, now, policy);
-                        announce(&mut response.head.fields, &freshness, policy);
+                        tell(&request, &mut response.head, &freshness, policy);
                     }
                     let _ = news.send(News::Yours(Box::new(response), reason));
                     return;
@@ -508,12 +508,12 @@ fn own_head(head: &ResponseHead) -> ResponseHead {
 
 /// The same of a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookie
 /// that the operator ignores, and the lifetime, if clients are told.
-fn shared_head(head: &ResponseHead, meta: &Meta, route: &Route) -> ResponseHead {
+fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &Route) -> ResponseHead {
     let mut head = own_head(head);
     if route.policy.grant.is_granting() {
         head.fields.remove("set-cookie");
         head.fields.remove("set-cookie2");
-        announce(&mut head.fields, &meta.freshness, &route.policy);
+        tell(request, &mut head, &meta.freshness, &route.policy);
     }
     head
 }

@@ -20,6 +20,7 @@
 //! | [`purge`] | what PURGE and the operator drop |
 //! | [`explain`] | why a request gets what it gets, for whoever asks |
 //! | `forward` | the request as it goes to the origin |
+//! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
 //! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
 //! | `lookup` | asks the cache and carries out what it says |
@@ -87,6 +88,8 @@ mod timing;
 pub mod top;
 mod tunnel;
 mod unkeyed;
+mod url_credentials;
+mod url_pattern;
 mod visitor;
 mod worker;
 

@@ -4,6 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
+pub use crate::url_pattern::UrlPattern;
 pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
 pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, SOURCE_SUFFIXES, Symlinks};
@@ -332,10 +333,14 @@ pub struct Route {
     pub upgrades: Vec<String>,
     /// How the query enters the key.
     pub query: QueryKey,
+    /// URLs that pass, whatever the method.
+    pub pass_urls: Vec<UrlPattern>,
     /// What else of the URL enters it: a site's, the same in all its rules.
     pub key: UrlKey,
     /// What becomes of cookies where the policy grants lifetimes.
     pub cookies: CookieRules,
+    /// What is known of the application's sessions.
+    pub session: Arc<SessionRules>,
     /// What is made of stored responses in content codings.
     pub compression: Arc<Compression>,
     /// From where the application may have files sent (X-Sendfile).
@@ -362,8 +367,10 @@ impl Route {
             policy: Arc::new(Policy::new(profile)),
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),
+            pass_urls: Vec::new(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
+            session: Arc::default(),
             compression: Arc::default(),
             sendfile: Arc::default(),
             places: Places::default(),
@@ -418,6 +425,57 @@ pub struct CookieRules {
     /// Cookies with which a request passes, whatever else is said of them: globs over names. Where there are some, the others
     /// are removed unless [`CookieRules::others`] says otherwise.
     pub pass: Vec<String>,
+}
+
+/// What is known of an application's sessions. Without names of cookies: nothing, and the rest has no effect.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionRules {
+    /// Cookies that start a session: globs over names. A request with one of them passes, unless its session is known to be
+    /// anonymous; an answer that sets one may be kept without it.
+    pub cookies: Vec<String>,
+    /// Cookies by whose values a visitor with a session is seen to be anonymous.
+    pub anonymous_cookies: Vec<CookiePattern>,
+    /// URLs that end a session.
+    pub logout: Vec<UrlPattern>,
+    /// What tells whether a session is anonymous; none: only its cookies do.
+    pub probe: Option<SessionProbe>,
+    /// How long what the probe has told holds. Default 5 min.
+    pub anonymous_for: Duration,
+    /// A session that has done nothing but read pages for so long, and is not known to be somebody's, is expired. Zero: never.
+    pub expire_after: Duration,
+}
+
+impl Default for SessionRules {
+    fn default() -> Self {
+        Self {
+            cookies: Vec::new(),
+            anonymous_cookies: Vec::new(),
+            logout: Vec::new(),
+            probe: None,
+            anonymous_for: Duration::from_secs(300),
+            expire_after: Duration::ZERO,
+        }
+    }
+}
+
+/// What an application is asked, with a session's cookies, to learn whether that session is anonymous.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SessionProbe {
+    /// Path and query, like `/bbs/login.php`.
+    pub target: String,
+    /// The status of the answer to an anonymous session. Default 200.
+    pub status: u16,
+    /// A text that must stand in that answer, in its first mebibyte; empty: none.
+    pub text: String,
+}
+
+/// A cookie with some value.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CookiePattern {
+    /// A glob over names.
+    pub name: String,
+    /// A glob over values.
+    pub value: String,
 }
 
 /// See [`CookieRules::others`].

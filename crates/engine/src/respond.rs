@@ -42,7 +42,13 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         | Reason::RequestBodyOnGet
         | Reason::HeadOnly => Fwd::Request,
         Reason::Method => Fwd::Method,
-        Reason::PassRule | Reason::PassAuthorization | Reason::PassCookie | Reason::Upgrade => Fwd::Bypass,
+        Reason::PassRule
+        | Reason::PassUrl
+        | Reason::PassSession
+        | Reason::PassCredentialInUrl
+        | Reason::PassAuthorization
+        | Reason::PassCookie
+        | Reason::Upgrade => Fwd::Bypass,
         _ => Fwd::Miss,
     }
 }

@@ -1,10 +1,12 @@
 //! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
 
 use crate::error::Fault;
-use crate::options::{HostPattern, QueryKey, Route, Site};
+use crate::options::{HostPattern, QueryKey, Route, Site, UrlPattern};
 use crate::path::PathReader;
 use crate::serve::Exchange;
+use crate::url_credentials;
 use kasoku_cache::{Cache, Key};
+use kasoku_semantics::reason::Reason;
 use kasoku_wire::field::list;
 use kasoku_wire::target::{Target, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
@@ -16,8 +18,8 @@ use std::sync::Arc;
 /// Where a request belongs.
 pub(crate) struct Routed {
     pub(crate) route: Arc<Route>,
-    /// Whether it passes: its rule says so, or its path can be read in two ways.
-    pub(crate) passes: bool,
+    /// Why it passes, if it does: its rule says so, its path can be read in two ways, or something in its URL is one visitor's.
+    pub(crate) passes: Option<Reason>,
     /// The effective request URI, `http://example.org/path?query`.
     pub(crate) key: Key,
     /// `http` or `https`, as the client sees it.
@@ -99,6 +101,8 @@ fn route_from(
     let (route, passes) = find(site, target, paths);
     let route = route.clone();
     write_normalised(target, &route.query, &mut uri);
+    let asked_for = uri.get(authority_end..).unwrap_or_default();
+    let passes = passes.or_else(|| url_credentials::passes(asked_for, &route));
     Ok(Routed { route, passes, key: cache.key(uri), scheme, site: number, authority_end })
 }
 
@@ -157,7 +161,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
 pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
     let (route, passes) = find(site, target, paths);
-    (route.clone(), passes)
+    (route.clone(), passes.is_some())
 }
 
 /// The host that keys have for requests to this one.
@@ -197,15 +201,33 @@ fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str
 /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
 /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
 /// sent leads, and passes.
-fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Route>, bool) {
-    if site.rules.is_empty() {
-        return (&site.route, site.route.pass);
-    }
-    let path = target.split_once('?').map_or(target, |(path, _)| path);
+fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Route>, Option<Reason>) {
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let mut reading = paths.read(path);
     let as_sent = first_match(site, |rule| matches(rule, path));
-    let Some(mut reading) = paths.read(path) else { return (as_sent, as_sent.pass) };
-    let as_read = first_match(site, |rule| matches(rule, path) || reading.fits(rule, matches));
-    (as_sent, as_sent.pass || !Arc::ptr_eq(as_sent, as_read))
+    if as_sent.pass {
+        return (as_sent, Some(Reason::PassRule));
+    }
+    if let Some(reading) = &mut reading {
+        let as_read = first_match(site, |rule| matches(rule, path) || reading.fits(rule, matches));
+        if !Arc::ptr_eq(as_sent, as_read) {
+            return (as_sent, Some(Reason::PassRule));
+        }
+    }
+    let mut fits = |rule: &str| matches(rule, path) || reading.as_mut().is_some_and(|it| it.fits(rule, matches));
+    let is_listed = as_sent.pass_urls.iter().any(|pattern| pattern.fits(&mut fits, query));
+    (as_sent, is_listed.then_some(Reason::PassUrl))
+}
+
+/// Whether one of these patterns fits a target.
+pub(crate) fn is_any_url(patterns: &[UrlPattern], target: &str, paths: &mut PathReader) -> bool {
+    if patterns.is_empty() {
+        return false;
+    }
+    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let mut reading = paths.read(path);
+    let mut fits = |rule: &str| matches(rule, path) || reading.as_mut().is_some_and(|it| it.fits(rule, matches));
+    patterns.iter().any(|pattern| pattern.fits(&mut fits, query))
 }
 
 fn first_match(site: &Site, mut is_match: impl FnMut(&str) -> bool) -> &Arc<Route> {
@@ -364,7 +386,7 @@ mod tests {
         let rule = |path: &str, pass| crate::options::Rule { path: path.to_owned(), route: route(pass) };
         let rules = vec![rule("/admin/*", true), rule("/caf%C3%A9/*", true), rule("/a b/*", false)];
         let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) };
-        let passes = |target: &str| find(&site, target, &mut PathReader::default()).1;
+        let passes = |target: &str| find(&site, target, &mut PathReader::default()).1.is_some();
         for target in
             ["/admin/x", "/%61dmin/x", "//admin/x", "/admin/..%2fx", "/admin/../x", "/caf%C3%A9/", "/caf%c3%a9/x"]
         {

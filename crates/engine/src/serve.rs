@@ -166,8 +166,8 @@ pub(crate) fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&s
     if !matches!(request.body, BodyLength::None) {
         return Some(Reason::RequestBodyOnGet);
     }
-    if routed.passes {
-        return Some(Reason::PassRule);
+    if routed.passes.is_some() {
+        return routed.passes;
     }
     visitor::passes(&request.head.fields, &routed.route)
 }

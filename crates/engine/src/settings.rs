@@ -56,6 +56,10 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
 /// Makes a copy of a route that nobody else has, with the fingerprint of its rules.
 fn own(route: &mut Arc<Route>) {
     let mut own = Route::clone(route);
+    if own.policy.grant.is_granting() {
+        let dropped = [&own.session.cookies[..], &own.cookies.noise].concat();
+        Arc::make_mut(&mut own.policy).grant.dropped_cookies = dropped;
+    }
     // How long a failure is remembered decides nothing about who may have what.
     let decides = Policy { rules: 0, back_off_max_seconds: 0, ..(*own.policy).clone() };
     let rules = fingerprint(&own, &decides);
@@ -72,7 +76,8 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     // The same in each run: no seed.
     let mut hasher = DefaultHasher::new();
     let key = (&route.query, &route.key, &route.cookies, &route.origin_host);
-    (policy, key, &route.gateway, route.pass).hash(&mut hasher);
+    let session = (&route.session.cookies, &route.session.anonymous_cookies, &route.pass_urls);
+    (policy, key, session, &route.gateway, route.pass).hash(&mut hasher);
     if route.key.host.is_some() {
         route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
     }
@@ -89,7 +94,7 @@ fn of_compression(compression: &Compression) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::OriginAddress;
+    use crate::options::{OriginAddress, UrlPattern};
     use kasoku_semantics::policy::Profile;
     use std::time::Duration;
 
@@ -115,6 +120,8 @@ mod tests {
         assert_ne!(plain, granting(|policy| policy.strip_fields.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.cookies.noise.clear()));
         assert_ne!(plain, rules(|route| route.cookies.pass.push("a".to_owned())));
+        assert_ne!(plain, rules(|route| Arc::make_mut(&mut route.session).cookies.push("a".to_owned())));
+        assert_ne!(plain, rules(|route| route.pass_urls.extend(UrlPattern::parse("/a"))));
         assert_ne!(plain, rules(|route| route.key.host = Some("a.example".to_owned())));
         let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
         assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));

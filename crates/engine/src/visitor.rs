@@ -16,11 +16,11 @@
 use crate::options::{OtherCookies, Route};
 use crate::route::Routed;
 use kasoku_cache::{Cache, NOBODYS_OWN};
-use kasoku_semantics::cookies;
 use kasoku_semantics::grant::{Grant, Refusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
+use kasoku_semantics::{classes, cookies};
 use kasoku_wire::{Fields, RequestHead};
 
 /// Fields by which a client speaks to the cache: it decides by them, and the origin does not get them.
@@ -110,10 +110,18 @@ pub(crate) fn write(received: &Fields, route: &Route, is_ours: impl Fn(&[u8]) ->
     let grant = &route.policy.grant;
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
-        let goes_on = is_wish(name) || (grant.reaches_origin(name) && !is_cookie(name));
+        let is_class = grant.key_device && name.eq_ignore_ascii_case(classes::DEVICE_FIELD.as_bytes())
+            || !grant.key_languages.is_empty() && name.eq_ignore_ascii_case(classes::LANGUAGE_FIELD.as_bytes());
+        let goes_on = is_wish(name) || (grant.reaches_origin(name) && !is_cookie(name) && !is_class);
         if goes_on && !is_ours(name) {
             out.push(name, value);
         }
+    }
+    if grant.key_device {
+        out.push("User-Agent", classes::device(received));
+    }
+    if !grant.key_languages.is_empty() {
+        out.push("Accept-Language", classes::language(received, &grant.key_languages));
     }
     let mut kept = Vec::new();
     cookies::write(&grant.key_cookies, received, &mut kept);

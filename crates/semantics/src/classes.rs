@@ -23,17 +23,8 @@ const MOBILE: &str = "Mozilla/5.0 (Linux; Android 10; Mobile; compatible; Kasoku
 const DESKTOP: &str = "Mozilla/5.0 (compatible; Kasoku)";
 
 /// Parts of the names of programs on small devices, in lower case.
-const MOBILE_PARTS: [&[u8]; 9] = [
-    b"mobi",
-    b"android",
-    b"iphone",
-    b"ipod",
-    b"windows phone",
-    b"blackberry",
-    b"opera mini",
-    b"kindle",
-    b"silk/",
-];
+const MOBILE_PARTS: [&[u8]; 9] =
+    [b"mobi", b"android", b"iphone", b"ipod", b"windows phone", b"blackberry", b"opera mini", b"kindle", b"silk/"];
 
 /// The most bytes of a User-Agent that are read.
 const USER_AGENT_BYTES_MAX: usize = 512;

@@ -65,6 +65,9 @@ reasons! {
 
     // Passing by.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
+    PassUrl, "pass-url", "configuration", "The configuration lists this URL among those that pass the cache.";
+    PassSession, "pass-session", "DESIGN: cookies and credentials", "The request carries a session that is not known to be anonymous: its page is its visitor's.";
+    PassCredentialInUrl, "pass-credential-in-url", "DESIGN: cookies and credentials", "The URL has a parameter that is named like a credential: its page is its visitor's.";
     PassAuthorization, "pass-authorization", "DESIGN: cookies and credentials", "Here a request with Authorization passes: what is kept is for everybody.";
     PassCookie, "pass-cookie", "DESIGN: cookies and credentials", "Here a request with a cookie that is not in the key passes: what is kept is for everybody.";
     Method, "method", "RFC 9111 section 3", "The method is one whose responses the cache does not keep.";
@@ -82,6 +85,8 @@ reasons! {
     Cookie, "cookie", "DESIGN: cookies and credentials", "The request carried Cookie, and the response has neither s-maxage nor public with a lifetime.";
     ContentTypeMismatch, "content-type-mismatch", "DESIGN: cookies and credentials", "The path names a kind of file that this is not, and the request said who sent it.";
     SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
+    CookieValueInAnswer, "cookie-value-in-answer", "DESIGN: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
+    CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response comes in a content coding: whether a dropped cookie's value stands in it can't be seen.";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";
     MustUnderstand, "must-understand", "RFC 9111 section 5.2.2.3", "must-understand, and the status code is not one we understand.";

@@ -27,7 +27,9 @@ const SECRET_DIGITS_MIN: usize = 16;
 pub fn pair(line: &[u8]) -> (&[u8], &[u8]) {
     let pair = line.split(|byte| *byte == b';').next().unwrap_or_default();
     match pair.iter().position(|byte| *byte == b'=') {
-        Some(equals) => (trim(pair.get(..equals).unwrap_or_default()), unquoted(trim(pair.get(equals + 1..).unwrap_or_default()))),
+        Some(equals) => {
+            (trim(pair.get(..equals).unwrap_or_default()), unquoted(trim(pair.get(equals + 1..).unwrap_or_default())))
+        }
         None => (b"", trim(pair)),
     }
 }
@@ -56,9 +58,10 @@ pub fn dropped<'r>(
 ) -> impl Iterator<Item = &'r [u8]> {
     let all = policy.grant.ignore.contains(&Ignored::SetCookie);
     let holds = holds_for(request, policy);
-    let lines = response.fields.iter().filter(move |(name, line)| {
-        holds && (is_dropped(name, line, policy) || (all && is_set_cookie(name)))
-    });
+    let lines = response
+        .fields
+        .iter()
+        .filter(move |(name, line)| holds && (is_dropped(name, line, policy) || (all && is_set_cookie(name))));
     lines.map(|(_, line)| line)
 }
 
@@ -69,9 +72,10 @@ pub fn not_dropped<'r>(
     policy: &'r Policy,
 ) -> impl Iterator<Item = &'r [u8]> {
     let holds = holds_for(request, policy);
-    let lines = response.fields.iter().filter(move |(name, line)| {
-        is_set_cookie(name) && !(holds && is_dropped(name, line, policy))
-    });
+    let lines = response
+        .fields
+        .iter()
+        .filter(move |(name, line)| is_set_cookie(name) && !(holds && is_dropped(name, line, policy)));
     lines.map(|(_, line)| pair(line).0)
 }
 
@@ -197,7 +201,8 @@ mod tests {
 
     #[test]
     fn the_value_of_a_dropped_cookie_is_a_secret() {
-        let mut response = ok().with("Set-Cookie", "PHPSESSID=0a1b%2Bc3d4e; path=/").with("Set-Cookie", "ck_a=1732000000");
+        let mut response =
+            ok().with("Set-Cookie", "PHPSESSID=0a1b%2Bc3d4e; path=/").with("Set-Cookie", "ck_a=1732000000");
         let secrets = Secrets::of(&get(), &response, &policy());
         for text in ["<a href=\"/?PHPSESSID=0a1b%2Bc3d4e\">", "x0a1b+c3d4ex"] {
             assert!(secrets.occur_in(text.as_bytes()), "{text}");

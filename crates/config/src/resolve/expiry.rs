@@ -3,21 +3,19 @@
 //! Whoever overrules an application takes over its responsibility, so each word of `ignore` brings a warning that says what
 //! may come of it. Keys that do nothing, since no lifetime is granted where they are written, bring one as well.
 
+use super::visitors::{DEFAULT, after, names_after};
 use super::{dangers, set};
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, Texts};
 use crate::table::{self, Scope};
 use crate::{address, bounds};
-use kasoku_engine::options::{NOISE_COOKIES, OtherCookies, Route, UrlKey};
+use kasoku_engine::options::{OtherCookies, Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
 use std::time::Duration;
 
 /// The most entries of each list: each is looked at for each request.
 const NAMES_MAX: usize = 64;
-
-/// What stands in `noise-cookies` for the default list.
-const NOISE_DEFAULT: &str = "default";
 
 /// Fields that `key-fields` can't name, and why.
 const NO_KEY_FIELDS: [(&str, &str); 14] = [
@@ -61,10 +59,10 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawExpiry)
         None => {}
     }
     if let Some(noise) = &raw.noise_cookies {
-        route.cookies.noise = noise_names(noise);
+        route.cookies.noise = names_after(noise, &route.cookies.noise);
     }
     if let Some(pass) = &raw.pass_cookies {
-        route.cookies.pass = names(pass);
+        route.cookies.pass = names_after(pass, &route.cookies.pass);
     }
 }
 
@@ -86,7 +84,7 @@ fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
     seconds(&mut grant.ttl_min_seconds, &raw.ttl_min);
     set(&mut grant.announce_ttl, &raw.announce_ttl);
     if let Some(words) = &raw.ignore {
-        grant.ignore = words.value.iter().filter_map(ignored).collect();
+        grant.ignore = after(words, &grant.ignore, ignored);
     }
     if let Some(statuses) = &raw.ttl_status {
         let of = |(status, ttl): &(At<String>, At<Duration>)| {
@@ -96,7 +94,7 @@ fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
         grant.ttl_status = statuses.iter().filter_map(of).collect();
     }
     if let Some(cookies) = &raw.key_cookies {
-        grant.key_cookies = names(cookies);
+        grant.key_cookies = names_after(cookies, &grant.key_cookies);
     }
     if let Some(fields) = &raw.key_fields {
         grant.key_fields = lower_case(fields);
@@ -131,9 +129,9 @@ pub(super) fn check_path_parameters(written: Option<&Texts>, issues: &mut Vec<Is
 
 /// The faults of such keys, and the dangers of what they say, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
-    let raw = &raw.expiry;
-    for word in texts(raw.ignore.as_ref()) {
-        issues.push(match ignored(word) {
+    let (raw, visitors) = (&raw.expiry, &raw.visitors);
+    for word in texts(raw.ignore.as_ref()).filter(|word| word.value != DEFAULT) {
+        issues.push(match ignored(&word.value) {
             Some(ignored) => warning_of(ignored, &word.place),
             None => unknown_word(word),
         });
@@ -144,7 +142,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for status in raw.ttl_status.iter().flatten().map(|(status, _)| status) {
         issues.extend(status_fault(status));
     }
-    for cookies in [&raw.key_cookies, &raw.noise_cookies, &raw.pass_cookies] {
+    for cookies in [&raw.key_cookies, &raw.noise_cookies, &raw.pass_cookies, &visitors.session.cookies] {
         let is_name =
             |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";,=".contains(&b));
         for text in texts(cookies.as_ref()).filter(|text| !is_name(&text.value)) {
@@ -224,8 +222,8 @@ fn unknown_word(word: &At<String>) -> Issue {
     issue.help(format!("write {}", words.join(", ")))
 }
 
-fn ignored(word: &At<String>) -> Option<Ignored> {
-    Ignored::ALL.iter().copied().find(|one| one.word().eq_ignore_ascii_case(&word.value))
+fn ignored(word: &str) -> Option<Ignored> {
+    Ignored::ALL.iter().copied().find(|one| one.word().eq_ignore_ascii_case(word))
 }
 
 /// `404`, `4xx`, `any`: the first and the last status.
@@ -293,24 +291,12 @@ fn names(list: &Texts) -> Vec<String> {
     list.value.iter().map(|one| one.value.clone()).collect()
 }
 
-/// Globs of noise, with those that [`NOISE_DEFAULT`] stands for.
-fn noise_names(list: &Texts) -> Vec<String> {
-    let mut all = Vec::new();
-    for one in names(list) {
-        match one.as_str() {
-            NOISE_DEFAULT => all.extend(NOISE_COOKIES.map(str::to_owned)),
-            _ => all.push(one),
-        }
-    }
-    all
-}
-
 fn lower_case(list: &Texts) -> Vec<String> {
     list.value.iter().map(|one| one.value.to_ascii_lowercase()).collect()
 }
 
 /// RFC 9110 section 5.6.2.
-fn is_token(text: &str) -> bool {
+pub(super) fn is_token(text: &str) -> bool {
     !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 

@@ -21,6 +21,7 @@ mod sendfile;
 mod shadow;
 mod site;
 mod unused;
+mod visitors;
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source, quoted};

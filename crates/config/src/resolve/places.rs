@@ -2,8 +2,9 @@
 //!
 //! Only for settings that can decide about a response; the others are never named. A test compares the list with the table.
 
+use crate::applications::Application;
 use crate::issue::{At, Place, Source};
-use crate::raw::{Raw, RawCache, RawExpiry, RawQuery, RawRule, RawSite};
+use crate::raw::{Raw, RawCache, RawExpiry, RawQuery, RawRule, RawSite, RawVisitors};
 use kasoku_engine::options::Places;
 use std::path::Path;
 use std::sync::Arc;
@@ -53,17 +54,27 @@ impl<'w> Written<'w> {
         self.note("strip-path-parameters", &raw.strip_path_parameters);
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.visitors(&raw.route.visitors);
         self.query(&raw.route.query);
         self
+    }
+
+    pub(super) fn application(mut self, raw: &Application) {
+        self.cache(&raw.route.cache);
+        self.expiry(&raw.route.expiry);
+        self.visitors(&raw.route.visitors);
+        self.query(&raw.route.query);
     }
 
     pub(super) fn site(mut self, raw: &RawSite) {
         self.places.site = raw.place.as_ref().map(|place| self.lines.show(place));
         self.note("profile", &raw.profile);
+        self.note("application", &raw.application);
         self.note("key-host", &raw.key_host);
         self.note("strip-path-parameters", &raw.strip_path_parameters);
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.visitors(&raw.route.visitors);
         self.query(&raw.route.query);
     }
 
@@ -73,6 +84,7 @@ impl<'w> Written<'w> {
         self.note("pass", &raw.pass);
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.visitors(&raw.route.visitors);
         self.query(&raw.route.query);
     }
 
@@ -106,6 +118,20 @@ impl<'w> Written<'w> {
         self.note("cookies", &raw.cookies);
         self.note("key-fields", &raw.key_fields);
         self.note("strip-fields", &raw.strip_fields);
+    }
+
+    fn visitors(&mut self, raw: &RawVisitors) {
+        self.note("pass-urls", &raw.pass_urls);
+        self.note("key-device", &raw.key_device);
+        self.note("key-languages", &raw.key_languages);
+        self.note("session.cookies", &raw.session.cookies);
+        self.note("session.anonymous-cookies", &raw.session.anonymous_cookies);
+        self.note("session.logout", &raw.session.logout);
+        self.note("session.probe", &raw.session.probe);
+        self.note("session.probe-status", &raw.session.probe_status);
+        self.note("session.probe-text", &raw.session.probe_text);
+        self.note("session.anonymous-for", &raw.session.anonymous_for);
+        self.note("session.expire-after", &raw.session.expire_after);
     }
 
     fn query(&mut self, raw: &RawQuery) {
@@ -149,7 +175,10 @@ mod tests {
 
     #[test]
     fn each_caching_rule_of_the_table_has_a_place() {
-        let is_caching = |row: &&crate::table::Setting| ["cache.", "query."].iter().any(|it| row.path.starts_with(it));
+        let is_caching = |row: &&crate::table::Setting| {
+            row.scopes.contains(&crate::table::Scope::Top)
+                && ["cache.", "query.", "session.", "pass-urls", "key-"].iter().any(|it| row.path.starts_with(it))
+        };
         let rows: Vec<_> = crate::table::settings().filter(is_caching).collect();
         let text: String = rows.iter().map(|row| format!("{} = {}\n", row.path, row.example)).collect();
         assert!(rows.len() >= 11, "{}", rows.len());

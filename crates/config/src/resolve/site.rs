@@ -5,7 +5,8 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{compress, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused};
+use super::{compress, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused, visitors};
+use crate::applications::Application;
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
@@ -56,22 +57,57 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     let origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
     let mut route = Route::new(profile, origins);
     lay_over(&mut route, &context.raw.route);
+    let application = application(raw, profile, issues);
+    if let Some(application) = &application {
+        lay_over(&mut route, &application.route);
+    }
     lay_over(&mut route, &raw.route);
     let path_parameters = [context.raw.strip_path_parameters.as_ref(), raw.strip_path_parameters.as_ref()];
     route.key = expiry::url_key(raw.key_host.as_ref(), path_parameters, issues);
     expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
-    Written::at(&mut route.places, context.lines).top(context.raw).site(raw);
+    Written::at(&mut route.places, context.lines).top(context.raw);
+    if let Some(application) = &application {
+        Written::at(&mut route.places, &application.lines).application(application);
+    }
+    Written::at(&mut route.places, context.lines).site(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     sendfile::warn(&[&context.raw.route.sendfile, &raw.route.sendfile], &route, issues);
     let outer = [&context.raw.route, &raw.route];
-    let rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, outer, context, issues)).collect();
+    let mut rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, outer, context, issues)).collect();
+    if let Some(Application { rules: further, lines, .. }) = &application {
+        let context = Context { lines, ..*context };
+        // Their files are tested: what is said of them here is nothing that an operator could mend.
+        let issues = &mut Vec::new();
+        rules.extend(further.iter().filter_map(|raw| rule(raw, &route, outer, &context, issues)));
+    }
     gateway::set_lifetime_of_files(&mut route, &outer);
     let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());
     expiry::warn(&raw.route.expiry, &route, is_final, issues);
+    visitors::warn(&raw.route.visitors, &route, issues);
     let site = Site { name, hosts, rules, route: Arc::new(route) };
     unused::warn(&raw.route, routes(&site), issues);
     site
+}
+
+/// What is known of the program that the site runs.
+fn application(raw: &RawSite, profile: Profile, issues: &mut Vec<Issue>) -> Option<Application> {
+    let (text, row) = raw.application.as_ref().zip(table::find(Scope::Site, "application"))?;
+    if profile == Profile::Rfc {
+        let issue = Issue::error("`application` can't be used with `profile = \"rfc\"`").at(&text.place);
+        let issue = issue.help(
+            "what is known of an application keeps visitors apart by rules of profile safe: leave one of the two out",
+        );
+        issues.push(super::with_related(issue, raw.profile.as_ref().map(|it| &it.place), "the site's profile"));
+        return None;
+    }
+    match bounds::one_of(row, text) {
+        Ok(number) => Application::read(number),
+        Err(issue) => {
+            issues.push(issue);
+            None
+        }
+    }
 }
 
 /// All routes of a site: its own, and those of its rules.
@@ -97,6 +133,7 @@ fn rule(
     }
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     expiry::warn(&raw.route.expiry, &route, true, issues);
+    visitors::warn(&raw.route.visitors, &route, issues);
     sendfile::warn(&[&raw.route.sendfile], &route, issues);
     unused::warn(&raw.route, std::iter::once(&route), issues);
     let path = raw.path.as_ref()?;
@@ -125,6 +162,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     let mut policy = Policy::clone(&route.policy);
     policy::set_cache(&mut policy, &raw.cache);
     expiry::set_route(route, &mut policy, &raw.expiry);
+    visitors::set_route(route, &mut policy, &raw.visitors);
     if policy != *route.policy {
         route.policy = Arc::new(policy);
     }
@@ -153,6 +191,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
     dangers::check(raw, issues);
     expiry::check(raw, issues);
+    visitors::check(raw, issues);
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);

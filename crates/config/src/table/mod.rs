@@ -17,6 +17,7 @@ mod programs;
 mod sendfile;
 mod server;
 mod site;
+mod visitors;
 
 use std::time::Duration;
 
@@ -106,7 +107,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 17] = [
+pub(crate) static SECTIONS: [&Section; 18] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -119,6 +120,7 @@ pub(crate) static SECTIONS: [&Section; 17] = [
     &sendfile::SENDFILE,
     &cache::CACHE,
     &expiry::EXPIRY,
+    &visitors::VISITORS,
     &cache::QUERY,
     &compress::COMPRESS,
     &limits::CLIENTS,

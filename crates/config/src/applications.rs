@@ -1,0 +1,68 @@
+//! Known programs: what their cookies mean, which of their pages are everybody's, and where a visitor becomes somebody.
+//!
+//! Each is a file in `applications/`, in the words of a `[[site]]`, with its rules as `[[rule]]`. It is read by the reader of configurations, laid
+//! under the site that names it, and its rules stand behind the site's own. Whether a file is sound is a question for this crate's
+//! tests: what is wrong in one is no fault of whoever names it.
+
+use crate::document;
+use crate::issue::Issue;
+use crate::raw::{RawRoute, RawRule};
+use crate::reader;
+use crate::resolve::Lines;
+use crate::table::Scope;
+
+/// Their names, in the order of [`TEXTS`].
+pub(crate) const NAMES: [&str; 3] = ["gnuboard5", "mediawiki", "wordpress"];
+
+/// Their files.
+const TEXTS: [&str; 3] = [
+    include_str!("../applications/gnuboard5.toml"),
+    include_str!("../applications/mediawiki.toml"),
+    include_str!("../applications/wordpress.toml"),
+];
+
+/// What is known of a program.
+pub(crate) struct Application {
+    /// What holds for the whole site.
+    pub(crate) route: RawRoute,
+    /// What holds for some paths.
+    pub(crate) rules: Vec<RawRule>,
+    /// Where all that stands in its file.
+    pub(crate) lines: Lines,
+}
+
+impl Application {
+    /// The one of that number; `None` where there is none.
+    pub(crate) fn read(number: usize) -> Option<Self> {
+        Self::read_with(number, &mut Vec::new())
+    }
+
+    fn read_with(number: usize, issues: &mut Vec<Issue>) -> Option<Self> {
+        let (name, text) = (*NAMES.get(number)?, *TEXTS.get(number)?);
+        let lines = Lines::new(&format!("{name}.toml"), text);
+        let (route, rules) = document::parse_as(text, issues, |document, issues| {
+            reader::read(document, issues, |keys| {
+                (RawRoute::read(keys), keys.tables("rule", Scope::Rule, RawRule::read))
+            })
+        })?;
+        Some(Self { route, rules, lines })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::check_text;
+
+    #[test]
+    fn each_is_sound_by_itself_and_as_a_site() {
+        for (number, name) in NAMES.iter().enumerate() {
+            let mut issues = Vec::new();
+            assert!(Application::read_with(number, &mut issues).is_some());
+            assert!(issues.is_empty(), "{name}: {issues:#?}");
+            let (options, issues) =
+                check_text(&format!("[[site]]\norigin = \"http://127.0.0.1:1\"\napplication = \"{name}\"\n"));
+            assert!(options.is_some() && issues.is_empty(), "{name}: {issues:#?}");
+        }
+    }
+}

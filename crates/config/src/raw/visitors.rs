@@ -1,0 +1,54 @@
+//! The keys that tell visitors and their sessions apart.
+
+use super::Texts;
+use crate::issue::At;
+use crate::reader::Keys;
+use std::time::Duration;
+
+/// In no table of their own, but for `[session]`.
+#[derive(Debug, Default)]
+pub(crate) struct RawVisitors {
+    pub(crate) pass_urls: Option<Texts>,
+    pub(crate) key_device: Option<At<bool>>,
+    pub(crate) key_languages: Option<Texts>,
+    pub(crate) session: RawSession,
+}
+
+/// `[session]`
+#[derive(Debug, Default)]
+pub(crate) struct RawSession {
+    pub(crate) cookies: Option<Texts>,
+    pub(crate) anonymous_cookies: Option<Texts>,
+    pub(crate) logout: Option<Texts>,
+    pub(crate) probe: Option<At<String>>,
+    pub(crate) probe_status: Option<At<u64>>,
+    pub(crate) probe_text: Option<At<String>>,
+    pub(crate) anonymous_for: Option<At<Duration>>,
+    pub(crate) expire_after: Option<At<Duration>>,
+}
+
+impl RawVisitors {
+    pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            pass_urls: keys.texts("pass-urls"),
+            key_device: keys.flag("key-device"),
+            key_languages: keys.texts("key-languages"),
+            session: keys.group("session", RawSession::read),
+        }
+    }
+}
+
+impl RawSession {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            cookies: keys.texts("cookies"),
+            anonymous_cookies: keys.texts("anonymous-cookies"),
+            logout: keys.texts("logout"),
+            probe: keys.text("probe"),
+            probe_status: keys.integer("probe-status"),
+            probe_text: keys.text("probe-text"),
+            anonymous_for: keys.duration("anonymous-for"),
+            expire_after: keys.duration("expire-after"),
+        }
+    }
+}

@@ -1,0 +1,180 @@
+//! What is known of an application's visitors and their sessions.
+
+use super::expiry::is_token;
+use crate::issue::{At, Issue, quoted};
+use crate::raw::{RawRoute, RawSession, RawVisitors, Texts};
+use kasoku_engine::options::{CookiePattern, Route, SessionProbe, SessionRules, UrlPattern};
+use kasoku_semantics::policy::Policy;
+use std::sync::Arc;
+
+/// The most entries of each list: each is looked at for each request.
+const NAMES_MAX: usize = 256;
+
+/// The most languages.
+const LANGUAGES_MAX: usize = 16;
+
+/// What stands in a list for what would hold without it.
+pub(super) const DEFAULT: &str = "default";
+
+/// Lays written keys over a route.
+pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitors) {
+    if let Some(urls) = &raw.pass_urls {
+        route.pass_urls = urls_after(urls, &route.pass_urls);
+    }
+    super::set(&mut policy.grant.key_device, &raw.key_device);
+    if let Some(languages) = &raw.key_languages {
+        policy.grant.key_languages = languages.value.iter().map(|one| one.value.to_ascii_lowercase()).collect();
+    }
+    let mut session = SessionRules::clone(&route.session);
+    set_session(&mut session, &raw.session);
+    if session != *route.session {
+        route.session = Arc::new(session);
+    }
+}
+
+fn set_session(session: &mut SessionRules, raw: &RawSession) {
+    if let Some(cookies) = &raw.cookies {
+        session.cookies = names_after(cookies, &session.cookies);
+    }
+    if let Some(cookies) = &raw.anonymous_cookies {
+        session.anonymous_cookies = after(cookies, &session.anonymous_cookies, |text| cookie_pattern(text));
+    }
+    if let Some(urls) = &raw.logout {
+        session.logout = urls_after(urls, &session.logout);
+    }
+    if let Some(target) = &raw.probe {
+        // Empty: none, whatever holds around.
+        let is_one = !target.value.is_empty();
+        session.probe = is_one.then(|| SessionProbe {
+            target: target.value.clone(),
+            ..session.probe.take().unwrap_or(SessionProbe { target: String::new(), status: 200, text: String::new() })
+        });
+    }
+    if let Some(probe) = &mut session.probe {
+        if let Some(status) = &raw.probe_status {
+            probe.status = u16::try_from(status.value).unwrap_or(200);
+        }
+        if let Some(text) = &raw.probe_text {
+            probe.text.clone_from(&text.value);
+        }
+    }
+    super::set(&mut session.anonymous_for, &raw.anonymous_for);
+    super::set(&mut session.expire_after, &raw.expire_after);
+}
+
+/// The faults of such keys, once for each place where they are written.
+pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
+    let raw = &raw.visitors;
+    for text in [&raw.pass_urls, &raw.session.logout].into_iter().flat_map(own) {
+        if url_pattern(&text.value).is_none() {
+            let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
+            issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
+        }
+    }
+    for text in own(&raw.session.anonymous_cookies).filter(|text| cookie_pattern(&text.value).is_none()) {
+        let issue = Issue::error(format!("{} is not a cookie", quoted(&text.value))).at(&text.place);
+        issues.push(issue.help("write name and value: \"rx_login_status=none\""));
+    }
+    for text in own(&raw.session.anonymous_cookies).filter(|text| text.value.ends_with("=*")) {
+        let issue =
+            Issue::warning(format!("{} makes a visitor anonymous whatever the cookie says", quoted(&text.value)));
+        issues.push(issue.at(&text.place).help("write the value that only visitors have who are not logged in"));
+    }
+    if let Some(target) = &raw.session.probe
+        && !target.value.is_empty()
+        && !is_target(&target.value)
+    {
+        let issue = Issue::error(format!("{} is not a path", quoted(&target.value))).at(&target.place);
+        issues.push(issue.help("write the path of a page that tells members from others: \"/login.php\""));
+    }
+    for text in own(&raw.key_languages).filter(|text| !is_language(&text.value)) {
+        let issue = Issue::error(format!("{} is not a language", quoted(&text.value))).at(&text.place);
+        issues.push(issue.help("like \"ko\" or \"zh-CN\""));
+    }
+    let lists = [
+        (&raw.pass_urls, NAMES_MAX),
+        (&raw.session.cookies, NAMES_MAX),
+        (&raw.session.anonymous_cookies, NAMES_MAX),
+        (&raw.session.logout, NAMES_MAX),
+        (&raw.key_languages, LANGUAGES_MAX),
+    ];
+    for (list, max) in lists {
+        if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(max) {
+            let issue = Issue::error(format!("the list is longer than {max}")).at(&surplus.place);
+            issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
+        }
+    }
+}
+
+/// What does nothing where it is written.
+pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
+    let session = &raw.session;
+    if route.session.cookies.is_empty() {
+        let written = [
+            ("session.anonymous-cookies", session.anonymous_cookies.as_ref().map(|it| &it.place)),
+            ("session.probe", session.probe.as_ref().map(|it| &it.place)),
+            ("session.logout", session.logout.as_ref().map(|it| &it.place)),
+            ("session.expire-after", session.expire_after.as_ref().map(|it| &it.place)),
+        ];
+        for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
+            let issue = Issue::warning(format!("{} has no effect: no cookie starts a session here", quoted(key)));
+            issues.push(issue.at(place).help("name them: `session.cookies = [\"PHPSESSID\"]`"));
+        }
+    }
+    if route.session.probe.is_none() {
+        let written = [
+            ("session.probe-status", session.probe_status.as_ref().map(|it| &it.place)),
+            ("session.probe-text", session.probe_text.as_ref().map(|it| &it.place)),
+        ];
+        for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
+            let issue = Issue::warning(format!("{} has no effect without `session.probe`", quoted(key))).at(place);
+            issues.push(issue.help("name the page to ask: `session.probe = \"/login.php\"`, or leave it out"));
+        }
+    }
+}
+
+/// What a list says itself.
+fn own(list: &Option<Texts>) -> impl Iterator<Item = &At<String>> {
+    list.iter().flat_map(|list| &list.value).filter(|text| text.value != DEFAULT)
+}
+
+/// What is written, with what was there before in the place of [`DEFAULT`].
+pub(super) fn after<T: Clone>(list: &Texts, before: &[T], read: impl Fn(&str) -> Option<T>) -> Vec<T> {
+    let mut all = Vec::new();
+    for text in &list.value {
+        match text.value.as_str() {
+            DEFAULT => all.extend_from_slice(before),
+            text => all.extend(read(text)),
+        }
+    }
+    all
+}
+
+/// The same of names.
+pub(super) fn names_after(list: &Texts, before: &[String]) -> Vec<String> {
+    after(list, before, |text| Some(text.to_owned()))
+}
+
+fn urls_after(list: &Texts, before: &[UrlPattern]) -> Vec<UrlPattern> {
+    after(list, before, url_pattern)
+}
+
+fn url_pattern(text: &str) -> Option<UrlPattern> {
+    let is_sound = text.bytes().all(|byte| byte.is_ascii_graphic());
+    UrlPattern::parse(text).filter(|_| is_sound)
+}
+
+fn cookie_pattern(text: &str) -> Option<CookiePattern> {
+    let (name, value) = text.split_once('=')?;
+    let is_sound = !name.is_empty() && text.bytes().all(|byte| byte.is_ascii_graphic() && !b";,".contains(&byte));
+    is_sound.then(|| CookiePattern { name: name.to_owned(), value: value.to_owned() })
+}
+
+fn is_target(text: &str) -> bool {
+    text.starts_with('/') && !text.starts_with("//") && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
+}
+
+fn is_language(text: &str) -> bool {
+    is_token(text)
+        && text.split('-').all(|part| (1..=8).contains(&part.len()) && part.bytes().all(|b| b.is_ascii_alphanumeric()))
+}

@@ -1,0 +1,115 @@
+//! Rows: which program a site runs, and what is known of its visitors' sessions. docs/applications.md is about them.
+
+use super::{DAY, Default, EVERYWHERE, Kind, ROW, Scope, Section, Setting, YEAR};
+use crate::applications::NAMES as APPLICATIONS;
+use std::time::Duration;
+
+/// A list of texts that is empty by default.
+const NAMES: Setting = Setting { default: Default::Value("[]"), ..EVERYWHERE };
+
+pub(super) static VISITORS: Section = Section {
+    title: "Applications and visitors",
+    intro: "Who is anonymous, and who is not: [applications.md](applications.md) tells how to choose, write and test this. In the lists here, and in \
+`pass-cookies`, `noise-cookies`, `key-cookies` and `ignore`, `\"default\"` stands for what would hold without the line: the application's list, or that of the site around \
+a rule.",
+    settings: &[
+        Setting {
+            path: "application",
+            scopes: &[Scope::Site],
+            kind: Kind::OneOf(&APPLICATIONS),
+            default: Default::Unset(
+                "none: an unknown cookie makes a request pass, and nothing is granted that the site does not grant",
+            ),
+            summary: "The program that the site runs: what is known of its cookies, sessions and pages is laid under the site's own settings, and its rules stand behind the site's.",
+            details: "Each is a file in [applications](../crates/config/applications), in the words of this page, and each line of it can be overridden. Not with `profile = \"rfc\"`.",
+            example: "\"wordpress\"",
+            ..ROW
+        },
+        Setting {
+            path: "pass-urls",
+            kind: Kind::Texts("URL patterns"),
+            summary: "URLs that pass, whatever the method: where a session is opened on purpose, or a page is one visitor's.",
+            details: "A pattern of the path, as in a rule; behind `?` one parameter that the query must have, by its name or as `name=value`, `*` in both.",
+            example: "[\"/login*\", \"*?action=edit\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "session.cookies",
+            kind: Kind::Texts("patterns of cookie names"),
+            summary: "Cookies that start a session. Who has one passes, unless the session is known to be anonymous; in the answer to a request in nobody's name they are dropped, so that it can be kept.",
+            details: "Where no lifetime is granted, requests with them pass, and nothing is dropped. A page in which the dropped cookie's value stands (a link, a form) is not kept.",
+            example: "[\"PHPSESSID\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "session.anonymous-cookies",
+            kind: Kind::Texts("cookies, as `name=value`"),
+            summary: "Cookies by whose value a visitor with a session is seen to be anonymous, for applications that set one: `name=value`, `*` in both. Who has one of that name with another value passes.",
+            example: "[\"rx_login_status=none\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "session.probe",
+            kind: Kind::Text("path and query"),
+            default: Default::Unset("sessions are told apart by cookies alone"),
+            summary: "What the application is asked with a session's cookies to learn whether the session is anonymous: a URL that answers otherwise to who is logged in, like a form for logging in that sends members on.",
+            details: "It is asked once a session has passed, by Kasoku itself, with all of that visitor's cookies, address and browser; a request of the session that passes meanwhile makes the answer void.",
+            example: "\"/login.php\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "session.probe-status",
+            kind: Kind::Integer { min: 200, max: 599 },
+            default: Default::Value("200"),
+            summary: "The status with which `session.probe` answers to an anonymous session.",
+            example: "302",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "session.probe-text",
+            kind: Kind::Text("text"),
+            default: Default::Value("\"\""),
+            summary: "A text that must stand in that answer as well, in its first mebibyte; empty: none.",
+            example: "\"name=\\\"password\\\"\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "session.anonymous-for",
+            kind: Kind::Duration { min: Duration::from_secs(1), max: Duration::from_secs(DAY) },
+            default: Default::Value("\"5m\""),
+            summary: "How long what is found of a session holds. A request of it that passes for another reason (a POST, `pass-urls`, a rule) ends that at once, and so does a Set-Cookie to it.",
+            details: "Each process has findings of its own: where several stand in front of one application without sticky visitors, a login on one of them is known to the others this much later.",
+            example: "\"1m\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "session.logout",
+            kind: Kind::Texts("URL patterns"),
+            summary: "URLs that end a session. They pass; afterwards the session is asked about anew, or, where there is no probe, counts as anonymous.",
+            example: "[\"/logout.php\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "session.expire-after",
+            kind: Kind::Seconds { max: YEAR },
+            default: Default::Value("\"0s\""),
+            summary: "A session that has done nothing but read pages for so long is ended at its visitor, where it is anonymous or nothing tells: the answer sets its cookie with an expiry in the past. `0s`: never.",
+            details: "For the sessions that an application has handed to everybody before Kasoku stood in front of it: without it, and without a probe, those visitors pass until their browsers forget. The time counts \
+                      from when this process first saw the session. Where nothing tells, a member who only reads is logged out as well.",
+            example: "\"30d\"",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "key-device",
+            summary: "Whether phones get pages of their own: the class of device (`mobile` or `desktop`) is read from User-Agent and is in the key, and the application gets a User-Agent that stands for the class.",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "key-languages",
+            kind: Kind::Texts("languages"),
+            summary: "The languages in which the application has its pages: the one that a visitor's Accept-Language likes best, or else the first, is in the key, and is all of it that the application gets.",
+            example: "[\"ko\", \"en\"]",
+            ..NAMES
+        },
+    ],
+};

@@ -1,0 +1,135 @@
+//! Credentials in URLs: a session, a token or a password in the query, or in a parameter of the path.
+//!
+//! Who has such a URL is who it was made for, so its page is not for others, whatever it says of itself: the request passes. It goes by
+//! the parameter's name alone. The names are those of sessions (PHP, Java servlets, ASP, ColdFusion, shops) and of tokens; names that
+//! have a plain meaning as well (`session` of a conference, `key`, `auth`) are none. What a rule removes from key and request
+//! (`query.ignore`, `strip-path-parameters`) is gone before this looks.
+//!
+//! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
+
+use crate::options::Route;
+use crate::url_pattern::decoded;
+use kasoku_semantics::policy::Profile;
+use kasoku_semantics::reason::Reason;
+
+/// Names, in lower case.
+const NAMES: [&str; 37] = [
+    "_csrf",
+    "_token",
+    "_wpnonce",
+    "access_token",
+    "api-key",
+    "api_key",
+    "apikey",
+    "asp.net_sessionid",
+    "auth_token",
+    "authtoken",
+    "cftoken",
+    "client_secret",
+    "csrf",
+    "csrf_token",
+    "csrfmiddlewaretoken",
+    "csrftoken",
+    "id_token",
+    "jsessionid",
+    "jwt",
+    "nonce",
+    "oscsid",
+    "otp",
+    "passwd",
+    "password",
+    "phpsessid",
+    "pwd",
+    "refresh_token",
+    "samlresponse",
+    "secret",
+    "sessid",
+    "session-id",
+    "session_id",
+    "session_key",
+    "session_token",
+    "sessionid",
+    "sid",
+    "token",
+];
+
+/// The lengths of the shortest and the longest.
+const LENGTHS: std::ops::RangeInclusive<usize> = 3..=19;
+
+/// How names begin to which something is added for each server.
+const BEGINNING: &str = "aspsessionid";
+
+/// Why a request for that target passes, if it does, because of its parameters.
+pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
+    let policy = &route.policy;
+    let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
+    let has_parameters = target.bytes().any(|byte| matches!(byte, b'?' | b';'));
+    if !is_guarded || !has_parameters {
+        return None;
+    }
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let of_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
+    let is_credential = |pair: &str| is_credential(pair, &route.session.cookies);
+    query.split('&').chain(of_path).any(is_credential).then_some(Reason::PassCredentialInUrl)
+}
+
+fn is_credential(pair: &str, sessions: &[String]) -> bool {
+    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+    let name = &*decoded(name);
+    let is_session = || sessions.iter().any(|glob| crate::route::matches(glob, name));
+    // CAS: a service ticket.
+    let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
+    is_named(name) || is_session() || is_ticket()
+}
+
+fn is_named(name: &str) -> bool {
+    let begins = |text: &str| text.get(..BEGINNING.len()).is_some_and(|start| start.eq_ignore_ascii_case(BEGINNING));
+    (LENGTHS.contains(&name.len()) && NAMES.iter().any(|one| one.eq_ignore_ascii_case(name))) || begins(name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::sync::Arc;
+
+    fn route(profile: Profile) -> Route {
+        let mut route = Route::new(profile, Vec::new());
+        Arc::make_mut(&mut route.session).cookies.push("G5SESS*".to_owned());
+        route
+    }
+
+    #[test]
+    fn what_is_named_like_a_credential_passes() {
+        let safe = route(Profile::Safe);
+        for target in [
+            "/?PHPSESSID=1",
+            "/x?a=1&sid=2",
+            "/x?Token=",
+            "/x?%73id=2",
+            "/x;jsessionid=1/y?a",
+            "/x;v=1;JSESSIONID=1",
+            "/?G5SESS1=x",
+            "/?aspsessionidqabc=1",
+            "/?ticket=ST-1-abc",
+        ] {
+            assert_eq!(passes(target, &safe), Some(Reason::PassCredentialInUrl), "{target}");
+        }
+        for target in ["/", "/sid", "/?side=1", "/?a=sid", "/?session=5&key=2", "/sid/;v=1", "/?ticket=12", "/?", "*"] {
+            assert_eq!(passes(target, &safe), None, "{target}");
+        }
+    }
+
+    #[test]
+    fn by_the_rfc_only_what_is_granted_is_guarded() {
+        let mut rfc = route(Profile::Rfc);
+        assert_eq!(passes("/?sid=1", &rfc), None);
+        Arc::make_mut(&mut rfc.policy).grant.ttl_seconds = 1;
+        assert_eq!(passes("/?sid=1", &rfc), Some(Reason::PassCredentialInUrl));
+    }
+
+    #[test]
+    fn all_names_are_within_the_lengths() {
+        assert!(NAMES.iter().all(|name| LENGTHS.contains(&name.len()) && *name == name.to_ascii_lowercase()));
+        assert!(NAMES.is_sorted());
+    }
+}
