@@ -158,6 +158,11 @@ impl FillWriter {
         self.on_whole(exchange)
     }
 
+    /// Whether a response would be stored, as far as its head tells.
+    pub fn would_store(&self, exchange: &Exchange<'_>) -> bool {
+        exchange.response.status != StatusCode::NOT_MODIFIED && self.may_store(exchange).is_ok()
+    }
+
     /// It is for the client that asked alone, for a reason that is not in its head.
     pub fn for_one_client(self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         self.private(exchange, reason)

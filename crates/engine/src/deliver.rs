@@ -12,6 +12,7 @@ use crate::represent::Choice;
 use crate::request_id::RequestId;
 use crate::respond::forwarded;
 use crate::serve::Exchange;
+use crate::session;
 use crate::stored::{Shown, is_not_modified, meta_age, not_modified, stored};
 use crate::worker::Worker;
 use http::{Method, StatusCode};
@@ -76,6 +77,7 @@ pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
     if !is_file {
         exchange.connection.eagerness.ends(&exchange.connection.stream);
     }
+    session::expiry::end_if_over(exchange, &answer);
     match answer {
         Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
         // In memory of their own: a connection that waits for its next request holds no room for them.

@@ -9,15 +9,16 @@ use crate::connection::Connection;
 use crate::deliver::{self, Answer, Conditions, Meant};
 use crate::error::{Fault, reason};
 use crate::forward::{Audience, forward, measured};
+use crate::held;
 use crate::lookup::hit;
 use crate::options::Route;
 use crate::origins::{self, Errand};
-use crate::parse::Request;
 use crate::represent::makes_codings_of;
 use crate::request_id::{self, Digits};
-use crate::respond::forwarded;
+use crate::respond::{Dropped, forwarded};
 use crate::route::{Routed, canonical};
 use crate::serve::Exchange;
+use crate::session;
 use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
@@ -33,6 +34,7 @@ use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::set_cookies::Secrets;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
 use kasoku_wire::field::content_range::{self, ContentRange};
@@ -51,7 +53,8 @@ const ASKS_MAX: usize = 2;
 /// Asks for this client alone.
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, connection, request, .. } = exchange;
-    let audience = audience(request, routed, upgrade);
+    let audience = audience(exchange, routed, upgrade);
+    session::passes(exchange, routed, reason);
     let mut outgoing = forward(request, routed, &connection.peer(), audience, upgrade);
     if audience == Audience::OneClient {
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
@@ -129,17 +132,19 @@ async fn client_body(
 }
 
 /// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
-fn audience(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Audience {
+fn audience(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Audience {
+    let request = &exchange.request;
     // A granted lifetime must not begin anew with each HEAD, to which scripts without validators answer what they always do.
     let is_granting = routed.route.policy.grant.is_granting();
-    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !has_to_pass(request, routed);
+    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !has_to_pass(exchange, routed);
     let is_shared = request.head.method == Method::HEAD && is_plain && !is_granting;
     if is_shared { Audience::Shared } else { Audience::OneClient }
 }
 
 /// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
-fn has_to_pass(request: &Request, routed: &Routed) -> bool {
-    routed.passes.is_some() || visitor::passes(&request.head.fields, &routed.route).is_some()
+fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
+    let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.seen.get().is_anonymous);
+    routed.passes.is_some() || visitor::passes(fields, &routed.route, is_anonymous).is_some()
 }
 
 /// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
@@ -157,7 +162,7 @@ fn begin_beside(
     let (worker, policy) = (&exchange.worker, &routed.route.policy);
     let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
     let is_post = outgoing.method == Method::POST;
-    let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(&exchange.request, routed);
+    let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(exchange, routed);
     let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
     (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
 }
@@ -241,7 +246,7 @@ pub(crate) fn failed(error: &Error, status: CacheStatus) -> Answer {
 enum News {
     /// The response may be shared: read it like everybody else. The head is the origin's own, with what may not be
     /// stored.
-    Shared(FillReader, Box<ResponseHead>),
+    Shared(FillReader, Dropped, Box<ResponseHead>),
     /// A stored response answers.
     Stored(Arc<Entry>, Reason),
     /// The response is yours as it is; others get what is kept of it, and whether it is stored.
@@ -276,8 +281,9 @@ pub(crate) async fn fill(
     };
     let mut status = forwarded(miss);
     match news {
-        Ok(News::Shared(reader, head)) => match reader.head().await {
+        Ok(News::Shared(reader, dropped, head)) => match reader.head().await {
             Joined::Streaming(meta) => {
+                exchange.notes.borrow_mut().kept(dropped);
                 status.stored = true;
                 let meta = Arc::new(meta.with_head(*head));
                 Answer::Filling(meta, reader, status)
@@ -303,6 +309,9 @@ pub(crate) async fn fill(
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
         Ok(News::Yours(response, reason)) => {
+            if reason == Reason::SetCookie {
+                exchange.notes.borrow_mut().sets(&routed.route, &response.head.fields);
+            }
             Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
         }
         Ok(News::Failed(error)) => failed(&error, status),
@@ -407,7 +416,17 @@ impl FillTask {
             // What completes a part that is stored already is no answer by itself.
             let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
             let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
-            let one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
+            let mut one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
+            let secrets = Secrets::of(&request, &response.head, &self.route.policy);
+            if !secrets.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
+                match held::look_through(&secrets, &response.head, &mut response.body).await {
+                    Ok(found) => one_client = found,
+                    Err(error) => {
+                        self.errand.time.has_ended(self.worker.moment().mono_us);
+                        return self.fail(writer, &request, error, news);
+                    }
+                }
+            }
             let verdict = match (one_client, file) {
                 (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
                 (Some(reason), None) => writer.for_one_client(&exchange, reason),
@@ -416,8 +435,10 @@ impl FillTask {
             match verdict {
                 Verdict::Write(body) => {
                     // Whoever asked may have left; others may wait, and the response is worth storing.
+                    let dropped = Dropped::of(&request, &response.head, &body.meta().freshness, &self.route);
                     let _ = news.send(News::Shared(
                         body.reader(),
+                        dropped,
                         Box::new(shared_head(&request, &response.head, body.meta(), &self.route)),
                     ));
                     return pump(self.worker, response, body, self.errand.time).await;

@@ -2,6 +2,7 @@
 
 use crate::clock::Clock;
 use crate::options::Options;
+use crate::session::Sessions;
 use crate::spool::Spool;
 use crate::top::Tables;
 use kasoku_cache::Cache;
@@ -16,6 +17,7 @@ use tokio::sync::watch;
 pub struct Handle {
     cache: Cache,
     spool: Arc<Spool>,
+    sessions: Arc<Sessions>,
     metrics: Metrics,
     origins: Directory,
     clock: Arc<dyn Clock>,
@@ -34,8 +36,8 @@ impl Handle {
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
-        let (spool, origins) = Default::default();
-        Self { cache, spool, metrics, origins, clock, options, workers, tops }
+        let (spool, sessions, origins) = Default::default();
+        Self { cache, spool, sessions, metrics, origins, clock, options, workers, tops }
     }
 
     /// The cache that the workers share.
@@ -46,6 +48,11 @@ impl Handle {
     /// Bytes of requests' bodies that are on disk until they are complete.
     pub fn request_buffer_bytes(&self) -> u64 {
         self.spool.held_bytes()
+    }
+
+    /// What is known of visitors' sessions.
+    pub(crate) fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
     }
 
     pub(crate) fn spool(&self) -> &Arc<Spool> {

@@ -6,7 +6,7 @@
 use crate::options::HitHeaders;
 use crate::parse::Request;
 use crate::request_id::{self, Digits, RequestId};
-use crate::respond::{NAME, replaced_fields, write_hit_headers};
+use crate::respond::{NAME, Notes, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};
@@ -151,8 +151,8 @@ impl Head {
     }
 
     /// What tells about the cache.
-    pub(crate) fn cache_status(&mut self, status: &CacheStatus, settings: HitHeaders) {
-        write_hit_headers(status, settings, &mut self.0);
+    pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: &Notes, settings: HitHeaders) {
+        write_hit_headers(status, notes, settings, &mut self.0);
     }
 
     /// The request's id.

@@ -23,8 +23,10 @@
 //! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
 //! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
+//! | `session` | which sessions are known to be anonymous, and who is asked about them |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
+//! | `held` | looks through an answer before anybody gets it, where a cookie of it would be dropped |
 //! | `origins` | which origin of several, and which next when it fails |
 //! | `sendfile` | the file that an origin's answer names, in its place |
 //! | `checks` | asks origins whether they work, apart from all requests |
@@ -63,6 +65,7 @@ mod fetch;
 mod forward;
 pub mod handle;
 mod head;
+mod held;
 pub mod listening;
 mod log;
 mod lookup;
@@ -81,6 +84,7 @@ mod respond;
 mod route;
 mod sendfile;
 mod serve;
+mod session;
 mod settings;
 mod spool;
 mod stored;

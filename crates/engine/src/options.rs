@@ -14,6 +14,7 @@ pub use kasoku_origin::{
     Limits as OriginLimits, Origin, ProgramLimits, SendfileRules, SpawnedProgram,
 };
 pub use kasoku_semantics::coding::Coding;
+use kasoku_semantics::cookies;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::{BodyLength, BodyLimits, HeadLimits};
 use std::collections::BTreeMap;
@@ -443,6 +444,22 @@ pub struct SessionRules {
     pub anonymous_for: Duration,
     /// A session that has done nothing but read pages for so long, and is not known to be somebody's, is expired. Zero: never.
     pub expire_after: Duration,
+}
+
+impl SessionRules {
+    /// Whether a cookie of that name is a session's, or tells about one.
+    pub(crate) fn is_about(&self, name: &[u8]) -> bool {
+        let tells = |one: &CookiePattern| cookies::is_match(&one.name, name);
+        cookies::is_any(&self.cookies, name) || self.anonymous_cookies.iter().any(tells)
+    }
+
+    /// What a cookie says of who has it: `None` where it is none that tells.
+    pub(crate) fn says_anonymous(&self, pair: &[u8]) -> Option<bool> {
+        let (name, value) = (cookies::name(pair), cookies::value(pair));
+        let mut of_name = self.anonymous_cookies.iter().filter(|one| cookies::is_match(&one.name, name)).peekable();
+        of_name.peek()?;
+        Some(of_name.any(|one| cookies::is_match(&one.value, value)))
+    }
 }
 
 impl Default for SessionRules {

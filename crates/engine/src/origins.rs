@@ -163,7 +163,7 @@ async fn elsewhere(
         let Some(site) = errand.settings.sites.get(errand.site) else { return Err(Error::RedirectsForEver) };
         let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
         // What the first rule has kept back is not looked at, and not sent either.
-        passes_somewhere |= passes || visitor::passes(&request.fields, &route).is_some();
+        passes_somewhere |= passes || visitor::passes(&request.fields, &route, false).is_some();
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };
         match sending.until_answered(&mut Some(NoUpload), interim).await? {

@@ -174,7 +174,10 @@ impl<'e> Outgoing<'e> {
     ) -> Self {
         let settings = exchange.settings.hit_headers;
         if let Some(cache) = &cache {
-            head.cache_status(cache, settings);
+            head.cache_status(cache, &exchange.notes.borrow(), settings);
+        }
+        for line in exchange.ended_cookies.take() {
+            head.field("Set-Cookie", line);
         }
         if settings.request_id {
             head.request_id(exchange.id());

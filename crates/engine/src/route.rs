@@ -36,6 +36,11 @@ impl Routed {
         self.key.uri().get(self.scheme.len() + "://".len()..self.authority_end).unwrap_or_default()
     }
 
+    /// Scheme and authority: `http://example.org`.
+    pub(crate) fn base(&self) -> &str {
+        self.key.uri().get(..self.authority_end).unwrap_or_default()
+    }
+
     /// What the origin is asked for: path and query, or `*`.
     pub(crate) fn target(&self) -> &str {
         self.key.uri().get(self.authority_end..).unwrap_or_default()
@@ -114,6 +119,14 @@ pub(crate) fn route_url(sites: &[Site], cache: &Cache, head: &RequestHead) -> Re
     let start = uri.len();
     write_authority(host.unwrap_or_default(), default_port, &mut uri).map_err(Fault::Request)?;
     route_from(sites, cache, &mut PathReader::default(), Authority { uri, start, scheme }, &target)
+}
+
+/// Where another target of a site belongs, by its scheme and authority.
+pub(crate) fn route_beside(exchange: &Exchange, base: &str, target: &str) -> Option<Routed> {
+    let Exchange { worker, settings, .. } = exchange;
+    let scheme = if base.starts_with("https://") { "https" } else { "http" };
+    let of = Authority { uri: base.to_owned(), start: scheme.len() + "://".len(), scheme };
+    route_from(&settings.sites, &worker.cache, &mut worker.paths.borrow_mut(), of, target).ok()
 }
 
 /// The authority that a worker has read last: most requests of a site spell it in one way.

@@ -8,7 +8,9 @@ use crate::error::Fault;
 use crate::options::Route;
 use crate::parse::{self, Received, Request};
 use crate::request_id::RequestId;
+use crate::respond::Notes;
 use crate::route::{self, Routed};
+use crate::session::{self, Seen};
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
@@ -18,7 +20,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
-use std::cell::{Cell, OnceCell};
+use std::cell::{Cell, OnceCell, RefCell};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -46,6 +48,14 @@ pub(crate) struct Exchange {
     /// The status and the bytes of content that have gone out so far; `None`: no answer has begun.
     progress: Cell<Option<(StatusCode, u64)>>,
     is_logged: Cell<bool>,
+    /// What is known of its visitor.
+    pub(crate) seen: Cell<Seen>,
+    /// The session with which it is on its way to the application.
+    pub(crate) session: RefCell<Option<session::Ongoing>>,
+    /// What is set so that its session ends at its visitor.
+    pub(crate) ended_cookies: RefCell<Vec<Vec<u8>>>,
+    /// What is told of it besides what the cache did.
+    pub(crate) notes: RefCell<Notes>,
 }
 
 /// Serves all requests of a connection, one after the other.
@@ -82,6 +92,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         let answer = answer(&mut exchange).await;
         let delivered = deliver::deliver(&exchange, answer).await;
         log::log(&worker, &exchange, &delivered);
+        session::answered(&exchange, delivered.status.is_success() || delivered.status.is_redirection());
 
         if let Some(tunnel) = delivered.tunnel {
             return Box::pin(tunnel::run(&connection, tunnel)).await;
@@ -137,7 +148,11 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
         return Answer::Purged(code, text);
     }
     let upgrade = forward::upgrade(&exchange.request, routed);
-    let reason = pass_reason(&exchange.request, routed, upgrade);
+    let is_anonymous = see(exchange, routed);
+    let reason = pass_reason(&exchange.request, routed, upgrade, is_anonymous);
+    if let Some(reason) = reason {
+        exchange.notes.borrow_mut().passes(reason, &exchange.request.head.fields, &routed.route);
+    }
     if reason.is_none()
         && let Some(hit) = lookup::hit_at_once(exchange, routed)
     {
@@ -155,8 +170,27 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     answer
 }
 
-/// Why a request never meets the cache.
-pub(crate) fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&str>) -> Option<Reason> {
+/// Whether the request's visitor is known to be nobody, although it carries a session.
+fn see(exchange: &Exchange, routed: &Routed) -> bool {
+    let (worker, now_ms) = (&exchange.worker, exchange.now().mono_ms);
+    let seen = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms);
+    exchange.seen.set(seen);
+    if let Some(standing) = seen.standing.filter(|standing| standing.is_anonymous) {
+        worker.sessions.reads(standing.id, now_ms);
+        if standing.is_to_be_renewed {
+            session::probe::ask(exchange, &routed.route.session, routed.base(), standing.id);
+        }
+    }
+    seen.is_anonymous
+}
+
+/// Why a request never meets the cache. `is_anonymous`: its visitor is known to be nobody, although it carries a session.
+pub(crate) fn pass_reason(
+    request: &Request,
+    routed: &Routed,
+    upgrade: Option<&str>,
+    is_anonymous: bool,
+) -> Option<Reason> {
     if upgrade.is_some() {
         return Some(Reason::Upgrade);
     }
@@ -169,7 +203,7 @@ pub(crate) fn pass_reason(request: &Request, routed: &Routed, upgrade: Option<&s
     if routed.passes.is_some() {
         return routed.passes;
     }
-    visitor::passes(&request.head.fields, &routed.route)
+    visitor::passes(&request.head.fields, &routed.route, is_anonymous)
 }
 
 impl Exchange {
@@ -192,6 +226,10 @@ impl Exchange {
             has_waited: Cell::new(false),
             progress: Cell::new(None),
             is_logged: Cell::new(false),
+            seen: Cell::default(),
+            session: RefCell::default(),
+            ended_cookies: RefCell::default(),
+            notes: RefCell::default(),
             request,
         }
     }

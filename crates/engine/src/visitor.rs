@@ -13,7 +13,7 @@
 //! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
-use crate::options::{OtherCookies, Route};
+use crate::options::{OtherCookies, Route, SessionRules};
 use crate::route::Routed;
 use kasoku_cache::{Cache, NOBODYS_OWN};
 use kasoku_semantics::grant::{Grant, Refusal};
@@ -30,11 +30,13 @@ const WISHES: [&str; 6] =
 /// Fields of which nobody has to be told that they are not sent on: they are about the message or in the URL, or are told apart.
 const HANDLED: [&str; 6] = ["host", "connection", "cookie", "content-length", "transfer-encoding", "te"];
 
-/// Why a request passes, if it does, although its answer might be kept: it says who sends it.
-pub(crate) fn passes(request: &Fields, route: &Route) -> Option<Reason> {
-    refusal(request, route).map(|refusal| match refusal {
+/// Why a request passes, if it does, although its answer might be kept: it says who sends it. `is_anonymous`: the session that it
+/// carries, if it carries one, is known to be nobody's.
+pub(crate) fn passes(request: &Fields, route: &Route, is_anonymous: bool) -> Option<Reason> {
+    refusal(request, route, is_anonymous).map(|refusal| match refusal {
         Refusal::Authorization => Reason::PassAuthorization,
         Refusal::Cookie(_) => Reason::PassCookie,
+        Refusal::Session(_) => Reason::PassSession,
     })
 }
 
@@ -45,22 +47,45 @@ pub(crate) fn part_passes(request: &Fields, routed: &Routed, cache: &Cache, now:
 }
 
 /// The same as [`passes`], with the name of the cookie.
-pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route) -> Option<Refusal<'r>> {
+pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route, is_anonymous: bool) -> Option<Refusal<'r>> {
     if !has_a_say(route) {
-        return None;
+        // Where nothing else is said of visitors, who has a session passes all the same.
+        return session(request, &route.session);
     }
     if let Some(name) = listed(request, route)
         && !request.contains("authorization")
     {
         return Some(Refusal::Cookie(name));
     }
+    let is_granting = route.policy.grant.is_granting();
+    // Where nothing is granted, no cookie would be kept back.
+    let is_set_aside = is_anonymous && is_granting;
+    if !is_set_aside
+        && !request.contains("authorization")
+        && let Some(refusal) = session(request, &route.session)
+    {
+        return Some(refusal);
+    }
     let removes = others(route) == OtherCookies::Remove;
-    let may_be_taken = |name: &[u8]| removes || cookies::is_any(&route.cookies.noise, name);
+    let is_sessions = |name: &[u8]| is_set_aside && route.session.is_about(name);
+    let may_be_taken = |name: &[u8]| removes || cookies::is_any(&route.cookies.noise, name) || is_sessions(name);
     match &route.policy.grant {
-        grant if grant.is_granting() => grant.refuses(request, may_be_taken),
+        grant if is_granting => grant.refuses(request, may_be_taken),
         // Where nothing is granted, no cookie is in the key.
         _ => Grant::default().refuses(request, may_be_taken),
     }
+}
+
+/// The first cookie of a session, or of somebody who has none and says to be known.
+fn session<'r>(request: &'r Fields, rules: &SessionRules) -> Option<Refusal<'r>> {
+    if rules.cookies.is_empty() {
+        return None;
+    }
+    let is_somebodys = |pair: &&[u8]| {
+        let name = cookies::name(pair);
+        cookies::is_any(&rules.cookies, name) || rules.says_anonymous(pair) == Some(false)
+    };
+    cookies::pairs(request).find(is_somebodys).map(|pair| Refusal::Session(cookies::name(pair)))
 }
 
 /// The first of a request's cookies with which the operator wants it to pass, be it in the key or noise as well.
@@ -94,6 +119,7 @@ pub(crate) fn kept_apart<'r>(
     let of_cookie = |pair| match cookies::name(pair) {
         name if cookies::is_any(&grant.key_cookies, name) => Ground::CookieInKey,
         name if cookies::is_any(&route.cookies.noise, name) => Ground::CookieNoise,
+        name if route.session.is_about(name) => Ground::CookieOfAnonymous,
         _ if !route.cookies.pass.is_empty() => Ground::CookieNotListed,
         _ => Ground::CookieRemoved,
     };
@@ -174,18 +200,18 @@ mod tests {
     #[test]
     fn who_says_who_they_are_passes() {
         let plain = route(|_| {});
-        let passing = |name, value| passes(&fields(&[(name, value)]), &plain);
+        let passing = |name, value| passes(&fields(&[(name, value)]), &plain, false);
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie));
         assert_eq!(passing("Cookie", "_ga=1; sid=1"), Some(Reason::PassCookie));
         assert_eq!(passing("Cookie", "_ga=1; _gid=2"), None);
         assert_eq!(passing("Accept-Language", "de"), None);
         let none = Route::new(Profile::Safe, Vec::new());
-        assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), &none), None, "nothing is granted");
+        assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), &none, false), None, "nothing is granted");
         let mut told = none;
         told.cookies.others = Some(OtherCookies::Pass);
         Arc::make_mut(&mut told.policy).grant.key_cookies = vec!["sid".to_owned()];
-        let passing = |name, value| passes(&fields(&[(name, value)]), &told);
+        let passing = |name, value| passes(&fields(&[(name, value)]), &told, false);
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie), "no cookie is in the key here");
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
         assert_eq!(passing("Cookie", "_ga=1"), None);
@@ -194,16 +220,16 @@ mod tests {
     #[test]
     fn a_route_that_names_cookies_removes_the_others_unless_it_says_otherwise() {
         let other = fields(&[("Cookie", "lang=de; sid=1")]);
-        assert_eq!(passes(&other, &route(|route| key_cookies(route, &["lang"]))), None);
+        assert_eq!(passes(&other, &route(|route| key_cookies(route, &["lang"])), false), None);
         let strict = route(|route| {
             key_cookies(route, &["lang"]);
             route.cookies.others = Some(OtherCookies::Pass);
         });
-        assert_eq!(passes(&other, &strict), Some(Reason::PassCookie));
-        assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), &strict), None);
+        assert_eq!(passes(&other, &strict, false), Some(Reason::PassCookie));
+        assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), &strict, false), None);
         let removing = route(|route| route.cookies.others = Some(OtherCookies::Remove));
-        assert_eq!(passes(&other, &removing), None);
-        assert_eq!(passes(&fields(&[("Authorization", "x")]), &removing), Some(Reason::PassAuthorization));
+        assert_eq!(passes(&other, &removing, false), None);
+        assert_eq!(passes(&fields(&[("Authorization", "x")]), &removing, false), Some(Reason::PassAuthorization));
     }
 
     #[test]
@@ -214,12 +240,12 @@ mod tests {
                 change(route);
             })
         };
-        let passing = |route: &Route, cookies| passes(&fields(&[("Cookie", cookies)]), route);
+        let passing = |route: &Route, cookies| passes(&fields(&[("Cookie", cookies)]), route, false);
         let plain = wordpress(|_| {});
         assert_eq!(passing(&plain, "a=1; wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
         assert_eq!(passing(&plain, "wordpress_test_cookie=1; theme=dark"), None);
         let authorized = fields(&[("Authorization", "x"), ("Cookie", "wordpress_logged_in_5f=tom")]);
-        assert_eq!(passes(&authorized, &plain), Some(Reason::PassAuthorization));
+        assert_eq!(passes(&authorized, &plain, false), Some(Reason::PassAuthorization));
         // It passes although it is in the key, or noise.
         let in_key = wordpress(|route| key_cookies(route, &["wordpress_*"]));
         assert_eq!(passing(&in_key, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));

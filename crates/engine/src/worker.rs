@@ -1,6 +1,6 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
-//! What crosses the workers: the cache (sharded), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
+//! What crosses the workers: the cache (sharded), what is known of visitors' sessions (sharded as well), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
 //! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
 //! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
 //! atomically.
@@ -19,6 +19,7 @@ use crate::path::PathReader;
 use crate::recycle::Pool;
 use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
+use crate::session::Sessions;
 use crate::settings::Settings;
 use crate::spool::Spool;
 use crate::top::Tables;
@@ -52,6 +53,9 @@ pub(crate) struct Worker {
     settings: RefCell<Rc<Settings>>,
     pub(crate) cache: Cache,
     pub(crate) spool: Arc<Spool>,
+    pub(crate) sessions: Arc<Sessions>,
+    /// Questions about sessions that are on their way.
+    pub(crate) probes: Cell<usize>,
     pub(crate) client: Rc<Client>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
@@ -255,6 +259,8 @@ impl Seed {
                 ))),
                 cache: self.handle.cache().clone(),
                 spool: self.handle.spool().clone(),
+                sessions: self.handle.sessions().clone(),
+                probes: Cell::new(0),
                 client: Rc::new(Client::new()),
                 open_files: OpenFiles::with_capacity(
                     self.handle.options().limits.open_files_max,

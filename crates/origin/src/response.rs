@@ -40,6 +40,16 @@ pub enum Body {
     Cgi(Box<CgiBody>),
     /// What is there already; `None` once it was read, or where the response has none.
     Whole(Option<Bytes>),
+    /// What was read of one by somebody who has put it back, and the rest.
+    Begun(Box<BegunBody>),
+}
+
+/// See [`Body::Begun`].
+pub struct BegunBody {
+    read: Option<Bytes>,
+    rest: Body,
+    /// Where `rest` has come to its end.
+    end: Option<Option<Fields>>,
 }
 
 /// See [`Body::Http`].
@@ -77,6 +87,11 @@ impl Response {
 }
 
 impl Body {
+    /// A body of which `read` was read already; with `end`, its trailer fields, to its end.
+    pub fn begun(read: Bytes, rest: Self, end: Option<Option<Fields>>) -> Self {
+        Self::Begun(Box::new(BegunBody { read: Some(read).filter(|read| !read.is_empty()), rest, end }))
+    }
+
     /// The body's length in bytes, where something tells before its end.
     pub fn length(&self) -> Option<u64> {
         match self {
@@ -86,6 +101,10 @@ impl Body {
             Self::Program(body) => body.0.length(),
             Self::Cgi(body) => body.0.length(),
             Self::Whole(data) => Some(data.as_ref().map_or(0, |data| data.len() as u64)),
+            Self::Begun(body) => match body.end {
+                Some(_) => Some(body.read.as_ref().map_or(0, |read| read.len() as u64)),
+                None => body.rest.length(),
+            },
         }
     }
 
@@ -96,6 +115,7 @@ impl Body {
             Self::File(_) | Self::FileParts(_) | Self::Cgi(_) => false,
             Self::Program(body) => body.0.is_none(),
             Self::Whole(data) => data.is_none(),
+            Self::Begun(body) => body.rest.is_none(),
         }
     }
 
@@ -111,6 +131,11 @@ impl Body {
                 Some(data) => Piece::Data(data),
                 None => Piece::End(None),
             }),
+            Self::Begun(body) => match (body.read.take(), &mut body.end) {
+                (Some(read), _) => Ok(Piece::Data(read)),
+                (None, Some(trailers)) => Ok(Piece::End(trailers.take())),
+                (None, None) => Box::pin(body.rest.next()).await,
+            },
         }
     }
 
@@ -119,6 +144,7 @@ impl Body {
         match self {
             Self::Cgi(body) => body.0.is_doubtful(),
             Self::Program(body) => body.0.is_doubtful(),
+            Self::Begun(body) => body.rest.is_doubtful(),
             Self::Http(_) | Self::File(_) | Self::FileParts(_) | Self::Whole(_) => false,
         }
     }
@@ -130,6 +156,7 @@ impl Body {
             Self::Http(body) => body.0.discard(),
             Self::Program(body) => body.0.discard(),
             Self::Cgi(body) => body.0.discard(),
+            Self::Begun(body) => body.rest.discard(),
             Self::File(_) | Self::FileParts(_) | Self::Whole(_) => {}
         }
     }
@@ -138,7 +165,9 @@ impl Body {
     pub fn into_tunnel(self) -> Option<Tunnel> {
         match self {
             Self::Http(body) => body.0.into_tunnel(),
-            Self::Cgi(_) | Self::File(_) | Self::FileParts(_) | Self::Program(_) | Self::Whole(_) => None,
+            Self::Begun(_) | Self::Cgi(_) | Self::File(_) | Self::FileParts(_) | Self::Program(_) | Self::Whole(_) => {
+                None
+            }
         }
     }
 }

@@ -23,9 +23,20 @@ pub fn name(pair: &[u8]) -> &[u8] {
     trim(pair.split(|byte| *byte == b'=').next().unwrap_or(pair))
 }
 
+/// A cookie's value; of a cookie without `=` nothing.
+pub fn value(pair: &[u8]) -> &[u8] {
+    let equals = pair.iter().position(|byte| *byte == b'=');
+    trim(equals.and_then(|equals| pair.get(equals + 1..)).unwrap_or_default())
+}
+
 /// Whether one of these globs matches a cookie's name.
 pub fn is_any(globs: &[String], name: &[u8]) -> bool {
-    globs.iter().any(|glob| matches(glob.as_bytes(), name))
+    globs.iter().any(|glob| is_match(glob, name))
+}
+
+/// Whether a glob, in which `*` stands for any run of bytes, matches a name or a value.
+pub fn is_match(glob: &str, text: &[u8]) -> bool {
+    matches(glob.as_bytes(), text)
 }
 
 /// Whether a request has one of the cookies that these globs name.

@@ -10,6 +10,7 @@ use crate::directives::{control_field, directives};
 use crate::grant::{heard, holds_for, is_touched, says_no_cache_as_of_old};
 use crate::ground::{Because, Ground};
 use crate::reuse::{Reuse, reuse};
+use crate::set_cookies::is_dropped;
 use crate::storable::objections;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, accel_expires, may_look_up, request_directives};
@@ -132,7 +133,8 @@ pub fn of_response<'m>(
     }
     let is_granting = holds_for(request, policy);
     for (name, value) in response.fields.iter().filter(|(name, value)| is_granting && is_touched(name, value, policy)) {
-        let because = Because::Ground(Ground::Ignored);
+        let ground = if is_dropped(name, value, policy) { Ground::CookieDropped } else { Ground::Ignored };
+        let because = Because::Ground(ground);
         all.push(Evidence { line: Line::Response(name, value), side: Side::Neither, because });
     }
     let heard = heard(request, response, policy);
@@ -218,8 +220,9 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         let because = Because::Ground(Ground::TtlMax);
         all.push(Evidence { line: Line::Absent, side: Side::Neither, because });
     }
-    if freshness.is_granted() && policy.grant.announce_ttl {
-        let because = Because::Ground(Ground::Announced);
+    if freshness.is_granted() {
+        let announces = policy.grant.announce_ttl;
+        let because = Because::Ground(if announces { Ground::Announced } else { Ground::NotAnnounced });
         all.push(Evidence { line: Line::Absent, side: Side::Neither, because });
     }
     let lines = response_lines(response, name).filter(|(_, value)| directive.is_empty() || names_any(value, directive));

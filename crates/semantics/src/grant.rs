@@ -70,6 +70,8 @@ pub enum Refusal<'r> {
     Authorization,
     /// It has this cookie.
     Cookie(&'r [u8]),
+    /// It has a session, by this cookie, that is not known to be anonymous.
+    Session(&'r [u8]),
 }
 
 macro_rules! ignored {
@@ -212,7 +214,7 @@ fn without_ignored<'r>(
     let ignore = &policy.grant.ignore;
     let is_overruled = holds && response.fields.iter().any(|(name, value)| is_overruled(name, value, policy));
     let drops_some = || response.fields.iter().any(|(name, value)| drops(name, value));
-    if !is_overruled && !(holds && drops_some()) {
+    if !(is_overruled || (holds && drops_some())) {
         return Heard { head: Cow::Borrowed(response), is_overruled: false };
     }
     let mut heard = response.clone();

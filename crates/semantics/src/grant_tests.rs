@@ -268,7 +268,7 @@ fn who_is_refused_and_for_which_cookie() {
         let refusal = policy.grant.refuses(&request.fields, |cookie| cookie == b"_ga");
         refusal.map(|refusal| match refusal {
             Refusal::Authorization => "authorization".to_owned(),
-            Refusal::Cookie(name) => String::from_utf8_lossy(name).into_owned(),
+            Refusal::Cookie(name) | Refusal::Session(name) => String::from_utf8_lossy(name).into_owned(),
         })
     };
     assert_eq!(refusal("Authorization", "Basic x").as_deref(), Some("authorization"));

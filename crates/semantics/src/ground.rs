@@ -68,6 +68,9 @@ grounds! {
     FieldInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
     CookieInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
     CookieNoise, "configuration", "It counts as noise and is not sent on: what the application answers can't depend on it.";
+    NotAnnounced, "configuration", "It is told to nobody: a page goes out with no-cache and Vary: Cookie, so that no browser shows it after a login.";
+    CookieOfAnonymous, "configuration", "Its session is known to be anonymous, so it is not sent on: what the application answers can't depend on it.";
+    CookieDropped, "configuration", "It is dropped where the page is kept: nobody gets a session from what everybody gets.";
     CookieNotListed, "configuration", "It is not one with which requests pass, and is not sent on: what the application answers can't depend on it.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
     CookieRemoved, "configuration", "It is not sent on, so what the application answers can't depend on it.";
@@ -133,12 +136,15 @@ impl Because {
             Self::Ground(Ground::TtlMax) => "ttl-max",
             Self::Ground(Ground::Ignored) => "ignore",
             Self::Ground(Ground::Grace) => "grace",
-            Self::Ground(Ground::Announced) => "announce-ttl",
+            Self::Ground(Ground::Announced | Ground::NotAnnounced) => "announce-ttl",
             Self::Reason(Reason::KeptTooLong) => "keep",
             Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",
             Self::Ground(Ground::CookieInKey) => "key-cookies",
             Self::Ground(Ground::CookieNotListed | Ground::CookiePasses) => "pass-cookies",
             Self::Ground(Ground::CookieNoise) => "noise-cookies",
+            Self::Reason(Reason::PassUrl) => "pass-urls",
+            Self::Reason(Reason::PassSession | Reason::CookieValueInAnswer | Reason::CookieValueUnseen)
+            | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",
             Self::Ground(Ground::FieldInKey) => "key-fields",
             Self::Ground(Ground::PathParametersStripped) => "strip-path-parameters",
             Self::Ground(Ground::HostInKey) => "key-host",

@@ -10,10 +10,13 @@ use crate::evidence::obstacles;
 use crate::freshness::freshness;
 use crate::grant::{Grant, Ignored, StatusTtl, is_covered, is_touched};
 use crate::suggestion::{Change, GRANTED, GRANTED_MINUTE, SECONDS, Suggestion, is_failure};
-use crate::{Freshness, Policy};
+use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
 
+const SESSION: &str =
+    "what it opens for somebody without cookies is nobody's, and is dropped; who has a session passes";
+const NOISE: &str = "if the cookie changes no page: it is dropped, and no request passes because of it";
 const OVERRULED: &str = "what is listed does not count any more, and then:";
 
 /// What to write, so that the next request is a hit, and the application stays as it is; none: nothing that helps. `before`
@@ -34,7 +37,11 @@ pub(crate) fn by_configuration(
         let freshness = freshness(request, response, time, time, policy);
         obstacles(request, response, &freshness, policy).is_empty()
     };
-    let said: Vec<Ignored> = Ignored::ALL.iter().copied().filter(|one| says(response, *one, policy)).collect();
+    let cookies = Cookies::of(request, response, policy);
+    own.grant.dropped_cookies.extend(cookies.names());
+    let is_answered = |one: &Ignored| *one == Ignored::SetCookie && !cookies.is_empty();
+    let said = Ignored::ALL.iter().copied().filter(|one| says(response, *one, policy) && !is_answered(one));
+    let said: Vec<Ignored> = said.collect();
     own.grant.ignore.extend(&said);
     if !is_hit(&own) {
         return None;
@@ -48,6 +55,14 @@ pub(crate) fn by_configuration(
             false => needed.push(word),
         }
     }
+    if needed.is_empty() && !cookies.is_empty() {
+        // `ttl-override` would overrule nothing.
+        let lifetime = match is_covered(response.status) {
+            true => changes.pop().map(|_| Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED)),
+            false => changes.pop(),
+        };
+        return Some(lifetime.into_iter().chain(cookies.suggestions()).collect());
+    }
     if needed.is_empty() {
         // What states nothing needs no more than `ttl`, which is suggested elsewhere.
         return changes.pop().filter(|_| !is_covered(response.status)).map(|one| vec![one]);
@@ -57,7 +72,56 @@ pub(crate) fn by_configuration(
     dangers.dedup();
     let change = Change::Set("ignore", format!("[{}]", words.join(", ")));
     changes.push(Suggestion { change, text: OVERRULED, dangers });
+    changes.extend(cookies.suggestions());
     Some(changes)
+}
+
+/// The cookies of a response that keep it from being stored.
+struct Cookies {
+    /// Those that are named like a session's.
+    sessions: Vec<String>,
+    others: Vec<String>,
+}
+
+impl Cookies {
+    fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Self {
+        let is_plain =
+            |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"*;,=\"".contains(&b));
+        let names = set_cookies::not_dropped(request, response, policy).map(std::str::from_utf8);
+        let mut names: Vec<String> = names.flatten().filter(is_plain).map(str::to_owned).collect();
+        names.sort_unstable();
+        names.dedup();
+        // All that is set must have a name that can be written down.
+        if set_cookies::not_dropped(request, response, policy)
+            .any(|name| !names.iter().any(|one| one.as_bytes() == name))
+        {
+            names.clear();
+        }
+        let (sessions, others) = names.into_iter().partition(|name| set_cookies::names_a_session(name));
+        Self { sessions, others }
+    }
+
+    fn is_empty(&self) -> bool {
+        self.sessions.is_empty() && self.others.is_empty()
+    }
+
+    fn names(&self) -> impl Iterator<Item = String> {
+        self.sessions.iter().chain(&self.others).cloned()
+    }
+
+    fn suggestions(&self) -> Vec<Suggestion> {
+        let quoted = |names: &[String]| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
+        let mut all = Vec::new();
+        if !self.sessions.is_empty() {
+            let change = Change::Set("session.cookies", format!("[{}]", quoted(&self.sessions)));
+            all.push(Suggestion { change, text: SESSION, dangers: Vec::new() });
+        }
+        if !self.others.is_empty() {
+            let change = Change::Set("noise-cookies", format!("[\"default\", {}]", quoted(&self.others)));
+            all.push(Suggestion { change, text: NOISE, dangers: Vec::new() });
+        }
+        all
+    }
 }
 
 /// Grants that status a lifetime: what has to be written for it, if anything. None: the operator has said that it gets none.
@@ -122,8 +186,11 @@ mod tests {
         let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\", \"no-cache\", \"expires\"]"];
         assert_eq!(written(&php, &safe()), expected);
         let with_session = php.with("Set-Cookie", "PHPSESSID=1");
-        let expected = "ignore = [\"no-store\", \"no-cache\", \"expires\", \"set-cookie\"]";
-        assert_eq!(written(&with_session, &safe())[1], expected);
+        let expected = ["ignore = [\"no-store\", \"no-cache\", \"expires\"]", "session.cookies = [\"PHPSESSID\"]"];
+        assert_eq!(written(&with_session, &safe())[1..], expected);
+        let counted = ok().with("Set-Cookie", "PHPSESSID=1").with("Set-Cookie", "seen=1");
+        let expected = ["ttl = \"1m\"", "session.cookies = [\"PHPSESSID\"]", "noise-cookies = [\"default\", \"seen\"]"];
+        assert_eq!(written(&counted, &safe()), expected);
         let rails = cached("max-age=0, private, must-revalidate").with("ETag", "\"a\"");
         assert_eq!(written(&rails, &safe())[1], "ignore = [\"private\", \"max-age\"]");
         assert_eq!(written(&cached("no-store, max-age=300"), &safe())[1], "ignore = [\"no-store\"]");
@@ -137,8 +204,8 @@ mod tests {
         let response = cached("no-store, max-age=0, s-maxage=0").with("Set-Cookie", "a=b").with("Expires", "0");
         let before = freshness(&get(), &response, NOW, NOW, &safe());
         let all = by_configuration(&get(), &response, &before, &safe()).unwrap();
-        let dangers = &all.last().unwrap().dangers;
-        let expected = [Ignored::NoStore.danger(), Ignored::MaxAge.danger(), Ignored::SetCookie.danger()];
+        let dangers = &all[1].dangers;
+        let expected = [Ignored::NoStore.danger(), Ignored::MaxAge.danger()];
         assert_eq!(dangers.as_slice(), expected, "no sentence twice");
     }
 
@@ -161,7 +228,8 @@ mod tests {
     fn a_status_that_no_lifetime_is_granted_to_is_named() {
         assert_eq!(written(&status(302), &safe()), ["ttl-status = { 302 = \"1m\" }"]);
         let moved = status(302).with("Set-Cookie", "a=b").with("Cache-Control", "no-cache");
-        let expected = ["ttl-status = { 302 = \"1m\" }", "ignore = [\"no-cache\", \"set-cookie\"]"];
+        let expected =
+            ["ttl-status = { 302 = \"1m\" }", "ignore = [\"no-cache\"]", "noise-cookies = [\"default\", \"a\"]"];
         assert_eq!(written(&moved, &safe()), expected);
         let missing = status(404).with("Cache-Control", "no-store");
         assert_eq!(written(&missing, &safe()), ["ttl-status = { 404 = \"1m\" }", "ignore = [\"no-store\"]"]);

@@ -43,6 +43,12 @@ pub fn names(response: &Fields) -> impl Iterator<Item = &[u8]> {
     response.iter().filter(|(name, _)| is_set_cookie(name)).map(|(_, line)| pair(line).0)
 }
 
+/// Names that frameworks give to the cookie of a session.
+pub fn names_a_session(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["sess", "sid", "auth", "token", "logged_in"].iter().any(|part| name.contains(part))
+}
+
 /// Whether a line sets a cookie that is listed as one to drop.
 pub(crate) fn is_dropped(name: &[u8], line: &[u8], policy: &Policy) -> bool {
     // Nobody sends its obsolete sibling any more, and what it would mean to drop that is not said.

@@ -84,6 +84,16 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::RequestBodyOnGet => "a GET with content means something that only the application knows",
         Reason::Upgrade => "another protocol is not HTTP, and is not cached",
         Reason::PassRule => "the configuration says that these requests pass",
+        Reason::PassUrl => "the configuration says that this URL passes",
+        Reason::PassSession => {
+            "what a session sees is its visitor's; where the application can tell that one is anonymous, `session.probe` says how to ask"
+        }
+        Reason::PassCredentialInUrl => {
+            "who has such a URL is somebody; a parameter that is none may be removed with `query.ignore`"
+        }
+        Reason::CookieValueInAnswer => {
+            "the page is made for one session: an application that leaves the session's id out of its pages lets them be kept"
+        }
         Reason::PassAuthorization => "credentials are for the application to judge",
         Reason::PassCookie => {
             "if the cookie changes no page, `noise-cookies` may name it; if it chooses among a few pages, `key-cookies`; or name those that \

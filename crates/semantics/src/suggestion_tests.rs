@@ -109,10 +109,15 @@ fn configure(change: &Change, policy: &mut Policy) {
     let Change::Set(key, value) = change else { return };
     let grant = &mut policy.grant;
     match *key {
+        "ttl" => grant.ttl_seconds = SECONDS,
         "ttl-override" => grant.ttl_override_seconds = SECONDS,
         "ignore" => {
             let is_listed = |one: &&Ignored| value.contains(&format!("\"{}\"", one.word()));
             grant.ignore = Ignored::ALL.iter().filter(is_listed).copied().collect();
+        }
+        "session.cookies" | "noise-cookies" => {
+            let names = value.trim_matches(['[', ']']).split(", ").map(|name| name.trim_matches('"').to_owned());
+            grant.dropped_cookies.extend(names);
         }
         "ttl-status" => {
             let status = value.trim_start_matches("{ ").split(' ').next().unwrap().parse().unwrap();

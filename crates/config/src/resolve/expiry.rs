@@ -12,6 +12,7 @@ use crate::{address, bounds};
 use kasoku_engine::options::{OtherCookies, Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::set_cookies::names_a_session;
 use std::time::Duration;
 
 /// The most entries of each list: each is looked at for each request.
@@ -251,12 +252,6 @@ fn status_fault(status: &At<String>) -> Option<Issue> {
         }
         Some(_) => None,
     }
-}
-
-/// Names that frameworks give to the cookie that says who somebody is.
-fn names_a_session(name: &str) -> bool {
-    let name = name.to_ascii_lowercase();
-    ["sess", "sid", "auth", "token", "logged_in"].iter().any(|part| name.contains(part))
 }
 
 fn key_field_fault(field: &At<String>) -> Option<Issue> {

@@ -37,7 +37,7 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
         session.cookies = names_after(cookies, &session.cookies);
     }
     if let Some(cookies) = &raw.anonymous_cookies {
-        session.anonymous_cookies = after(cookies, &session.anonymous_cookies, |text| cookie_pattern(text));
+        session.anonymous_cookies = after(cookies, &session.anonymous_cookies, cookie_pattern);
     }
     if let Some(urls) = &raw.logout {
         session.logout = urls_after(urls, &session.logout);

@@ -26,9 +26,10 @@ use crate::connection::Peer;
 use crate::forward::{self, Audience, forward};
 use crate::handle::Handle;
 use crate::parse::Request;
-use crate::respond;
+use crate::respond::{self, Notes};
 use crate::route::Routed;
 use crate::serve::pass_reason;
+use crate::session;
 use crate::settings::sites;
 use crate::visitor;
 pub use advice::Tips;
@@ -65,6 +66,8 @@ pub struct Explanation {
     pub outcome: Outcome,
     /// The same as Cache-Status says it; after a live question, with what became of the answer.
     pub status: CacheStatus,
+    /// What Cache-Status says besides: which cookie decided, and which line.
+    notes: Notes,
     /// What the origin has just answered.
     pub answer: Option<Result<Answer, Reason>>,
     /// Each line that has a say.
@@ -121,6 +124,7 @@ impl Explanation {
     pub fn cache_status(&self) -> String {
         let mut value = Vec::new();
         self.status.write(respond::NAME, &mut value);
+        self.notes.write(&mut value);
         String::from_utf8_lossy(&value).into_owned()
     }
 }
@@ -137,7 +141,8 @@ impl Handle {
         let peer = Peer { address: None, is_trusted: false };
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
         let (received, now) = (&asked.request.head.fields, self.now());
-        let passing = pass_reason(&asked.request, &asked.routed, upgrade)
+        let is_anonymous = session::see(self.sessions(), &asked.routed, received, now.mono_ms).is_anonymous;
+        let passing = pass_reason(&asked.request, &asked.routed, upgrade, is_anonymous)
             .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
         let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
@@ -156,7 +161,8 @@ impl Handle {
             Ok(Answered::judge(self.cache(), &ask, live))
         });
         let found = Found::of(&sites, &asked.routed.route);
-        Ok(Explaining { cache: self.cache(), sites: &sites, asked: &asked, found, ask, inspection, answered }.explain())
+        let (cache, sites) = (self.cache(), &sites);
+        Ok(Explaining { cache, sites, asked: &asked, is_anonymous, found, ask, inspection, answered }.explain())
     }
 }
 

@@ -99,6 +99,13 @@ pub(super) fn field(name: &[u8], value: &[u8]) -> String {
     printable(&format!("{name}: {shown}"))
 }
 
+/// Path and query, the values of parameters masked.
+pub(super) fn target(target: &str) -> String {
+    let Some((path, query)) = target.split_once('?') else { return printable(target) };
+    let pairs = query.split('&').map(|pair| if pair.contains('=') { masked_pair(pair) } else { pair.to_owned() });
+    printable(&format!("{path}?{}", pairs.collect::<Vec<_>>().join("&")))
+}
+
 /// Whether applications use a field of such a name to know who asks.
 fn is_secret(name: &str) -> bool {
     ["auth", "token", "secret", "session", "api-key", "apikey", "cookie"].iter().any(|word| name.contains(word))

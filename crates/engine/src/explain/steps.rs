@@ -4,11 +4,12 @@ use super::live::{Answered, PATIENCE};
 use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::options::{Places, Route, Rule, Site};
-use crate::respond::{self, forwarded};
+use crate::respond::{self, Dropped, Notes, forwarded};
 use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
 use kasoku_cache::{Ask, Body, Cache};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::downstream::untold;
 use kasoku_semantics::evidence::{self, Side};
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::ground::{Because, Ground};
@@ -22,6 +23,8 @@ pub(super) struct Explaining<'q> {
     pub(super) cache: &'q Cache,
     pub(super) sites: &'q [Site],
     pub(super) asked: &'q Asked,
+    /// Whether the session that it carries is known to be anonymous.
+    pub(super) is_anonymous: bool,
     pub(super) found: Found<'q>,
     pub(super) ask: Ask<'q>,
     pub(super) inspection: Inspection,
@@ -75,6 +78,7 @@ impl Explaining<'_> {
             stored: self.stored(),
             outcome: self.inspection.outcome,
             status: self.status(answer.as_ref()),
+            notes: self.notes(),
             points: self.points(),
             tips: self.tips(),
             answer,
@@ -130,6 +134,26 @@ impl Explaining<'_> {
         }
     }
 
+    /// What the request itself would be told besides.
+    fn notes(&self) -> Notes {
+        let (route, mut notes) = (&self.asked.routed.route, Notes::default());
+        match (self.inspection.outcome, self.heard()) {
+            (Outcome::Pass(reason), _) => notes.passes(reason, &self.asked.request.head.fields, route),
+            (_, Some(answered)) => match answered.objections.first() {
+                None => {
+                    notes.kept(Dropped::of(&answered.live.request, &answered.live.head, &answered.freshness, route))
+                }
+                Some(Reason::SetCookie) => notes.sets(route, &answered.live.head.fields),
+                Some(_) => {}
+            },
+            _ => {}
+        }
+        if self.is_anonymous {
+            notes.session("anonymous");
+        }
+        notes
+    }
+
     /// Each line that has a say, in the order of the path: how it was routed, the request, the response.
     fn points(&self) -> Vec<Point> {
         let Self { ask, inspection, .. } = self;
@@ -137,9 +161,12 @@ impl Explaining<'_> {
         let mut points = self.of_route();
         points.extend(self.of_visitor());
         let outcome = inspection.outcome;
-        let is_told =
-            matches!(outcome, Outcome::Hit(_) | Outcome::Pass(Reason::PassAuthorization | Reason::PassCookie));
+        let is_told = matches!(
+            outcome,
+            Outcome::Hit(_) | Outcome::Pass(Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)
+        );
         let refusal = (!is_told).then(|| outcome.reason());
+        let own;
         let mut all = evidence::of_request(ask.request, refusal, &inspection.nominated, policy);
         match (self.heard(), &inspection.entry) {
             (Some(answered), _) => {
@@ -152,8 +179,10 @@ impl Explaining<'_> {
             }
             (None, Some(entry)) => {
                 let reasons: Vec<Reason> = refusal.into_iter().collect();
-                let (head, freshness) = (&entry.meta.head, &entry.meta.freshness);
-                all.extend(evidence::of_response(ask.request, head, freshness, &reasons, policy, ask.now));
+                let freshness = &entry.meta.freshness;
+                // The application's own words.
+                own = untold(&entry.meta.head, freshness, policy);
+                all.extend(evidence::of_response(ask.request, &own, freshness, &reasons, policy, ask.now));
             }
             (None, None) => {
                 all.extend(evidence::of_visitor(ask.request, policy));
@@ -188,10 +217,10 @@ impl Explaining<'_> {
             points.push(Point::of("request", line, side, because, self.found.places));
         };
         match self.inspection.outcome {
-            _ if !visitor::has_a_say(route) => {}
-            Outcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie)) => {
+            Outcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)) => {
                 let because = Because::Reason(reason);
-                match visitor::refusal(received, route) {
+                match visitor::refusal(received, route, self.is_anonymous) {
+                    Some(Refusal::Session(name)) => tell(b"Cookie", &[name, b"="].concat(), Side::Against, because),
                     Some(Refusal::Authorization) => {
                         let values = received.all("authorization");
                         values.for_each(|value| tell(b"Authorization", value, Side::Against, because));
@@ -245,6 +274,9 @@ impl Explaining<'_> {
         }
         if sort && query.is_some() {
             tell(String::new(), Side::For, Because::Ground(Ground::QuerySorted));
+        }
+        if let Outcome::Pass(reason @ (Reason::PassUrl | Reason::PassCredentialInUrl)) = self.inspection.outcome {
+            tell(super::shown::target(&self.asked.target), Side::Against, Because::Reason(reason));
         }
         if self.inspection.outcome == Outcome::Pass(Reason::PassRule) {
             let because =

@@ -30,7 +30,10 @@ fn written(setup: Setup, settings: &[&'static str]) -> Setup {
 fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
     let scene = written(ttl(Setup::safe()), &["cookies"]).run([]);
     let explained = explain(&scene, &["Cookie: _ga=1; session=hunter2; theme=dark"]);
-    assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-cookie");
+    assert_eq!(
+        explained.cache_status(),
+        "kasoku; fwd=bypass; detail=pass-cookie; cookie=\"session\"; rule=\"kasoku.toml:1\""
+    );
     let (side, text) = said(&explained, "Cookie: session=***");
     assert_eq!(side, Side::Against);
     assert!(text.ends_with("is for everybody. [cookies (kasoku.toml:1)]"), "{text}");
@@ -45,7 +48,10 @@ fn a_cookie_of_a_list_that_passes_is_said_to_be_of_that_list_and_so_are_those_th
     let setup = ttl(Setup::safe()).route(|route| route.cookies.pass = names(&["login"]));
     let scene = written(setup, &["pass-cookies"]).run([]);
     let explained = explain(&scene, &["Cookie: _ga=1; login=hunter2"]);
-    assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-cookie");
+    assert_eq!(
+        explained.cache_status(),
+        "kasoku; fwd=bypass; detail=pass-cookie; cookie=\"login\"; rule=\"kasoku.toml:1\""
+    );
     let (side, text) = said(&explained, "Cookie: login=***");
     assert_eq!(side, Side::Against);
     assert!(text.ends_with("requests with this cookie pass. [pass-cookies (kasoku.toml:1)]"), "{text}");

@@ -2,7 +2,7 @@
 
 use super::{grant, names, policy, ttl};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
-use kasoku_testkit::{BOTH, Scenario, Setup, get, head, ok, post, reply};
+use kasoku_testkit::{BOTH, Response, Scenario, Setup, get, head, ok, post, reply};
 use std::sync::Arc;
 
 const ETAG: &str = "ETag: \"1\"";
@@ -23,10 +23,15 @@ fn a_search_that_states_no_expiry_is_a_hit_for_as_long_as_granted() {
         ]);
         let mut client = scene.client();
         let first = client.get("/mt-search.cgi?tag=x");
-        assert_eq!((first.text().as_str(), first.has("cache-control"), first.has("expires")), ("old", false, false));
+        let told =
+            |response: &Response| (response.field("cache-control"), response.field("vary"), response.has("expires"));
+        assert_eq!(
+            (first.text(), told(&first)),
+            ("old".to_owned(), ("no-cache".to_owned(), "Cookie".to_owned(), false))
+        );
         scene.advance(59);
         let hit = client.get("/mt-search.cgi?tag=x");
-        assert!(hit.is_hit() && !hit.has("cache-control") && hit.field("age") == "59", "{hit:?}");
+        assert!(hit.is_hit() && told(&hit) == told(&first) && hit.field("age") == "59", "{hit:?}");
         scene.advance(1);
         assert_eq!(client.get("/mt-search.cgi?tag=x").text(), "new");
     }

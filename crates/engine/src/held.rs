@@ -1,0 +1,62 @@
+//! Looks through a response before anybody gets any of it, where a cookie of it would be dropped.
+//!
+//! A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
+//! ([`set_cookies`](kasoku_semantics::set_cookies)). Others may be reading a fill while it comes, so it is held until it has come to its
+//! end, and only then begins to be one. What is longer than [`HELD_BYTES_MAX`], or comes in a content coding, can't be looked
+//! through, and is for the one client that asked, with its cookie.
+
+use bytes::{Bytes, BytesMut};
+use kasoku_origin::{Body, Error, Piece};
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::set_cookies::Secrets;
+use kasoku_wire::{Fields, ResponseHead};
+use std::mem;
+
+/// The longest body that is looked through, in bytes.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// Looks for `secrets` in a response, whose body goes on from where it was. `Ok(None)`: there are none in it; a reason: it is for the
+/// client that asked alone.
+///
+/// # Errors
+/// The body has broken off.
+pub(crate) async fn look_through(
+    secrets: &Secrets,
+    head: &ResponseHead,
+    body: &mut Body,
+) -> Result<Option<Reason>, Error> {
+    if secrets.occur_in_head(head) {
+        return Ok(Some(Reason::CookieValueInAnswer));
+    }
+    if body.is_none() {
+        return Ok(None);
+    }
+    let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
+    if is_coded || body.length() > Some(HELD_BYTES_MAX as u64) {
+        return Ok(Some(Reason::CookieValueUnseen));
+    }
+    let mut read = BytesMut::new();
+    loop {
+        match body.next().await? {
+            Piece::Data(data) => {
+                read.extend_from_slice(&data);
+                if read.len() > HELD_BYTES_MAX {
+                    put_back(body, read.freeze(), None);
+                    return Ok(Some(Reason::CookieValueUnseen));
+                }
+            }
+            Piece::End(trailers) => {
+                let read = read.freeze();
+                let is_there = secrets.occur_in(&read);
+                put_back(body, read, Some(trailers));
+                return Ok(is_there.then_some(Reason::CookieValueInAnswer));
+            }
+        }
+    }
+}
+
+/// Puts what was read in front of the rest.
+fn put_back(body: &mut Body, read: Bytes, end: Option<Option<Fields>>) {
+    let rest = mem::replace(body, Body::Whole(None));
+    *body = Body::begun(read, rest, end);
+}

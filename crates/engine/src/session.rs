@@ -1,0 +1,288 @@
+//! What is known of visitors' sessions.
+//!
+//! An application that opens a session for everybody knows a member by nothing else: no cookie tells who has logged in. So a
+//! request that carries a session passes, until something tells that the session is anonymous: then its visitor gets what everybody
+//! gets, asked for in nobody's name. Two things tell: a cookie of the application's own (`session.anonymous-cookies`), or what
+//! it answers to a question with that session's cookies (`probe`). A finding is believed for `session.anonymous-for`, and void at once when
+//! a request of the session passes for another reason than the session itself: whatever makes somebody known (a form, a URL of a list, an
+//! unknown cookie) does that. A question whose answer came while such a request was on its way counts for nothing (`serial`).
+//!
+//! What is not known means that a request passes. So it costs hits and nothing else that this is forgotten: it is in memory, bounded in
+//! number, the least useful goes first, and all workers share it. Only a keyed hash of the cookies is kept.
+
+pub(crate) mod expiry;
+pub(crate) mod probe;
+
+use crate::options::SessionRules;
+use crate::route::{Routed, is_any_url};
+use crate::serve::Exchange;
+use kasoku_semantics::cookies;
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::Fields;
+use quick_cache::unsync;
+use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// Sessions of which something is known.
+const SESSIONS_MAX: usize = 128 << 10;
+
+/// Parts of the table, each under a lock of its own.
+const SHARDS: usize = 16;
+
+/// All that is known.
+pub(crate) struct Sessions {
+    shards: [Mutex<unsync::Cache<SessionId, State>>; SHARDS],
+    hashers: [RandomState; 2],
+}
+
+/// A session of a site: its cookies' names and values, hashed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct SessionId(u128);
+
+/// What is known of one.
+#[derive(Clone, Copy, Debug, Default)]
+struct State {
+    /// Requests on their way to the application.
+    passing: u32,
+    /// Grows with each thing that may have changed it.
+    serial: u64,
+    finding: Option<Finding>,
+    /// Whether somebody asks the application at the moment.
+    is_asked: bool,
+    /// When it last did more than read pages, or was first seen.
+    busy_ms: u64,
+}
+
+/// What the application said.
+#[derive(Clone, Copy, Debug)]
+struct Finding {
+    is_anonymous: bool,
+    at_ms: u64,
+}
+
+/// How a session stands.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Standing {
+    pub(crate) id: SessionId,
+    /// Whether it is known to be nobody's.
+    pub(crate) is_anonymous: bool,
+    /// Whether it has long done nothing but read, and is not known to be somebody's.
+    pub(crate) is_over: bool,
+    /// Whether what is known is old enough to be asked for anew, before it is void.
+    pub(crate) is_to_be_renewed: bool,
+}
+
+/// The duty to ask the application about a session, and to tell the answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Duty {
+    pub(crate) id: SessionId,
+    serial: u64,
+}
+
+impl Default for Sessions {
+    fn default() -> Self {
+        let shard = || Mutex::new(unsync::Cache::new(SESSIONS_MAX / SHARDS));
+        Self { shards: std::array::from_fn(|_| shard()), hashers: Default::default() }
+    }
+}
+
+impl Sessions {
+    /// The session that a request to that site carries, if it carries one.
+    pub(crate) fn of(&self, site: usize, rules: &SessionRules, request: &Fields) -> Option<SessionId> {
+        if rules.cookies.is_empty() || !cookies::has_any(&rules.cookies, request) {
+            return None;
+        }
+        let of_session = |pair: &&[u8]| cookies::is_any(&rules.cookies, cookies::name(pair));
+        let hash = |hasher: &RandomState| {
+            let mut hasher = hasher.build_hasher();
+            site.hash(&mut hasher);
+            cookies::pairs(request).filter(of_session).for_each(|pair| pair.hash(&mut hasher));
+            u128::from(hasher.finish())
+        };
+        let [one, other] = &self.hashers;
+        Some(SessionId(hash(one) << 64 | hash(other)))
+    }
+
+    /// How a session stands.
+    pub(crate) fn standing(&self, id: SessionId, rules: &SessionRules, request: &Fields, now_ms: u64) -> Standing {
+        let says_so = says_anonymous(rules, request);
+        let state = self.shard(id).get(&id).copied();
+        let finding = state.and_then(|state| state.valid(rules, now_ms));
+        let is_anonymous = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
+        let is_somebodys = says_so == Some(false) || (rules.probe.is_some() && !is_anonymous);
+        let is_idle = state.is_some_and(|state| {
+            state.passing == 0 && now_ms.saturating_sub(state.busy_ms) >= millis(rules.expire_after)
+        });
+        let is_over = !rules.expire_after.is_zero() && !is_somebodys && is_idle;
+        let is_to_be_renewed = says_so.is_none()
+            && finding.is_some_and(|finding| now_ms.saturating_sub(finding.at_ms) > millis(rules.anonymous_for) / 2);
+        Standing { id, is_anonymous, is_over, is_to_be_renewed }
+    }
+
+    /// A request of it is served in nobody's name: noted, so that it is known since when it has done nothing else.
+    pub(crate) fn reads(&self, id: SessionId, now_ms: u64) {
+        self.change(id, now_ms, |_| ());
+    }
+
+    /// A request of it goes to the application, for that reason, until the result is dropped.
+    pub(crate) fn passes(self: &Arc<Self>, id: SessionId, reason: Reason, now_ms: u64) -> Passing {
+        self.change(id, now_ms, |state| {
+            state.passing += 1;
+            state.serial += 1;
+            if reason != Reason::PassSession {
+                state.busy_ms = now_ms;
+                state.finding = None;
+            } else if state.finding.is_some_and(|finding| finding.is_anonymous) {
+                state.finding = None;
+            }
+        });
+        Passing { sessions: self.clone(), id }
+    }
+
+    /// After a request of it has been answered: the duty to ask about it, where there is something to ask and nobody does.
+    pub(crate) fn duty(&self, id: SessionId, rules: &SessionRules, now_ms: u64) -> Option<Duty> {
+        rules.probe.as_ref()?;
+        self.change(id, now_ms, |state| {
+            let is_known = state.valid(rules, now_ms).is_some_and(|finding| {
+                !finding.is_anonymous || now_ms.saturating_sub(finding.at_ms) <= millis(rules.anonymous_for) / 2
+            });
+            let is_due = state.passing == 0 && !state.is_asked && !is_known;
+            state.is_asked |= is_due;
+            is_due.then_some(Duty { id, serial: state.serial })
+        })
+    }
+
+    /// What the application said; `None`: nothing that can be understood.
+    pub(crate) fn found(&self, duty: Duty, is_anonymous: Option<bool>, now_ms: u64) {
+        self.change(duty.id, now_ms, |state| {
+            state.is_asked = false;
+            if let Some(is_anonymous) = is_anonymous.filter(|_| state.serial == duty.serial) {
+                state.finding = Some(Finding { is_anonymous, at_ms: now_ms });
+            }
+        });
+    }
+
+    /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on.
+    pub(crate) fn ended(&self, id: SessionId, rules: &SessionRules, now_ms: u64) {
+        self.change(id, now_ms, |state| {
+            state.finding = rules.probe.is_none().then_some(Finding { is_anonymous: true, at_ms: now_ms });
+        });
+    }
+
+    fn change<T>(&self, id: SessionId, now_ms: u64, change: impl FnOnce(&mut State) -> T) -> T {
+        let mut shard = self.shard(id);
+        if let Some(mut state) = shard.get_mut(&id) {
+            return change(&mut state);
+        }
+        let mut state = State { busy_ms: now_ms, ..State::default() };
+        let result = change(&mut state);
+        shard.insert(id, state);
+        result
+    }
+
+    fn shard(&self, id: SessionId) -> MutexGuard<'_, unsync::Cache<SessionId, State>> {
+        let number = (id.0 >> 120) as usize % SHARDS;
+        let [first, rest @ ..] = &self.shards;
+        // What is behind the lock is whole between any two calls.
+        rest.get(number.wrapping_sub(1)).unwrap_or(first).lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// What was found, for as long as it holds.
+    fn valid(&self, rules: &SessionRules, now_ms: u64) -> Option<Finding> {
+        self.finding.filter(|finding| now_ms.saturating_sub(finding.at_ms) < millis(rules.anonymous_for))
+    }
+}
+
+/// What the cookies of a request say: `None` where there is none of those that tell. One that says otherwise outweighs all that say so.
+fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<bool> {
+    if rules.anonymous_cookies.is_empty() {
+        return None;
+    }
+    let said = cookies::pairs(request).filter_map(|pair| rules.says_anonymous(pair));
+    said.reduce(|all, one| all && one)
+}
+
+/// What is known of who sends a request.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Seen {
+    /// The session that it carries.
+    pub(crate) standing: Option<Standing>,
+    /// Whether they are known to be nobody.
+    pub(crate) is_anonymous: bool,
+}
+
+/// See [`Seen`].
+pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Seen {
+    let rules = &*routed.route.session;
+    if rules.cookies.is_empty() || !request.contains("cookie") {
+        return Seen::default();
+    }
+    match sessions.of(routed.site, rules, request) {
+        None => Seen { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
+        Some(id) => {
+            let standing = sessions.standing(id, rules, request, now_ms);
+            Seen { standing: Some(standing), is_anonymous: standing.is_anonymous }
+        }
+    }
+}
+
+/// A session's request on its way, and what is to be done once it has been answered.
+pub(crate) struct Ongoing {
+    passing: Passing,
+    /// Scheme and authority, as keys have them.
+    base: String,
+    is_logout: bool,
+}
+
+/// Notes that a request goes to the application for its visitor alone.
+pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
+    let Some(standing) = exchange.seen.get().standing else { return };
+    let worker = &exchange.worker;
+    let rules = &*routed.route.session;
+    let mut ongoing = exchange.session.borrow_mut();
+    if ongoing.is_none() {
+        let passing = worker.sessions.passes(standing.id, reason, worker.now().mono_ms);
+        let is_logout = is_any_url(&rules.logout, routed.target(), &mut worker.paths.borrow_mut());
+        *ongoing = Some(Ongoing { passing, base: routed.base().to_owned(), is_logout });
+    }
+}
+
+/// After a request has been answered.
+pub(crate) fn answered(exchange: &Exchange, has_succeeded: bool) {
+    let Some(Ongoing { passing, base, is_logout }) = exchange.session.take() else { return };
+    let Some(route) = &exchange.route else { return };
+    let id = passing.id;
+    drop(passing);
+    if is_logout && has_succeeded {
+        let worker = &exchange.worker;
+        worker.sessions.ended(id, &route.session, worker.now().mono_ms);
+    }
+    probe::ask(exchange, &route.session, &base, id);
+}
+
+fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
+}
+
+/// A request of a session on its way to the application.
+pub(crate) struct Passing {
+    sessions: Arc<Sessions>,
+    pub(crate) id: SessionId,
+}
+
+impl Drop for Passing {
+    fn drop(&mut self) {
+        if let Some(mut state) = self.sessions.shard(self.id).get_mut(&self.id) {
+            state.passing = state.passing.saturating_sub(1);
+            state.serial += 1;
+            // Where it was forgotten meanwhile, somebody may have found something while this was on its way.
+            state.finding = state.finding.filter(|finding| !finding.is_anonymous);
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,98 @@
+//! Ends a session at its visitor: a Set-Cookie whose time is over.
+//!
+//! For visitors to whom the application handed a session when it handed one to everybody. A cookie is replaced only by one of the same
+//! name, path and domain, and a request tells none but the name: so it goes out for the path `/`, for the host alone, for the
+//! host as a domain, and for the domain behind `www.`. It goes only into an answer that nobody is to keep.
+
+use crate::deliver::Answer;
+use crate::serve::Exchange;
+use kasoku_semantics::cookies;
+use kasoku_wire::Fields;
+use kasoku_wire::field::list;
+
+/// What makes a browser drop a cookie, behind its name.
+const OVER: &str = "=deleted; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; Path=/";
+
+/// Ends the session of a request that is answered now, where it is over.
+pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
+    let seen = exchange.seen.get();
+    if seen.is_anonymous && seen.standing.is_some() {
+        exchange.notes.borrow_mut().session("anonymous");
+    }
+    if !seen.standing.is_some_and(|standing| standing.is_over) {
+        return;
+    }
+    let fields = match answer {
+        Answer::Stored(entry, _) => &entry.meta.head.fields,
+        Answer::Filling(meta, ..) => &meta.head.fields,
+        Answer::Origin(response, ..) => &response.head.fields,
+        _ => return,
+    };
+    if let Some(route) = exchange.route.as_ref().filter(|_| is_kept_by_nobody(fields)) {
+        let authority = exchange.uri.split('/').nth(2).unwrap_or_default();
+        let ended = lines(&route.session.cookies, &exchange.request.head.fields, authority);
+        exchange.notes.borrow_mut().session("expired");
+        exchange.ended_cookies.replace(ended);
+    }
+}
+
+/// The values of Set-Cookie that end the session which a request to that authority carries.
+pub(crate) fn lines(names: &[String], request: &Fields, authority: &str) -> Vec<Vec<u8>> {
+    let host = authority.rsplit_once(':').map_or(authority, |(host, _)| host);
+    let is_name = host.contains('.') && !host.starts_with('[') && host.contains(|c: char| c.is_ascii_alphabetic());
+    let mut domains: Vec<Option<&str>> = vec![None];
+    if is_name {
+        domains.push(Some(host));
+        domains.extend(host.strip_prefix("www.").map(Some));
+    }
+    let mut found: Vec<&[u8]> = cookies::pairs(request).map(cookies::name).collect();
+    found.retain(|name| cookies::is_any(names, name));
+    found.sort_unstable();
+    found.dedup();
+    let mut lines = Vec::new();
+    for name in found {
+        for domain in &domains {
+            let mut line = [name, OVER.as_bytes()].concat();
+            if let Some(domain) = domain {
+                line.extend_from_slice(b"; Domain=");
+                line.extend_from_slice(domain.as_bytes());
+            }
+            lines.push(line);
+        }
+    }
+    lines
+}
+
+/// Whether an answer with these fields is one that no cache keeps, a browser's included, without asking.
+pub(crate) fn is_kept_by_nobody(response: &Fields) -> bool {
+    let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
+    list::members(response, "cache-control").any(forbids)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_session_cookie_of_the_request_is_ended_in_each_domain_that_may_have_set_it() {
+        let request: Fields = [("Cookie", "a=1; PHPSESSID=2; PHPSESSID=3")].into_iter().collect();
+        let names = ["PHPSESSID".to_owned(), "other".to_owned()];
+        let shown = |authority| {
+            let lines = lines(&names, &request, authority);
+            lines.into_iter().map(|line| String::from_utf8(line).unwrap()).collect::<Vec<_>>()
+        };
+        let over = "PHPSESSID=deleted; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; Path=/";
+        assert_eq!(shown("127.0.0.1:8080"), [over]);
+        assert_eq!(shown("[::1]:80"), [over]);
+        assert_eq!(shown("board.org"), [over.to_owned(), format!("{over}; Domain=board.org")]);
+        assert_eq!(shown("www.board.org:8080").last(), Some(&format!("{over}; Domain=board.org")));
+    }
+
+    #[test]
+    fn what_somebody_may_keep_ends_nothing() {
+        let of = |value: &str| [("Cache-Control", value)].into_iter().collect::<Fields>();
+        assert!(is_kept_by_nobody(&of("public, No-Cache")) && is_kept_by_nobody(&of("no-store")));
+        assert!(!is_kept_by_nobody(&of("max-age=5")) && !is_kept_by_nobody(&Fields::new()));
+        assert!(!is_kept_by_nobody(&of("no-cache=\"set-cookie\"")));
+    }
+}

@@ -1,0 +1,145 @@
+//! Asks the application whether a session is anonymous, as its visitor would: with that visitor's cookies, address and browser.
+//!
+//! It is asked behind an answer, when no other request of the session is on its way, and by no request that waits for it. The answer
+//! is read, judged by its status and a text, and thrown away: nothing of it is stored, and no cookie that it sets reaches anybody. What the
+//! visitor wants of a representation (conditions, a range, codings) is left out, since the text has to be seen.
+
+use super::{Duty, SessionId};
+use crate::forward::{Audience, forward};
+use crate::options::{SessionProbe, SessionRules};
+use crate::origins::{self, Errand};
+use crate::parse::Request;
+use crate::route::{Routed, route_beside};
+use crate::serve::Exchange;
+use crate::timing::OriginTime;
+use crate::worker::Worker;
+use bytes::BytesMut;
+use http::{Method, Version};
+use kasoku_metrics::Counter;
+use kasoku_origin::{NoInterim, NoUpload, Piece, Response};
+use kasoku_wire::RequestHead;
+use kasoku_wire::http1::BodyLength;
+use memchr::memmem;
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// Questions of one worker at a time; who comes beyond that is asked about after its next request.
+const PROBES_MAX: usize = 16;
+
+/// How much of an answer is read for the text, in bytes.
+const TEXT_BYTES_MAX: usize = 1 << 20;
+
+/// What of a visitor's request says how the answer is to look, and not who asks.
+const NOT_SENT: [&str; 14] = [
+    "accept-encoding",
+    "cache-control",
+    "content-encoding",
+    "content-length",
+    "content-type",
+    "expect",
+    "if-match",
+    "if-modified-since",
+    "if-none-match",
+    "if-range",
+    "if-unmodified-since",
+    "pragma",
+    "range",
+    "transfer-encoding",
+];
+
+/// Asks about the session of a request that has been answered, if there is reason to; nobody waits for it.
+/// `base`: scheme and authority of the site, as keys have them.
+pub(crate) fn ask(exchange: &Exchange, rules: &Arc<SessionRules>, base: &str, id: SessionId) {
+    let worker = &exchange.worker;
+    let Some(probe) = rules.probe.as_ref().filter(|_| worker.probes.get() < PROBES_MAX) else { return };
+    let Some(duty) = worker.sessions.duty(id, rules, worker.now().mono_ms) else { return };
+    let place = Place::new(worker.clone(), duty);
+    let Some(asked) = route_beside(exchange, base, &probe.target) else { return };
+    let request = as_visitor(&exchange.request, &probe.target);
+    let peer = exchange.connection.peer();
+    let outgoing = forward(&request, &asked, &peer, Audience::OneClient, None);
+    let time = Rc::new(OriginTime::begin(worker.moment().mono_us));
+    let errand = Errand::new(exchange, &asked, Audience::OneClient, time);
+    tokio::task::spawn_local(run(place, asked, errand, outgoing, rules.clone()));
+}
+
+async fn run(place: Place, asked: Routed, errand: Errand, outgoing: RequestHead, rules: Arc<SessionRules>) {
+    let Some(probe) = &rules.probe else { return };
+    let worker = place.worker.clone();
+    worker.cells.count(Counter::SessionProbes);
+    let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
+    let sent = origins::send(&worker, &asked.route, &errand, &outgoing, &mut no_upload, &mut no_interim).await;
+    let found = match sent {
+        Ok(response) => judge(probe, response).await,
+        Err(error) => {
+            tracing::debug!(%error, "session probe");
+            None
+        }
+    };
+    place.found(found);
+}
+
+/// What an answer says: `None` where the application has failed, so that nothing follows from it.
+async fn judge(probe: &SessionProbe, mut response: Response) -> Option<bool> {
+    let status = response.head.status;
+    if status.is_server_error() && status.as_u16() != probe.status {
+        return None;
+    }
+    let mut text = BytesMut::new();
+    let ended = loop {
+        match response.body.next().await {
+            Ok(Piece::Data(data)) if text.len() + data.len() <= TEXT_BYTES_MAX => text.extend_from_slice(&data),
+            Ok(Piece::Data(data)) => {
+                text.extend_from_slice(data.get(..TEXT_BYTES_MAX - text.len()).unwrap_or_default());
+                break true;
+            }
+            Ok(Piece::End(_)) => break true,
+            Err(_) => break false,
+        }
+    };
+    response.body.discard();
+    if status.as_u16() != probe.status {
+        return Some(false);
+    }
+    let is_there = probe.text.is_empty() || memmem::find(&text, probe.text.as_bytes()).is_some();
+    (ended || is_there).then_some(is_there)
+}
+
+/// The visitor's request, for another URL.
+fn as_visitor(request: &Request, target: &str) -> Request {
+    let mut head = RequestHead::new(Method::GET, target.to_owned());
+    head.version = Version::HTTP_11;
+    head.fields.clone_from(&request.head.fields);
+    for name in NOT_SENT {
+        head.fields.remove(name);
+    }
+    Request { head, body: BodyLength::None, keeps_alive: true }
+}
+
+/// A place among the questions of a worker. Dropped without an answer, it leaves all as it was.
+struct Place {
+    worker: Rc<Worker>,
+    duty: Option<Duty>,
+}
+
+impl Place {
+    fn new(worker: Rc<Worker>, duty: Duty) -> Self {
+        worker.probes.set(worker.probes.get() + 1);
+        Self { worker, duty: Some(duty) }
+    }
+
+    fn found(mut self, is_anonymous: Option<bool>) {
+        if let Some(duty) = self.duty.take() {
+            self.worker.sessions.found(duty, is_anonymous, self.worker.now().mono_ms);
+        }
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        self.worker.probes.set(self.worker.probes.get() - 1);
+        if let Some(duty) = self.duty.take() {
+            self.worker.sessions.found(duty, None, self.worker.now().mono_ms);
+        }
+    }
+}
