@@ -12,13 +12,20 @@ use crate::resolve::Lines;
 use crate::table::Scope;
 
 /// Their names, in the order of [`TEXTS`].
-pub(crate) const NAMES: [&str; 3] = ["gnuboard5", "mediawiki", "wordpress"];
+pub(crate) const NAMES: [&str; 9] =
+    ["drupal", "gnuboard5", "mediawiki", "movable-type", "phpbb", "rhymix", "woocommerce", "wordpress", "xe"];
 
 /// Their files.
-const TEXTS: [&str; 3] = [
+const TEXTS: [&str; 9] = [
+    include_str!("../applications/drupal.toml"),
     include_str!("../applications/gnuboard5.toml"),
     include_str!("../applications/mediawiki.toml"),
+    include_str!("../applications/movable-type.toml"),
+    include_str!("../applications/phpbb.toml"),
+    include_str!("../applications/rhymix.toml"),
+    include_str!("../applications/woocommerce.toml"),
     include_str!("../applications/wordpress.toml"),
+    include_str!("../applications/xe.toml"),
 ];
 
 /// What is known of a program.
