@@ -4,6 +4,8 @@
 //! texts of the others, and of the rules that they are compared with, are written into memory that a worker uses
 //! again, no more than a few times the longest request-target.
 
+use percent_encoding::percent_decode_str;
+
 /// Reads paths, one at a time.
 #[derive(Default)]
 pub(crate) struct PathReader {
@@ -45,21 +47,7 @@ impl Reading<'_> {
 /// Writes `path` without percent-encoding; what is not UTF-8 then is written as U+FFFD.
 fn decode(path: &str, bytes: &mut Vec<u8>, decoded: &mut String) {
     bytes.clear();
-    let mut rest = path.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let code = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(*first);
-                rest = after;
-            }
-        }
-    }
+    bytes.extend(percent_decode_str(path));
     decoded.clear();
     for chunk in bytes.utf8_chunks() {
         decoded.push_str(chunk.valid());

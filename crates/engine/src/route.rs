@@ -2,7 +2,7 @@
 
 use crate::error::Fault;
 use crate::options::{HostPattern, QueryKey, Route, Site, UrlPattern};
-use crate::path::PathReader;
+use crate::path::{PathReader, Reading};
 use crate::serve::Exchange;
 use crate::url_credentials;
 use kasoku_cache::{Cache, Key};
@@ -215,6 +215,9 @@ fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str
 /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
 /// sent leads, and passes.
 fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Route>, Option<Reason>) {
+    if site.rules.is_empty() && site.route.pass_urls.is_empty() {
+        return (&site.route, site.route.pass.then_some(Reason::PassRule));
+    }
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
     let mut reading = paths.read(path);
     let as_sent = first_match(site, |rule| matches(rule, path));
@@ -227,8 +230,7 @@ fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Ro
             return (as_sent, Some(Reason::PassRule));
         }
     }
-    let mut fits = |rule: &str| matches(rule, path) || reading.as_mut().is_some_and(|it| it.fits(rule, matches));
-    let is_listed = as_sent.pass_urls.iter().any(|pattern| pattern.fits(&mut fits, query));
+    let is_listed = fits_any(&as_sent.pass_urls, path, query, reading);
     (as_sent, is_listed.then_some(Reason::PassUrl))
 }
 
@@ -238,8 +240,11 @@ pub(crate) fn is_any_url(patterns: &[UrlPattern], target: &str, paths: &mut Path
         return false;
     }
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    let mut reading = paths.read(path);
-    let mut fits = |rule: &str| matches(rule, path) || reading.as_mut().is_some_and(|it| it.fits(rule, matches));
+    fits_any(patterns, path, query, paths.read(path))
+}
+
+fn fits_any(patterns: &[UrlPattern], path: &str, query: Option<&str>, mut reading: Option<Reading<'_>>) -> bool {
+    let mut fits = |glob: &str| matches(glob, path) || reading.as_mut().is_some_and(|it| it.fits(glob, matches));
     patterns.iter().any(|pattern| pattern.fits(&mut fits, query))
 }
 

@@ -4,6 +4,7 @@
 //! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
 
 use crate::route::matches;
+use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -71,23 +72,8 @@ pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
     if !text.contains(['%', '+']) {
         return Cow::Borrowed(text);
     }
-    let mut bytes = Vec::with_capacity(text.len());
-    let mut rest = text.as_bytes();
-    while let Some((first, after)) = rest.split_first() {
-        let digits = after.get(..2).filter(|digits| *first == b'%' && digits.iter().all(u8::is_ascii_hexdigit));
-        let code = digits.and_then(|digits| std::str::from_utf8(digits).ok());
-        match code.and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-            Some(byte) => {
-                bytes.push(byte);
-                rest = after.get(2..).unwrap_or_default();
-            }
-            None => {
-                bytes.push(if *first == b'+' { b' ' } else { *first });
-                rest = after;
-            }
-        }
-    }
-    Cow::Owned(String::from_utf8_lossy(&bytes).into_owned())
+    let text = text.replace('+', " ");
+    Cow::Owned(percent_decode_str(&text).decode_utf8_lossy().into_owned())
 }
 
 #[cfg(test)]

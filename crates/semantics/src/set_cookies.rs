@@ -16,6 +16,8 @@ use crate::grant::{Ignored, holds_for};
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
+use percent_encoding::percent_decode;
+use std::borrow::Cow;
 
 /// The shortest value that is looked for, in bytes: a shorter one says `1`, `ko` or `deleted`, and stands in any page.
 const SECRET_BYTES_MIN: usize = 8;
@@ -95,8 +97,8 @@ impl Secrets {
         let mut values = Vec::new();
         for line in dropped(request, response, policy) {
             let (_, value) = pair(line);
-            let decoded = percent_decoded(value);
-            for value in std::iter::once(value).chain(decoded.as_deref()) {
+            let decoded: Cow<'_, [u8]> = percent_decode(value).into();
+            for value in [value, &*decoded] {
                 if is_secret(value) && !values.iter().any(|one| one == value) {
                     values.push(value.to_vec());
                 }
@@ -124,28 +126,6 @@ impl Secrets {
 fn is_secret(value: &[u8]) -> bool {
     let least = if value.iter().all(u8::is_ascii_digit) { SECRET_DIGITS_MIN } else { SECRET_BYTES_MIN };
     value.len() >= least
-}
-
-/// The value without percent-encoding, where it has some.
-fn percent_decoded(value: &[u8]) -> Option<Vec<u8>> {
-    value.contains(&b'%').then(|| {
-        let mut decoded = Vec::with_capacity(value.len());
-        let mut rest = value;
-        while let Some((first, after)) = rest.split_first() {
-            let digits = after.get(..2).and_then(|digits| std::str::from_utf8(digits).ok());
-            match digits.filter(|_| *first == b'%').and_then(|digits| u8::from_str_radix(digits, 16).ok()) {
-                Some(byte) => {
-                    decoded.push(byte);
-                    rest = after.get(2..).unwrap_or_default();
-                }
-                None => {
-                    decoded.push(*first);
-                    rest = after;
-                }
-            }
-        }
-        decoded
-    })
 }
 
 #[cfg(test)]

@@ -9,6 +9,7 @@
 use crate::clock::Clock;
 use crate::error;
 use crate::fetch::is_of_a_long_file;
+use crate::held;
 use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
@@ -24,6 +25,7 @@ use kasoku_origin::{
 };
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::set_cookies::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::time::Duration;
@@ -42,6 +44,8 @@ pub(super) struct Live {
     pub(super) head: ResponseHead,
     names_a_file: bool,
     is_left_alone: bool,
+    /// Why it is for who asked alone, as far as that shows once it is there.
+    is_of_one_client: Option<Reason>,
     body_length: Option<u64>,
     request_time: Now,
     response_time: Now,
@@ -69,8 +73,14 @@ impl Answered {
         );
         // What names a file must say itself how long that holds.
         let is_silent = live.names_a_file && !freshness.is_explicit();
-        let first = [is_silent.then_some(Reason::Sendfile), live.is_left_alone.then_some(Reason::ObjectTooLarge)];
-        Self { freshness, objections: first.into_iter().flatten().chain(objections).collect(), live }
+        let is_left_alone = live.is_left_alone.then_some(Reason::ObjectTooLarge);
+        let first = [is_silent.then_some(Reason::Sendfile), is_left_alone];
+        let mut objections: Vec<Reason> = first.into_iter().flatten().chain(objections).collect();
+        // It is looked through only where nothing else keeps it from being stored.
+        if objections.is_empty() {
+            objections.extend(live.is_of_one_client);
+        }
+        Self { freshness, objections, live }
     }
 }
 
@@ -132,6 +142,11 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     let response_time = clock.now();
     let names_a_file = sendfile::names_a_file(&response.head);
     let is_left_alone = is_of_a_long_file(route, &response);
+    let secrets = Secrets::of(&request, &response.head, &route.policy);
+    let is_of_one_client = match secrets.is_empty() || names_a_file {
+        true => None,
+        false => held::look_through(&secrets, &response.head, &mut response.body).await?,
+    };
     let body_length = match response.body.length() {
         // What is stored of a file has no body.
         _ if names_a_file => Some(0),
@@ -144,7 +159,7 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     } else {
         sendfile::strip(&mut head.fields);
     }
-    Ok(Live { request, head, names_a_file, is_left_alone, body_length, request_time, response_time })
+    Ok(Live { request, head, names_a_file, is_left_alone, is_of_one_client, body_length, request_time, response_time })
 }
 
 /// The length of a body that does not say it: read, and thrown away; `None` where it is too long, or is cut.
