@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use support::{Origin, PATIENCE, Program, connect, exchange, file, get, kasoku, read_until};
+use support::{Foreign, Origin, PATIENCE, Program, connect, exchange, file, get, kasoku, read_until};
 
 /// Clients that ask without a pause.
 const CLIENTS: usize = 16;
@@ -43,27 +43,6 @@ fn eventually(what: &str, mut attempt: impl FnMut() -> bool) {
     while !attempt() {
         assert!(begun.elapsed() < PATIENCE, "{what}: it never happens");
         std::thread::sleep(Duration::from_millis(5));
-    }
-}
-
-/// Ends a process that is not this one's child, and waits until it is gone.
-struct Foreign(Pid);
-
-impl Foreign {
-    fn written_in(pid_file: &Path) -> Self {
-        let number = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
-        Self(Pid::from_raw(number).unwrap())
-    }
-}
-
-impl Drop for Foreign {
-    fn drop(&mut self) {
-        let _ = kill_process(self.0, Signal::TERM);
-        let begun = Instant::now();
-        while test_kill_process(self.0).is_ok() && begun.elapsed() < PATIENCE {
-            std::thread::sleep(Duration::from_millis(5));
-        }
-        let _ = kill_process(self.0, Signal::KILL);
     }
 }
 

@@ -2,10 +2,11 @@
 //!
 //! Everything waits for events with a bound, so a hang is a failure: see [`PATIENCE`].
 
+use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::collections::HashMap;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::sync::{Arc, Mutex};
@@ -103,12 +104,17 @@ impl Program {
     }
 
     /// Sends it a signal.
-    pub(crate) fn signal(&self, signal: rustix::process::Signal) {
-        rustix::process::kill_process(rustix::process::Pid::from_child(&self.child), signal).unwrap();
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
     /// Waits for its end: its exit status, `None` when a signal killed it.
     pub(crate) fn exit_code(mut self) -> Option<i32> {
+        self.has_ended()
+    }
+
+    /// The same, where a process that takes its place writes on, and is to be heard.
+    pub(crate) fn has_ended(&mut self) -> Option<i32> {
         // Not by the end of its messages: a process that takes its place writes on.
         let begun = Instant::now();
         loop {
@@ -144,6 +150,34 @@ impl Drop for Program {
     fn drop(&mut self) {
         let _ = self.child.kill();
         let _ = self.child.wait();
+    }
+}
+
+/// A process that is not this one's child. It is ended on drop, which waits until it is gone.
+#[allow(dead_code, reason = "only those whose program hands over have one")]
+pub(crate) struct Foreign(Pid);
+
+#[allow(dead_code, reason = "as above")]
+impl Foreign {
+    pub(crate) fn written_in(pid_file: &Path) -> Self {
+        let number = std::fs::read_to_string(pid_file).unwrap().trim().parse().unwrap();
+        Self(Pid::from_raw(number).unwrap())
+    }
+
+    /// Sends it a signal.
+    pub(crate) fn signal(&self, signal: Signal) {
+        kill_process(self.0, signal).unwrap();
+    }
+}
+
+impl Drop for Foreign {
+    fn drop(&mut self) {
+        let _ = kill_process(self.0, Signal::TERM);
+        let begun = Instant::now();
+        while test_kill_process(self.0).is_ok() && begun.elapsed() < PATIENCE {
+            std::thread::sleep(Duration::from_millis(5));
+        }
+        let _ = kill_process(self.0, Signal::KILL);
     }
 }
 
