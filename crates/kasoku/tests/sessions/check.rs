@@ -1,0 +1,308 @@
+//! The checker: what was asked and by whom, what came, and what is wrong with that.
+//!
+//! An answer is right where each of its bytes belongs to one claim, the claim is of what was asked for, and it names nobody but the
+//! visitor who asked; where it shows what that visitor's session holds and not more or less; and where what was made for one was given
+//! once. A hit is nobody's. What is handed out to be kept (the id of a session, a counter) is handed to one visitor only, whether in
+//! Set-Cookie or in a body.
+
+use crate::application::{SESSION, tag};
+use crate::page::{Claim, Kind, Page, Site, View};
+use kasoku_oracle::cache_status::CacheStatus;
+use kasoku_oracle::wire::ResponseHead;
+use std::collections::{HashMap, HashSet};
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+/// What a request is for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Expected {
+    /// A page that many read.
+    Page(Page),
+    /// A form with a token.
+    Begun,
+    /// The visitor's own cart.
+    Shown,
+    /// Something was changed, and there is a redirection to what comes next.
+    Done,
+}
+
+/// A request of a visitor, and what may come of it.
+#[derive(Clone, Debug)]
+pub(crate) struct Ask {
+    pub(crate) visitor: usize,
+    pub(crate) site: Site,
+    pub(crate) method: &'static str,
+    pub(crate) path: String,
+    /// With `?` where there is one.
+    pub(crate) query: String,
+    pub(crate) fields: Vec<String>,
+    pub(crate) body: String,
+    pub(crate) expected: Expected,
+    /// What the session may hold: more than one only where that can't be known.
+    pub(crate) allowed: Vec<View>,
+    /// The class of devices and the language of the visitor.
+    pub(crate) variant: String,
+    /// Of If-None-Match.
+    pub(crate) tag: Option<String>,
+    /// Nothing but noise says who asks.
+    pub(crate) is_stranger: bool,
+    /// There is something in the session that would be missed.
+    pub(crate) needs_session: bool,
+    /// The least version of a club of which somebody had heard when this was asked.
+    pub(crate) floor: u64,
+    /// What is granted has to be kept from caches further on.
+    pub(crate) is_guarded: bool,
+    /// Two processes serve, of which one ends: see [`operator`](crate::operator).
+    pub(crate) is_handed_over: bool,
+}
+
+impl Ask {
+    /// As the bytes that are sent.
+    pub(crate) fn bytes(&self) -> String {
+        let Self { method, path, query, body, .. } = self;
+        let mut head = format!("{method} {path}{query} HTTP/1.1\r\nHost: {}\r\n", self.site.host());
+        for field in &self.fields {
+            head.push_str(field);
+            head.push_str("\r\n");
+        }
+        if *method == "POST" {
+            head.push_str(&format!(
+                "Content-Type: application/x-www-form-urlencoded\r\nContent-Length: {}\r\n",
+                body.len()
+            ));
+        }
+        format!("{head}\r\n{body}")
+    }
+
+    /// What is to be seen where the session holds that: a file looks at no session.
+    fn shown(&self, view: &View) -> View {
+        match self.expected {
+            Expected::Page(Page { kind: Kind::File, .. }) => View::default(),
+            _ => view.clone(),
+        }
+    }
+
+    fn kind(&self) -> Option<Kind> {
+        match self.expected {
+            Expected::Page(page) => Some(page.kind),
+            _ => None,
+        }
+    }
+}
+
+/// What came, whole.
+#[derive(Clone, Debug)]
+pub(crate) struct Answer {
+    pub(crate) head: ResponseHead,
+    pub(crate) body: Vec<u8>,
+}
+
+/// A cookie that is set.
+pub(crate) struct SetCookie<'s> {
+    pub(crate) name: &'s str,
+    pub(crate) value: &'s str,
+    /// It is taken away.
+    pub(crate) is_end: bool,
+}
+
+impl Answer {
+    pub(crate) fn cache(&self) -> CacheStatus {
+        CacheStatus::of(&self.head.fields)
+    }
+
+    pub(crate) fn cookies(&self) -> impl Iterator<Item = SetCookie<'_>> {
+        self.head.fields.all("set-cookie").filter_map(|line| {
+            let (name, rest) = line.split_once('=')?;
+            let value = rest.split(';').next().unwrap_or_default();
+            let is_end = rest.to_ascii_lowercase().contains("max-age=0");
+            Some(SetCookie { name, value, is_end })
+        })
+    }
+
+    /// What the body says of itself.
+    pub(crate) fn claim(&self) -> Option<Claim> {
+        Claim::read(&self.body).ok()
+    }
+
+    /// A visitor is sent away from what is for others.
+    fn is_refusal(&self) -> bool {
+        matches!(self.head.status, 302 | 403)
+    }
+}
+
+/// What has been given to whom, and what is known to all.
+#[derive(Default)]
+pub(crate) struct Ledger {
+    handed: Mutex<HashMap<String, usize>>,
+    given: Mutex<HashSet<u64>>,
+    closed: Mutex<HashMap<(Site, u64), u64>>,
+}
+
+impl Ledger {
+    /// That visitor has got something of its own: who else has.
+    pub(crate) fn hand(&self, value: &str, visitor: usize) -> Option<usize> {
+        let first = *locked(&self.handed).entry(value.to_owned()).or_insert(visitor);
+        (first != visitor).then_some(first)
+    }
+
+    /// The version of that club that nobody may be shown anything older of.
+    pub(crate) fn floor(&self, site: Site, number: u64) -> u64 {
+        locked(&self.closed).get(&(site, number)).copied().unwrap_or(0)
+    }
+
+    fn is_closed(&self, site: Site, number: u64, version: u64) {
+        let mut closed = locked(&self.closed);
+        let floor = closed.entry((site, number)).or_default();
+        *floor = version.max(*floor);
+    }
+}
+
+fn locked<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// All that is wrong with an answer.
+pub(crate) fn check(ask: &Ask, answer: &Answer, ledger: &Ledger) -> Vec<String> {
+    let mut wrong = Vec::new();
+    status(ask, answer, &mut wrong);
+    cookies(ask, answer, ledger, &mut wrong);
+    downstream(ask, answer, &mut wrong);
+    if answer.head.status == 304 {
+        not_modified(ask, answer, &mut wrong);
+    } else if ask.method == "HEAD" {
+        if !answer.body.is_empty() {
+            wrong.push("HEAD: the answer has a body".to_owned());
+        }
+    } else {
+        match Claim::read(&answer.body) {
+            Ok(claim) => body(ask, answer, &claim, ledger, &mut wrong),
+            Err(why) => wrong.push(why),
+        }
+    }
+    wrong
+}
+
+fn status(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
+    let status = answer.head.status;
+    let is_right = match (ask.expected, status) {
+        (Expected::Page(Page { kind: Kind::Club, number }), 302) => number % 2 == 0,
+        (Expected::Page(Page { kind: Kind::Club, number }), 403) => number % 2 == 1,
+        (Expected::Page(Page { kind: Kind::Account, .. }), 302) => true,
+        (Expected::Page(_), 304) => ask.tag.is_some(),
+        (Expected::Page(_) | Expected::Begun | Expected::Shown, 200) | (Expected::Done, 303) => true,
+        _ => false,
+    };
+    if !is_right {
+        wrong.push(format!("status: {status} for {:?}", ask.expected));
+    }
+}
+
+/// What is set is set for this visitor alone, by whom a visitor's session is not lost; a hit sets nothing.
+fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>) {
+    let is_hit = answer.cache().hit;
+    for SetCookie { name, value, is_end } in answer.cookies() {
+        let is_lost = is_end && name == SESSION && ask.expected != Expected::Done;
+        if is_lost && ask.needs_session {
+            wrong.push("lost: the cookie of a session is taken away in which there is something".to_owned());
+        } else if is_hit && !is_lost {
+            wrong.push(format!("shared: a hit sets {name}={value}"));
+        }
+        // Short values are words, the same for all.
+        if value.len() >= 16
+            && let Some(other) = ledger.hand(value, ask.visitor)
+        {
+            wrong.push(format!("handed twice: {name}={value} was given to {other}"));
+        }
+    }
+}
+
+/// What was granted is kept from caches further on, and from a browser that shows it after a log-in.
+fn downstream(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
+    let is_granted = answer.cache().hit && ask.kind().is_some_and(|kind| kind != Kind::File);
+    if is_granted && answer.head.status == 200 && ask.is_guarded {
+        let fields = &answer.head.fields;
+        if !fields.lists("cache-control", "no-cache") || !fields.lists("vary", "cookie") {
+            wrong.push("downstream: a granted page without no-cache, or without Vary: Cookie".to_owned());
+        }
+    }
+}
+
+fn not_modified(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
+    let told = answer.head.fields.only("etag").unwrap_or_default();
+    if ask.tag.as_deref() != Some(told) {
+        wrong.push(format!("304: for {told}, but the client has {:?}", ask.tag));
+    }
+    if !ask.allowed.iter().any(|view| tag(view) == told) && !ask.is_handed_over {
+        wrong.push(format!("mistaken: 304 for {told}, where there is {:?}", ask.allowed));
+    }
+}
+
+fn body(ask: &Ask, answer: &Answer, claim: &Claim, ledger: &Ledger, wrong: &mut Vec<String>) {
+    let cache = answer.cache();
+    if (claim.host.as_str(), claim.path.as_str()) != (ask.site.host(), ask.path.as_str()) {
+        wrong.push(format!("mixed: this is {} of {}", claim.path, claim.host));
+    }
+    whom(ask, claim, wrong);
+    what(ask, claim, wrong);
+    if (cache.hit || cache.collapsed) && !claim.is_nobodys() {
+        wrong.push(format!("shared: what is for one visitor: {claim:?}"));
+    }
+    if cache.hit && ask.kind().is_some_and(Kind::is_for_one) {
+        wrong.push(format!("shared: a hit on a page of kind {:?}", ask.kind()));
+    }
+    let is_for_one = !claim.is_nobodys() || ask.kind().is_some_and(|kind| matches!(kind, Kind::Private));
+    if is_for_one && !locked(&ledger.given).insert(claim.serial) {
+        wrong.push(format!("shared: the answer {} has been given before", claim.serial));
+    }
+    for own in claim.session.iter().chain(&claim.token) {
+        if let Some(other) = ledger.hand(own, ask.visitor) {
+            wrong.push(format!("handed twice: {own} in a body was given to {other}"));
+        }
+    }
+    if let Expected::Page(Page { kind: Kind::Club, number }) = ask.expected {
+        club(ask, answer, claim, number, ledger, wrong);
+    }
+}
+
+/// It names nobody else.
+fn whom(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
+    let things =
+        claim.view.cart.iter().map(|thing| thing.trim_start_matches('v').split('.').next().unwrap_or_default());
+    let named = things
+        .map(|number| number.parse().ok())
+        .chain([claim.view.user, claim.by].map(|one| one.or(Some(ask.visitor))));
+    let foreign: Vec<_> = named.filter(|one| *one != Some(ask.visitor)).collect();
+    if !foreign.is_empty() {
+        wrong.push(format!("foreign: it is for {foreign:?}: {claim:?}"));
+    }
+}
+
+/// It shows what the session holds.
+fn what(ask: &Ask, claim: &Claim, wrong: &mut Vec<String>) {
+    let is_right = ask.allowed.iter().any(|view| ask.shown(view) == claim.view);
+    // The process that ends does not hear what the new one sees: what it took for anonymous is anonymous to it.
+    let is_excused = ask.is_handed_over && claim.is_nobodys();
+    if !is_right && !is_excused {
+        wrong.push(format!("mistaken: {:?} where there is {:?}", claim.view, ask.allowed));
+    }
+    if ask.expected == Expected::Begun && claim.token.is_none() {
+        wrong.push("mistaken: a form without its token".to_owned());
+    }
+    if claim.variant.as_ref().is_some_and(|variant| *variant != ask.variant) {
+        wrong.push(format!("variant: {:?} for {}", claim.variant, ask.variant));
+    }
+}
+
+/// What was closed before this was asked for is not shown to those who are not logged in.
+fn club(ask: &Ask, answer: &Answer, claim: &Claim, number: u64, ledger: &Ledger, wrong: &mut Vec<String>) {
+    if answer.is_refusal() {
+        let passed = answer.cache().detail.is_some_and(|detail| detail.starts_with("pass"));
+        if !passed && ask.is_stranger {
+            ledger.is_closed(ask.site, number, claim.version);
+        }
+        if claim.view.user.is_some() {
+            wrong.push("mistaken: a member is sent away".to_owned());
+        }
+    } else if claim.version < ask.floor && !ask.is_handed_over {
+        wrong.push(format!("closed: version {} is shown, and {} was refused before", claim.version, ask.floor));
+    }
+}

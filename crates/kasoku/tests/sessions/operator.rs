@@ -1,0 +1,132 @@
+//! The operator: reloads with other settings, hands over to a new process, stops and starts, while visitors are there.
+//!
+//! What is known of sessions, and what is stored, is known to one process. While one hands over to the next both serve, and neither hears
+//! what the other sees: who logs in through the one may be taken for anonymous by the other, for as long as that believes it. So in that
+//! time nobody's page is no mistake; any other page that is not the visitor's own is. Then visitors wait until all has run out that was
+//! believed meanwhile.
+
+use crate::report::Count;
+use crate::support::{Foreign, Program};
+use crate::traffic::Run;
+use rustix::process::Signal;
+use std::path::{Path, PathBuf};
+use std::sync::atomic::Ordering::Relaxed;
+use std::time::Duration;
+
+/// How often it looks whether it is time for the next thing.
+const LOOK_INTERVAL: Duration = Duration::from_millis(5);
+
+/// Longer than a page is shown, stale or not, and than a session is taken for anonymous: see the test's configuration.
+const BELIEFS_LAST: Duration = Duration::from_secs(4);
+
+/// What is done, in this order, spread evenly over the requests. A process that has taken over is restarted before the next one does.
+const DEEDS: [Deed; 12] = [
+    Deed::Reload,
+    Deed::Reload,
+    Deed::HandOver,
+    Deed::Reload,
+    Deed::Reload,
+    Deed::Restart,
+    Deed::Reload,
+    Deed::HandOver,
+    Deed::Reload,
+    Deed::Restart,
+    Deed::Reload,
+    Deed::Reload,
+];
+
+#[derive(Clone, Copy)]
+enum Deed {
+    Reload,
+    HandOver,
+    Restart,
+}
+
+/// The file of the configuration, and the texts that it has in turn.
+pub(crate) struct Settings {
+    pub(crate) file: PathBuf,
+    pub(crate) pid_file: PathBuf,
+    pub(crate) texts: Vec<String>,
+}
+
+impl Settings {
+    /// Writes the configuration of that turn.
+    fn write(&self, turn: usize) {
+        std::fs::write(&self.file, &self.texts[turn % self.texts.len()]).unwrap();
+    }
+
+    /// Starts the program by what is written.
+    pub(crate) fn serve(&self) -> Program {
+        self.write(0);
+        serve(&self.file)
+    }
+}
+
+fn serve(file: &Path) -> Program {
+    Program::serve(&["--config", file.to_str().unwrap()])
+}
+
+/// See the [module](self).
+pub(crate) struct Operator<'r> {
+    pub(crate) run: &'r Run,
+    pub(crate) settings: &'r Settings,
+    pub(crate) program: Program,
+    /// The process that has taken the program's place.
+    pub(crate) successor: Option<Foreign>,
+}
+
+impl Operator<'_> {
+    /// Does all it has to do before the visitors have asked for everything.
+    pub(crate) fn work(&mut self) {
+        for (turn, deed) in DEEDS.into_iter().enumerate() {
+            let due = self.run.requests * (turn as u64 + 1) / (DEEDS.len() as u64 + 1);
+            while self.run.asked.load(Relaxed) < due && !self.run.is_over.load(Relaxed) {
+                std::thread::sleep(LOOK_INTERVAL);
+            }
+            if self.run.is_over.load(Relaxed) {
+                return;
+            }
+            self.settings.write(turn + 1);
+            match deed {
+                Deed::Reload => self.reload(),
+                Deed::HandOver => self.hand_over(),
+                Deed::Restart => self.restart(),
+            }
+        }
+    }
+
+    fn reload(&self) {
+        match &self.successor {
+            Some(successor) => successor.signal(Signal::HUP),
+            None => self.program.signal(Signal::HUP),
+        }
+        self.program.says("the configuration was read again");
+        self.run.report.count(Count::Reload);
+    }
+
+    fn hand_over(&mut self) {
+        self.run.address.hand_overs.fetch_add(1, Relaxed);
+        self.program.signal(Signal::USR2);
+        self.program.says("a new process serves; finishing what runs");
+        self.successor = Some(Foreign::written_in(&self.settings.pid_file));
+        assert_eq!(self.program.has_ended(), Some(0), "the old process");
+        let alone = self.run.address.gate.write().unwrap();
+        std::thread::sleep(BELIEFS_LAST);
+        drop(alone);
+        self.run.address.hand_overs.fetch_add(1, Relaxed);
+        self.run.report.count(Count::HandOver);
+    }
+
+    /// Visitors wait meanwhile: where nobody listens, nothing can be seen.
+    fn restart(&mut self) {
+        let mut address = self.run.address.gate.write().unwrap();
+        match self.successor.take() {
+            Some(successor) => successor.signal(Signal::KILL),
+            None => self.program.signal(Signal::KILL),
+        }
+        self.program = serve(&self.settings.file);
+        *address = self.program.clients;
+        self.run.address.starts.fetch_add(1, Relaxed);
+        self.run.report.count(Count::Restart);
+    }
+}

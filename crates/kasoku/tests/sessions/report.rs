@@ -1,0 +1,134 @@
+//! What happened: counted by kind, and the first mistakes in full.
+
+use crate::application::SESSION;
+use crate::check::{Answer, Ask, Expected};
+use std::collections::BTreeMap;
+use std::fmt::Write;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
+
+macro_rules! counts {
+    ($($variant:ident $text:literal)*) => {
+        /// What is counted.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub(crate) enum Count { $(#[doc = $text] $variant),* }
+
+        const ALL: &[(Count, &str)] = &[$((Count::$variant, $text)),*];
+    };
+}
+
+counts! {
+    Request "requests"
+    Stranger "pages read by those who have no session"
+    StrangerHit "hits among these"
+    Visitor "pages read by those who have a session, or are known otherwise"
+    VisitorHit "hits among these: the session is known to be anonymous"
+    OwnPage "pages with something of the visitor's own"
+    LogIn "log-ins, by form and by single sign-on"
+    LogOut "log-outs"
+    Cart "carts shown or changed"
+    LoggedInElsewhere "log-ins that no request says"
+    Session "session cookies that were handed out"
+    Expired "session cookies that were taken away"
+    Refused "visitors that were sent away"
+    NotModified "304"
+    HandedOver "answers while two processes serve"
+    Reload "reloads"
+    HandOver "hand-overs"
+    Restart "restarts"
+}
+
+/// The most mistakes that are printed in full.
+const MISTAKES_SHOWN: usize = 5;
+
+/// See the [module](self).
+pub(crate) struct Report {
+    counts: Vec<AtomicU64>,
+    mistakes: Mutex<Mistakes>,
+}
+
+#[derive(Default)]
+struct Mistakes {
+    shown: Vec<String>,
+    /// By what stands before the colon.
+    kinds: BTreeMap<String, u64>,
+}
+
+impl Default for Report {
+    fn default() -> Self {
+        Self { counts: ALL.iter().map(|_| AtomicU64::new(0)).collect(), mistakes: Mutex::default() }
+    }
+}
+
+impl Report {
+    pub(crate) fn count(&self, what: Count) {
+        self.counts[what as usize].fetch_add(1, Relaxed);
+    }
+
+    pub(crate) fn total(&self, what: Count) -> u64 {
+        self.counts[what as usize].load(Relaxed)
+    }
+
+    /// Counts all that an answer stands for.
+    pub(crate) fn note(&self, ask: &Ask, answer: &Answer) {
+        let (cache, status) = (answer.cache(), answer.head.status);
+        let is_page = matches!(ask.expected, Expected::Page(_));
+        let is_own = answer.claim().is_some_and(|claim| !claim.view.is_nobodys());
+        let session: Vec<bool> =
+            answer.cookies().filter(|cookie| cookie.name == SESSION).map(|cookie| cookie.is_end).collect();
+        let all = [
+            (Count::Request, true),
+            (Count::Stranger, is_page && ask.is_stranger),
+            (Count::StrangerHit, is_page && ask.is_stranger && cache.hit),
+            (Count::Visitor, is_page && !ask.is_stranger),
+            (Count::VisitorHit, is_page && !ask.is_stranger && cache.hit),
+            (Count::OwnPage, is_page && is_own),
+            (Count::LogIn, status == 303 && ["/login", "/sso/return"].contains(&ask.path.as_str())),
+            (Count::LogOut, ask.path == "/logout"),
+            (Count::Cart, ask.path == "/cart"),
+            (Count::Session, session.contains(&false)),
+            (Count::Expired, session.contains(&true) && is_page),
+            (Count::Refused, is_page && matches!(status, 302 | 403)),
+            (Count::NotModified, status == 304),
+            (Count::HandedOver, ask.is_handed_over),
+        ];
+        all.into_iter().filter(|(_, is)| *is).for_each(|(what, _)| self.count(what));
+    }
+
+    /// Something is wrong.
+    pub(crate) fn mistake(&self, what: String) {
+        let mut mistakes = self.mistakes.lock().unwrap();
+        let kind = what.split([':', '\n']).next().unwrap_or_default().to_owned();
+        *mistakes.kinds.entry(kind).or_default() += 1;
+        if mistakes.shown.len() < MISTAKES_SHOWN {
+            mistakes.shown.push(what);
+        }
+    }
+
+    /// How many of each kind.
+    pub(crate) fn mistakes(&self) -> BTreeMap<String, u64> {
+        self.mistakes.lock().unwrap().kinds.clone()
+    }
+
+    /// What never happened, although it should have.
+    pub(crate) fn missing(&self) -> Vec<&'static str> {
+        ALL.iter().filter(|(count, _)| self.total(*count) == 0).map(|(_, text)| *text).collect()
+    }
+
+    /// All of it, for people.
+    pub(crate) fn text(&self) -> String {
+        let mut out = String::new();
+        for (count, text) in ALL {
+            let _ = writeln!(out, "{:>10}  {text}", self.total(*count));
+        }
+        let mistakes = self.mistakes.lock().unwrap();
+        let _ = writeln!(out, "{:>10}  mistakes", mistakes.kinds.values().sum::<u64>());
+        for (kind, number) in &mistakes.kinds {
+            let _ = writeln!(out, "{number:>12}  {kind}");
+        }
+        for mistake in &mistakes.shown {
+            let _ = writeln!(out, "\n--- {mistake}");
+        }
+        out
+    }
+}

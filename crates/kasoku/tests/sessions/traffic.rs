@@ -1,0 +1,185 @@
+//! The visitors at work: a few threads, each with some visitors and some connections, in random order.
+//!
+//! A visitor does one thing after the other, so that it knows what it may see; different visitors do theirs at once. Connections belong to
+//! nobody: as behind a load balancer, what one visitor asks comes after what another has asked.
+
+use crate::application::Application;
+use crate::check::{Answer, Ask, Expected, Ledger, check};
+use crate::page::{Kind, Page};
+use crate::report::{Count, Report};
+use crate::visitor::{Before, Habit, Traits, Visitor};
+use kasoku_oracle::random::{Random, hash};
+use kasoku_oracle::wire::{Length, Reader, Trouble};
+use std::io::Write;
+use std::net::{SocketAddr, TcpStream};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Arc, RwLock};
+use std::time::Duration;
+
+/// The longest wait for a read.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// Threads of visitors, and connections of each.
+const THREADS: usize = 16;
+const CONNECTIONS: u64 = 3;
+
+/// Where the program serves, and what its operator does with it.
+pub(crate) struct Address {
+    /// Held while something is asked; who holds it alone may stop the program.
+    pub(crate) gate: RwLock<SocketAddr>,
+    /// Counts starts: a connection from before is of no use.
+    pub(crate) starts: AtomicU64,
+    /// Counts the beginnings and the ends of times in which two processes serve.
+    pub(crate) hand_overs: AtomicU64,
+}
+
+/// All that a run is about.
+pub(crate) struct Run {
+    pub(crate) application: Arc<Application>,
+    pub(crate) address: Address,
+    pub(crate) ledger: Ledger,
+    pub(crate) report: Report,
+    pub(crate) traits: Traits,
+    pub(crate) seed: u64,
+    pub(crate) visitors: usize,
+    /// So many requests in all.
+    pub(crate) requests: u64,
+    pub(crate) asked: AtomicU64,
+    pub(crate) is_over: AtomicBool,
+}
+
+impl Run {
+    /// All visitors, until enough has been asked. In the end each reads until it sees what it should: nothing that was in doubt stays so.
+    pub(crate) fn visit(&self) {
+        std::thread::scope(|scope| {
+            for thread in 0..THREADS {
+                scope.spawn(move || Client::new(self, thread).work());
+            }
+        });
+    }
+
+    fn is_enough(&self) -> bool {
+        self.asked.load(Relaxed) >= self.requests || self.is_over.load(Relaxed)
+    }
+}
+
+struct Client<'r> {
+    run: &'r Run,
+    random: Random,
+    visitors: Vec<Visitor>,
+    connections: Vec<Option<Connection>>,
+}
+
+struct Connection {
+    stream: TcpStream,
+    start: u64,
+}
+
+impl<'r> Client<'r> {
+    fn new(run: &'r Run, thread: usize) -> Self {
+        let visitors = (thread..run.visitors).step_by(THREADS).map(|number| arrive(run, number)).collect();
+        let connections = (0..CONNECTIONS).map(|_| None).collect();
+        Self { run, random: Random::new(hash(&[run.seed, thread as u64])), visitors, connections }
+    }
+
+    fn work(mut self) {
+        while !self.run.is_enough() && !self.visitors.is_empty() {
+            let index = self.random.below(self.visitors.len() as u64) as usize;
+            let mut visitor = self.visitors.swap_remove(index);
+            if self.random.per_mille(2) {
+                self.run.application.toggle(self.random.any());
+            }
+            if self.random.per_mille(20)
+                && visitor.is_logged_in_elsewhere(|id, user| self.run.application.log_in_elsewhere(id, user))
+            {
+                self.run.report.count(Count::LoggedInElsewhere);
+            }
+            let asks = visitor.next(&mut self.random, self.run.traits);
+            self.exchange(&mut visitor, asks);
+            self.visitors.push(visitor);
+        }
+    }
+
+    /// Sends all, each on a connection of its own, and reads the answers in that order.
+    fn exchange(&mut self, visitor: &mut Visitor, mut asks: Vec<Ask>) {
+        let gate = self.run.address.gate.read().unwrap();
+        let hand_overs = self.run.address.hand_overs.load(Relaxed);
+        let first = self.random.below(CONNECTIONS);
+        for (ask, place) in asks.iter_mut().zip(first..) {
+            if let Expected::Page(Page { kind: Kind::Club, number }) = ask.expected {
+                ask.floor = self.run.ledger.floor(ask.site, number);
+            }
+            self.send(ask, *gate, (place % CONNECTIONS) as usize);
+        }
+        let count = asks.len();
+        for (index, (ask, place)) in asks.iter_mut().zip(first..).enumerate() {
+            self.run.asked.fetch_add(1, Relaxed);
+            match self.receive(ask, (place % CONNECTIONS) as usize) {
+                Ok(answer) => {
+                    let now = self.run.address.hand_overs.load(Relaxed);
+                    ask.is_handed_over = now != hand_overs || !now.is_multiple_of(2);
+                    self.judge(visitor, ask, &answer, index + 1 < count);
+                }
+                Err(why) => self.run.report.mistake(format!("no answer: {why}\n{ask:?}")),
+            }
+        }
+    }
+
+    fn judge(&self, visitor: &mut Visitor, ask: &Ask, answer: &Answer, is_beside: bool) {
+        for wrong in check(ask, answer, &self.run.ledger) {
+            self.run.report.mistake(format!("{wrong}\n{ask:?}\n{} {:?}", answer.head.status, answer.head.fields));
+        }
+        self.run.report.note(ask, answer);
+        visitor.learn(ask, answer, is_beside);
+    }
+
+    fn send(&mut self, ask: &Ask, address: SocketAddr, place: usize) {
+        let start = self.run.address.starts.load(Relaxed);
+        let connection = self.connections[place].take_if(|connection| connection.start == start);
+        let connection = connection.unwrap_or_else(|| Connection { stream: connect(address), start });
+        // What could not be sent has no answer, and that will be told.
+        let _ = (&connection.stream).write_all(ask.bytes().as_bytes());
+        self.connections[place] = Some(connection);
+    }
+
+    fn receive(&mut self, ask: &Ask, place: usize) -> Result<Answer, String> {
+        let connection = self.connections[place].take().ok_or("no connection")?;
+        let mut reader = Reader::new(&connection.stream);
+        let head = reader.response().map_err(|trouble| format!("{trouble:?}"))?.ok_or("closed")?;
+        let mut body = Vec::new();
+        let length = match head.status {
+            304 => Length::Bytes(0),
+            _ if ask.method == "HEAD" => Length::Bytes(0),
+            _ => head.fields.framing().map_err(|trouble| format!("{trouble:?}"))?.ok_or("no framing")?,
+        };
+        let read = reader.body(length, &mut body, &mut |_| true);
+        read.map_err(|trouble: Trouble| format!("{trouble:?} in the body"))?;
+        if reader.has_more() {
+            return Err("more came than was asked for".to_owned());
+        }
+        if !head.fields.lists("connection", "close") {
+            self.connections[place] = Some(connection);
+        }
+        Ok(Answer { head, body })
+    }
+}
+
+fn connect(address: SocketAddr) -> TcpStream {
+    let stream = TcpStream::connect(address).unwrap();
+    stream.set_read_timeout(Some(PATIENCE)).unwrap();
+    stream.set_nodelay(true).unwrap();
+    stream
+}
+
+/// A visitor with what it had before.
+fn arrive(run: &Run, number: usize) -> Visitor {
+    let mut visitor = Visitor::new(number);
+    let before = match Habit::of(number).1 {
+        Before::Nothing => return visitor,
+        Before::Empty => (run.application.session_of(None), None),
+        Before::LoggedIn => (run.application.session_of(Some(number)), Some(number)),
+        Before::Forgotten => (run.application.forgotten(), None),
+    };
+    visitor.with_session(before.0, before.1);
+    visitor
+}
