@@ -15,10 +15,14 @@
 mod application;
 #[path = "sessions/check.rs"]
 mod check;
+#[path = "sessions/mistakes.rs"]
+mod mistakes;
 #[path = "sessions/operator.rs"]
 mod operator;
 #[path = "sessions/page.rs"]
 mod page;
+#[path = "sessions/policy.rs"]
+mod policy;
 #[path = "sessions/report.rs"]
 mod report;
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
@@ -28,20 +32,16 @@ mod traffic;
 #[path = "sessions/visitor.rs"]
 mod visitor;
 
-use application::{Application, COUNTER, STATUS, TICKET};
+use application::Application;
 use check::Ledger;
-use operator::{Operator, Settings};
-use page::Site;
+use operator::{DEEDS, Deed, Operator, Settings};
+use policy::Policy;
 use report::{Count, Report};
 use std::io::Write;
 use std::path::PathBuf;
-use std::sync::RwLock;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::time::{SystemTime, UNIX_EPOCH};
 use traffic::{Address, Run};
-use visitor::Traits;
-
-const VISITORS: usize = 200;
 
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
@@ -49,37 +49,6 @@ fn setting(name: &str) -> Option<u64> {
 
 fn temporary(name: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join(format!("{name}-{}", std::process::id()))
-}
-
-/// What is to be told to the program of one of the sites.
-fn policy(_: Site) -> String {
-    format!(
-        "ignore = [\"no-store\", \"no-cache\", \"must-revalidate\", \"max-age\", \"expires\", \"set-cookie\"]\n\
-         pass-cookies = [\"PHPSESSID\", \"{TICKET}\"]\nnoise-cookies = [\"default\", \"{COUNTER}\", \"{STATUS}\"]\ncookies = \"pass\"\n\
-         [[site.rule]]\npath = \"/login\"\npass = true\n[[site.rule]]\npath = \"/logout\"\npass = true\n[[site.rule]]\npath = \"/sso/*\"\npass = true\n[[site.rule]]\npath = \"/cart\"\npass = true\n"
-    )
-}
-
-fn configuration(
-    application: &Application,
-    pid_file: &std::path::Path,
-    turn: u64,
-    policy: &dyn Fn(Site) -> String,
-) -> String {
-    let mut text = format!(
-        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 4\npid-file = \"{}\"\nlimits.drain-idle-timeout = \"5s\"\n",
-        pid_file.display()
-    );
-    for site in Site::ALL {
-        text.push_str(&format!(
-            "\n[[site]]\nhosts = [\"{}\"]\norigin = \"http://{}\"\nttl-override = \"1s\"\ngrace = \"2s\"\nkeep = \"{}s\"\n{}",
-            site.host(),
-            application.address,
-            turn % 4 + 10,
-            policy(site)
-        ));
-    }
-    text
 }
 
 /// Sets something true at its end, however that comes.
@@ -91,58 +60,44 @@ impl Drop for Ending<'_> {
     }
 }
 
-/// One run: all that was seen. The operator does nothing where there is `is_quiet`.
-fn run(
-    name: &str,
-    requests: u64,
-    is_quiet: bool,
-    is_careless: bool,
-    traits: Traits,
-    policy: &dyn Fn(Site) -> String,
-) -> Run {
+/// One run: all that was seen. Without `deeds`, the operator does nothing meanwhile.
+fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seed = setting("KASOKU_SESSIONS_SEED").unwrap_or(since_1970.as_secs());
-    let application = Application::start(seed, is_careless);
+    let application = Application::start(seed, policy == Policy::Careless);
     let pid_file = temporary(&format!("{name}.pid"));
-    let texts = (0..13).map(|turn| configuration(&application, &pid_file, turn, policy)).collect();
+    let texts = [0, 1].map(|turn| policy.text(&application, &pid_file, turn));
     let settings = Settings { file: temporary(&format!("{name}.toml")), pid_file, texts };
     let program = settings.serve();
-    let address =
-        Address { gate: RwLock::new(program.clients), starts: AtomicU64::new(0), hand_overs: AtomicU64::new(0) };
     let run = Run {
         application,
-        address,
+        address: Address::of(program.clients),
         ledger: Ledger::default(),
         report: Report::default(),
-        traits,
         seed,
-        visitors: VISITORS,
         requests,
         asked: AtomicU64::new(0),
         is_over: AtomicBool::new(false),
     };
     let mut operator = Operator { run: &run, settings: &settings, program, successor: None };
     std::thread::scope(|scope| {
-        scope.spawn(|| {
+        let visitors = scope.spawn(|| {
             let _ending = Ending(&run.is_over);
             run.visit();
         });
         let _ending = Ending(&run.is_over);
-        if !is_quiet {
-            operator.work();
-        }
-        while !run.is_over.load(Relaxed) {
-            std::thread::sleep(std::time::Duration::from_millis(5));
-        }
+        operator.work(deeds);
+        visitors.join().unwrap();
     });
     drop(operator);
+    let _ = std::fs::remove_file(&settings.file);
     run
 }
 
 #[test]
 fn no_visitor_gets_a_byte_of_another() {
     let requests = setting("KASOKU_SESSIONS_REQUESTS").unwrap_or(20_000);
-    let run = run("sessions", requests, false, false, Traits { is_guarded: false }, &policy);
+    let run = run("sessions", Policy::Right, requests, &DEEDS);
     let report = &run.report;
     // Past the test harness's capture: the report is what a run is for.
     let _ = writeln!(std::io::stderr(), "KASOKU_SESSIONS_SEED={}\n{}", run.seed, report.text());
@@ -152,4 +107,39 @@ fn no_visitor_gets_a_byte_of_another() {
     assert_eq!(missing.count(), 0, "never happened: {:?}", report.missing());
     let (hits, pages) = (report.total(Count::StrangerHit), report.total(Count::Stranger));
     assert!(hits * 2 > pages, "a run with {hits} hits of {pages} shows nothing");
+}
+
+/// What a run sees with that policy: the kinds of its mistakes.
+fn mistakes_of(name: &str, policy: Policy) -> Vec<String> {
+    let run = run(name, policy, 3_000, &[]);
+    run.report.mistakes().into_keys().collect()
+}
+
+#[test]
+fn an_application_that_says_public_of_everything_is_found_to_mix_its_visitors() {
+    let kinds = mistakes_of("careless", Policy::Careless);
+    assert!(["foreign", "shared", "mistaken"].iter().all(|kind| kinds.iter().any(|one| one == kind)), "{kinds:?}");
+}
+
+#[test]
+fn a_policy_that_forgets_the_sessions_cookie_is_found_to_lose_log_ins() {
+    let kinds = mistakes_of("forgetting", Policy::ForgettingSessions);
+    assert!(kinds.iter().any(|kind| kind == "mistaken"), "{kinds:?}");
+}
+
+#[test]
+fn a_probe_that_says_the_same_to_all_is_found_to_take_members_for_anonymous() {
+    let kinds = mistakes_of("in-vain", Policy::ProbingInVain);
+    assert!(kinds.iter().any(|kind| kind == "mistaken"), "{kinds:?}");
+}
+
+#[test]
+fn a_cookie_that_is_believed_whatever_it_says_is_found_to_take_members_for_anonymous() {
+    let kinds = mistakes_of("believing", Policy::BelievingAnyStatus);
+    assert!(kinds.iter().any(|kind| kind == "mistaken"), "{kinds:?}");
+}
+
+#[test]
+fn to_ignore_set_cookie_gives_no_session_to_two() {
+    assert_eq!(mistakes_of("ignoring", Policy::IgnoringSetCookie), [""; 0]);
 }

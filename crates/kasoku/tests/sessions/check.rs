@@ -49,8 +49,6 @@ pub(crate) struct Ask {
     pub(crate) needs_session: bool,
     /// The least version of a club of which somebody had heard when this was asked.
     pub(crate) floor: u64,
-    /// What is granted has to be kept from caches further on.
-    pub(crate) is_guarded: bool,
     /// Two processes serve, of which one ends: see [`operator`](crate::operator).
     pub(crate) is_handed_over: bool,
 }
@@ -218,7 +216,7 @@ fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>)
 /// What was granted is kept from caches further on, and from a browser that shows it after a log-in.
 fn downstream(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
     let is_granted = answer.cache().hit && ask.kind().is_some_and(|kind| kind != Kind::File);
-    if is_granted && answer.head.status == 200 && ask.is_guarded {
+    if is_granted && answer.head.status == 200 {
         let fields = &answer.head.fields;
         if !fields.lists("cache-control", "no-cache") || !fields.lists("vary", "cookie") {
             wrong.push("downstream: a granted page without no-cache, or without Vary: Cookie".to_owned());

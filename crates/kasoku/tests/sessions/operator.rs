@@ -19,8 +19,8 @@ const LOOK_INTERVAL: Duration = Duration::from_millis(5);
 /// Longer than a page is shown, stale or not, and than a session is taken for anonymous: see the test's configuration.
 const BELIEFS_LAST: Duration = Duration::from_secs(4);
 
-/// What is done, in this order, spread evenly over the requests. A process that has taken over is restarted before the next one does.
-const DEEDS: [Deed; 12] = [
+/// What is done, in this order. A process that has taken over is restarted before the next one does.
+pub(crate) const DEEDS: [Deed; 12] = [
     Deed::Reload,
     Deed::Reload,
     Deed::HandOver,
@@ -35,8 +35,9 @@ const DEEDS: [Deed; 12] = [
     Deed::Reload,
 ];
 
+/// What an operator does.
 #[derive(Clone, Copy)]
-enum Deed {
+pub(crate) enum Deed {
     Reload,
     HandOver,
     Restart,
@@ -46,7 +47,7 @@ enum Deed {
 pub(crate) struct Settings {
     pub(crate) file: PathBuf,
     pub(crate) pid_file: PathBuf,
-    pub(crate) texts: Vec<String>,
+    pub(crate) texts: [String; 2],
 }
 
 impl Settings {
@@ -76,10 +77,10 @@ pub(crate) struct Operator<'r> {
 }
 
 impl Operator<'_> {
-    /// Does all it has to do before the visitors have asked for everything.
-    pub(crate) fn work(&mut self) {
-        for (turn, deed) in DEEDS.into_iter().enumerate() {
-            let due = self.run.requests * (turn as u64 + 1) / (DEEDS.len() as u64 + 1);
+    /// Does all that before the visitors have asked for everything, evenly spread.
+    pub(crate) fn work(&mut self, deeds: &[Deed]) {
+        for (turn, deed) in deeds.iter().enumerate() {
+            let due = self.run.requests * (turn as u64 + 1) / (deeds.len() as u64 + 1);
             while self.run.asked.load(Relaxed) < due && !self.run.is_over.load(Relaxed) {
                 std::thread::sleep(LOOK_INTERVAL);
             }

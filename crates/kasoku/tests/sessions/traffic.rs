@@ -7,7 +7,7 @@ use crate::application::Application;
 use crate::check::{Answer, Ask, Expected, Ledger, check};
 use crate::page::{Kind, Page};
 use crate::report::{Count, Report};
-use crate::visitor::{Before, Habit, Traits, Visitor};
+use crate::visitor::{Before, Habit, Visitor};
 use kasoku_oracle::random::{Random, hash};
 use kasoku_oracle::wire::{Length, Reader, Trouble};
 use std::io::Write;
@@ -18,6 +18,8 @@ use std::time::Duration;
 
 /// The longest wait for a read.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+const VISITORS: usize = 200;
 
 /// Threads of visitors, and connections of each.
 const THREADS: usize = 16;
@@ -33,15 +35,19 @@ pub(crate) struct Address {
     pub(crate) hand_overs: AtomicU64,
 }
 
+impl Address {
+    pub(crate) fn of(address: SocketAddr) -> Self {
+        Self { gate: RwLock::new(address), starts: AtomicU64::new(0), hand_overs: AtomicU64::new(0) }
+    }
+}
+
 /// All that a run is about.
 pub(crate) struct Run {
     pub(crate) application: Arc<Application>,
     pub(crate) address: Address,
     pub(crate) ledger: Ledger,
     pub(crate) report: Report,
-    pub(crate) traits: Traits,
     pub(crate) seed: u64,
-    pub(crate) visitors: usize,
     /// So many requests in all.
     pub(crate) requests: u64,
     pub(crate) asked: AtomicU64,
@@ -49,7 +55,7 @@ pub(crate) struct Run {
 }
 
 impl Run {
-    /// All visitors, until enough has been asked. In the end each reads until it sees what it should: nothing that was in doubt stays so.
+    /// All visitors, until enough has been asked.
     pub(crate) fn visit(&self) {
         std::thread::scope(|scope| {
             for thread in 0..THREADS {
@@ -77,7 +83,7 @@ struct Connection {
 
 impl<'r> Client<'r> {
     fn new(run: &'r Run, thread: usize) -> Self {
-        let visitors = (thread..run.visitors).step_by(THREADS).map(|number| arrive(run, number)).collect();
+        let visitors = (thread..VISITORS).step_by(THREADS).map(|number| arrive(run, number)).collect();
         let connections = (0..CONNECTIONS).map(|_| None).collect();
         Self { run, random: Random::new(hash(&[run.seed, thread as u64])), visitors, connections }
     }
@@ -94,7 +100,7 @@ impl<'r> Client<'r> {
             {
                 self.run.report.count(Count::LoggedInElsewhere);
             }
-            let asks = visitor.next(&mut self.random, self.run.traits);
+            let asks = visitor.next(&mut self.random);
             self.exchange(&mut visitor, asks);
             self.visitors.push(visitor);
         }

@@ -62,13 +62,6 @@ impl Habit {
     }
 }
 
-/// What the program is told to do for the application; without it, some of what visitors do can't come out right.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Traits {
-    /// Visitors are kept apart by more than cookies: sessions in URLs, ids on pages, classes of devices.
-    pub(crate) is_guarded: bool,
-}
-
 /// See the [module](self).
 pub(crate) struct Visitor {
     pub(crate) number: usize,
@@ -134,32 +127,24 @@ impl Visitor {
     }
 
     /// What it does next: a request, and perhaps one that it has sent a moment before on another connection.
-    pub(crate) fn next(&mut self, random: &mut Random, traits: Traits) -> Vec<Ask> {
+    pub(crate) fn next(&mut self, random: &mut Random) -> Vec<Ask> {
         let before = self.view.clone();
-        let Some(mut step) = self.step(random, traits) else { return vec![self.read(random, traits)] };
-        step.is_guarded = traits.is_guarded;
+        let Some(step) = self.step(random) else { return vec![self.read(random)] };
         if self.habit == Habit::Cookieless || random.percent(75) {
             return vec![step];
         }
-        let mut meanwhile = self.read(random, traits);
-        (meanwhile.needs_session, meanwhile.is_guarded) = (false, traits.is_guarded);
+        let mut meanwhile = self.read(random);
+        meanwhile.needs_session = false;
         // And nothing, where the step gives the session another id.
         meanwhile.allowed.extend([before, View::default()]);
         vec![meanwhile, step]
     }
 
     /// Reads some page.
-    pub(crate) fn read(&self, random: &mut Random, traits: Traits) -> Ask {
-        let page = loop {
-            let page = Page::any(random);
-            let needs_guard = [Kind::Device, Kind::Deceptive, Kind::Linked, Kind::Form].contains(&page.kind);
-            if traits.is_guarded || !needs_guard {
-                break page;
-            }
-        };
+    pub(crate) fn read(&self, random: &mut Random) -> Ask {
+        let page = Page::any(random);
         let method = if random.percent(3) { "HEAD" } else { "GET" };
         let mut ask = self.ask(method, &page.path(), Expected::Page(page));
-        ask.is_guarded = traits.is_guarded;
         if let Some(tag) = self.tags.get(&ask.path).filter(|_| method == "GET" && random.percent(50)) {
             ask.fields.push(format!("If-None-Match: {tag}"));
             ask.tag = Some(tag.clone());
@@ -168,10 +153,9 @@ impl Visitor {
     }
 
     /// A step of what it does beside reading, if this is the moment for one.
-    fn step(&mut self, random: &mut Random, traits: Traits) -> Option<Ask> {
+    fn step(&mut self, random: &mut Random) -> Option<Ask> {
         let per_mille = match self.habit {
             Habit::Reader | Habit::Ticket | Habit::Basic => 0,
-            Habit::Cookieless if !traits.is_guarded => 0,
             // Who has begun goes on soon.
             _ if self.token.is_some() => 200,
             Habit::Member | Habit::SignedOn => 60,
@@ -185,7 +169,7 @@ impl Visitor {
             (Habit::Shopper, _) if random.percent(70) => self.shop(random),
             (_, true) => self.log_out(),
             (_, false) if self.token.is_some() => self.log_in(),
-            (Habit::Member, _) if traits.is_guarded && random.percent(20) => self.follow_link(),
+            (Habit::Member, _) if random.percent(20) => self.follow_link(),
             (Habit::SignedOn, _) => self.begin("/sso/start"),
             _ => self.begin("/login"),
         })
@@ -279,7 +263,6 @@ impl Visitor {
             is_stranger: self.is_stranger(),
             needs_session: self.elsewhere.is_none() && (!self.view.is_nobodys() || self.token.is_some()),
             floor: 0,
-            is_guarded: false,
             is_handed_over: false,
         }
     }
