@@ -40,6 +40,7 @@ use report::{Count, Report};
 use std::io::Write;
 use std::path::PathBuf;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
+use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use traffic::{Address, Run};
 
@@ -60,8 +61,12 @@ impl Drop for Ending<'_> {
     }
 }
 
+/// One run at a time: each has the machine to itself.
+static ONE_AT_A_TIME: Mutex<()> = Mutex::new(());
+
 /// One run: all that was seen. Without `deeds`, the operator does nothing meanwhile.
 fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
+    let _alone = ONE_AT_A_TIME.lock().unwrap_or_else(PoisonError::into_inner);
     let since_1970 = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
     let seed = setting("KASOKU_SESSIONS_SEED").unwrap_or(since_1970.as_secs());
     let application = Application::start(seed, policy == Policy::Careless);

@@ -380,6 +380,7 @@ impl Visit<'_> {
                 };
             }
             Kind::Account if claim.view.user.is_none() => status = 302,
+            _ if page.is_failing() && claim.serial.is_multiple_of(5) => status = 503,
             Kind::Form => claim.session = Some(opened.id.clone()),
             Kind::Linked if !came_with_cookie => claim.session = Some(opened.id.clone()),
             Kind::Device => claim.variant = Some(self.variant()),

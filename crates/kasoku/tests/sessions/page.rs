@@ -152,6 +152,11 @@ impl Page {
         format!("/{}/{}{end}", self.kind.name(), self.number)
     }
 
+    /// Whether the application fails at it now and then, with a page for whoever asks.
+    pub(crate) fn is_failing(self) -> bool {
+        self.kind == Kind::Board && self.number < 2
+    }
+
     /// The page of that path.
     pub(crate) fn of(path: &str) -> Option<Self> {
         let (name, number) = path.strip_prefix('/')?.split_once('/')?;

@@ -2,6 +2,7 @@
 
 use crate::application::SESSION;
 use crate::check::{Answer, Ask, Expected};
+use crate::page::Site;
 use std::collections::BTreeMap;
 use std::fmt::Write;
 use std::sync::Mutex;
@@ -22,7 +23,9 @@ counts! {
     Stranger "pages read by those who have no session"
     StrangerHit "hits among these"
     Visitor "pages read by those who have a session, or are known otherwise"
-    VisitorHit "hits among these: the session is known to be anonymous"
+    ProbedHit "hits among these: a probe has found the session to be anonymous"
+    ToldHit "hits among these: a cookie says so"
+    PlainHit "hits among these: it has logged out"
     OwnPage "pages with something of the visitor's own"
     LogIn "log-ins, by form and by single sign-on"
     LogOut "log-outs"
@@ -32,6 +35,7 @@ counts! {
     Expired "session cookies that were taken away"
     Refused "visitors that were sent away"
     NotModified "304"
+    Failed "errors"
     HandedOver "answers while two processes serve"
     Reload "reloads"
     HandOver "hand-overs"
@@ -76,12 +80,17 @@ impl Report {
         let is_own = answer.claim().is_some_and(|claim| !claim.view.is_nobodys());
         let session: Vec<bool> =
             answer.cookies().filter(|cookie| cookie.name == SESSION).map(|cookie| cookie.is_end).collect();
+        let by_site = match ask.site {
+            Site::Probed => Count::ProbedHit,
+            Site::Told => Count::ToldHit,
+            Site::Plain => Count::PlainHit,
+        };
         let all = [
             (Count::Request, true),
             (Count::Stranger, is_page && ask.is_stranger),
             (Count::StrangerHit, is_page && ask.is_stranger && cache.hit),
             (Count::Visitor, is_page && !ask.is_stranger),
-            (Count::VisitorHit, is_page && !ask.is_stranger && cache.hit),
+            (by_site, is_page && !ask.is_stranger && cache.hit),
             (Count::OwnPage, is_page && is_own),
             (Count::LogIn, status == 303 && ["/login", "/sso/return"].contains(&ask.path.as_str())),
             (Count::LogOut, ask.path == "/logout"),
@@ -90,6 +99,7 @@ impl Report {
             (Count::Expired, session.contains(&true) && is_page),
             (Count::Refused, is_page && matches!(status, 302 | 403)),
             (Count::NotModified, status == 304),
+            (Count::Failed, status >= 500),
             (Count::HandedOver, ask.is_handed_over),
         ];
         all.into_iter().filter(|(_, is)| *is).for_each(|(what, _)| self.count(what));

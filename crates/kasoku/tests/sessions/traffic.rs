@@ -14,10 +14,13 @@ use std::io::Write;
 use std::net::{SocketAddr, TcpStream};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, RwLock};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 /// The longest wait for a read.
 const PATIENCE: Duration = Duration::from_secs(20);
+
+/// How often it is looked whether what is in doubt has been decided.
+const LOOK_INTERVAL: Duration = Duration::from_millis(50);
 
 const VISITORS: usize = 200;
 
@@ -103,6 +106,27 @@ impl<'r> Client<'r> {
             let asks = visitor.next(&mut self.random);
             self.exchange(&mut visitor, asks);
             self.visitors.push(visitor);
+        }
+        for visitor in std::mem::take(&mut self.visitors) {
+            self.settle(visitor);
+        }
+    }
+
+    /// Reads until nothing is in doubt: who was logged in elsewhere is not taken for anonymous for ever.
+    fn settle(&mut self, mut visitor: Visitor) {
+        let begun = Instant::now();
+        while let Some(ask) = visitor.doubt() {
+            if self.run.is_over.load(Relaxed) {
+                return;
+            }
+            if begun.elapsed() > PATIENCE {
+                return self
+                    .run
+                    .report
+                    .mistake(format!("never: visitor {} is taken for anonymous still", visitor.number));
+            }
+            std::thread::sleep(LOOK_INTERVAL);
+            self.exchange(&mut visitor, vec![ask]);
         }
     }
 

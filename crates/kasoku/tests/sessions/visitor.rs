@@ -78,6 +78,8 @@ pub(crate) struct Visitor {
     is_signing_on: bool,
     /// Somebody else has changed the session: what it held before may be seen as well.
     elsewhere: Option<View>,
+    /// Since then, its own page has been seen.
+    is_seen: bool,
     tags: BTreeMap<String, String>,
     things: usize,
 }
@@ -94,6 +96,7 @@ impl Visitor {
             token: None,
             is_signing_on: false,
             elsewhere: None,
+            is_seen: false,
             tags: BTreeMap::new(),
             things: 0,
         };
@@ -193,7 +196,7 @@ impl Visitor {
     /// A link in a mail: whoever follows it is logged in.
     fn follow_link(&mut self) -> Ask {
         self.view.user = Some(self.number);
-        let page = Page { kind: Kind::Board, number: 1 };
+        let page = Page { kind: Kind::Board, number: 7 };
         self.with_query(&format!("token=user-{}", self.number), &page.path(), Expected::Page(page))
     }
 
@@ -274,9 +277,15 @@ impl Visitor {
         if !log_in(id, self.number) {
             return false;
         }
-        self.elsewhere = Some(self.view.clone());
+        (self.elsewhere, self.is_seen) = (Some(self.view.clone()), false);
         self.view.user = Some(self.number);
         true
+    }
+
+    /// What it reads to learn what came of a log-in that no request said; `None`: nothing is in doubt.
+    pub(crate) fn doubt(&self) -> Option<Ask> {
+        let page = Page { kind: Kind::Board, number: 7 };
+        (self.elsewhere.is_some() && !self.is_seen).then(|| self.ask("GET", &page.path(), Expected::Page(page)))
     }
 
     /// Takes in what came; `is_beside`: another answer is under way that counts more, in which the session's cookie may be set as well.
@@ -298,6 +307,7 @@ impl Visitor {
             self.tags.insert(ask.path.clone(), tag.to_owned());
         }
         let Some(claim) = answer.claim() else { return };
+        self.is_seen |= claim.view == self.view && !self.view.is_nobodys();
         if ask.expected == Expected::Begun {
             self.token = claim.token;
         }
