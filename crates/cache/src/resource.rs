@@ -193,6 +193,13 @@ impl Resource {
         resource.entries.retain(|kept| !Arc::ptr_eq(kept, entry));
         (!resource.entries.is_empty()).then(|| resource.weighed())
     }
+
+    /// Without what was stored under other rules than these; `None` when nothing is left.
+    pub(crate) fn under(&self, policy: &Policy) -> Option<Self> {
+        let mut resource = self.clone();
+        resource.entries.retain(|kept| kept.meta.is_under(policy));
+        (!resource.entries.is_empty()).then(|| resource.weighed())
+    }
 }
 
 impl Weigh for Resource {

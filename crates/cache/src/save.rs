@@ -14,6 +14,7 @@ use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::credentials::{has_credentials, may_share};
 use kasoku_semantics::partial::{Part, combinable, combined_head};
+use kasoku_semantics::policy::Policy;
 use kasoku_semantics::request::request_directives;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::{HeadOutcome, freshness_after_validation, head_response};
@@ -94,6 +95,11 @@ impl Cache {
     /// Drops one stored response.
     pub(crate) fn remove(&self, key: &Key, entry: &Arc<Entry>) {
         self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.without(entry).map(Arc::new));
+    }
+
+    /// Drops what other rules have stored for a key. It is used no more, unless those rules come back.
+    pub(crate) fn remove_of_other_rules(&self, key: &Key, policy: &Policy) {
+        self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.under(policy).map(Arc::new));
     }
 
     /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected

@@ -392,8 +392,11 @@ impl FillWriter {
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
         // says to one visitor is no news for the others.
         let is_news = is_about_the_key && !has_credentials && !exchange.response.status.is_server_error();
-        if let Some(base) = self.base.take().filter(|_| is_news) {
-            self.cache.remove(&self.key, &base);
+        if is_news {
+            if let Some(base) = self.base.take() {
+                self.cache.remove(&self.key, &base);
+            }
+            self.cache.remove_of_other_rules(&self.key, &self.policy);
         }
         self.end(|fill| fill.release(reason));
         Verdict::Private(reason)

@@ -52,6 +52,21 @@ fn what_other_rules_have_stored_is_a_miss_from_then_on() {
 }
 
 #[test]
+fn what_was_refused_meanwhile_is_not_there_again_when_the_old_rules_are() {
+    let mut scene = Scenario::safe([
+        get("/").answers(ok(&[FRESH], "open to all")),
+        get("/").answers("HTTP/1.1 403 Forbidden\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n"),
+        get("/").answers("HTTP/1.1 403 Forbidden\r\nCache-Control: no-store\r\nContent-Length: 0\r\n\r\n"),
+    ]);
+    let mut client = scene.client();
+    client.get("/");
+    reload(&mut scene, |options| routes(options, |route| route.query.sort = true));
+    assert_eq!(client.get("/").status, 403);
+    reload(&mut scene, |options| routes(options, |route| route.query.sort = false));
+    assert_eq!(client.get("/").status, 403);
+}
+
+#[test]
 fn an_origin_that_moves_keeps_what_it_has_brought() {
     let mut scene = Scenario::safe([get("/").answers(ok(&[FRESH], "page"))]);
     let mut client = scene.client();
