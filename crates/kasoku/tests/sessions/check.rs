@@ -205,9 +205,10 @@ fn status(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
 fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>) {
     let is_hit = answer.cache().hit;
     for SetCookie { name, value, is_end } in answer.cookies() {
-        let is_lost = is_end && name == SESSION && ask.expected != Expected::Done;
-        if is_lost && ask.needs_session {
-            wrong.push("lost: the cookie of a session is taken away in which there is something".to_owned());
+        let is_lost = is_end && name == SESSION && ask.path != "/logout";
+        let is_reading = matches!(ask.expected, Expected::Page(_));
+        if is_lost && (ask.needs_session || !is_reading) {
+            wrong.push("lost: the cookie of a session is taken away that is in use".to_owned());
         } else if is_hit && !is_lost {
             wrong.push(format!("shared: a hit sets {name}={value}"));
         }

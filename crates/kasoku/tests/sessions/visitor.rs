@@ -306,6 +306,10 @@ impl Visitor {
         if let Some(tag) = answer.head.fields.only("etag") {
             self.tags.insert(ask.path.clone(), tag.to_owned());
         }
+        if ask.expected == Expected::Done && answer.head.status != 303 {
+            // One mistake is one mistake.
+            self.view.user = None;
+        }
         let Some(claim) = answer.claim() else { return };
         self.is_seen |= claim.view == self.view && !self.view.is_nobodys();
         if ask.expected == Expected::Begun {
