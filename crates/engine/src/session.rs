@@ -111,13 +111,17 @@ impl Sessions {
         let finding = state.and_then(|state| state.valid(rules, now_ms));
         let is_anonymous = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
         let is_somebodys = says_so == Some(false) || (rules.probe.is_some() && !is_anonymous);
-        let is_idle = state.is_some_and(|state| {
-            state.passing == 0 && now_ms.saturating_sub(state.busy_ms) >= millis(rules.expire_after)
-        });
-        let is_over = !rules.expire_after.is_zero() && !is_somebodys && is_idle;
+        let is_over = !is_somebodys && state.is_some_and(|state| state.is_idle(0, rules, now_ms));
         let is_to_be_renewed = says_so.is_none()
             && finding.is_some_and(|finding| now_ms.saturating_sub(finding.at_ms) > millis(rules.anonymous_for) / 2);
         Standing { id, is_anonymous, is_over, is_to_be_renewed }
+    }
+
+    /// Whether it is still over when one of its requests is answered, which may have gone to the application itself.
+    pub(crate) fn is_still_over(&self, id: SessionId, has_passed: bool, rules: &SessionRules, now_ms: u64) -> bool {
+        let state = self.shard(id).get(&id).copied();
+        let is_known_again = |state: &State| !has_passed && rules.probe.is_some() && state.finding.is_none();
+        state.is_some_and(|state| state.is_idle(u32::from(has_passed), rules, now_ms) && !is_known_again(&state))
     }
 
     /// A request of it is served in nobody's name: noted, so that it is known since when it has done nothing else.
@@ -190,6 +194,12 @@ impl Sessions {
 }
 
 impl State {
+    /// Whether it has done nothing but read for long, with no more requests than these on their way.
+    fn is_idle(&self, own: u32, rules: &SessionRules, now_ms: u64) -> bool {
+        let is_long = now_ms.saturating_sub(self.busy_ms) >= millis(rules.expire_after);
+        !rules.expire_after.is_zero() && self.passing <= own && is_long
+    }
+
     /// What was found, for as long as it holds.
     fn valid(&self, rules: &SessionRules, now_ms: u64) -> Option<Finding> {
         self.finding.filter(|finding| now_ms.saturating_sub(finding.at_ms) < millis(rules.anonymous_for))
@@ -232,6 +242,8 @@ pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms
 /// A session's request on its way, and what is to be done once it has been answered.
 pub(crate) struct Ongoing {
     passing: Passing,
+    /// Why it passes.
+    pub(crate) reason: Reason,
     /// Scheme and authority, as keys have them.
     base: String,
     is_logout: bool,
@@ -246,13 +258,13 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     if ongoing.is_none() {
         let passing = worker.sessions.passes(standing.id, reason, worker.now().mono_ms);
         let is_logout = is_any_url(&rules.logout, routed.target(), &mut worker.paths.borrow_mut());
-        *ongoing = Some(Ongoing { passing, base: routed.base().to_owned(), is_logout });
+        *ongoing = Some(Ongoing { passing, reason, base: routed.base().to_owned(), is_logout });
     }
 }
 
 /// After a request has been answered.
 pub(crate) fn answered(exchange: &Exchange, has_succeeded: bool) {
-    let Some(Ongoing { passing, base, is_logout }) = exchange.session.take() else { return };
+    let Some(Ongoing { passing, base, is_logout, .. }) = exchange.session.take() else { return };
     let Some(route) = &exchange.route else { return };
     let id = passing.id;
     drop(passing);

@@ -5,21 +5,26 @@
 //! host as a domain, and for the domain behind `www.`. It goes only into an answer that nobody is to keep.
 
 use crate::deliver::Answer;
+use crate::options::Route;
 use crate::serve::Exchange;
 use kasoku_semantics::cookies;
+use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
+use std::sync::Arc;
 
 /// What makes a browser drop a cookie, behind its name.
 const OVER: &str = "=deleted; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; Path=/";
 
 /// Ends the session of a request that is answered now, where it is over.
 pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
-    let seen = exchange.seen.get();
-    if seen.is_anonymous && seen.standing.is_some() {
+    let Some(standing) = exchange.seen.get().standing else { return };
+    let passes = exchange.session.borrow().as_ref().map(|ongoing| ongoing.reason);
+    if standing.is_anonymous && passes.is_none() {
         exchange.notes.borrow_mut().session("anonymous");
     }
-    if !seen.standing.is_some_and(|standing| standing.is_over) {
+    // What passes for another reason may be about to make somebody of it.
+    if !standing.is_over || passes.is_some_and(|reason| reason != Reason::PassSession) {
         return;
     }
     let fields = match answer {
@@ -28,7 +33,11 @@ pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
         Answer::Origin(response, ..) => &response.head.fields,
         _ => return,
     };
-    if let Some(route) = exchange.route.as_ref().filter(|_| is_kept_by_nobody(fields)) {
+    let is_still_over = |route: &&Arc<Route>| {
+        let (sessions, now_ms) = (&exchange.worker.sessions, exchange.worker.now().mono_ms);
+        sessions.is_still_over(standing.id, passes.is_some(), &route.session, now_ms)
+    };
+    if let Some(route) = exchange.route.as_ref().filter(|_| is_kept_by_nobody(fields)).filter(is_still_over) {
         let authority = exchange.uri.split('/').nth(2).unwrap_or_default();
         let ended = lines(&route.session.cookies, &exchange.request.head.fields, authority);
         exchange.notes.borrow_mut().session("expired");
