@@ -1,0 +1,84 @@
+//! Drupal: it knows itself what may be shared, and says so; what spoils it are other cookies.
+
+use super::application::{Application, Asked};
+use super::site;
+use super::stand_in::{Answer, Reads, Sessions, stand_in};
+use super::visitor::{Visitor, is_made, is_own, is_shared};
+
+const SESSION: &str = "SSESS5d41402abc4b2a76b9719d911017c592";
+
+fn drupal() -> Application {
+    stand_in(Sessions::default(), answer)
+}
+
+fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
+    let session = asked.cookie(SESSION).map(str::to_owned);
+    let user = session.as_deref().and_then(|id| sessions.of(id).get("user").cloned());
+    let whom = user.clone().unwrap_or_else(|| "anonymous".to_owned());
+    let page = Answer::page(format!("{} for {whom}", asked.path()));
+    let kept_apart = "Cache-Control: must-revalidate, no-cache, private";
+    let gone = "Expires: Sun, 19 Nov 1978 05:00:00 GMT";
+    match (asked.method(), asked.path()) {
+        ("POST", "/user/login") => {
+            let (id, _) = sessions.start(None);
+            sessions.of(&id).insert("user".to_owned(), asked.parameter("name").unwrap().to_owned());
+            Answer::to("/user/1").cookie(SESSION, &id).field(kept_apart).field(gone)
+        }
+        ("GET", "/user/logout") => {
+            sessions.destroy(session.as_deref().unwrap_or_default());
+            Answer::to("/").no_cookie(SESSION).field(kept_apart).field(gone)
+        }
+        // A module has switched the page cache off for this one.
+        ("GET", "/contact") => page.field(kept_apart).field(gone),
+        _ if user.is_some() => page.field(kept_apart).field(gone),
+        _ => page.field("Cache-Control: max-age=900, public").field("Vary: Cookie").field(gone),
+    }
+}
+
+#[test]
+fn visitors_share_pages_whatever_cookies_scripts_have_left() {
+    let drupal = drupal();
+    let scene = site("drupal", "", &drupal);
+    is_made(&Visitor::new(11).get(&scene, "/node/1"), "/node/1 for anonymous");
+    is_shared(&Visitor::new(12).get(&scene, "/node/1"), "/node/1 for anonymous");
+    let mut tracked = Visitor::new(13).with("_ga", "GA1.2.3").with("has_js", "1").with("cookie-agreed", "2");
+    tracked.cookies.insert("Drupal.visitor.name".to_owned(), "ann".to_owned());
+    is_shared(&tracked.get(&scene, "/node/1"), "/node/1 for anonymous");
+    assert_eq!(drupal.count(), 1);
+}
+
+#[test]
+fn what_drupal_keeps_apart_is_kept_apart() {
+    let drupal = drupal();
+    let scene = site("drupal", "", &drupal);
+    for host in [11, 12] {
+        let page = Visitor::new(host).get(&scene, "/contact");
+        assert_eq!((page.text().as_str(), page.is_hit()), ("/contact for anonymous", false), "{page:?}");
+        assert!(page.cache_status("stored").is_none(), "{page:?}");
+    }
+}
+
+#[test]
+fn a_user_sees_pages_of_his_own_from_the_login_to_the_logout() {
+    let drupal = drupal();
+    let scene = site("drupal", "", &drupal);
+    let (mut ann, mut other) = (Visitor::new(11), Visitor::new(12));
+    is_made(&ann.get(&scene, "/node/1"), "/node/1 for anonymous");
+    assert_eq!(ann.get(&scene, "/user/login").detail(), "pass-url");
+    assert_eq!(ann.post(&scene, "/user/login", "name=ann&pass=x").status, 302);
+    for _ in 0..2 {
+        is_own(&ann.get(&scene, "/node/1"), "/node/1 for ann", "pass-cookie");
+        is_shared(&other.get(&scene, "/node/1"), "/node/1 for anonymous");
+    }
+    assert_eq!(ann.get(&scene, "/user/logout").status, 302);
+    is_shared(&ann.get(&scene, "/node/1"), "/node/1 for anonymous");
+}
+
+#[test]
+fn an_unknown_cookie_passes() {
+    let drupal = drupal();
+    let scene = site("drupal", "", &drupal);
+    is_made(&Visitor::new(11).get(&scene, "/node/1"), "/node/1 for anonymous");
+    let mut sso = Visitor::new(12).with("mod_auth_openidc_session", "x");
+    assert_eq!(sso.get(&scene, "/node/1").detail(), "pass-cookie");
+}

@@ -1,0 +1,205 @@
+//! gnuboard5: a session for everybody, and nothing but the session says who is a member.
+
+use super::application::{Application, Asked};
+use super::site;
+use super::stand_in::{Answer, Reads, Sessions, stand_in};
+use super::visitor::{Visitor, is_made, is_own, is_shared};
+
+const LIST: &str = "/bbs/board.php?bo_table=free";
+const POST: &str = "/bbs/board.php?bo_table=free&wr_id=1";
+
+/// ck_visit_ip and ck_bo_table.
+const VISIT: &str = "2a0d2363701f23f8a75028924a3af643";
+const BOARD: &str = "e1192aefb64683cc97abb83c71057733";
+
+#[derive(Default)]
+struct Gnuboard {
+    sessions: Sessions,
+    posts: usize,
+}
+
+fn gnuboard() -> Application {
+    stand_in(Gnuboard { posts: 1, ..Gnuboard::default() }, |board, asked| board.answer(asked))
+}
+
+impl Gnuboard {
+    /// As common.php: the session first, what is said of caching last.
+    fn answer(&mut self, asked: &Asked) -> Answer {
+        let (id, is_new) = self.sessions.start(asked.cookie("PHPSESSID"));
+        if let Some(member) = asked.cookie("6e1280981e1dfd9169c5dea9c28ff2e3") {
+            self.sessions.of(&id).insert("ss_mb_id".to_owned(), member.to_owned());
+        }
+        let answer = self.page(asked, &id);
+        let answer = if is_new { answer.cookie("PHPSESSID", &id) } else { answer };
+        let answer = match asked.cookie(VISIT) {
+            None => answer.cookie(VISIT, "MC4wLjAuMA%3D%3D"),
+            Some(_) => answer,
+        };
+        let answer = match asked.parameter("bo_table") {
+            Some(_) => answer.cookie(BOARD, "ZnJlZQ%3D%3D"),
+            None => answer,
+        };
+        answer
+            .field("Expires: 0")
+            .field("Cache-Control: pre-check=0, post-check=0, max-age=0")
+            .field("Pragma: no-cache")
+    }
+
+    fn page(&mut self, asked: &Asked, id: &str) -> Answer {
+        let member = self.sessions.of(id).get("ss_mb_id").cloned();
+        let device = if asked.is_mobile() { "mobile" } else { "desktop" };
+        let whom = member.clone().unwrap_or_else(|| "guest".to_owned());
+        match (asked.method(), asked.path()) {
+            ("GET", "/bbs/login.php") if member.is_some() => Answer::to("/"),
+            ("GET", "/bbs/login.php") => Answer::page("<form action=\"/bbs/login_check.php\">"),
+            ("POST", "/bbs/login_check.php") => {
+                let name = asked.parameter("mb_id").unwrap().to_owned();
+                self.sessions.of(id).insert("ss_mb_id".to_owned(), name);
+                Answer::to("/")
+            }
+            ("GET", "/bbs/logout.php") => {
+                self.sessions.destroy(id);
+                Answer::to("/").no_cookie("6e1280981e1dfd9169c5dea9c28ff2e3")
+            }
+            ("GET", "/bbs/write.php") => {
+                self.sessions.of(id).insert("token".to_owned(), "set".to_owned());
+                Answer::page(format!("a form for {whom}"))
+            }
+            ("POST", "/bbs/write_update.php") if self.sessions.of(id).contains_key("token") => {
+                self.posts += 1;
+                Answer::to(LIST)
+            }
+            ("GET", "/bbs/board.php") if asked.parameter("wr_id").is_some() => {
+                self.sessions.of(id).insert("ss_view".to_owned(), "seen".to_owned());
+                Answer::page(format!("a post for {whom}, {device}"))
+            }
+            ("GET", "/bbs/board.php") => Answer::page(format!("{} posts for {whom}, {device}", self.posts)),
+            ("GET", "/bbs/download.php") if self.sessions.of(id).contains_key("ss_view") => Answer::page("the file"),
+            ("GET", "/" | "/adm/index.php" | "/shop/" | "/plugin/new.php") => {
+                let notice = if asked.cookie("hd_pops_1").is_some() { "" } else { ", with a notice" };
+                Answer::page(format!("{} for {whom}, {device}{notice}", asked.path()))
+            }
+            _ => Answer::page("wrong access"),
+        }
+    }
+}
+
+#[test]
+fn guests_share_the_pages_that_each_spoil_with_a_session() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    for (target, page) in [
+        ("/", "/ for guest, desktop, with a notice"),
+        (LIST, "1 posts for guest, desktop"),
+        (POST, "a post for guest, desktop"),
+    ] {
+        let made = Visitor::new(11).get(&scene, target);
+        is_made(&made, page);
+        assert!(made.field("cache-status").contains("PHPSESSID"), "what was dropped: {made:?}");
+        is_shared(&Visitor::new(12).get(&scene, target), page);
+        let mut counted = Visitor::new(13).with(VISIT, "MTI3LjAuMC4xMw%3D%3D").with(BOARD, "ZnJlZQ%3D%3D");
+        is_shared(&counted.get(&scene, target), page);
+    }
+    assert_eq!(board.count(), 3);
+}
+
+#[test]
+fn telephones_get_pages_of_their_own_and_share_them() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    is_made(&Visitor::new(11).get(&scene, LIST), "1 posts for guest, desktop");
+    is_made(&Visitor::mobile(12).get(&scene, LIST), "1 posts for guest, mobile");
+    is_shared(&Visitor::mobile(13).get(&scene, LIST), "1 posts for guest, mobile");
+    is_shared(&Visitor::new(14).get(&scene, LIST), "1 posts for guest, desktop");
+}
+
+#[test]
+fn a_member_sees_pages_of_his_own_from_the_login_to_the_logout() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    let (mut ann, mut other) = (Visitor::new(11), Visitor::new(12));
+    is_made(&ann.get(&scene, LIST), "1 posts for guest, desktop");
+    is_own(&ann.get(&scene, "/bbs/login.php"), "<form action=\"/bbs/login_check.php\">", "pass-rule");
+    assert_eq!(ann.post(&scene, "/bbs/login_check.php", "mb_id=ann").status, 302);
+    for _ in 0..3 {
+        is_own(&ann.get(&scene, LIST), "1 posts for ann, desktop", "pass-session");
+        is_shared(&other.get(&scene, LIST), "1 posts for guest, desktop");
+    }
+    assert_eq!(ann.get(&scene, "/bbs/logout.php").status, 302);
+    let after = ann.becomes_anonymous(&scene, LIST);
+    is_shared(&after, "1 posts for guest, desktop");
+}
+
+#[test]
+fn who_writes_gets_the_form_with_the_session_that_it_needs() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    let mut guest = Visitor::new(11);
+    is_made(&guest.get(&scene, LIST), "1 posts for guest, desktop");
+    is_own(&guest.get(&scene, "/bbs/write.php?bo_table=free"), "a form for guest", "pass-rule");
+    let sent = guest.post(&scene, "/bbs/write_update.php", "wr_subject=hello");
+    assert_eq!((sent.status, sent.field("location")), (302, LIST.to_owned()));
+    // Where the form leads to is made anew, for everybody.
+    is_made(&Visitor::new(12).get(&scene, LIST), "2 posts for guest, desktop");
+}
+
+#[test]
+fn a_session_from_before_is_asked_about_and_then_shares() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    is_made(&Visitor::new(11).get(&scene, LIST), "1 posts for guest, desktop");
+    let mut old = Visitor::new(12).with("PHPSESSID", "0123456789abcdef0123456789abcdef");
+    let first = old.get(&scene, LIST);
+    assert_eq!((first.detail().as_str(), first.is_hit()), ("pass-session", false), "{first:?}");
+    is_shared(&old.becomes_anonymous(&scene, LIST), "1 posts for guest, desktop");
+}
+
+#[test]
+fn whoever_is_logged_in_by_a_cookie_of_the_program_passes() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    is_made(&Visitor::new(11).get(&scene, LIST), "1 posts for guest, desktop");
+    let mut ann = Visitor::new(12).with("6e1280981e1dfd9169c5dea9c28ff2e3", "ann");
+    is_own(&ann.get(&scene, LIST), "1 posts for ann, desktop", "pass-cookie");
+}
+
+#[test]
+fn scripts_that_nobody_has_listed_pass() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    for target in ["/adm/index.php", "/shop/", "/plugin/new.php"] {
+        for host in [11, 12] {
+            let own = Visitor::new(host).get(&scene, target);
+            is_own(&own, &format!("{target} for guest, desktop, with a notice"), "pass-rule");
+            assert!(own.has("set-cookie"), "{own:?}");
+        }
+    }
+}
+
+#[test]
+fn a_notice_that_was_closed_stays_closed() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    is_made(&Visitor::new(11).get(&scene, "/"), "/ for guest, desktop, with a notice");
+    is_made(&Visitor::new(12).with("hd_pops_1", "1").get(&scene, "/"), "/ for guest, desktop");
+    is_shared(&Visitor::new(13).with("hd_pops_1", "1").get(&scene, "/"), "/ for guest, desktop");
+    is_shared(&Visitor::new(14).get(&scene, "/"), "/ for guest, desktop, with a notice");
+}
+
+#[test]
+fn guests_download_from_a_board_that_is_told_to_pass() {
+    let (board, passing) = (gnuboard(), gnuboard());
+    let download = "/bbs/download.php?bo_table=free&wr_id=1&no=0";
+    let scene = site("gnuboard5", "", &board);
+    is_made(&Visitor::new(11).get(&scene, POST), "a post for guest, desktop");
+    let mut guest = Visitor::new(12);
+    is_shared(&guest.get(&scene, POST), "a post for guest, desktop");
+    // What the file says that it does not cover.
+    is_own(&guest.get(&scene, download), "wrong access", "pass-rule");
+
+    let own = r#"pass-urls = ["default", "*/bbs/board.php?bo_table=free"]"#;
+    let scene = site("gnuboard5", own, &passing);
+    is_own(&guest.get(&scene, POST), "a post for guest, desktop", "pass-url");
+    is_own(&guest.get(&scene, download), "the file", "pass-rule");
+    is_own(&Visitor::new(13).get(&scene, "/bbs/write.php"), "a form for guest", "pass-rule");
+}

@@ -1,0 +1,59 @@
+//! Movable Type: a search that takes long and says `no-cache`, and programs that are for somebody.
+
+use super::application::{Application, Asked};
+use super::site;
+use super::stand_in::{Answer, Reads, stand_in};
+use super::visitor::{Visitor, is_made, is_own, is_shared};
+
+const SEARCH: &str = "/mt/mt-search.cgi?search=cache&IncludeBlogs=1";
+
+fn movable_type() -> Application {
+    stand_in(0, |searches, asked: &Asked| {
+        if asked.path() == "/mt/mt-search.cgi" {
+            *searches += 1;
+            return Answer::page(format!("{} entries, search {searches}", asked.parameter("search").unwrap()))
+                .field("Pragma: no-cache");
+        }
+        let whom = asked.cookie("mt_user").unwrap_or("nobody");
+        Answer::page(format!("{} for {whom}", asked.path())).cookie("mt_user", "ann%3A%3Ax")
+    })
+}
+
+#[test]
+fn visitors_share_a_search() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    is_shared(&Visitor::new(12).get(&scene, SEARCH), "cache entries, search 1");
+    let mut greeted = Visitor::new(13).with("mt_blog_user", "%7B%22name%22%3A%22ann%22%7D").with("mtcmtauth", "ann");
+    is_shared(&greeted.get(&scene, SEARCH), "cache entries, search 1");
+    scene.advance(301);
+    // Stale, and within its grace: shown once more, and made anew behind that.
+    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    mt.arrived(2);
+    scene.eventually(|| Visitor::new(11).get(&scene, SEARCH).text() == "cache entries, search 2");
+}
+
+#[test]
+fn whoever_is_logged_in_passes() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    let mut author = Visitor::new(12).with("mt_user", "ann");
+    is_own(&author.get(&scene, SEARCH), "cache entries, search 2", "pass-cookie");
+}
+
+#[test]
+fn all_other_programs_pass() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    for target in
+        ["/mt/mt.cgi", "/mt/mt-comments.cgi", "/mt/mt-cp.cgi", "/mt/mt-data-api.cgi/v4/sites", "/mt/plugins/x/x.cgi"]
+    {
+        for host in [11, 12] {
+            let own = Visitor::new(host).get(&scene, target);
+            is_own(&own, &format!("{target} for nobody"), "pass-rule");
+            assert!(own.has("set-cookie"), "{own:?}");
+        }
+    }
+}

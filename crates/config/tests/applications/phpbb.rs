@@ -1,0 +1,84 @@
+//! phpBB: a session in each link for who comes without a cookie, and none for robots.
+
+use super::application::{Application, Asked};
+use super::site;
+use super::stand_in::{Answer, Reads, Sessions, stand_in};
+use super::visitor::{Visitor, is_made, is_own, is_shared};
+
+const TOPIC: &str = "/viewtopic.php?t=1";
+
+/// A board that takes who calls itself so for a robot.
+fn board(robot: &'static str) -> Application {
+    stand_in(Sessions::default(), move |sessions, asked| answer(sessions, asked, robot))
+}
+
+fn answer(sessions: &mut Sessions, asked: &Asked, robot: &str) -> Answer {
+    let agent = asked.field("user-agent").unwrap_or_default();
+    if agent.contains(robot) {
+        return said(Answer::page("a topic, without a way to log in").field("X-PHPBB-IS-BOT: yes"));
+    }
+    let (id, is_new) = sessions.start(asked.cookie("phpbb3_ab1cd_sid"));
+    if asked.method() == "POST" && asked.path() == "/ucp.php" {
+        sessions.of(&id).insert("user".to_owned(), asked.parameter("username").unwrap().to_owned());
+        return said(Answer::to("/index.php").cookie("phpbb3_ab1cd_u", "2").cookie("phpbb3_ab1cd_sid", &id));
+    }
+    let whom = sessions.of(&id).get("user").cloned().unwrap_or_else(|| "guest".to_owned());
+    let link = if is_new { format!("/ucp.php?mode=login&amp;sid={id}") } else { "/ucp.php?mode=login".to_owned() };
+    let page = Answer::page(format!("a topic for {whom}, <a href=\"{link}\">"));
+    said(match is_new {
+        true => page.cookie("phpbb3_ab1cd_u", "1").cookie("phpbb3_ab1cd_k", "").cookie("phpbb3_ab1cd_sid", &id),
+        false => page,
+    })
+}
+
+fn said(answer: Answer) -> Answer {
+    answer.field("Cache-Control: private, no-cache=\"set-cookie\"").field("Expires: Thu, 19 Nov 1981 08:52:00 GMT")
+}
+
+#[test]
+fn a_page_with_a_session_in_its_links_is_for_whoever_asked_for_it() {
+    let board = board("a robot that never comes");
+    let scene = site("phpbb", "", &board);
+    let mut ids = Vec::new();
+    for host in [11, 12, 13] {
+        let mut guest = Visitor::new(host);
+        let page = guest.get(&scene, TOPIC);
+        let id = guest.cookies["phpbb3_ab1cd_sid"].clone();
+        let own = format!("a topic for guest, <a href=\"/ucp.php?mode=login&amp;sid={id}\">");
+        is_own(&page, &own, "cookie-value-in-answer");
+        // From then on the session is in cookies, and goes on.
+        is_own(&guest.get(&scene, TOPIC), "a topic for guest, <a href=\"/ucp.php?mode=login\">", "pass-session");
+        ids.push(id);
+    }
+    ids.dedup();
+    assert_eq!(ids.len(), 3, "each has a session of his own: {ids:?}");
+}
+
+#[test]
+fn a_board_that_takes_kasoku_for_a_robot_is_shared_by_all_who_have_no_session() {
+    let board = board("Kasoku");
+    let scene = site("phpbb", "", &board);
+    is_made(&Visitor::new(11).get(&scene, TOPIC), "a topic, without a way to log in");
+    is_shared(&Visitor::new(12).get(&scene, TOPIC), "a topic, without a way to log in");
+    let mut ann = Visitor::new(13);
+    assert_eq!(ann.get(&scene, "/ucp.php?mode=login").detail(), "pass-rule");
+    assert_eq!(ann.post(&scene, "/ucp.php?mode=login", "username=ann").status, 302);
+    is_own(&ann.get(&scene, TOPIC), "a topic for ann, <a href=\"/ucp.php?mode=login\">", "pass-session");
+    is_shared(&Visitor::new(14).get(&scene, TOPIC), "a topic, without a way to log in");
+    assert_eq!(Visitor::new(15).with("phpbb3_ab1cd_track", "t%3A1").get(&scene, TOPIC).detail(), "pass-cookie");
+}
+
+#[test]
+fn what_changes_something_or_is_for_one_passes() {
+    let board = board("Kasoku");
+    let scene = site("phpbb", "", &board);
+    for target in ["/viewtopic.php?t=1&view=unread", "/viewforum.php?f=1&mark=topics", "/viewtopic.php?t=1&watch=topic"]
+    {
+        assert_eq!(Visitor::new(11).get(&scene, target).detail(), "pass-url", "{target}");
+    }
+    for target in ["/search.php?keywords=x", "/posting.php", "/adm/index.php", "/app.php/user/login"] {
+        assert_eq!(Visitor::new(11).get(&scene, target).detail(), "pass-rule", "{target}");
+    }
+    let linked = Visitor::new(11).get(&scene, "/viewtopic.php?t=1&sid=0123456789abcdef0123456789abcdef");
+    assert_eq!(linked.detail(), "pass-credential-in-url");
+}

@@ -1,0 +1,107 @@
+//! Rhymix: a session for everybody, and a cookie that says whether it is a guest's.
+
+use super::application::{Application, Asked};
+use super::site;
+use super::stand_in::{Answer, Reads, Sessions, stand_in};
+use super::visitor::{Visitor, is_made, is_own, is_shared};
+
+fn rhymix() -> Application {
+    stand_in(Sessions::default(), answer)
+}
+
+fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
+    let (id, is_new) = sessions.start(asked.cookie("PHPSESSID"));
+    if let Some(member) = asked.cookie("rx_autologin").filter(|_| is_new) {
+        sessions.of(&id).insert("login".to_owned(), member.to_owned());
+    }
+    let answer = page(sessions, asked, &id);
+    let answer = if is_new { answer.cookie("PHPSESSID", &id).cookie("rx_sesskey1", &id[..24]) } else { answer };
+    // The status is that of the session as it is now.
+    let status = sessions.of(&id).get("login").map_or("none".to_owned(), |login| format!("Q2xhcml0eS{login}"));
+    let answer = match asked.cookie("rx_login_status") == Some(&status) {
+        true => answer,
+        false => answer.cookie("rx_login_status", &status),
+    };
+    let answer = match asked.cookie("rx_uatype") {
+        None => answer.cookie("rx_uatype", "1B2M2Y8AsgTpgAmY7PhCfg%3A0"),
+        Some(_) => answer,
+    };
+    answer.field("Cache-Control: must-revalidate, no-store, no-cache").field("Expires: Mon, 26 Jul 1997 05:00:00 GMT")
+}
+
+fn page(sessions: &mut Sessions, asked: &Asked, id: &str) -> Answer {
+    let whom = sessions.of(id).get("login").cloned().unwrap_or_else(|| "guest".to_owned());
+    match asked.parameter("act") {
+        Some("procMemberLogin") => {
+            let name = asked.parameter("user_id").unwrap().to_owned();
+            sessions.of(id).insert("login".to_owned(), name);
+            Answer::to("/board")
+        }
+        Some("dispMemberLogout") => {
+            sessions.of(id).remove("login");
+            Answer::to("/board")
+        }
+        Some(act) => Answer::page(format!("{act} for {whom}")),
+        None => Answer::page(format!("{} for {whom}", asked.path())),
+    }
+}
+
+#[test]
+fn guests_share_pages_and_their_sessions_are_known_by_a_cookie() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest");
+    is_shared(&Visitor::new(12).get(&scene, "/board"), "/board for guest");
+    // A session, and nothing to ask about it.
+    let mut guest = Visitor::new(13);
+    is_own(&guest.get(&scene, "/board/write"), "/board/write for guest", "pass-url");
+    assert_eq!(guest.cookies["rx_login_status"], "none");
+    assert!(guest.cookies.contains_key("PHPSESSID"));
+    let shared = guest.get(&scene, "/board");
+    is_shared(&shared, "/board for guest");
+    assert_eq!(rhymix.count(), 2);
+}
+
+#[test]
+fn a_member_is_known_by_the_same_cookie() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    let (mut ann, mut other) = (Visitor::new(11), Visitor::new(12));
+    is_made(&ann.get(&scene, "/board"), "/board for guest");
+    assert_eq!(ann.get(&scene, "/member/login").detail(), "pass-url");
+    assert_eq!(ann.post(&scene, "/index.php?act=procMemberLogin", "user_id=ann").status, 302);
+    // Where the form leads to is made anew, for everybody.
+    is_made(&other.get(&scene, "/board"), "/board for guest");
+    for _ in 0..3 {
+        is_own(&ann.get(&scene, "/board"), "/board for ann", "pass-session");
+        is_shared(&other.get(&scene, "/board"), "/board for guest");
+    }
+    assert_eq!(ann.get(&scene, "/?act=dispMemberLogout").status, 302);
+    is_shared(&ann.get(&scene, "/board"), "/board for guest");
+}
+
+#[test]
+fn whoever_is_to_be_logged_in_by_a_cookie_passes_although_it_still_says_guest() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest");
+    let mut ann = Visitor::new(12).with("rx_autologin", "ann").with("rx_login_status", "none");
+    is_own(&ann.get(&scene, "/board"), "/board for ann", "pass-cookie");
+}
+
+#[test]
+fn what_changes_something_or_is_for_one_passes() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    for target in ["/board/write", "/board/1/edit", "/board/1/delete", "/member/signup", "/files/download/1/2/x.zip"] {
+        is_own(&Visitor::new(11).get(&scene, target), &format!("{target} for guest"), "pass-url");
+    }
+    for act in ["procFileDownload", "dispBoardWrite", "dispMemberInfo", "dispSociallogin"] {
+        is_own(
+            &Visitor::new(11).get(&scene, &format!("/index.php?act={act}")),
+            &format!("{act} for guest"),
+            "pass-url",
+        );
+    }
+    is_own(&Visitor::new(11).get(&scene, "/admin/x"), "/admin/x for guest", "pass-rule");
+}
