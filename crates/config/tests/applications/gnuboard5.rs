@@ -49,7 +49,7 @@ impl Gnuboard {
         let member = self.sessions.of(id).get("ss_mb_id").cloned();
         let device = if asked.is_mobile() { "mobile" } else { "desktop" };
         let whom = member.clone().unwrap_or_else(|| "guest".to_owned());
-        match (asked.method(), asked.path()) {
+        match (asked.method(), asked.path().trim_start_matches("/board")) {
             ("GET", "/bbs/login.php") if member.is_some() => Answer::to("/"),
             ("GET", "/bbs/login.php") => Answer::page("<form action=\"/bbs/login_check.php\">"),
             ("POST", "/bbs/login_check.php") => {
@@ -202,4 +202,18 @@ fn guests_download_from_a_board_that_is_told_to_pass() {
     is_own(&guest.get(&scene, POST), "a post for guest, desktop", "pass-url");
     is_own(&guest.get(&scene, download), "the file", "pass-rule");
     is_own(&Visitor::new(13).get(&scene, "/bbs/write.php"), "a form for guest", "pass-rule");
+}
+
+#[test]
+fn a_board_in_a_directory_of_its_own_needs_its_probe_said_anew() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", r#"session.probe = "/board/bbs/login.php""#, &board);
+    let list = "/board/bbs/board.php?bo_table=free";
+    is_made(&Visitor::new(11).get(&scene, list), "1 posts for guest, desktop");
+    let mut ann = Visitor::new(12);
+    is_own(&ann.get(&scene, "/board/bbs/login.php"), "<form action=\"/bbs/login_check.php\">", "pass-rule");
+    assert_eq!(ann.post(&scene, "/board/bbs/login_check.php", "mb_id=ann").status, 302);
+    is_own(&ann.get(&scene, list), "1 posts for ann, desktop", "pass-session");
+    let mut old = Visitor::new(13).with("PHPSESSID", "0123456789abcdef0123456789abcdef");
+    is_shared(&old.becomes_anonymous(&scene, list), "1 posts for guest, desktop");
 }
