@@ -308,6 +308,11 @@ pub(crate) async fn fill(
             drop(response);
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
+        // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees.
+        Ok(News::Yours(response, _)) if session::opens_another(exchange, routed, &response.head.fields) => {
+            drop(response);
+            Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
+        }
         Ok(News::Yours(response, reason)) => {
             if reason == Reason::SetCookie {
                 exchange.notes.borrow_mut().sets(&routed.route, &response.head.fields);

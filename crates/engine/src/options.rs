@@ -436,8 +436,12 @@ pub struct SessionRules {
     pub cookies: Vec<String>,
     /// Cookies by whose values a visitor with a session is seen to be anonymous.
     pub anonymous_cookies: Vec<CookiePattern>,
-    /// URLs that end a session.
+    /// URLs that end a session: they pass.
     pub logout: Vec<UrlPattern>,
+    /// URLs that leave something in a session that other pages then show, although it is nobody's. They pass or not, as they would.
+    pub stateful_urls: Vec<UrlPattern>,
+    /// For how long after one of those a session is not taken for anonymous, whatever is known of it. Default 10 min.
+    pub stateful_for: Duration,
     /// What tells whether a session is anonymous; none: only its cookies do.
     pub probe: Option<SessionProbe>,
     /// How long what the probe has told holds. Default 5 min.
@@ -468,6 +472,8 @@ impl Default for SessionRules {
             cookies: Vec::new(),
             anonymous_cookies: Vec::new(),
             logout: Vec::new(),
+            stateful_urls: Vec::new(),
+            stateful_for: Duration::from_secs(600),
             probe: None,
             anonymous_for: Duration::from_secs(300),
             expire_after: Duration::ZERO,

@@ -215,7 +215,7 @@ fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str
 /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
 /// sent leads, and passes.
 fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Route>, Option<Reason>) {
-    if site.rules.is_empty() && site.route.pass_urls.is_empty() {
+    if site.rules.is_empty() && !lists_urls(&site.route) {
         return (&site.route, site.route.pass.then_some(Reason::PassRule));
     }
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
@@ -230,8 +230,17 @@ fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Ro
             return (as_sent, Some(Reason::PassRule));
         }
     }
-    let is_listed = fits_any(&as_sent.pass_urls, path, query, reading);
+    let is_listed = lists_urls(as_sent) && fits_any(urls(as_sent), path, query, reading);
     (as_sent, is_listed.then_some(Reason::PassUrl))
+}
+
+fn lists_urls(route: &Route) -> bool {
+    urls(route).next().is_some()
+}
+
+/// The URLs of a route that pass: those of its list, and those that end a session, of which the application has to hear.
+fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
+    route.pass_urls.iter().chain(&route.session.logout)
 }
 
 /// Whether one of these patterns fits a target.
@@ -240,12 +249,17 @@ pub(crate) fn is_any_url(patterns: &[UrlPattern], target: &str, paths: &mut Path
         return false;
     }
     let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-    fits_any(patterns, path, query, paths.read(path))
+    fits_any(patterns.iter(), path, query, paths.read(path))
 }
 
-fn fits_any(patterns: &[UrlPattern], path: &str, query: Option<&str>, mut reading: Option<Reading<'_>>) -> bool {
+fn fits_any<'p>(
+    mut patterns: impl Iterator<Item = &'p UrlPattern>,
+    path: &str,
+    query: Option<&str>,
+    mut reading: Option<Reading<'_>>,
+) -> bool {
     let mut fits = |glob: &str| matches(glob, path) || reading.as_mut().is_some_and(|it| it.fits(glob, matches));
-    patterns.iter().any(|pattern| pattern.fits(&mut fits, query))
+    patterns.any(|pattern| pattern.fits(&mut fits, query))
 }
 
 fn first_match(site: &Site, mut is_match: impl FnMut(&str) -> bool) -> &Arc<Route> {

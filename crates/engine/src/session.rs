@@ -13,11 +13,11 @@
 pub(crate) mod expiry;
 pub(crate) mod probe;
 
-use crate::options::SessionRules;
+use crate::options::{SessionRules, UrlPattern};
 use crate::route::{Routed, is_any_url};
 use crate::serve::Exchange;
-use kasoku_semantics::cookies;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::Fields;
 use quick_cache::unsync;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
@@ -52,6 +52,8 @@ struct State {
     is_asked: bool,
     /// When it last did more than read pages, or was first seen.
     busy_ms: u64,
+    /// Until when something is in it that pages show.
+    stateful_until_ms: u64,
 }
 
 /// What the application said.
@@ -109,7 +111,9 @@ impl Sessions {
         let says_so = says_anonymous(rules, request);
         let state = self.shard(id).get(&id).copied();
         let finding = state.and_then(|state| state.valid(rules, now_ms));
-        let is_anonymous = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
+        let is_stateful = state.is_some_and(|state| now_ms < state.stateful_until_ms);
+        let is_nobodys = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
+        let is_anonymous = is_nobodys && !is_stateful;
         let is_somebodys = says_so == Some(false) || (rules.probe.is_some() && !is_anonymous);
         let is_over = !is_somebodys && state.is_some_and(|state| state.is_idle(0, rules, now_ms));
         let is_to_be_renewed = says_so.is_none()
@@ -130,8 +134,16 @@ impl Sessions {
     }
 
     /// A request of it goes to the application, for that reason, until the result is dropped.
-    pub(crate) fn passes(self: &Arc<Self>, id: SessionId, reason: Reason, now_ms: u64) -> Passing {
+    /// `stateful_for`: how long it then has something that pages show.
+    pub(crate) fn passes(
+        self: &Arc<Self>,
+        id: SessionId,
+        reason: Reason,
+        stateful_for: Duration,
+        now_ms: u64,
+    ) -> Passing {
         self.change(id, now_ms, |state| {
+            state.stateful_until_ms = state.stateful_until_ms.max(now_ms.saturating_add(millis(stateful_for)));
             state.passing += 1;
             state.serial += 1;
             if reason != Reason::PassSession {
@@ -151,7 +163,8 @@ impl Sessions {
             let is_known = state.valid(rules, now_ms).is_some_and(|finding| {
                 !finding.is_anonymous || now_ms.saturating_sub(finding.at_ms) <= millis(rules.anonymous_for) / 2
             });
-            let is_due = state.passing == 0 && !state.is_asked && !is_known;
+            let is_free = state.passing == 0 && now_ms >= state.stateful_until_ms;
+            let is_due = is_free && !state.is_asked && !is_known;
             state.is_asked |= is_due;
             is_due.then_some(Duty { id, serial: state.serial })
         })
@@ -170,6 +183,7 @@ impl Sessions {
     /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on.
     pub(crate) fn ended(&self, id: SessionId, rules: &SessionRules, now_ms: u64) {
         self.change(id, now_ms, |state| {
+            state.stateful_until_ms = now_ms;
             state.finding = rules.probe.is_none().then_some(Finding { is_anonymous: true, at_ms: now_ms });
         });
     }
@@ -256,10 +270,19 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     let rules = &*routed.route.session;
     let mut ongoing = exchange.session.borrow_mut();
     if ongoing.is_none() {
-        let passing = worker.sessions.passes(standing.id, reason, worker.now().mono_ms);
-        let is_logout = is_any_url(&rules.logout, routed.target(), &mut worker.paths.borrow_mut());
+        let fits = |urls: &[UrlPattern]| is_any_url(urls, routed.target(), &mut worker.paths.borrow_mut());
+        let stateful_for = if fits(&rules.stateful_urls) { rules.stateful_for } else { Duration::ZERO };
+        let passing = worker.sessions.passes(standing.id, reason, stateful_for, worker.now().mono_ms);
+        let is_logout = fits(&rules.logout);
         *ongoing = Some(Ongoing { passing, reason, base: routed.base().to_owned(), is_logout });
     }
+}
+
+/// Whether an answer that is for the client alone would take the place of the session that was set aside for it.
+pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fields) -> bool {
+    let names = &routed.route.session.cookies;
+    let is_set_aside = exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous);
+    is_set_aside && set_cookies::names(response).any(|name| cookies::is_any(names, name))
 }
 
 /// After a request has been answered.

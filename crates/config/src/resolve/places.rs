@@ -127,6 +127,8 @@ impl<'w> Written<'w> {
         self.note("session.cookies", &raw.session.cookies);
         self.note("session.anonymous-cookies", &raw.session.anonymous_cookies);
         self.note("session.logout", &raw.session.logout);
+        self.note("session.stateful-urls", &raw.session.stateful_urls);
+        self.note("session.stateful-for", &raw.session.stateful_for);
         self.note("session.probe", &raw.session.probe);
         self.note("session.probe-status", &raw.session.probe_status);
         self.note("session.probe-text", &raw.session.probe_text);

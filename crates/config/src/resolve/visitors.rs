@@ -42,6 +42,10 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
     if let Some(urls) = &raw.logout {
         session.logout = urls_after(urls, &session.logout);
     }
+    if let Some(urls) = &raw.stateful_urls {
+        session.stateful_urls = urls_after(urls, &session.stateful_urls);
+    }
+    super::set(&mut session.stateful_for, &raw.stateful_for);
     if let Some(target) = &raw.probe {
         // Empty: none, whatever holds around.
         let is_one = !target.value.is_empty();
@@ -65,7 +69,7 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
 /// The faults of such keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.visitors;
-    for text in [&raw.pass_urls, &raw.session.logout].into_iter().flat_map(own) {
+    for text in [&raw.pass_urls, &raw.session.logout, &raw.session.stateful_urls].into_iter().flat_map(own) {
         if url_pattern(&text.value).is_none() {
             let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
             issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
@@ -96,6 +100,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         (&raw.session.cookies, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),
         (&raw.session.logout, NAMES_MAX),
+        (&raw.session.stateful_urls, NAMES_MAX),
         (&raw.key_languages, LANGUAGES_MAX),
     ];
     for (list, max) in lists {
@@ -114,6 +119,7 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
             ("session.anonymous-cookies", session.anonymous_cookies.as_ref().map(|it| &it.place)),
             ("session.probe", session.probe.as_ref().map(|it| &it.place)),
             ("session.logout", session.logout.as_ref().map(|it| &it.place)),
+            ("session.stateful-urls", session.stateful_urls.as_ref().map(|it| &it.place)),
             ("session.expire-after", session.expire_after.as_ref().map(|it| &it.place)),
         ];
         for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {

@@ -85,9 +85,25 @@ a rule.",
         Setting {
             path: "session.logout",
             kind: Kind::Texts("URL patterns"),
-            summary: "URLs that end a session. They pass; afterwards the session is asked about anew, or, where there is no probe, counts as anonymous.",
+            summary: "URLs that end a session. They pass, like `pass-urls`; afterwards the session is asked about anew, or, where there is no probe, counts as anonymous.",
             example: "[\"/logout.php\"]",
             ..NAMES
+        },
+        Setting {
+            path: "session.stateful-urls",
+            kind: Kind::Texts("URL patterns"),
+            summary: "URLs that leave something in a session which other pages then show, although the session stays anonymous: the password of one post, a version that was chosen. After one of them the session passes for `session.stateful-for`, whatever is known of it.",
+            details: "For URLs that pass: by their method, by `pass-urls` or by a rule.",
+            example: "[\"/password_check.php\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "session.stateful-for",
+            kind: Kind::Duration { min: Duration::from_secs(1), max: Duration::from_secs(DAY) },
+            default: Default::Value("\"10m\""),
+            summary: "How long a session passes after one of `session.stateful-urls`.",
+            example: "\"1h\"",
+            ..EVERYWHERE
         },
         Setting {
             path: "session.expire-after",

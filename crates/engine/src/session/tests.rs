@@ -31,7 +31,7 @@ impl One {
 
     /// Passes from its request to its answer, and asks.
     fn asks(&self, reason: Reason, now_ms: u64) -> Option<Duty> {
-        drop(self.sessions.passes(self.id, reason, now_ms));
+        drop(self.sessions.passes(self.id, reason, Duration::ZERO, now_ms));
         self.sessions.duty(self.id, &self.rules, now_ms)
     }
 
@@ -68,7 +68,7 @@ fn whatever_passes_makes_it_somebodys_again() {
     for reason in [Reason::Method, Reason::PassUrl, Reason::PassCookie, Reason::PassSession] {
         let one = One::new(rules());
         one.found(true, 0);
-        let passing = one.sessions.passes(one.id, reason, 1);
+        let passing = one.sessions.passes(one.id, reason, Duration::ZERO, 1);
         assert!(!one.standing(1).is_anonymous, "{reason:?}");
         assert_eq!(one.sessions.duty(one.id, &one.rules, 1), None, "while it is on its way");
         drop(passing);
@@ -81,12 +81,12 @@ fn an_answer_that_was_overtaken_counts_for_nothing() {
     let one = One::new(rules());
     let duty = one.asks(Reason::PassSession, 0).unwrap();
     // Logs in meanwhile.
-    drop(one.sessions.passes(one.id, Reason::Method, 1));
+    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
     one.sessions.found(duty, Some(true), 2);
     assert!(!one.standing(2).is_anonymous);
     // A request that is not answered yet may log in as well.
     let duty = one.asks(Reason::Method, 3).unwrap();
-    let passing = one.sessions.passes(one.id, Reason::PassSession, 4);
+    let passing = one.sessions.passes(one.id, Reason::PassSession, Duration::ZERO, 4);
     one.sessions.found(duty, Some(true), 5);
     assert!(!one.standing(5).is_anonymous);
     drop(passing);
@@ -136,7 +136,7 @@ fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
     assert_eq!(one.asks(Reason::PassUrl, 0), None);
     one.sessions.ended(one.id, &one.rules, 0);
     assert!(one.standing(0).is_anonymous);
-    drop(one.sessions.passes(one.id, Reason::Method, 1));
+    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
     assert!(!one.standing(1).is_anonymous);
     let asked = One::new(rules());
     asked.sessions.ended(asked.id, &asked.rules, 0);
@@ -148,8 +148,8 @@ fn a_session_is_over_when_it_has_long_only_read() {
     let expire_after = Duration::from_secs(10);
     let one = One::new(SessionRules { probe: None, expire_after, ..rules() });
     assert!(!one.standing(20_000).is_over, "it was never seen");
-    drop(one.sessions.passes(one.id, Reason::Method, 1_000));
-    drop(one.sessions.passes(one.id, Reason::PassSession, 9_000));
+    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1_000));
+    drop(one.sessions.passes(one.id, Reason::PassSession, Duration::ZERO, 9_000));
     assert!(!one.standing(10_999).is_over && one.standing(11_000).is_over);
     let asked = One::new(SessionRules { expire_after, ..rules() });
     asked.found(false, 0);
@@ -159,4 +159,25 @@ fn a_session_is_over_when_it_has_long_only_read() {
     let never = One::new(rules());
     never.found(true, 0);
     assert!(!never.standing(200_000).is_over);
+}
+
+#[test]
+fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
+    let one = One::new(rules());
+    drop(one.sessions.passes(one.id, Reason::PassUrl, Duration::from_secs(10), 0));
+    assert_eq!(one.sessions.duty(one.id, &one.rules, 9_999), None);
+    let duty = one.sessions.duty(one.id, &one.rules, 10_000).unwrap();
+    one.sessions.found(duty, Some(true), 10_000);
+    assert!(one.standing(10_000).is_anonymous);
+    // What follows does not shorten it.
+    let tells = CookiePattern { name: "login".to_owned(), value: "none".to_owned() };
+    let told = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
+    drop(told.sessions.passes(told.id, Reason::Method, Duration::from_secs(10), 0));
+    drop(told.sessions.passes(told.id, Reason::PassSession, Duration::ZERO, 1_000));
+    let is_anonymous = |at| told.sessions.standing(told.id, &told.rules, &fields("sid=1; login=none"), at).is_anonymous;
+    assert!(!is_anonymous(9_999) && is_anonymous(10_000));
+    // But for logging out.
+    drop(told.sessions.passes(told.id, Reason::Method, Duration::from_secs(10), 20_000));
+    told.sessions.ended(told.id, &told.rules, 21_000);
+    assert!(is_anonymous(21_000));
 }
