@@ -86,6 +86,11 @@ bench-downloads: build ## a board's downloads, read by PHP and named by X-Sendfi
 	@scripts/install-test-deps --only downloads
 	@python3 -B bench/seeds/downloads/run.py $(ARGS)
 
+.PHONY: bench-sessions
+bench-sessions: build ## pages of a board that opens a session for everybody, behind nginx, Varnish and Kasoku; writes docs/sessions.md
+	@scripts/install-test-deps --only sessions
+	@python3 -B bench/seeds/sessions/run.py $(ARGS)
+
 .PHONY: lint
 lint: ## cargo fmt --check, clippy and rustdoc, warnings are errors
 	@scripts/lint

@@ -1,0 +1,3 @@
+<?php
+// The first page is the list of the first board.
+require __DIR__.'/list.php';

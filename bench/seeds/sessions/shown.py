@@ -1,0 +1,139 @@
+"""What was measured, as tables for the terminal and for docs/sessions.md, and as charts beside it."""
+
+from dataclasses import dataclass, field
+from statistics import median
+
+import charts
+import machine
+from loads import LOADS
+from native import ROOT
+from report import aligned, markdown, replaced
+from setups import FAST, SETUPS
+from stack import DATABASE, PHP_FPM
+
+DOCUMENT = ROOT / "docs" / "sessions.md"
+CHARTS = ROOT / "docs" / "sessions"
+USED = (
+    ("limit", "nginx", "varnish", "kasoku"),
+    {"PHP": (PHP_FPM, "-v"), "MariaDB": (DATABASE, "--version"), "ab": ("ab", "-V"), "wrk": ("wrk", "-v")},
+)
+PAGES = {"list": "A board's list", "view": "A post"}
+
+
+@dataclass
+class Results:
+    """Turns by page, load and set-up, one for each round; heads by title."""
+
+    rounds: int
+    turns: dict = field(default_factory=dict)
+    heads: dict = field(default_factory=dict)
+    body_bytes: dict = field(default_factory=dict)
+    remark: str = ""
+
+    def loads(self, page):
+        return list(dict.fromkeys(load for of, load, _ in self.turns if of == page))
+
+    def setups(self, page, load):
+        return [name for name in SETUPS if (page, load, name) in self.turns]
+
+    def of(self, page, load, name, what):
+        return [getattr(turn, what) for turn in self.turns[page, load, name]]
+
+
+def as_text(results):
+    return "\n\n".join(f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values())
+
+
+def write(results):
+    """Puts tables and heads into the document and the charts beside it; gives the files written."""
+    text = DOCUMENT.read_text(encoding="utf-8")
+    text = replaced(text, "machine", machine.description(*USED))
+    for name, (title, header, lines) in tables(results).items():
+        text = replaced(text, name, f"**{title}**\n\n{markdown(header, lines)}")
+    heads = [f"**{title}**\n\n```\n{head}\n```" for title, head in results.heads.items()]
+    text = replaced(text, "heads", "\n\n".join(heads))
+    text = replaced(text, "remark", results.remark)
+    DOCUMENT.write_text(text, encoding="utf-8")
+    CHARTS.mkdir(exist_ok=True)
+    files = [DOCUMENT]
+    for name, chart in drawn(results).items():
+        files.append(CHARTS / f"{name}.svg")
+        files[-1].write_text(chart, encoding="utf-8")
+    return [str(path.relative_to(ROOT)) for path in files]
+
+
+WANTED_HEADER = ("", "requests for a CPU second, of the patched Varnish's", "of the limit's CPU", "requests/s, of nginx's", "of Varnish's, unpatched")
+COST_HEADER = ("", "requests/s", "in front, CPU µs", "PHP and MariaDB, CPU µs", "all", "of the limit", "% asked of PHP")
+
+
+def tables(results):
+    """Name of the place, then title, header and lines."""
+    found = {"wanted": (f"Kasoku, the board as it is, medians of {results.rounds} rounds", WANTED_HEADER, wanted(results))}
+    for page, title in PAGES.items():
+        header = ("", *(LOADS[load].label for load in results.loads(page)))
+        title = f"{title}, {results.body_bytes[page]:,} bytes"
+        found[f"rates-{page}"] = (f"{title}: requests/s", header, matrix(results, page, "rate"))
+        found[f"front-{page}"] = (f"{title}: CPU µs of a request in front of PHP", header, matrix(results, page, "front"))
+        found[f"cost-{page}"] = (f"{title}: wrk, connections that stay open", COST_HEADER, costs(results, page, "wrk"))
+    found["mixed"] = ("The list, one request in ten by a member who is logged in", COST_HEADER, costs(results, "list", "mixed"))
+    return found
+
+
+def wanted(results):
+    def line(page, load):
+        def over(one, other, what):
+            if (page, load, one) not in results.turns or (page, load, other) not in results.turns:
+                return ""
+            ratios = [a / b for a, b in zip(results.of(page, load, one, what), results.of(page, load, other, what))]
+            return f"{median(ratios):,.2f}" if median(ratios) < 10 else f"{median(ratios):,.0f}"
+
+        return (
+            f"{page}, {LOADS[load].label}",
+            over("varnish-lazy", "kasoku", "front"),
+            over("kasoku", "limit", "front"),
+            over("kasoku", "nginx", "rate"),
+            over("kasoku", "varnish", "rate"),
+        )
+
+    return [line(page, load) for page in PAGES for load in results.loads(page)]
+
+
+def matrix(results, page, what):
+    def cell(load, name):
+        return figure(median(results.of(page, load, name, what))) if (page, load, name) in results.turns else ""
+
+    return [(setup.label, *(cell(load, name) for load in results.loads(page))) for name, setup in SETUPS.items()]
+
+
+def costs(results, page, load):
+    def line(name):
+        def of(what):
+            return results.of(page, load, name, what)
+
+        whole = [front + board for front, board in zip(of("front"), of("board"))]
+        limit = ""
+        if "limit" in results.setups(page, load):
+            limit = f"{median(a / b for a, b in zip(of('front'), results.of(page, load, 'limit', 'front'))):,.2f}"
+        asked = f"{median(of('asked')):.2g}" if name != "limit" else ""
+        return (SETUPS[name].label, *(figure(median(each)) for each in (of("rate"), of("front"), of("board"), whole)), limit, asked)
+
+    return [line(name) for name in results.setups(page, load)]
+
+
+def figure(value):
+    return f"{value:,.0f}" if value >= 100 else f"{value:.1f}"
+
+
+def drawn(results):
+    """Charts by name."""
+
+    def bars(title, page, load, what, unit, names):
+        medians = {name: median(results.of(page, load, name, what)) for name in names}
+        return charts.bars(title, [(SETUPS[name].label, value, f"{figure(value)}{unit}", name == "kasoku") for name, value in medians.items()])
+
+    rates = [name for name in SETUPS if name != "limit"]
+    return {
+        "rates": bars("The list, ab -n 10000 -c 50 (requests a second)", "list", "ab-50", "rate", "/s", rates),
+        "front-ab": bars("CPU time of a request in front of PHP, ab -n 10000 -c 50 (less is better)", "list", "ab-50", "front", " µs", SETUPS),
+        "front-wrk": bars("CPU time of a hit, connections that stay open (less is better)", "list", "wrk", "front", " µs", FAST),
+    }

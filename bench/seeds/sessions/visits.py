@@ -1,0 +1,196 @@
+#!/usr/bin/env python3
+"""Visits to the board, and what became of them: 300 visits by 60 visitors, each with cookies of their own.
+
+    visits.py URL
+
+A visit is a first page and some posts. Most visitors are guests; some look at the login's form, some come with a session of last week, and all
+with cookies of advertisements; a few write, and two are members, who log in, read, download a file, write and log out. Who comes when is the
+same in each run. Prints how many requests were hits and why the others were none, by Cache-Status; and ends with 1 when somebody was shown a
+page that was made for someone else.
+"""
+
+import collections
+import http.client
+import random
+import re
+import sys
+import time
+import urllib.parse
+
+VISITORS = 60
+VISITS = 300
+# Visits in the order in which they happen.
+MEMBERS_VISITS = {40: "member1", 110: "member2", 190: "member1", 260: "member2"}
+GUESTS_WHO_WRITE = (75, 170)
+GUESTS_AT_THE_LOGIN = (20, 90, 150, 230)
+WITH_A_SESSION_OF_LAST_WEEK = 6
+POSTS_READ = (6, 12)
+TIMEOUT_SECONDS = 30
+
+
+class Visitor:
+    """One with a jar of cookies, who knows whether they are logged in."""
+
+    def __init__(self, number, board):
+        self.board = board
+        self.cookies = {"_ga": f"GA1.1.{number}"}
+        self.name = None
+
+    def get(self, path):
+        return self.board.ask(self, "GET", path)
+
+    def post(self, path, **form):
+        return self.board.ask(self, "POST", path, form)
+
+
+class Board:
+    """The address that is visited, and what was seen there."""
+
+    def __init__(self, url):
+        parts = urllib.parse.urlsplit(url)
+        self.host = parts.netloc
+        self.connection = http.client.HTTPConnection(parts.hostname, parts.port or 80, timeout=TIMEOUT_SECONDS)
+        self.asked = 0
+        self.reasons = collections.Counter()
+        self.examples = {}
+        self.guests_asked = self.guests_hits = 0
+        self.wrong = []
+
+    def ask(self, visitor, method, path, form=None):
+        """The answer's body; redirections are followed."""
+        fields = {"Host": self.host, "User-Agent": "Mozilla/5.0 (visits)", "Accept": "text/html"}
+        if visitor.cookies:
+            fields["Cookie"] = "; ".join(f"{name}={value}" for name, value in visitor.cookies.items())
+        body = urllib.parse.urlencode(form) if form is not None else None
+        if body is not None:
+            fields["Content-Type"] = "application/x-www-form-urlencoded"
+        self.connection.request(method, path, body, fields)
+        response = self.connection.getresponse()
+        content = response.read()
+        keep_cookies(visitor.cookies, response.headers.get_all("Set-Cookie") or [])
+        self.count(visitor, method, path, response)
+        if response.status in (301, 302, 303):
+            if path == "/login_check.php":
+                visitor.name = "Member " + form["mb_id"].removeprefix("member")
+            elif path == "/logout.php":
+                visitor.name = None
+            return self.ask(visitor, "GET", response.getheader("Location"))
+        self.check(visitor, path, response, content)
+        return content.decode(errors="replace")
+
+    def count(self, visitor, method, path, response):
+        reason = reason_of(response.headers)
+        self.asked += 1
+        self.reasons[reason] += 1
+        self.examples.setdefault(reason, f"{method} {path}")
+        if visitor.name is None:
+            self.guests_asked += 1
+            self.guests_hits += reason == "hit"
+
+    def check(self, visitor, path, response, content):
+        """Whether the page was made for this visitor: the bar on top says for whom it was."""
+        if response.status != 200:
+            self.wrong.append(f"{path}: {response.status}")
+        elif response.headers.get_content_type() == "text/html":
+            found = re.search(rb"Welcome, <b>([^<]*)</b>", content)
+            name = found[1].decode() if found else None
+            if name != visitor.name:
+                self.wrong.append(f"{path}: for {name or 'a guest'}, shown to {visitor.name or 'a guest'}")
+
+
+def keep_cookies(jar, lines):
+    for line in lines:
+        pair, _, attributes = line.partition(";")
+        name, _, value = pair.partition("=")
+        age = re.search(r"max-age=(-?\d+)", attributes, re.IGNORECASE)
+        if age and int(age[1]) <= 0:
+            jar.pop(name, None)
+        else:
+            jar[name] = value
+
+
+def reason_of(fields):
+    """`hit`, or why it was none. Without Cache-Status: whether the answer is older than the request."""
+    status = fields.get("Cache-Status")
+    if status is None:
+        return "hit" if int(fields.get("Age", 0)) > 0 else "no hit, and no Cache-Status"
+    parameters = [one.strip() for one in status.split(",")[-1].split(";")[1:]]
+    if "hit" in parameters:
+        return "hit"
+    kept = [one for one in parameters if one.partition("=")[0] in ("detail", "cookie", "rule")]
+    return "; ".join(kept or parameters)
+
+
+def visit(chance, visitor, number):
+    """A first page and some posts; the newest are read the most."""
+    if number in MEMBERS_VISITS:
+        visitor.get("/login.php")
+        visitor.post("/login_check.php", mb_id=MEMBERS_VISITS[number], mb_password="board")
+    elif number in GUESTS_AT_THE_LOGIN:
+        visitor.get("/login.php")
+    elif number in GUESTS_WHO_WRITE:
+        write(visitor, author="A guest")
+    page = visitor.get(chance.choices(["/", "/list.php?board=free", "/list.php?board=qa", "/list.php?board=free&page=2"], [6, 3, 2, 1])[0])
+    links = list(dict.fromkeys(re.findall(r'<td class="td_subject"><div class="bo_tit"><a href="([^"]+)"', page)))
+    if not links:
+        return
+    for _ in range(chance.randint(*POSTS_READ)):
+        post = min(int(chance.expovariate(1 / 4)), len(links) - 1)
+        view = visitor.get(links[post])
+        if visitor.name and (found := re.search(r'href="(/download\.php[^"]*)"', view)):
+            visitor.get(found[1])
+    if visitor.name:
+        write(visitor)
+        visitor.get("/logout.php")
+
+
+def write(visitor, **more):
+    token = re.search(r'name="token" value="(\w+)"', visitor.get("/write.php?board=free"))
+    if token:
+        visitor.post("/write_update.php", token=token[1], board="free", subject="A post of a visit", body="Nothing much.", **more)
+
+
+def run(url):
+    """All visits; the board with what was seen."""
+    board = Board(url)
+    chance = random.Random(3)
+    visitors = [Visitor(number, board) for number in range(VISITORS)]
+    for visitor in visitors[:WITH_A_SESSION_OF_LAST_WEEK]:
+        visitor.cookies["PHPSESSID"] = f"{chance.getrandbits(128):032x}"
+    # Who logs in is none of those who write as guests.
+    members = {number: visitors[-1 - int(name[-1])] for number, name in MEMBERS_VISITS.items()}
+    begun = time.monotonic()
+    for number in range(VISITS):
+        visit(chance, members.get(number) or visitors[chance.randrange(VISITORS - 3)], number)
+    board.seconds = time.monotonic() - begun
+    return board
+
+
+def said(board):
+    """For the terminal."""
+    hits = board.reasons["hit"]
+    lines = [
+        f"{board.asked:,} requests in {VISITS} visits by {VISITORS} visitors, {board.seconds:.1f} s",
+        f"hits: {hits:,}, {hits / board.asked:.1%}; of requests without a login: {board.guests_hits / board.guests_asked:.1%}",
+    ]
+    for reason, count in board.reasons.most_common():
+        if reason != "hit":
+            lines.append(f"{count:>7,}  {reason}    (first: {board.examples[reason]})")
+    lines.append(f"pages made for somebody else, or errors: {len(board.wrong)}")
+    lines += [f"         {one}" for one in board.wrong[:10]]
+    return "\n".join(lines)
+
+
+def main(url):
+    try:
+        board = run(url)
+    except (OSError, http.client.HTTPException) as error:
+        sys.exit(f"{url}: {error}")
+    print(said(board))
+    return 1 if board.wrong else 0
+
+
+if __name__ == "__main__":
+    if len(sys.argv) != 2:
+        sys.exit(__doc__)
+    sys.exit(main(sys.argv[1]))
