@@ -1,6 +1,6 @@
 //! What the client's side of a connection is: keep-alive, pipelining, versions, forms of the target, methods.
 
-use kasoku_testkit::{BOTH, Ending, Scenario, Setup, get, head, ok, on, post, reply};
+use kasoku_testkit::{BOTH, Client, Ending, Scenario, Setup, get, head, ok, on, post, reply};
 
 #[test]
 fn a_connection_carries_one_request_after_another() {
@@ -70,6 +70,23 @@ fn connection_close_ends_the_connection_after_the_response() {
     let response = client.response();
     assert_eq!((response.text().as_str(), response.field("connection").as_str()), ("a", "close"));
     client.is_closed();
+}
+
+#[test]
+fn who_asks_for_the_end_gets_a_long_answer_whole_however_late_they_read() {
+    let long = "x".repeat(3 << 20);
+    let scene = Scenario::safe([get("/a").answers(ok(&["Cache-Control: max-age=9"], &long))]);
+    for _ in 0..2 {
+        let mut client = Client::connect_slow(scene.engine.addresses()[0]);
+        client.send("GET /a HTTP/1.0\r\nHost: example.org\r\n\r\n");
+        // Others are answered meanwhile.
+        let mut other = scene.client();
+        other.send("GET /a HTTP/1.1\r\nHost: example.org\r\nConnection: close\r\n\r\n");
+        assert_eq!(other.response().text().len(), long.len());
+        other.is_closed();
+        assert_eq!(client.response().text().len(), long.len());
+        client.is_closed();
+    }
 }
 
 #[test]
