@@ -9,6 +9,7 @@ from servers import varnish as varnish_server
 from servers.place import KEEP_ALIVE_SECONDS, LOG_BUFFER_BYTES
 
 HERE = Path(__file__).resolve().parent
+POLICY = HERE / "board.toml"
 # More than there are clients at a time.
 BACKLOG = 4096
 
@@ -96,8 +97,10 @@ def varnish(place, backend):
     return words
 
 
-def kasoku(place, root, php):
-    """With the policy of board.toml."""
+def kasoku(place, root, php, policy=None):
+    """With the policy of board.toml, or another site."""
+    site = policy or POLICY.read_text(encoding="utf-8")
+    site = site.replace("/run/php/board.sock", str(php)).replace("/var/www/board", str(root))
     config = place.directory / "kasoku.toml"
     config.write_text(f"""
 listen = ["127.0.0.1:{place.port}"]
@@ -107,12 +110,6 @@ user = "www-data"
 [access-log]
 path = "{place.directory}/access.log"
 
-{policy(root, php)}
+{site}
 """)
     return [native.kasoku(), "serve", "--config", config]
-
-
-def policy(root, php):
-    """The site of board.toml, for a board that runs here."""
-    text = (HERE / "board.toml").read_text(encoding="utf-8")
-    return text.replace("/run/php/board.sock", str(php)).replace("/var/www/board", str(root))

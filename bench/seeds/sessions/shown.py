@@ -62,7 +62,7 @@ def write(results):
     return [str(path.relative_to(ROOT)) for path in files]
 
 
-WANTED_HEADER = ("", "requests for a CPU second, of the patched Varnish's", "of the limit's CPU", "requests/s, of nginx's", "of Varnish's, unpatched")
+WANTED_HEADER = ("", "requests for a CPU second, of the patched Varnish's", "the limit's, of the same", "CPU, of the limit's", "requests/s, of nginx's", "of Varnish's, unpatched")
 COST_HEADER = ("", "requests/s", "in front, CPU µs", "PHP and MariaDB, CPU µs", "all", "of the limit", "% asked of PHP")
 
 
@@ -90,6 +90,7 @@ def wanted(results):
         return (
             f"{page}, {LOADS[load].label}",
             over("varnish-lazy", "kasoku", "front"),
+            over("varnish-lazy", "limit", "front"),
             over("kasoku", "limit", "front"),
             over("kasoku", "nginx", "rate"),
             over("kasoku", "varnish", "rate"),
@@ -114,7 +115,7 @@ def costs(results, page, load):
         limit = ""
         if "limit" in results.setups(page, load):
             limit = f"{median(a / b for a, b in zip(of('front'), results.of(page, load, 'limit', 'front'))):,.2f}"
-        asked = f"{median(of('asked')):.2g}" if name != "limit" else ""
+        asked = f"{median(of('asked')):.1f}" if name != "limit" else ""
         return (SETUPS[name].label, *(figure(median(each)) for each in (of("rate"), of("front"), of("board"), whole)), limit, asked)
 
     return [line(name) for name in results.setups(page, load)]

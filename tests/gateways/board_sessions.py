@@ -1,0 +1,166 @@
+#!/usr/bin/env python3
+"""A board that opens a session for everybody, behind Kasoku: without a policy, and with the one that the bench has for it.
+
+The board is bench/seeds/sessions/board, in the manner of gnuboard5: php-fpm and MariaDB, not patched. Shown is what its visitors get: guests pages
+from memory, members theirs, nobody those of others. Prints a line for each scenario and `board sessions: N passed, M failed`.
+"""
+
+import os
+import re
+import sys
+import time
+import traceback
+from pathlib import Path
+
+ROOT = Path(__file__).resolve().parent.parent.parent
+SESSIONS = ROOT / "bench" / "seeds" / "sessions"
+sys.path[:0] = [str(SESSIONS), str(SESSIONS.parent), str(SESSIONS.parents[1])]
+
+import setups  # noqa: E402
+import stack  # noqa: E402
+import visits  # noqa: E402
+from processes import Programs, free_port  # noqa: E402
+
+# Of all requests of 300 visits, logins, first requests and members' pages among them.
+HITS_SHARE_MIN = 0.95
+PATIENCE_SECONDS = 10
+
+NO_POLICY = """[[site]]
+origin = "fastcgi://unix:/run/php/board.sock"
+root   = "/var/www/board"
+"""
+
+
+class Served:
+    """The board behind one Kasoku, at an address of its own."""
+
+    def __init__(self, programs, board, name, policy):
+        place = setups.Place(free_port(), programs.directory(name))
+        command = setups.kasoku(place, board.plain, board.php, policy)
+        programs.start(name, command, os.sched_getaffinity(0)).until_listening(place.port)
+        self.url = f"http://127.0.0.1:{place.port}/"
+        self.board = board
+
+    def visitor(self, **cookies):
+        return Guest(self.url, cookies)
+
+
+class Guest(visits.Visitor):
+    """Somebody with cookies of their own, who asks for single pages."""
+
+    def __init__(self, url, cookies):
+        super().__init__(0, visits.Board(url))
+        self.cookies = dict(cookies)
+
+    def sees(self, path):
+        """Why the page was no hit, or `hit`; the bar on top must be this visitor's."""
+        before = self.board.reasons.copy()
+        self.get(path)
+        assert not self.board.wrong, self.board.wrong
+        return next(iter(self.board.reasons - before))
+
+    def log_in(self, member):
+        self.get("/login.php")
+        self.post("/login_check.php", mb_id=member, mb_password="board")
+        assert self.name and not self.board.wrong, (self.name, self.board.wrong)
+
+
+def without_a_policy_nothing_is_kept_and_nobody_sees_another(plain, _):
+    board = visits.run(plain.url)
+    assert not board.wrong, board.wrong
+    assert board.reasons["hit"] == 0, visits.said(board)
+
+
+def three_hundred_visits_are_served_from_memory_and_nobody_sees_another(_, served):
+    board = visits.run(served.url)
+    assert not board.wrong, board.wrong
+    assert board.reasons["hit"] >= HITS_SHARE_MIN * board.asked, visits.said(board)
+
+
+def a_guest_gets_no_session_and_asks_php_for_nothing(_, served):
+    path = "/view.php?no=4000"
+    first, second = served.visitor(), served.visitor()
+    first.get(path)
+    asked = served.board.php_requests()
+    assert second.sees(path) == "hit"
+    assert served.board.php_requests() == asked
+    assert not first.cookies and not second.cookies, (first.cookies, second.cookies)
+
+
+def a_member_logs_in_and_out_and_a_guest_sees_neither(_, served):
+    path = "/view.php?no=4001"
+    member, guest = served.visitor(), served.visitor()
+    for _ in range(2):
+        member.log_in("member7")
+        for _ in range(3):
+            assert "pass-session" in member.sees(path)
+            guest.sees(path)
+            assert guest.sees(path) == "hit"
+        member.get("/logout.php")
+        assert member.name is None and not member.board.wrong, member.board.wrong
+        soon_a_hit(member, path)
+
+
+def a_session_of_last_week_is_seen_to_be_a_guests(_, served):
+    old = served.visitor(PHPSESSID="0123456789abcdef0123456789")
+    assert "pass-session" in old.sees("/view.php?no=4002")
+    soon_a_hit(old, "/view.php?no=4002")
+
+
+def a_guest_who_writes_is_a_guest_again(_, served):
+    guest = served.visitor()
+    for _ in range(2):
+        visits.write(guest, author="A guest")
+        assert not guest.board.wrong, guest.board.wrong
+        assert "PHPSESSID" in guest.cookies
+        soon_a_hit(guest, "/view.php?no=4003")
+
+
+def a_file_is_a_members_who_has_opened_its_post(_, served):
+    member, guest = served.visitor(), served.visitor()
+    member.log_in("member8")
+    links = re.findall(r"/download\.php\?no=\d+", member.get("/view.php?no=4000"))
+    member.get(links[0])
+    assert not member.board.wrong, member.board.wrong
+    guest.get(links[0])
+    assert guest.board.wrong == [f"{links[0]}: 403"], guest.board.wrong
+
+
+def soon_a_hit(visitor, path):
+    """The board is asked about a session beside its next request: some more of them pass before it is known."""
+    end = time.monotonic() + PATIENCE_SECONDS
+    while (reason := visitor.sees(path)) != "hit":
+        assert time.monotonic() < end, f"still no hit: {reason}"
+
+
+SCENARIOS = [
+    without_a_policy_nothing_is_kept_and_nobody_sees_another,
+    three_hundred_visits_are_served_from_memory_and_nobody_sees_another,
+    a_guest_gets_no_session_and_asks_php_for_nothing,
+    a_member_logs_in_and_out_and_a_guest_sees_neither,
+    a_session_of_last_week_is_seen_to_be_a_guests,
+    a_guest_who_writes_is_a_guest_again,
+    a_file_is_a_members_who_has_opened_its_post,
+]
+
+
+def main():
+    failed = 0
+    with Programs() as programs:
+        board = stack.start(programs, os.sched_getaffinity(0))
+        plain = Served(programs, board, "no-policy", NO_POLICY)
+        served = Served(programs, board, "policy", setups.POLICY.read_text(encoding="utf-8"))
+        for scenario in SCENARIOS:
+            name = scenario.__name__.replace("_", " ")
+            try:
+                scenario(plain, served)
+                print(f"ok      {name}", flush=True)
+            except Exception:
+                failed += 1
+                print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
+    print(f"board sessions: {len(SCENARIOS) - failed} passed, {failed} failed")
+    return 1 if failed else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
