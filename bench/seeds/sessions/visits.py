@@ -3,14 +3,15 @@
 
     visits.py URL
 
-A visit is a first page and some posts. Most visitors are guests; some look at the login's form, some come with a session of last week, and all
-with cookies of advertisements; a few write, and two are members, who log in, read, download a file, write and log out. Who comes when is the
-same in each run. Prints how many requests were hits and why the others were none, by Cache-Status; and ends with 1 when somebody was shown a
+A visit is a first page and some posts; ten visits go on at a time. Most visitors are guests; some look at the login's form, some come with a session
+of last week, and all with cookies of advertisements; a few write, and two are members, who log in, read, download a file, write and log out. Who
+comes when is the same in each run. Prints how many requests were hits and why the others were none, by Cache-Status; and ends with 1 when somebody was shown a
 page that was made for someone else.
 """
 
 import collections
 import http.client
+import itertools
 import random
 import re
 import sys
@@ -20,11 +21,14 @@ import urllib.parse
 VISITORS = 60
 VISITS = 300
 # Visits in the order in which they happen.
-MEMBERS_VISITS = {40: "member1", 110: "member2", 190: "member1", 260: "member2"}
+MEMBERS_VISITS = {40: "member1", 110: "member2", 190: "member1"}
 GUESTS_WHO_WRITE = (75, 170)
 GUESTS_AT_THE_LOGIN = (20, 90, 150, 230)
 WITH_A_SESSION_OF_LAST_WEEK = 6
-POSTS_READ = (6, 12)
+POSTS_READ = (8, 14)
+VISITS_AT_A_TIME = 10
+# Nobody reads a page faster.
+READING_SECONDS = 0.02
 TIMEOUT_SECONDS = 30
 
 
@@ -114,34 +118,34 @@ def reason_of(fields):
     status = fields.get("Cache-Status")
     if status is None:
         return "hit" if int(fields.get("Age", 0)) > 0 else "no hit, and no Cache-Status"
-    parameters = [one.strip() for one in status.split(",")[-1].split(";")[1:]]
-    if "hit" in parameters:
+    said = dict(re.findall(r';\s*([a-z-]+)(?:=("[^"]*"|[^;,\s]+))?', status))
+    if "hit" in said:
         return "hit"
-    kept = [one for one in parameters if one.partition("=")[0] in ("detail", "cookie", "rule")]
-    return "; ".join(kept or parameters)
+    named = ["detail" if "detail" in said else "fwd", "cookie", "rule"]
+    return "; ".join(f"{name}={said[name]}" for name in named if name in said)
 
 
 def visit(chance, visitor, number):
-    """A first page and some posts; the newest are read the most."""
+    """A first page and some posts; the newest are read the most. Yields when a page has come."""
     if number in MEMBERS_VISITS:
-        visitor.get("/login.php")
-        visitor.post("/login_check.php", mb_id=MEMBERS_VISITS[number], mb_password="board")
+        yield visitor.get("/login.php")
+        yield visitor.post("/login_check.php", mb_id=MEMBERS_VISITS[number], mb_password="board")
     elif number in GUESTS_AT_THE_LOGIN:
-        visitor.get("/login.php")
+        yield visitor.get("/login.php")
     elif number in GUESTS_WHO_WRITE:
-        write(visitor, author="A guest")
+        yield write(visitor, author="A guest")
     page = visitor.get(chance.choices(["/", "/list.php?board=free", "/list.php?board=qa", "/list.php?board=free&page=2"], [6, 3, 2, 1])[0])
     links = list(dict.fromkeys(re.findall(r'<td class="td_subject"><div class="bo_tit"><a href="([^"]+)"', page)))
-    if not links:
-        return
-    for _ in range(chance.randint(*POSTS_READ)):
+    yield
+    for _ in range(chance.randint(*POSTS_READ) if links else 0):
         post = min(int(chance.expovariate(1 / 4)), len(links) - 1)
         view = visitor.get(links[post])
+        yield
         if visitor.name and (found := re.search(r'href="(/download\.php[^"]*)"', view)):
-            visitor.get(found[1])
+            yield visitor.get(found[1])
     if visitor.name:
-        write(visitor)
-        visitor.get("/logout.php")
+        yield write(visitor)
+        yield visitor.get("/logout.php")
 
 
 def write(visitor, **more):
@@ -160,8 +164,17 @@ def run(url):
     # Who logs in is none of those who write as guests.
     members = {number: visitors[-1 - int(name[-1])] for number, name in MEMBERS_VISITS.items()}
     begun = time.monotonic()
-    for number in range(VISITS):
-        visit(chance, members.get(number) or visitors[chance.randrange(VISITORS - 3)], number)
+    # Each visitor's next page is due at its own time; who has waited longest comes first.
+    coming = ((begun, visit(chance, members.get(number) or visitors[chance.randrange(VISITORS - 3)], number)) for number in range(VISITS))
+    going_on = collections.deque(itertools.islice(coming, VISITS_AT_A_TIME))
+    while going_on:
+        due, one = going_on.popleft()
+        time.sleep(max(0, due - time.monotonic()))
+        try:
+            next(one)
+            going_on.append((time.monotonic() + READING_SECONDS, one))
+        except StopIteration:
+            going_on.extend(itertools.islice(coming, 1))
     board.seconds = time.monotonic() - begun
     return board
 
