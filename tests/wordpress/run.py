@@ -5,16 +5,16 @@ Everything is the real program from Debian: WordPress, php-fpm, MariaDB, and Chr
 scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it leaves pictures there.
 """
 
-import http.client
-import os
-import re
 import sys
 import time
-import traceback
 from pathlib import Path
 
-from browser import Browser
-from site_under_test import PASSWORD, USER, Site
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
+
+from browser import Browser  # noqa: E402
+from scenarios import Tally, equal, holds, picture  # noqa: E402
+from site_under_test import PASSWORD, USER, Site  # noqa: E402
+from visitor import Visitor  # noqa: E402
 
 # A front page, posts with names of their own and a dashboard: all that WordPress needs.
 PLAIN = """
@@ -38,37 +38,13 @@ pass = true
 """
 
 
-class Answer:
-    """What came for one request."""
-
-    def __init__(self, response, body):
-        self.status = response.status
-        self.fields = {name.lower(): value for name, value in response.getheaders()}
-        self.text = body.decode("utf-8", "replace")
-
-    @property
-    def is_hit(self):
-        return "; hit" in self.fields.get("cache-status", "")
-
-
-def ask(site, path, **fields):
-    connection = http.client.HTTPConnection("127.0.0.1", site.port, timeout=60)
+def get(site, path):
+    """What somebody gets who comes for the first time."""
+    visitor = Visitor(site)
     try:
-        connection.request("GET", path, headers={"Host": f"127.0.0.1:{site.port}", **fields})
-        response = connection.getresponse()
-        return Answer(response, response.read())
+        return visitor.get(path)
     finally:
-        connection.close()
-
-
-def equal(found, wanted, what):
-    if found != wanted:
-        raise AssertionError(f"{what}: {found!r} instead of {wanted!r}")
-
-
-def holds(text, words, what):
-    if words not in text:
-        raise AssertionError(f"{what}: {words!r} is not in it: {text[:400]!r}")
+        visitor.close()
 
 
 # -- without a rule
@@ -85,37 +61,37 @@ def the_front_page_has_its_styles(site, browser):
     sheets = browser.run("return Array.from(document.styleSheets).filter(s => s.href).map(s => [s.href, s.cssRules.length])")
     if not sheets or any(rules == 0 for _, rules in sheets):
         raise AssertionError(f"styles that were not read: {sheets}")
-    picture(browser, "front")
+    picture(browser, "wordpress-front")
 
 
-def a_static_file_does_not_reach_php(site, _):
+def a_static_file_does_not_reach_php(site, **_):
     before = site.php_requests()
-    answer = ask(site, "/wp-includes/css/dashicons.min.css")
+    answer = get(site, "/wp-includes/css/dashicons.min.css")
     equal((answer.status, answer.fields["content-type"]), (200, "text/css; charset=utf-8"), "a style sheet")
     equal(site.php_requests() - before, 0, "requests that PHP has seen for a file")
 
 
-def a_post_has_a_name_of_its_own(site, _):
-    answer = ask(site, "/hello-world/")
+def a_post_has_a_name_of_its_own(site, **_):
+    answer = get(site, "/hello-world/")
     equal(answer.status, 200, "a post by its name")
     holds(answer.text, "Hello world!", "the post")
 
 
-def a_search_finds_the_post(site, _):
-    answer = ask(site, "/?s=welcome")
+def a_search_finds_the_post(site, **_):
+    answer = get(site, "/?s=welcome")
     equal(answer.status, 200, "a search")
     holds(answer.text, "/hello-world/", "what was found")
 
 
-def what_is_not_there_is_told_by_wordpress(site, _):
-    answer = ask(site, "/no-such-page/")
+def what_is_not_there_is_told_by_wordpress(site, **_):
+    answer = get(site, "/no-such-page/")
     equal(answer.status, 404, "a page that is not there")
     holds(answer.text, "Harbour notes", "WordPress's own page")
 
 
-def sources_and_copies_are_not_given_out(site, _):
+def sources_and_copies_are_not_given_out(site, **_):
     for path in ["/wp-config.php~", "/wp-config.php%7e", "/.htaccess", "/wp-config.php.bak", "/wp-includes/images/blank.gif/x.php"]:
-        answer = ask(site, path)
+        answer = get(site, path)
         if answer.status not in (403, 404) or "DB_" in answer.text:
             raise AssertionError(f"{path}: {answer.status} {answer.text[:200]!r}")
 
@@ -130,23 +106,23 @@ def the_right_one_opens_the_dashboard(site, browser):
     browser.open(site.url + "/wp-login.php")
     log_in(browser, PASSWORD)
     browser.wait_for("the dashboard", "return document.querySelector('#wpadminbar') && location.pathname === '/wp-admin/'")
-    picture(browser, "dashboard")
+    picture(browser, "wordpress-dashboard")
 
 
 def a_post_is_edited_in_the_block_editor(site, browser):
     edit(site, browser, "Edited without a rule. ")
-    holds(ask(site, "/hello-world/").text, "Edited without a rule.", "the post as everybody sees it")
+    holds(get(site, "/hello-world/").text, "Edited without a rule.", "the post as everybody sees it")
 
 
 # -- with a rule
 
 
-def the_second_visitor_gets_a_hit(site, _):
+def the_second_visitor_gets_a_hit(site, **_):
     for path in ["/", "/hello-world/", "/?s=welcome"]:
-        first = ask(site, path)
+        first = get(site, path)
         before = site.php_requests()
-        second = ask(site, path)
-        equal((second.status, second.is_hit), (200, True), f"{path} again ({second.fields.get('cache-status')})")
+        second = get(site, path)
+        equal((second.status, second.is_hit), (200, True), f"{path} again ({second.decision})")
         equal(second.text, first.text, f"the page of {path}")
         equal(site.php_requests() - before, 0, f"requests that PHP has seen for a hit of {path}")
 
@@ -155,20 +131,20 @@ def who_is_logged_in_has_pages_of_their_own(site, browser):
     browser.open(site.url + "/")
     if not browser.run("return document.querySelector('#wpadminbar') !== null"):
         raise AssertionError("the page of somebody who is logged in has no admin bar")
-    answer = ask(site, "/")
+    answer = get(site, "/")
     equal((answer.is_hit, "wpadminbar" in answer.text), (True, False), "everybody's page, and whether it has the admin bar")
 
 
 def an_edited_post_is_new_for_everybody_after_a_purge(site, browser):
-    holds(ask(site, "/hello-world/").text, "Edited without a rule.", "the post before")
+    holds(get(site, "/hello-world/").text, "Edited without a rule.", "the post before")
     edit(site, browser, "Edited with a rule. ")
     browser.open(site.url + "/hello-world/")
     holds(browser.source(), "Edited with a rule.", "the post as its author sees it at once")
     site.kasoku("purge", f"{site.url}/hello-world/")
-    holds(ask(site, "/hello-world/").text, "Edited with a rule.", "the post after the purge")
+    holds(get(site, "/hello-world/").text, "Edited with a rule.", "the post after the purge")
 
 
-def explain_says_which_line_keeps_the_page(site, _):
+def explain_says_which_line_keeps_the_page(site, **_):
     said = site.kasoku("explain", site.url + "/")
     holds(said, "ttl", "why the front page is a hit")
 
@@ -191,7 +167,7 @@ def edit(site, browser, words):
     browser.wait_for("the text", "return document.querySelector('p.block-editor-rich-text__editable')")
     browser.click("p.block-editor-rich-text__editable")
     browser.type("p.block-editor-rich-text__editable", HOME + words)
-    picture(browser, "editor")
+    picture(browser, "wordpress-editor")
     browser.wait_for("the button", "return document.querySelector('.editor-post-publish-button[aria-disabled=false]')")
     browser.click(".editor-post-publish-button")
     browser.wait_for("the post to be saved", "return document.querySelector('.components-snackbar')?.innerText.includes('updated')")
@@ -219,30 +195,13 @@ WITH_A_RULE = [
 ]
 
 
-def picture(browser, name):
-    if directory := os.environ.get("KASOKU_SCREENSHOTS"):
-        browser.screenshot(Path(directory) / f"wordpress-{name}.png")
-
-
 def main():
-    failed = passed = 0
+    tally = Tally("wordpress")
     with Site() as site, Browser() as browser:
         for rules, scenarios in [(PLAIN, WITHOUT_A_RULE), (GRANTED, WITH_A_RULE)]:
             site.serve(rules.format(socket=site.php_socket, root=site.root))
-            for scenario in scenarios:
-                name = scenario.__name__.replace("_", " ")
-                try:
-                    scenario(site, browser)
-                    print(f"ok      {name}", flush=True)
-                    passed += 1
-                except Exception:  # whatever it is: it is this scenario's, and the others are still told about
-                    print(f"FAILED  {name}\n{traceback.format_exc()}", flush=True)
-                    picture(browser, re.sub(r"\W+", "-", name))
-                    failed += 1
-        if failed:
-            print(site.said()[-4000:])
-    print(f"wordpress: {passed} passed, {failed} failed")
-    return 1 if failed else 0
+            tally.run(scenarios, site, browser=browser)
+        return tally.end(site)
 
 
 if __name__ == "__main__":

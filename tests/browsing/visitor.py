@@ -1,0 +1,98 @@
+"""A visitor without a browser: one connection, a cookie jar, and what came for each request.
+
+The jar knows what the applications here use: a cookie's path, and that it is taken back by a date in the past or by Max-Age=0.
+"""
+
+import email.utils
+import http.client
+import time
+import urllib.parse
+
+
+class Answer:
+    """What came for one request."""
+
+    def __init__(self, response, body):
+        self.status = response.status
+        self.fields = {name.lower(): value for name, value in response.getheaders()}
+        self.set_cookies = response.headers.get_all("Set-Cookie") or []
+        self.bytes = body
+        self.text = body.decode("utf-8", "replace")
+
+    @property
+    def is_hit(self):
+        return "; hit" in self.decision
+
+    @property
+    def decision(self):
+        """What Kasoku says about it."""
+        return self.fields.get("cache-status", "")
+
+
+class Visitor:
+    """Asks with the cookies that the site and the test gave."""
+
+    def __init__(self, site, cookies=(), user_agent="Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0"):
+        self._site = site
+        self._connection = None
+        self._cookies = {}
+        self.user_agent = user_agent
+        for name, value in dict(cookies).items():
+            self._cookies[(name, "/")] = value
+
+    def get(self, path, **fields):
+        return self.ask("GET", path, fields=fields)
+
+    def post(self, path, form, **fields):
+        body = urllib.parse.urlencode(form)
+        return self.ask("POST", path, {"Content-Type": "application/x-www-form-urlencoded", **fields}, body)
+
+    def ask(self, method, path, fields=(), body=None):
+        """Redirections are not followed."""
+        fields = {"Host": f"127.0.0.1:{self._site.port}", "User-Agent": self.user_agent, **dict(fields)}
+        if cookies := self._sent_to(path):
+            fields["Cookie"] = cookies
+        # A connection that was idle for long, or on which a reload came, may have been closed: a new one, once, and only for what may be repeated.
+        for is_last in (False, True) if method in ("GET", "HEAD") else (True,):
+            if is_last:
+                self.close()
+            if self._connection is None:
+                self._connection = http.client.HTTPConnection("127.0.0.1", self._site.port, timeout=60)
+            try:
+                self._connection.request(method, path, body, fields)
+                response = self._connection.getresponse()
+                answer = Answer(response, response.read())
+                break
+            except (http.client.RemoteDisconnected, ConnectionError):
+                if is_last:
+                    raise
+        for line in answer.set_cookies:
+            self._take(line)
+        return answer
+
+    def cookie(self, prefix):
+        """The value of the first cookie whose name begins so."""
+        return next((value for (name, _), value in self._cookies.items() if name.startswith(prefix)), None)
+
+    def forget(self, prefix=""):
+        self._cookies = {key: value for key, value in self._cookies.items() if not key[0].startswith(prefix)}
+
+    def close(self):
+        if self._connection is not None:
+            self._connection.close()
+            self._connection = None
+
+    def _sent_to(self, path):
+        path = path.partition("?")[0]
+        return "; ".join(f"{name}={value}" for (name, where), value in self._cookies.items() if path.startswith(where.rstrip("/") + "/") or path == where)
+
+    def _take(self, line):
+        pair, *attributes = line.split(";")
+        name, _, value = pair.strip().partition("=")
+        stated = dict(a.strip().lower().partition("=")[::2] for a in attributes)
+        key = (name, stated.get("path", "/"))
+        expires = email.utils.parsedate_to_datetime(stated["expires"].upper()).timestamp() if stated.get("expires") else None
+        if stated.get("max-age") == "0" or (expires is not None and expires < time.time()):
+            self._cookies.pop(key, None)
+        else:
+            self._cookies[key] = value
