@@ -75,7 +75,17 @@ class Browser:
         self._of_session("POST", f"/element/{self._find(selector)}/value", {"text": text})
 
     def click(self, selector):
-        self._of_session("POST", f"/element/{self._find(selector)}/click", {})
+        """Clicks as soon as it can be clicked: what slides in, or is drawn anew, can't for a moment."""
+        def clicked():
+            try:
+                self._of_session("POST", f"/element/{self._find(selector)}/click", {})
+                return True
+            except BrowserError as error:
+                if not str(error).startswith(("element not interactable", "element click intercepted", "stale element")):
+                    raise
+                return False
+
+        self._until(f"{selector} to be clickable", clicked)
 
     def text(self, selector):
         return self._of_session("GET", f"/element/{self._find(selector)}/text")
@@ -83,6 +93,13 @@ class Browser:
     def wait_for(self, what, script, *arguments):
         """Waits until a function with this body returns something true."""
         return self._until(what, lambda: self.run(script, *arguments))
+
+    def cookies(self):
+        """Those that the page's site would get."""
+        return self._of_session("GET", "/cookie")
+
+    def forget_cookies(self):
+        self._of_session("DELETE", "/cookie")
 
     def screenshot(self, path):
         path.write_bytes(base64.b64decode(self._of_session("GET", "/screenshot")))

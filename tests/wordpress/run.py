@@ -6,12 +6,13 @@ scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed.
 """
 
 import sys
-import time
 from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 
+import application  # noqa: E402
 from browser import Browser  # noqa: E402
+from dashboard import edit, log_in, try_to_log_in  # noqa: E402
 from scenarios import Tally, equal, holds, picture  # noqa: E402
 from site_under_test import PASSWORD, USER, Site  # noqa: E402
 from visitor import Visitor  # noqa: E402
@@ -98,19 +99,17 @@ def sources_and_copies_are_not_given_out(site, **_):
 
 def a_wrong_password_is_refused(site, browser):
     browser.open(site.url + "/wp-login.php")
-    log_in(browser, "wrong")
+    try_to_log_in(browser, USER, "wrong")
     holds(browser.text("#login_error"), "incorrect", "what the login says")
 
 
 def the_right_one_opens_the_dashboard(site, browser):
-    browser.open(site.url + "/wp-login.php")
-    log_in(browser, PASSWORD)
-    browser.wait_for("the dashboard", "return document.querySelector('#wpadminbar') && location.pathname === '/wp-admin/'")
+    log_in(browser, site, USER, PASSWORD)
     picture(browser, "wordpress-dashboard")
 
 
 def a_post_is_edited_in_the_block_editor(site, browser):
-    edit(site, browser, "Edited without a rule. ")
+    edit(browser, site, 1, "Edited without a rule. ")
     holds(get(site, "/hello-world/").text, "Edited without a rule.", "the post as everybody sees it")
 
 
@@ -137,7 +136,7 @@ def who_is_logged_in_has_pages_of_their_own(site, browser):
 
 def an_edited_post_is_new_for_everybody_after_a_purge(site, browser):
     holds(get(site, "/hello-world/").text, "Edited without a rule.", "the post before")
-    edit(site, browser, "Edited with a rule. ")
+    edit(browser, site, 1, "Edited with a rule. ")
     browser.open(site.url + "/hello-world/")
     holds(browser.source(), "Edited with a rule.", "the post as its author sees it at once")
     site.kasoku("purge", f"{site.url}/hello-world/")
@@ -148,33 +147,6 @@ def explain_says_which_line_keeps_the_page(site, **_):
     said = site.kasoku("explain", site.url + "/")
     holds(said, "ttl", "why the front page is a hit")
 
-
-def log_in(browser, password):
-    # The page's script puts the cursor into a field when it is ready.
-    browser.wait_for("the form", "return document.readyState === 'complete' && document.querySelector('#user_pass')")
-    time.sleep(0.5)
-    browser.fill("#user_login", USER)
-    browser.fill("#user_pass", password)
-    browser.click("#wp-submit")
-
-
-def edit(site, browser, words):
-    """Writes these words before the first paragraph of the first post, as a person would."""
-    browser.open(f"{site.url}/wp-admin/post.php?post=1&action=edit")
-    browser.wait_for("the editor", "return document.querySelector('.editor-post-publish-button') && window.wp && wp.data.select('core/editor').getCurrentPostId()")
-    browser.run("wp.data.dispatch('core/preferences').set('core/edit-post', 'welcomeGuide', false)")
-    browser.wait_for("the guide to close", "return !document.querySelector('.edit-post-welcome-guide')")
-    browser.wait_for("the text", "return document.querySelector('p.block-editor-rich-text__editable')")
-    browser.click("p.block-editor-rich-text__editable")
-    browser.type("p.block-editor-rich-text__editable", HOME + words)
-    picture(browser, "wordpress-editor")
-    browser.wait_for("the button", "return document.querySelector('.editor-post-publish-button[aria-disabled=false]')")
-    browser.click(".editor-post-publish-button")
-    browser.wait_for("the post to be saved", "return document.querySelector('.components-snackbar')?.innerText.includes('updated')")
-
-
-# The key that goes to the beginning of a line, as WebDriver spells it.
-HOME = "\ue011"
 
 WITHOUT_A_RULE = [
     the_front_page_has_its_styles,
@@ -197,10 +169,14 @@ WITH_A_RULE = [
 
 def main():
     tally = Tally("wordpress")
-    with Site() as site, Browser() as browser:
-        for rules, scenarios in [(PLAIN, WITHOUT_A_RULE), (GRANTED, WITH_A_RULE)]:
-            site.serve(rules.format(socket=site.php_socket, root=site.root))
-            tally.run(scenarios, site, browser=browser)
+    with Site() as site:
+        with Browser() as browser:
+            for rules, scenarios in [(PLAIN, WITHOUT_A_RULE), (GRANTED, WITH_A_RULE)]:
+                site.serve(rules.format(socket=site.php_socket, root=site.root))
+                tally.run(scenarios, site, browser=browser)
+        with Browser() as editor, Browser() as commenter, Browser() as stranger:
+            site.serve(application.RULES.format(socket=site.php_socket, root=site.root))
+            tally.run(application.SCENARIOS, site, editor=editor, commenter=commenter, stranger=stranger)
         return tally.end(site)
 
 
