@@ -32,6 +32,8 @@ pm.max_children = 4
 access.log = {directory}/php-access.log
 access.format = "%m %r%Q%q %s"
 catch_workers_output = yes
+; A file of settings that a test changes counts at once.
+php_admin_value[opcache.revalidate_freq] = 0
 """
 
 
