@@ -157,7 +157,8 @@ impl<'r> Client<'r> {
 
     fn judge(&self, visitor: &mut Visitor, ask: &Ask, answer: &Answer, is_beside: bool) {
         for wrong in check(ask, answer, &self.run.ledger) {
-            self.run.report.mistake(format!("{wrong}\n{ask:?}\n{} {:?}", answer.head.status, answer.head.fields));
+            let (status, fields, before) = (answer.head.status, &answer.head.fields.0, visitor.history());
+            self.run.report.mistake(format!("{wrong}\n{ask:?}\n{status} {fields:?}\nbefore:\n{before}"));
         }
         self.run.report.note(ask, answer);
         visitor.learn(ask, answer, is_beside);

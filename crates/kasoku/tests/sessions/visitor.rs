@@ -9,7 +9,10 @@ use crate::application::{SESSION, STATUS, TICKET};
 use crate::check::{Answer, Ask, Expected, SetCookie};
 use crate::page::{Kind, Page, Site, View};
 use kasoku_oracle::random::Random;
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, VecDeque};
+
+/// How many lines of its own doing a visitor remembers.
+const HISTORY: usize = 12;
 
 /// By what a visitor is known, if at all.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -82,6 +85,8 @@ pub(crate) struct Visitor {
     is_seen: bool,
     tags: BTreeMap<String, String>,
     things: usize,
+    /// The last requests and what came of them, for who has to find out why a later one went wrong.
+    history: VecDeque<String>,
 }
 
 impl Visitor {
@@ -99,6 +104,7 @@ impl Visitor {
             is_seen: false,
             tags: BTreeMap::new(),
             things: 0,
+            history: VecDeque::new(),
         };
         if (number / 2).is_multiple_of(2) {
             visitor.jar.insert("_ga".to_owned(), format!("GA1.visitor-{number}"));
@@ -278,6 +284,7 @@ impl Visitor {
             return false;
         }
         (self.elsewhere, self.is_seen) = (Some(self.view.clone()), false);
+        self.remember("logged in elsewhere".to_owned());
         self.view.user = Some(self.number);
         true
     }
@@ -290,6 +297,7 @@ impl Visitor {
 
     /// Takes in what came; `is_beside`: another answer is under way that counts more, in which the session's cookie may be set as well.
     pub(crate) fn learn(&mut self, ask: &Ask, answer: &Answer, is_beside: bool) {
+        self.remember(summary(ask, answer, is_beside));
         for SetCookie { name, value, is_end } in answer.cookies() {
             if self.habit == Habit::Cookieless || (is_beside && [SESSION, STATUS].contains(&name)) {
                 continue;
@@ -319,4 +327,25 @@ impl Visitor {
             self.url_session = claim.session.filter(|_| ask.path != "/logout");
         }
     }
+
+    fn remember(&mut self, what: String) {
+        self.history.truncate(HISTORY - 1);
+        self.history.push_front(what);
+    }
+
+    /// What it did last, the latest first.
+    pub(crate) fn history(&self) -> String {
+        self.history.iter().map(|line| format!("    {line}\n")).collect()
+    }
+}
+
+fn summary(ask: &Ask, answer: &Answer, is_beside: bool) -> String {
+    let cookies: Vec<String> = answer.cookies().map(|cookie| format!("{}={}", cookie.name, cookie.value)).collect();
+    let sent = ask.fields.iter().find_map(|field| field.split_once("PHPSESSID=")).map_or("-", |(_, id)| id);
+    let sent = sent.split(';').next().unwrap_or_default();
+    let cache = answer.head.fields.only("cache-status").unwrap_or_default();
+    let view = answer.claim().map(|claim| claim.view);
+    let Ask { method, path, query, .. } = ask;
+    let beside = if is_beside { " (beside the next)" } else { "" };
+    format!("{method} {path}{query} of {sent}{beside}: {} {view:?} {cookies:?} {cache}", answer.head.status)
 }
