@@ -108,13 +108,12 @@ impl Kind {
     /// How often one of a hundred reads is of that kind.
     fn weight(self) -> u64 {
         match self {
-            Self::Board => 46,
-            Self::Listed => 18,
+            Self::Board => 50,
+            Self::Listed => 20,
             Self::Tagged => 8,
             Self::Club | Self::Device => 6,
             Self::File => 5,
-            Self::Form | Self::Linked | Self::Account => 3,
-            Self::Private | Self::Deceptive => 1,
+            Self::Form | Self::Linked | Self::Account | Self::Private | Self::Deceptive => 1,
         }
     }
 

@@ -137,6 +137,9 @@ impl Visitor {
 
     /// What it does next: a request, and perhaps one that it has sent a moment before on another connection.
     pub(crate) fn next(&mut self, random: &mut Random) -> Vec<Ask> {
+        if random.per_mille(20) {
+            self.leave();
+        }
         let before = self.view.clone();
         let Some(step) = self.step(random) else { return vec![self.read(random)] };
         if self.habit == Habit::Cookieless || random.percent(75) {
@@ -147,6 +150,16 @@ impl Visitor {
         // And nothing, where the step gives the session another id.
         meanwhile.allowed.extend([before, View::default()]);
         vec![meanwhile, step]
+    }
+
+    /// Closes the browser, which forgets sessions.
+    fn leave(&mut self) {
+        if !matches!(self.habit, Habit::Ticket | Habit::Basic) {
+            self.view = View::default();
+        }
+        [SESSION, STATUS].map(|name| self.jar.remove(name));
+        (self.url_session, self.token, self.elsewhere) = (None, None, None);
+        self.remember("left, and came back".to_owned());
     }
 
     /// Reads some page.
