@@ -2,9 +2,10 @@
 
 use super::{grant, names, policy, scripts, ttl};
 use crate::application::Application;
-use kasoku_engine::options::{OtherCookies, Route};
+use kasoku_engine::options::{OtherCookies, Route, SessionRules, UrlPattern};
 use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, ok, post};
 use std::net::{IpAddr, Ipv4Addr};
+use std::sync::Arc;
 
 /// Somebody, from an address of their own.
 pub(crate) struct Visitor {
@@ -344,4 +345,31 @@ fn pages_in_two_languages_are_asked_for_at_once_when_nothing_is_stored() {
     assert_eq!((german.response().text(), french.response().text()), ("one".to_owned(), "two".to_owned()));
     let joined = second_german.response();
     assert!(joined.text() == "one" && joined.cache_status("collapsed").is_some(), "{joined:?}");
+}
+
+/// A session may have been logged in by something that no request said; who ends it means it.
+#[test]
+fn a_log_out_reaches_the_application_although_the_session_is_known_to_be_anonymous() {
+    let setup = ttl(Setup::safe()).route(|route| {
+        let rules = SessionRules {
+            cookies: names(&["sid"]),
+            logout: UrlPattern::parse("/logout").into_iter().collect(),
+            ..SessionRules::default()
+        };
+        route.session = Arc::new(rules);
+    });
+    let scene = setup.run([
+        get("/logout").answers(ok(&[], "good bye")),
+        get("/").answers(ok(&[], "nobody's")),
+        get("/logout").answers(ok(&[], "good bye again")),
+    ]);
+    let mut client = scene.client();
+    let mut get = |target| client.get_with(target, &["Cookie: sid=1"]);
+    assert_eq!(get("/logout").detail(), "pass-url");
+    let read = get("/");
+    assert_eq!((read.text().as_str(), read.field("Cache-Status").contains("session=anonymous")), ("nobody's", true));
+    let again = get("/logout");
+    assert_eq!((again.text().as_str(), again.detail().as_str()), ("good bye again", "pass-url"));
+    let sent: Vec<bool> = scene.origin.requests().iter().map(|request| request.field("cookie").is_some()).collect();
+    assert_eq!(sent, [true, false, true]);
 }
