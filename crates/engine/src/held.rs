@@ -2,8 +2,8 @@
 //!
 //! A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
 //! ([`set_cookies`](kasoku_semantics::set_cookies)). Others may be reading a fill while it comes, so it is held until it has come to its
-//! end, and only then begins to be one. What is longer than [`HELD_BYTES_MAX`], or comes in a content coding, can't be looked
-//! through, and is for the one client that asked, with its cookie.
+//! end, and only then begins to be one. What is longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or
+//! comes in a content coding, can't be looked through, and is for the one client that asked, with its cookie.
 
 use bytes::{Bytes, BytesMut};
 use kasoku_origin::{Body, Error, Piece};
@@ -11,9 +11,14 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::set_cookies::Secrets;
 use kasoku_wire::{Fields, ResponseHead};
 use std::mem;
+use std::pin::pin;
+use std::time::Duration;
 
 /// The longest body that is looked through, in bytes.
 const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// How long after its head a body may take to be looked through.
+const HELD_MAX: Duration = Duration::from_secs(5);
 
 /// Looks for `secrets` in a response, whose body goes on from where it was. `Ok(None)`: there are none in it; a reason: it is for the
 /// client that asked alone.
@@ -31,13 +36,24 @@ pub(crate) async fn look_through(
     if body.is_none() {
         return Ok(None);
     }
+    let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
-    if is_coded || body.length() > Some(HELD_BYTES_MAX as u64) {
+    if is_coded || is_stream || body.length() > Some(HELD_BYTES_MAX as u64) {
         return Ok(Some(Reason::CookieValueUnseen));
     }
     let mut read = BytesMut::new();
+    let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
     loop {
-        match body.next().await? {
+        // A piece that is not there yet stays with the body.
+        let piece = tokio::select! {
+            biased;
+            piece = body.next() => piece?,
+            () = &mut deadline => {
+                put_back(body, read.freeze(), None);
+                return Ok(Some(Reason::CookieValueUnseen));
+            }
+        };
+        match piece {
             Piece::Data(data) => {
                 read.extend_from_slice(&data);
                 if read.len() > HELD_BYTES_MAX {

@@ -482,7 +482,7 @@ impl Default for SessionRules {
 }
 
 /// What an application is asked, with a session's cookies, to learn whether that session is anonymous.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct SessionProbe {
     /// Path and query, like `/bbs/login.php`.
     pub target: String,

@@ -36,7 +36,7 @@ pub(crate) struct Sessions {
     hashers: [RandomState; 2],
 }
 
-/// A session of a site: its cookies' names and values, hashed.
+/// A session: host, and the names and values of its cookies, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub(crate) struct SessionId(u128);
 
@@ -90,15 +90,15 @@ impl Default for Sessions {
 }
 
 impl Sessions {
-    /// The session that a request to that site carries, if it carries one.
-    pub(crate) fn of(&self, site: usize, rules: &SessionRules, request: &Fields) -> Option<SessionId> {
+    /// The session that a request to that host carries, if it carries one. By other rules it would be another.
+    pub(crate) fn of(&self, authority: &str, rules: &SessionRules, request: &Fields) -> Option<SessionId> {
         if rules.cookies.is_empty() || !cookies::has_any(&rules.cookies, request) {
             return None;
         }
         let of_session = |pair: &&[u8]| cookies::is_any(&rules.cookies, cookies::name(pair));
         let hash = |hasher: &RandomState| {
             let mut hasher = hasher.build_hasher();
-            site.hash(&mut hasher);
+            (authority, &rules.cookies, &rules.probe).hash(&mut hasher);
             cookies::pairs(request).filter(of_session).for_each(|pair| pair.hash(&mut hasher));
             u128::from(hasher.finish())
         };
@@ -244,7 +244,7 @@ pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms
     if rules.cookies.is_empty() || !request.contains("cookie") {
         return Seen::default();
     }
-    match sessions.of(routed.site, rules, request) {
+    match sessions.of(routed.authority(), rules, request) {
         None => Seen { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
         Some(id) => {
             let standing = sessions.standing(id, rules, request, now_ms);

@@ -21,7 +21,7 @@ struct One {
 impl One {
     fn new(rules: SessionRules) -> Self {
         let sessions = Arc::new(Sessions::default());
-        let id = sessions.of(0, &rules, &fields("sid=1")).unwrap();
+        let id = sessions.of("a", &rules, &fields("sid=1")).unwrap();
         Self { sessions, rules, id }
     }
 
@@ -44,12 +44,14 @@ impl One {
 #[test]
 fn a_session_is_its_cookies() {
     let (sessions, rules) = (Sessions::default(), rules());
-    let of = |site, cookies| sessions.of(site, &rules, &fields(cookies));
-    assert_eq!(of(0, "a=1; sid=1"), of(0, "sid=1; b=2"));
-    assert_ne!(of(0, "sid=1"), of(0, "sid=2"));
-    assert_ne!(of(0, "sid=1"), of(1, "sid=1"));
-    assert_ne!(of(0, "sid=1"), of(0, "sid=1; sid=2"));
-    assert!(of(0, "a=1").is_none() && sessions.of(0, &rules, &Fields::new()).is_none());
+    let of = |host, cookies| sessions.of(host, &rules, &fields(cookies));
+    assert_eq!(of("a", "a=1; sid=1"), of("a", "sid=1; b=2"));
+    assert_ne!(of("a", "sid=1"), of("a", "sid=2"));
+    assert_ne!(of("a", "sid=1"), of("b", "sid=1"));
+    assert_ne!(of("a", "sid=1"), of("a", "sid=1; sid=2"));
+    let other = SessionRules { probe: None, ..rules.clone() };
+    assert_ne!(of("a", "sid=1"), sessions.of("a", &other, &fields("sid=1")));
+    assert!(of("a", "a=1").is_none() && sessions.of("a", &rules, &Fields::new()).is_none());
 }
 
 #[test]
@@ -59,7 +61,7 @@ fn a_session_is_somebodys_until_the_application_says_otherwise() {
     one.found(true, 1_000);
     assert!(one.standing(1_000).is_anonymous && one.standing(300_999).is_anonymous);
     assert!(!one.standing(301_000).is_anonymous);
-    let other = one.sessions.of(0, &one.rules, &fields("sid=2")).unwrap();
+    let other = one.sessions.of("a", &one.rules, &fields("sid=2")).unwrap();
     assert!(!one.sessions.standing(other, &one.rules, &fields("sid=2"), 1_000).is_anonymous);
 }
 
