@@ -28,6 +28,11 @@ const TEXTS: [&str; 9] = [
     include_str!("../applications/xe.toml"),
 ];
 
+/// The applications' names, each with what is known of it, as TOML with a comment for each line: for people.
+pub fn applications() -> impl Iterator<Item = (&'static str, &'static str)> {
+    NAMES.into_iter().zip(TEXTS)
+}
+
 /// What is known of a program.
 pub(crate) struct Application {
     /// What holds for the whole site.

@@ -38,6 +38,7 @@ mod suggest;
 mod table;
 mod value;
 
+pub use applications::applications;
 pub use changes::{CHANGES_MAX, Change, changes};
 pub use flags::{Loaded, ServeFlags, load};
 pub use issue::{Issue, Place, Severity, Source};

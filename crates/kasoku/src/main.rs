@@ -6,11 +6,12 @@
 //! | `identity` | whom it becomes, and the file that says which process it is |
 //! | `signals`, `systemd` | what it is told, and what it tells |
 //! | `upgrade` | a new process in this one's place |
-//! | `check` | `kasoku check` |
+//! | `check`, `application` | `kasoku check`, `kasoku application` |
 //! | `operator` | how the other commands ask the program that runs |
 //! | `purge`, `explain`, `top` | those commands |
 //! | `terminal` | the terminal while `top` draws on it |
 
+mod application;
 mod check;
 mod explain;
 mod identity;
@@ -52,6 +53,11 @@ enum Command {
         #[arg(value_name = "FILE")]
         config: PathBuf,
     },
+    /// Print what `application = "NAME"` lays under a site: each line with its reason; without a name, list them
+    Application {
+        /// One of the names
+        name: Option<String>,
+    },
     /// Drop what the running program has stored, or make it stale
     #[command(
         after_help = "Nothing is scanned: a prefix or a site takes as long as one URL. What is being fetched meanwhile is \
@@ -73,6 +79,7 @@ fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(flags) => serve::serve(&flags),
         Command::Check { config } => check::check(config),
+        Command::Application { name } => application::application(name.as_deref()),
         Command::Purge(flags) => purge::purge(&flags),
         Command::Top(flags) => top::top(&flags),
         Command::Explain(flags) => explain::explain(&flags),

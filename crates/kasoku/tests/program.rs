@@ -255,6 +255,19 @@ fn check_and_serve_name_a_directory_that_is_not_there() {
 }
 
 #[test]
+fn what_is_known_of_an_application_can_be_read_without_the_source() {
+    let listed = kasoku(&["application"]);
+    let names = text(&listed.stdout);
+    assert!(listed.status.success() && names.lines().any(|name| name == "wordpress"), "{names}");
+    for name in names.lines() {
+        let shown = kasoku(&["application", name]);
+        assert!(shown.status.success() && text(&shown.stdout).starts_with("# "), "{name}: {shown:?}");
+    }
+    let unknown = kasoku(&["application", "wordpres"]);
+    assert!(!unknown.status.success() && text(&unknown.stderr).contains("`wordpres`"), "{unknown:?}");
+}
+
+#[test]
 fn check_of_no_file_is_exit_status_1() {
     let output = kasoku(&["check", "/nonexistent/kasoku.toml"]);
     assert_eq!(output.status.code(), Some(1));
