@@ -41,7 +41,7 @@ struct Session {
 
 impl Session {
     fn is_empty(&self) -> bool {
-        self.view.is_nobodys() && self.token.is_none()
+        self.view.is_anonymous() && self.token.is_none()
     }
 
     fn status(&self) -> &'static str {
@@ -92,7 +92,7 @@ impl Application {
 
     /// A session from before there was a cache: its id, with that visitor logged in.
     pub(crate) fn session_of(&self, user: Option<usize>) -> String {
-        self.open(Session { view: View { user, cart: Vec::new() }, token: None })
+        self.open(Session { view: View { user, ..View::default() }, token: None })
     }
 
     /// What an id would look like that is not known any more.
@@ -203,6 +203,7 @@ impl Visit<'_> {
             (_, "/sso/return") => self.log_in(self.parameter("state")),
             (_, "/login" | "/sso/start") => self.begin(),
             (_, "/logout") => self.log_out(),
+            ("POST", "/open") => self.open_post(),
             ("POST", "/cart") => self.change_cart(),
             (_, "/cart") => self.personal(200, self.session()),
             _ => match Page::of(self.path) {
@@ -331,6 +332,12 @@ impl Visit<'_> {
         .at("/board/0")
     }
 
+    /// The password of a post that is not for everybody.
+    fn open_post(&self) -> Response {
+        let opened = self.change(self.session(), |session| session.view.has_opened = true);
+        self.personal(303, opened).at("/board/0")
+    }
+
     fn change_cart(&self) -> Response {
         let opened = self.change(self.session(), |session| match self.parameter("add") {
             Some(thing) => session.view.cart.push(thing.to_owned()),
@@ -421,7 +428,7 @@ impl Visit<'_> {
 /// The tag of what is for that view.
 pub(crate) fn tag(view: &View) -> String {
     let user = view.user.map_or("nobody".to_owned(), |user| user.to_string());
-    format!("\"{user}.{}\"", view.cart.join("."))
+    format!("\"{user}.{}.{}\"", view.has_opened, view.cart.join("."))
 }
 
 struct Opened {

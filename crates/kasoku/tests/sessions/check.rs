@@ -45,6 +45,8 @@ pub(crate) struct Ask {
     pub(crate) tag: Option<String>,
     /// Nothing but noise says who asks.
     pub(crate) is_stranger: bool,
+    /// The application knows the session.
+    pub(crate) has_session: bool,
     /// There is something in the session that would be missed.
     pub(crate) needs_session: bool,
     /// The least version of a club of which somebody had heard when this was asked.
@@ -205,12 +207,15 @@ fn status(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
 fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>) {
     let is_hit = answer.cache().hit;
     for SetCookie { name, value, is_end } in answer.cookies() {
-        let is_lost = is_end && name == SESSION && ask.path != "/logout";
         let is_reading = matches!(ask.expected, Expected::Page(_));
+        let is_lost = is_end && name == SESSION && ask.path != "/logout";
         if is_lost && (ask.needs_session || !is_reading) {
             wrong.push("lost: the cookie of a session is taken away that is in use".to_owned());
         } else if is_hit && !is_lost {
             wrong.push(format!("shared: a hit sets {name}={value}"));
+        }
+        if name == SESSION && !is_end && ask.has_session && is_reading {
+            wrong.push(format!("replaced: a page gives a session to one who has one: {value}"));
         }
         // Short values are words, the same for all.
         if value.len() >= 16

@@ -27,7 +27,7 @@ fn board() -> Page {
 }
 
 fn member() -> View {
-    View { user: Some(MEMBER), cart: vec![format!("v{MEMBER}.1")] }
+    View { user: Some(MEMBER), has_opened: false, cart: vec![format!("v{MEMBER}.1")] }
 }
 
 impl Case {
@@ -212,6 +212,15 @@ fn a_session_is_taken_away_only_where_nothing_is_in_it() {
     let mut form = Case::hit().with("Set-Cookie", &end);
     form.ask.expected = Expected::Begun;
     form.is_wrong("lost: ");
+}
+
+#[test]
+fn a_page_gives_no_session_to_one_who_has_one() {
+    let mut case = Case::passed().with("Set-Cookie", &format!("{SESSION}=s0000000123456789abcdef01; path=/"));
+    case.is_right();
+    case.ask.has_session = true;
+    case.claim.serial += 1;
+    case.is_wrong("replaced: ");
 }
 
 #[test]

@@ -170,14 +170,21 @@ impl Page {
 pub(crate) struct View {
     /// Who is logged in.
     pub(crate) user: Option<usize>,
+    /// Whether a password was typed that opens a post, which the application does not take for being somebody.
+    pub(crate) has_opened: bool,
     /// Things in the cart; each has the number of the visitor who put it there.
     pub(crate) cart: Vec<String>,
 }
 
 impl View {
+    /// Nobody is logged in, and nothing is in the cart: what the application calls anonymous.
+    pub(crate) fn is_anonymous(&self) -> bool {
+        self.user.is_none() && self.cart.is_empty()
+    }
+
     /// What those see of whom nothing is known.
     pub(crate) fn is_nobodys(&self) -> bool {
-        self.user.is_none() && self.cart.is_empty()
+        self.is_anonymous() && !self.has_opened
     }
 }
 
@@ -214,12 +221,13 @@ impl Claim {
         let or_nothing = |text: Option<&String>| text.cloned().unwrap_or_else(|| NOTHING.to_owned());
         let number = |visitor: Option<usize>| or_nothing(visitor.map(|visitor| visitor.to_string()).as_ref());
         format!(
-            "{} {} {} {} {} {} {} {} {} {}\n",
+            "{} {} {} {} {} {} {} {} {} {} {}\n",
             self.host,
             self.path,
             self.version,
             number(self.view.user),
             or_nothing((!self.view.cart.is_empty()).then(|| self.view.cart.join(",")).as_ref()),
+            if self.view.has_opened { "opened" } else { NOTHING },
             number(self.by),
             or_nothing(self.session.as_ref()),
             or_nothing(self.token.as_ref()),
@@ -230,7 +238,9 @@ impl Claim {
 
     fn of_first_line(line: &str) -> Option<Self> {
         let words: Vec<&str> = line.split(' ').collect();
-        let [host, path, version, user, cart, by, session, token, variant, serial] = words[..] else { return None };
+        let [host, path, version, user, cart, opened, by, session, token, variant, serial] = words[..] else {
+            return None;
+        };
         let text = |word: &str| (word != NOTHING).then(|| word.to_owned());
         let visitor = |word: &str| text(word).map(|word| word.parse::<usize>()).transpose().ok();
         let cart = text(cart).map(|cart| cart.split(',').map(str::to_owned).collect());
@@ -238,7 +248,7 @@ impl Claim {
             host: host.to_owned(),
             path: path.to_owned(),
             version: version.parse().ok()?,
-            view: View { user: visitor(user)?, cart: cart.unwrap_or_default() },
+            view: View { user: visitor(user)?, has_opened: opened == "opened", cart: cart.unwrap_or_default() },
             by: visitor(by)?,
             session: text(session),
             token: text(token),

@@ -51,6 +51,7 @@ impl Policy {
              session.cookies = [\"{sessions}\"]\n\
              session.anonymous-for = \"{anonymous_for}s\"\n\
              session.logout = [\"/logout\"]\n\
+             session.stateful-urls = [\"/open\"]\n\
              session.{by_site}\n\
              pass-urls = [\"/login\", \"/sso/*\", \"/cart\"]\n\
              [[site.rule]]\npath = \"/device/*\"\nkey-device = true\nkey-languages = [\"ko\", \"en\"]\n"

@@ -1,4 +1,4 @@
-//! What happened: counted by kind, and the first mistakes in full.
+//! What happened: counted by kind, and the first mistakes of each kind in full.
 
 use crate::application::SESSION;
 use crate::check::{Answer, Ask, Expected};
@@ -30,6 +30,7 @@ counts! {
     LogIn "log-ins, by form and by single sign-on"
     LogOut "log-outs"
     Cart "carts shown or changed"
+    Opened "posts opened by a password"
     LoggedInElsewhere "log-ins that no request says"
     Session "session cookies that were handed out"
     Expired "session cookies that were taken away"
@@ -42,8 +43,8 @@ counts! {
     Restart "restarts"
 }
 
-/// The most mistakes that are printed in full.
-const MISTAKES_SHOWN: usize = 5;
+/// The most mistakes of a kind that are printed in full.
+const MISTAKES_SHOWN: u64 = 2;
 
 /// See the [module](self).
 pub(crate) struct Report {
@@ -94,6 +95,7 @@ impl Report {
             (Count::OwnPage, is_page && is_own),
             (Count::LogIn, status == 303 && ["/login", "/sso/return"].contains(&ask.path.as_str())),
             (Count::LogOut, ask.path == "/logout"),
+            (Count::Opened, ask.path == "/open"),
             (Count::Cart, ask.path == "/cart"),
             (Count::Session, session.contains(&false)),
             (Count::Expired, session.contains(&true) && is_page),
@@ -109,8 +111,9 @@ impl Report {
     pub(crate) fn mistake(&self, what: String) {
         let mut mistakes = self.mistakes.lock().unwrap();
         let kind = what.split([':', '\n']).next().unwrap_or_default().to_owned();
-        *mistakes.kinds.entry(kind).or_default() += 1;
-        if mistakes.shown.len() < MISTAKES_SHOWN {
+        let count = mistakes.kinds.entry(kind).or_default();
+        *count += 1;
+        if *count <= MISTAKES_SHOWN {
             mistakes.shown.push(what);
         }
     }

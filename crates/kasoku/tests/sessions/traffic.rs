@@ -39,6 +39,11 @@ pub(crate) struct Address {
 }
 
 impl Address {
+    /// Which of all processes serves; while two do, a number of its own.
+    fn process(&self) -> u64 {
+        self.starts.load(Relaxed) + self.hand_overs.load(Relaxed)
+    }
+
     pub(crate) fn of(address: SocketAddr) -> Self {
         Self { gate: RwLock::new(address), starts: AtomicU64::new(0), hand_overs: AtomicU64::new(0) }
     }
@@ -103,7 +108,7 @@ impl<'r> Client<'r> {
             {
                 self.run.report.count(Count::LoggedInElsewhere);
             }
-            let asks = visitor.next(&mut self.random);
+            let asks = visitor.next(&mut self.random, self.run.address.process());
             self.exchange(&mut visitor, asks);
             self.visitors.push(visitor);
         }
@@ -211,6 +216,6 @@ fn arrive(run: &Run, number: usize) -> Visitor {
         Before::LoggedIn => (run.application.session_of(Some(number)), Some(number)),
         Before::Forgotten => (run.application.forgotten(), None),
     };
-    visitor.with_session(before.0, before.1);
+    visitor.with_session(before.0, before.1, Habit::of(number).1 != Before::Forgotten);
     visitor
 }

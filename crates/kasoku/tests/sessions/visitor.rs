@@ -79,8 +79,14 @@ pub(crate) struct Visitor {
     token: Option<String>,
     /// Where the present token comes from.
     is_signing_on: bool,
+    /// Whether the application knows the session: that it gets another by reading a page is wrong then.
+    is_known: bool,
     /// Somebody else has changed the session: what it held before may be seen as well.
     elsewhere: Option<View>,
+    /// When a post was opened, counted in processes: only the one that has seen it knows that pages show it.
+    opened_in: u64,
+    /// The process that serves now, counted likewise.
+    process: u64,
     /// Since then, its own page has been seen.
     is_seen: bool,
     tags: BTreeMap<String, String>,
@@ -100,7 +106,10 @@ impl Visitor {
             view: View::default(),
             token: None,
             is_signing_on: false,
+            is_known: false,
             elsewhere: None,
+            opened_in: 0,
+            process: 0,
             is_seen: false,
             tags: BTreeMap::new(),
             things: 0,
@@ -120,7 +129,8 @@ impl Visitor {
     }
 
     /// Comes with a session from before.
-    pub(crate) fn with_session(&mut self, id: String, user: Option<usize>) {
+    pub(crate) fn with_session(&mut self, id: String, user: Option<usize>, is_known: bool) {
+        self.is_known = is_known;
         self.jar.insert(SESSION.to_owned(), id);
         self.view.user = user;
         if self.site == Site::Told {
@@ -136,7 +146,8 @@ impl Visitor {
     }
 
     /// What it does next: a request, and perhaps one that it has sent a moment before on another connection.
-    pub(crate) fn next(&mut self, random: &mut Random) -> Vec<Ask> {
+    pub(crate) fn next(&mut self, random: &mut Random, process: u64) -> Vec<Ask> {
+        self.process = process;
         if random.per_mille(20) {
             self.leave();
         }
@@ -146,7 +157,7 @@ impl Visitor {
             return vec![step];
         }
         let mut meanwhile = self.read(random);
-        meanwhile.needs_session = false;
+        (meanwhile.needs_session, meanwhile.has_session) = (false, false);
         // And nothing, where the step gives the session another id.
         meanwhile.allowed.extend([before, View::default()]);
         vec![meanwhile, step]
@@ -157,7 +168,8 @@ impl Visitor {
         if !matches!(self.habit, Habit::Ticket | Habit::Basic) {
             self.view = View::default();
         }
-        [SESSION, STATUS].map(|name| self.jar.remove(name));
+        self.jar.retain(|name, _| ![SESSION, STATUS].contains(&name.as_str()));
+        self.is_known = false;
         (self.url_session, self.token, self.elsewhere) = (None, None, None);
         self.remember("left, and came back".to_owned());
     }
@@ -177,6 +189,7 @@ impl Visitor {
     /// A step of what it does beside reading, if this is the moment for one.
     fn step(&mut self, random: &mut Random) -> Option<Ask> {
         let per_mille = match self.habit {
+            Habit::Reader if self.is_known && !self.view.has_opened => 10,
             Habit::Reader | Habit::Ticket | Habit::Basic => 0,
             // Who has begun goes on soon.
             _ if self.token.is_some() => 200,
@@ -188,6 +201,7 @@ impl Visitor {
             return None;
         }
         Some(match (self.habit, self.view.user.is_some()) {
+            (Habit::Reader, _) => self.open(),
             (Habit::Shopper, _) if random.percent(70) => self.shop(random),
             (_, true) => self.log_out(),
             (_, false) if self.token.is_some() => self.log_in(),
@@ -241,6 +255,12 @@ impl Visitor {
         }
     }
 
+    /// Types the password of a post.
+    fn open(&mut self) -> Ask {
+        (self.view.has_opened, self.opened_in) = (true, self.process);
+        self.post("/open", "password=1".to_owned())
+    }
+
     fn post(&mut self, path: &str, form: String) -> Ask {
         Ask { body: form, ..self.ask("POST", path, Expected::Done) }
     }
@@ -279,14 +299,33 @@ impl Visitor {
             fields,
             body: String::new(),
             expected,
-            allowed: std::iter::once(&self.view).chain(&self.elsewhere).cloned().collect(),
+            allowed: self.allowed(),
             variant: format!("{}.{language}", if is_mobile { "mobile" } else { "desktop" }),
             tag: None,
             is_stranger: self.is_stranger(),
-            needs_session: self.elsewhere.is_none() && (!self.view.is_nobodys() || self.token.is_some()),
+            has_session: self.is_known && self.jar.contains_key(SESSION),
+            needs_session: !self.is_in_doubt() && (!self.view.is_nobodys() || self.token.is_some()),
             floor: 0,
             is_handed_over: false,
         }
+    }
+
+    /// What the session may be seen to hold.
+    fn allowed(&self) -> Vec<View> {
+        let mut allowed: Vec<View> = std::iter::once(&self.view).chain(&self.elsewhere).cloned().collect();
+        if self.is_forgotten() {
+            allowed.push(View { has_opened: false, ..self.view.clone() });
+        }
+        allowed
+    }
+
+    /// A post was opened, and the process that saw it is gone.
+    fn is_forgotten(&self) -> bool {
+        self.view.has_opened && self.opened_in != self.process
+    }
+
+    fn is_in_doubt(&self) -> bool {
+        self.elsewhere.is_some() || (self.is_forgotten() && self.view.is_anonymous())
     }
 
     /// Somebody logs this session in, and no request says so.
@@ -311,6 +350,8 @@ impl Visitor {
     /// Takes in what came; `is_beside`: another answer is under way that counts more, in which the session's cookie may be set as well.
     pub(crate) fn learn(&mut self, ask: &Ask, answer: &Answer, is_beside: bool) {
         self.remember(summary(ask, answer, is_beside));
+        // Some log-outs make the application forget the session whose cookie goes on.
+        self.is_known &= ask.path != "/logout";
         for SetCookie { name, value, is_end } in answer.cookies() {
             if self.habit == Habit::Cookieless || (is_beside && [SESSION, STATUS].contains(&name)) {
                 continue;
@@ -319,8 +360,12 @@ impl Visitor {
                 true => drop(self.jar.remove(name)),
                 false => drop(self.jar.insert(name.to_owned(), value.to_owned())),
             }
+            self.is_known |= name == SESSION;
+            if name == SESSION && self.is_in_doubt() {
+                // The browser has another session from now on, or none.
+                self.view.has_opened = false;
+            }
             if let Some(before) = self.elsewhere.take_if(|_| name == SESSION) {
-                // The browser has another session from now on.
                 self.view = before;
             }
         }
