@@ -297,9 +297,14 @@ pub(crate) async fn fill(
         Ok(News::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
             hit(exchange, &entry, reason)
         }
+        // The same of a 304: what it set is in the head, for this client alone.
+        Ok(News::Stored(entry, _)) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
+            Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
+        }
         Ok(News::Stored(entry, reason)) => {
             status.fwd_status = Some(304);
-            Answer::Stored(entry, CacheStatus { detail: Some(reason), stored: true, ..status })
+            let stored = reason == Reason::Revalidated;
+            Answer::Stored(entry, CacheStatus { detail: Some(reason), stored, ..status })
         }
         Ok(News::Kept(response, stored)) => {
             Answer::Origin(response, Conditions::Ours, CacheStatus { stored, ..status })

@@ -347,18 +347,22 @@ fn pages_in_two_languages_are_asked_for_at_once_when_nothing_is_stored() {
     assert!(joined.text() == "one" && joined.cache_status("collapsed").is_some(), "{joined:?}");
 }
 
-/// A session may have been logged in by something that no request said; who ends it means it.
-#[test]
-fn a_log_out_reaches_the_application_although_the_session_is_known_to_be_anonymous() {
-    let setup = ttl(Setup::safe()).route(|route| {
+/// Sessions are by the cookie `sid`; whoever has asked for `/logout` is nobody from then on.
+fn with_sessions(setup: Setup) -> Setup {
+    ttl(setup).route(|route| {
         let rules = SessionRules {
             cookies: names(&["sid"]),
             logout: UrlPattern::parse("/logout").into_iter().collect(),
             ..SessionRules::default()
         };
         route.session = Arc::new(rules);
-    });
-    let scene = setup.run([
+    })
+}
+
+/// A session may have been logged in by something that no request said; who ends it means it.
+#[test]
+fn a_log_out_reaches_the_application_although_the_session_is_known_to_be_anonymous() {
+    let scene = with_sessions(Setup::safe()).run([
         get("/logout").answers(ok(&[], "good bye")),
         get("/").answers(ok(&[], "nobody's")),
         get("/logout").answers(ok(&[], "good bye again")),
@@ -370,6 +374,29 @@ fn a_log_out_reaches_the_application_although_the_session_is_known_to_be_anonymo
     assert_eq!((read.text().as_str(), read.field("Cache-Status").contains("session=anonymous")), ("nobody's", true));
     let again = get("/logout");
     assert_eq!((again.text().as_str(), again.detail().as_str()), ("good bye again", "pass-url"));
-    let sent: Vec<bool> = scene.origin.requests().iter().map(|request| request.field("cookie").is_some()).collect();
-    assert_eq!(sent, [true, false, true]);
+    assert_eq!(who_sent_cookies(&scene), [true, false, true]);
+}
+
+/// Whether each request reached the origin with cookies.
+fn who_sent_cookies(scene: &Scenario) -> Vec<bool> {
+    scene.origin.requests().iter().map(|request| request.field("cookie").is_some()).collect()
+}
+
+/// What is in an anonymous session may be missed all the same: a cart, a password of one post.
+#[test]
+fn a_304_that_opens_a_session_does_not_take_the_place_of_the_one_that_was_set_aside() {
+    let scene = with_sessions(Setup::safe()).run([
+        get("/logout").answers(ok(&[], "good bye")),
+        get("/").answers(ok(&["ETag: \"1\""], "nobody's")),
+        get("/").answers("HTTP/1.1 304 Not Modified\r\nSet-Cookie: sid=2\r\nCache-Control: private\r\n\r\n"),
+        get("/").answers(ok(&["Cache-Control: private"], "yours")),
+    ]);
+    let mut client = scene.client();
+    let mut get = |target| client.get_with(target, &["Cookie: sid=1"]);
+    get("/logout");
+    assert_eq!(get("/").text(), "nobody's");
+    scene.advance(61);
+    let own = get("/");
+    assert_eq!((own.text().as_str(), own.detail().as_str(), own.has("Set-Cookie")), ("yours", "pass-session", false));
+    assert_eq!(who_sent_cookies(&scene), [true, false, false, true]);
 }
