@@ -83,6 +83,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
         Ok(response) => {
+            session::opens(exchange, routed, &response.head.fields);
             let (audience, writer, status) = match errand.for_one_client() {
                 // That it passed says more.
                 Some(Reason::PassRule) => (Audience::OneClient, None, status),

@@ -180,6 +180,15 @@ impl Sessions {
         });
     }
 
+    /// Something is in it that pages show, until then; or, where it takes the place of another, for as long as in that one.
+    fn is_opened(&self, id: SessionId, instead_of: Option<SessionId>, until_ms: u64, now_ms: u64) {
+        let inherited = instead_of.and_then(|old| Some(self.shard(old).get(&old)?.stateful_until_ms));
+        let until_ms = until_ms.max(inherited.unwrap_or(0));
+        if until_ms > now_ms {
+            self.change(id, now_ms, |state| state.stateful_until_ms = state.stateful_until_ms.max(until_ms));
+        }
+    }
+
     /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on.
     pub(crate) fn ended(&self, id: SessionId, rules: &SessionRules, now_ms: u64) {
         self.change(id, now_ms, |state| {
@@ -283,6 +292,39 @@ pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fie
     let names = &routed.route.session.cookies;
     let is_set_aside = exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous);
     is_set_aside && set_cookies::names(response).any(|name| cookies::is_any(names, name))
+}
+
+/// Notes the session that an answer to a request that passed opens: what its URL leaves in a session is in that one.
+pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &Fields) {
+    let rules = &*routed.route.session;
+    if rules.stateful_urls.is_empty() || !set_cookies::names(response).any(|name| cookies::is_any(&rules.cookies, name))
+    {
+        return;
+    }
+    let worker = &exchange.worker;
+    let now_ms = worker.now().mono_ms;
+    let is_stateful = is_any_url(&rules.stateful_urls, routed.target(), &mut worker.paths.borrow_mut());
+    let until_ms = if is_stateful { now_ms.saturating_add(millis(rules.stateful_for)) } else { 0 };
+    let cookies = cookies_after(&exchange.request.head.fields, response);
+    if let Some(id) = worker.sessions.of(routed.authority(), rules, &cookies) {
+        let before = exchange.seen.get().standing.map(|standing| standing.id);
+        worker.sessions.is_opened(id, before, until_ms, now_ms);
+    }
+}
+
+/// The cookies with which a browser comes back: those of its request, as the response has set them.
+fn cookies_after(request: &Fields, response: &Fields) -> Fields {
+    let pair = |line| cookies::pairs_of(line).next();
+    let set: Vec<&[u8]> = response.all("set-cookie").filter_map(pair).collect();
+    let is_of = |pair: &&[u8], other: &[u8]| cookies::name(pair) == cookies::name(other);
+    let mut pairs: Vec<&[u8]> = cookies::pairs(request).collect();
+    for pair in set {
+        match pairs.iter_mut().find(|sent| is_of(sent, pair)) {
+            Some(sent) => *sent = pair,
+            None => pairs.push(pair),
+        }
+    }
+    [("Cookie", pairs.join(&b"; "[..]))].into_iter().collect()
 }
 
 /// After a request has been answered.

@@ -14,8 +14,12 @@ const ON_STACK: usize = 16;
 
 /// The cookies of a request, as `name=value`, in the order in which they came.
 pub fn pairs(request: &Fields) -> impl Iterator<Item = &[u8]> {
-    let lines = request.all("cookie");
-    lines.flat_map(|line| line.split(|byte| *byte == b';')).map(trim).filter(|pair| !pair.is_empty())
+    request.all("cookie").flat_map(pairs_of)
+}
+
+/// The same of one line. Of a line of Set-Cookie, the first is the cookie.
+pub fn pairs_of(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| *byte == b';').map(trim).filter(|pair| !pair.is_empty())
 }
 
 /// A cookie's name; of a cookie without `=` all of it.

@@ -2,7 +2,7 @@
 
 use super::{grant, names, policy, scripts, ttl};
 use crate::application::Application;
-use kasoku_engine::options::{OtherCookies, Route, SessionRules, UrlPattern};
+use kasoku_engine::options::{CookiePattern, OtherCookies, Route, SessionRules, UrlPattern};
 use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, ok, post};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -353,6 +353,8 @@ fn with_sessions(setup: Setup) -> Setup {
         let rules = SessionRules {
             cookies: names(&["sid"]),
             logout: UrlPattern::parse("/logout").into_iter().collect(),
+            stateful_urls: UrlPattern::parse("/open").into_iter().collect(),
+            anonymous_cookies: vec![CookiePattern { name: "status".to_owned(), value: "none".to_owned() }],
             ..SessionRules::default()
         };
         route.session = Arc::new(rules);
@@ -399,4 +401,31 @@ fn a_304_that_opens_a_session_does_not_take_the_place_of_the_one_that_was_set_as
     let own = get("/");
     assert_eq!((own.text().as_str(), own.detail().as_str(), own.has("Set-Cookie")), ("yours", "pass-session", false));
     assert_eq!(who_sent_cookies(&scene), [true, false, false, true]);
+}
+
+/// The password of a post is typed by who has no session yet, or gets another for it.
+#[test]
+fn what_is_left_in_a_session_that_the_answer_opens_is_shown() {
+    let opens = ok(&["Set-Cookie: sid=2; path=/", "Set-Cookie: status=none"], "opened");
+    let renews = ok(&["Set-Cookie: sid=3; HttpOnly"], "opened, and another session");
+    let scene = with_sessions(Setup::safe()).run([
+        get("/").answers(ok(&[], "nobody's")),
+        post("/open").answers(opens),
+        get("/").answers(ok(&[], "with the post")),
+        post("/other").answers(renews),
+        get("/").answers(ok(&[], "with the post still")),
+        get("/").answers(ok(&[], "nobody's again")),
+    ]);
+    let mut client = scene.client();
+    assert_eq!(client.get("/").text(), "nobody's");
+    client.ask("POST", "/open", &["Content-Length: 0"]);
+    assert_eq!(client.response().text(), "opened");
+    assert_eq!(client.get_with("/", &["Cookie: sid=2; status=none"]).text(), "with the post");
+    client.ask("POST", "/other", &["Content-Length: 0", "Cookie: sid=2; status=none"]);
+    assert_eq!(client.response().text(), "opened, and another session");
+    let cookies = ["Cookie: sid=3; status=none"];
+    assert_eq!(client.get_with("/", &cookies).text(), "with the post still");
+    scene.advance(601);
+    assert_eq!(client.get_with("/", &cookies).text(), "nobody's again");
+    assert_eq!(who_sent_cookies(&scene), [false, false, true, true, true, false]);
 }
