@@ -108,8 +108,10 @@ impl<'r> Client<'r> {
             {
                 self.run.report.count(Count::LoggedInElsewhere);
             }
+            let gate = self.run.address.gate.read().unwrap();
             let asks = visitor.next(&mut self.random, self.run.address.process());
-            self.exchange(&mut visitor, asks);
+            self.exchange(&mut visitor, asks, *gate);
+            drop(gate);
             self.visitors.push(visitor);
         }
         for visitor in std::mem::take(&mut self.visitors) {
@@ -131,20 +133,20 @@ impl<'r> Client<'r> {
                     .mistake(format!("never: visitor {} is taken for anonymous still", visitor.number));
             }
             std::thread::sleep(LOOK_INTERVAL);
-            self.exchange(&mut visitor, vec![ask]);
+            let gate = self.run.address.gate.read().unwrap();
+            self.exchange(&mut visitor, vec![ask], *gate);
         }
     }
 
     /// Sends all, each on a connection of its own, and reads the answers in that order.
-    fn exchange(&mut self, visitor: &mut Visitor, mut asks: Vec<Ask>) {
-        let gate = self.run.address.gate.read().unwrap();
+    fn exchange(&mut self, visitor: &mut Visitor, mut asks: Vec<Ask>, address: SocketAddr) {
         let hand_overs = self.run.address.hand_overs.load(Relaxed);
         let first = self.random.below(CONNECTIONS);
         for (ask, place) in asks.iter_mut().zip(first..) {
             if let Expected::Page(Page { kind: Kind::Club, number }) = ask.expected {
                 ask.floor = self.run.ledger.floor(ask.site, number);
             }
-            self.send(ask, *gate, (place % CONNECTIONS) as usize);
+            self.send(ask, address, (place % CONNECTIONS) as usize);
         }
         let count = asks.len();
         for (index, (ask, place)) in asks.iter_mut().zip(first..).enumerate() {
