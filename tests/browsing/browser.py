@@ -34,7 +34,9 @@ class Browser:
         try:
             self._until("the driver to listen", self._is_ready)
             arguments = ["--headless=new", "--no-sandbox", "--disable-gpu", "--disable-dev-shm-usage", "--window-size=1280,1000",
-                         f"--user-data-dir={self._profile}", "--no-first-run", "--disable-extensions"]
+                         f"--user-data-dir={self._profile}", "--no-first-run", "--disable-extensions",
+                         # What slides in while it is clicked makes the click go astray.
+                         "--force-prefers-reduced-motion"]
             wanted = {"capabilities": {"alwaysMatch": {"goog:chromeOptions": {"args": arguments}}}}
             self._session = self._call("POST", "/session", wanted)["sessionId"]
         except BaseException:

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""WordPress behind Kasoku: installed, read, searched, logged in to and written with, without a cache rule and with one.
+"""WordPress behind Kasoku: installed, read, searched, logged in to and written with, without a cache rule, with one, and with the
+ready policy; at last two thousand requests of forty visitors, with a look into each answer.
 
 Everything is the real program from Debian: WordPress, php-fpm, MariaDB, and Chromium for what a person does. Prints a line for each
 scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it leaves pictures there.
@@ -16,6 +17,7 @@ from dashboard import edit, log_in, try_to_log_in  # noqa: E402
 from scenarios import Tally, equal, holds, picture  # noqa: E402
 from site_under_test import PASSWORD, USER, Site  # noqa: E402
 from visitor import Visitor  # noqa: E402
+import visitors  # noqa: E402
 
 # A front page, posts with names of their own and a dashboard: all that WordPress needs.
 PLAIN = """
@@ -177,6 +179,7 @@ def main():
         with Browser() as editor, Browser() as commenter, Browser() as stranger:
             site.serve(application.RULES.format(socket=site.php_socket, root=site.root))
             tally.run(application.SCENARIOS, site, editor=editor, commenter=commenter, stranger=stranger)
+        tally.run(visitors.SCENARIOS, site)
         return tally.end(site)
 
 
