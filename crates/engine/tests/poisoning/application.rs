@@ -7,6 +7,7 @@ use kasoku_testkit::{Gate, WAIT_MAX};
 use socket2::SockRef;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Condvar, Mutex};
 use std::time::Duration;
 
@@ -51,6 +52,7 @@ pub(crate) enum Does {
 struct Shared {
     /// Requests that came, and the gate that the next one waits for.
     state: Mutex<(Vec<Asked>, Option<Gate>)>,
+    answered: AtomicUsize,
     changed: Condvar,
 }
 
@@ -90,6 +92,18 @@ impl Application {
         self.shared.state.lock().unwrap().0.len()
     }
 
+    /// What has been asked so far.
+    #[allow(dead_code, reason = "not every test looks at all of it")]
+    pub(crate) fn asked(&self) -> Vec<Asked> {
+        self.shared.state.lock().unwrap().0.clone()
+    }
+
+    /// How many answers have been written.
+    #[allow(dead_code, reason = "not every test looks at all of it")]
+    pub(crate) fn answered(&self) -> usize {
+        self.shared.answered.load(Ordering::SeqCst)
+    }
+
     /// Waits until that many requests have come.
     #[track_caller]
     pub(crate) fn arrived(&self, count: usize) {
@@ -115,7 +129,10 @@ fn serve(stream: &TcpStream, shared: &Shared, does: &dyn Fn(&Asked) -> Does) {
             return;
         }
         match does(&asked) {
-            Does::Answer(bytes) => drop((&*stream).write_all(&bytes)),
+            Does::Answer(bytes) => {
+                drop((&*stream).write_all(&bytes));
+                shared.answered.fetch_add(1, Ordering::SeqCst);
+            }
             Does::Reset => return SockRef::from(stream).set_linger(Some(Duration::ZERO)).unwrap(),
         }
     }
