@@ -450,7 +450,6 @@ const OF_THE_STORED_BYTES: [&str; 6] =
 fn is_about_the_key(reason: Reason) -> bool {
     let of_this_request = [
         Reason::StatusOfThisRequest,
-        Reason::ErrorOfThisRequest,
         Reason::StatusNotModified,
         Reason::RangeUnsatisfiable,
         Reason::MultipartRange,
@@ -465,7 +464,7 @@ fn is_about_the_key(reason: Reason) -> bool {
 /// Whether such a status says that something was wrong with this one request (400, 431 ...): an odd request by one client
 /// must change nothing for the others.
 fn is_about_the_request(status: StatusCode) -> bool {
-    status.is_client_error() && !matches!(status.as_u16(), 401 | 403 | 404 | 405 | 410 | 451)
+    status.is_client_error() && !matches!(status.as_u16(), 401..=405 | 410 | 451)
 }
 
 /// Whether a part may be put together with what is stored.

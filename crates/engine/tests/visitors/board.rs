@@ -93,11 +93,16 @@ impl Board {
         self.application.asked().iter().filter(|asked| asked.target() == target).count()
     }
 
+    /// Whether it owes nobody an answer.
+    pub(crate) fn all_is_answered(&self) -> bool {
+        self.application.answered() == self.count()
+    }
+
     /// Waits until it has been asked about sessions that often, and all that it has answered has been read.
     #[track_caller]
     pub(crate) fn was_probed(&self, scene: &Scenario, count: usize) {
         scene.counted(Counter::SessionProbes, count as u64);
-        scene.eventually(|| self.count_of("/login.php") >= count && self.application.answered() == self.count());
+        scene.eventually(|| self.count_of("/login.php") >= count && self.all_is_answered());
         scene.settled();
         assert_eq!(self.count_of("/login.php"), count, "questions");
     }
