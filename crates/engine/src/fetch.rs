@@ -284,7 +284,7 @@ pub(crate) async fn fill(
     match news {
         Ok(News::Shared(reader, dropped, head)) => match reader.head().await {
             Joined::Streaming(meta) => {
-                exchange.notes.borrow_mut().kept(dropped);
+                exchange.aside().notes.kept(dropped);
                 status.stored = true;
                 let meta = Arc::new(meta.with_head(*head));
                 Answer::Filling(meta, reader, status)
@@ -321,7 +321,7 @@ pub(crate) async fn fill(
         }
         Ok(News::Yours(response, reason)) => {
             if reason == Reason::SetCookie {
-                exchange.notes.borrow_mut().sets(&routed.route, &response.head.fields);
+                exchange.aside().notes.sets(&routed.route, &response.head.fields);
             }
             Answer::Origin(response, Conditions::Ours, CacheStatus { detail: Some(reason), ..status })
         }

@@ -5,6 +5,8 @@ mod file;
 mod pacing;
 
 use crate::head::{Framing, Head};
+use crate::options::HitHeaders;
+use crate::respond::Notes;
 use crate::serve::Exchange;
 use bytes::Bytes;
 pub(crate) use eagerness::Eagerness;
@@ -129,6 +131,28 @@ async fn is_too_slow(exchange: &Exchange, holds: &Holds<'_>) {
     }
 }
 
+/// Writes what the cache did, and what else is told of a request; and what ends its session, if it ends.
+fn tell(exchange: &Exchange, head: &mut Head, cache: Option<&CacheStatus>, settings: HitHeaders) {
+    let is_set_aside = exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous);
+    match (exchange.existing_aside(), cache) {
+        (None, None) => {}
+        // A hit needs no memory for what is told of it.
+        (None, Some(cache)) if is_set_aside => head.cache_status(cache, &Notes::of_session("anonymous"), settings),
+        (None, Some(cache)) => head.cache_status(cache, &Notes::default(), settings),
+        (Some(mut aside), cache) => {
+            if is_set_aside && aside.session.is_none() && aside.ended_cookies.is_empty() {
+                aside.notes.session("anonymous");
+            }
+            if let Some(cache) = cache {
+                head.cache_status(cache, &aside.notes, settings);
+            }
+            for line in std::mem::take(&mut aside.ended_cookies) {
+                head.field("Set-Cookie", line);
+            }
+        }
+    }
+}
+
 /// Appends the pieces of a body to its head for as long as both are small; returns the first that has no room.
 fn append_small<'b>(head: &mut Vec<u8>, body: &mut impl Iterator<Item = &'b [u8]>) -> Option<&'b [u8]> {
     body.find(|piece| {
@@ -173,12 +197,7 @@ impl<'e> Outgoing<'e> {
         may_go_on: bool,
     ) -> Self {
         let settings = exchange.settings.hit_headers;
-        if let Some(cache) = &cache {
-            head.cache_status(cache, &exchange.notes.borrow(), settings);
-        }
-        for line in exchange.ended_cookies.take() {
-            head.field("Set-Cookie", line);
-        }
+        tell(exchange, &mut head, cache.as_ref(), settings);
         if settings.request_id {
             head.request_id(exchange.id());
         }

@@ -97,6 +97,11 @@ impl Dropped {
 }
 
 impl Notes {
+    /// What became of the session that the request carries, and nothing else.
+    pub(crate) fn of_session(what: &'static str) -> Self {
+        Self { session: Some(what), ..Self::default() }
+    }
+
     /// The request passes, for that reason.
     pub(crate) fn passes(&mut self, reason: Reason, request: &Fields, route: &Route) {
         let settings = &route.places.settings;

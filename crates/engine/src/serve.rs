@@ -20,7 +20,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
-use std::cell::{Cell, OnceCell, RefCell};
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
 use std::future::poll_fn;
 use std::pin::pin;
 use std::rc::Rc;
@@ -50,12 +50,19 @@ pub(crate) struct Exchange {
     is_logged: Cell<bool>,
     /// What is known of its visitor.
     pub(crate) seen: Cell<Seen>,
-    /// The session with which it is on its way to the application.
-    pub(crate) session: RefCell<Option<session::Ongoing>>,
+    /// What only some requests need.
+    aside: RefCell<Option<Box<Aside>>>,
+}
+
+/// What only some requests need beside the rest: a hit makes no room for it.
+#[derive(Default)]
+pub(crate) struct Aside {
+    /// The session with which the request is on its way to the application.
+    pub(crate) session: Option<session::Ongoing>,
     /// What is set so that its session ends at its visitor.
-    pub(crate) ended_cookies: RefCell<Vec<Vec<u8>>>,
+    pub(crate) ended_cookies: Vec<Vec<u8>>,
     /// What is told of it besides what the cache did.
-    pub(crate) notes: RefCell<Notes>,
+    pub(crate) notes: Notes,
 }
 
 /// Serves all requests of a connection, one after the other.
@@ -157,7 +164,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     let is_anonymous = see(exchange, routed);
     let reason = pass_reason(&exchange.request, routed, upgrade, is_anonymous);
     if let Some(reason) = reason {
-        exchange.notes.borrow_mut().passes(reason, &exchange.request.head.fields, &routed.route);
+        exchange.aside().notes.passes(reason, &exchange.request.head.fields, &routed.route);
     }
     if reason.is_none()
         && let Some(hit) = lookup::hit_at_once(exchange, routed)
@@ -233,9 +240,7 @@ impl Exchange {
             progress: Cell::new(None),
             is_logged: Cell::new(false),
             seen: Cell::default(),
-            session: RefCell::default(),
-            ended_cookies: RefCell::default(),
-            notes: RefCell::default(),
+            aside: RefCell::default(),
             request,
         }
     }
@@ -243,6 +248,16 @@ impl Exchange {
     /// The present, as of when the request came or its answer last had to be waited for: a hit reads the clock once.
     pub(crate) fn now(&self) -> Now {
         self.now.get()
+    }
+
+    /// What only some requests need: from now on, this one does.
+    pub(crate) fn aside(&self) -> RefMut<'_, Aside> {
+        RefMut::map(self.aside.borrow_mut(), |aside| &mut **aside.get_or_insert_default())
+    }
+
+    /// The same, where it needs something.
+    pub(crate) fn existing_aside(&self) -> Option<RefMut<'_, Aside>> {
+        RefMut::filter_map(self.aside.borrow_mut(), |aside| aside.as_deref_mut()).ok()
     }
 
     fn has_waited(&self) {

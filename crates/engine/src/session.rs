@@ -38,7 +38,7 @@ pub(crate) struct Sessions {
 
 /// A session: host, and the names and values of its cookies, hashed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SessionId(u128);
+pub(crate) struct SessionId([u64; 2]);
 
 /// What is known of one.
 #[derive(Clone, Copy, Debug, Default)]
@@ -100,10 +100,9 @@ impl Sessions {
             let mut hasher = hasher.build_hasher();
             (authority, &rules.cookies, &rules.probe).hash(&mut hasher);
             cookies::pairs(request).filter(of_session).for_each(|pair| pair.hash(&mut hasher));
-            u128::from(hasher.finish())
+            hasher.finish()
         };
-        let [one, other] = &self.hashers;
-        Some(SessionId(hash(one) << 64 | hash(other)))
+        Some(SessionId(self.hashers.each_ref().map(hash)))
     }
 
     /// How a session stands.
@@ -209,10 +208,11 @@ impl Sessions {
     }
 
     fn shard(&self, id: SessionId) -> MutexGuard<'_, unsync::Cache<SessionId, State>> {
-        let number = (id.0 >> 120) as usize % SHARDS;
+        let [hash, _] = id.0;
         let [first, rest @ ..] = &self.shards;
+        let shard = rest.get((hash % SHARDS as u64) as usize).unwrap_or(first);
         // What is behind the lock is whole between any two calls.
-        rest.get(number.wrapping_sub(1)).unwrap_or(first).lock().unwrap_or_else(PoisonError::into_inner)
+        shard.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -277,7 +277,7 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     let Some(standing) = exchange.seen.get().standing else { return };
     let worker = &exchange.worker;
     let rules = &*routed.route.session;
-    let mut ongoing = exchange.session.borrow_mut();
+    let ongoing = &mut exchange.aside().session;
     if ongoing.is_none() {
         let fits = |urls: &[UrlPattern]| is_any_url(urls, routed.target(), &mut worker.paths.borrow_mut());
         let stateful_for = if fits(&rules.stateful_urls) { rules.stateful_for } else { Duration::ZERO };
@@ -329,7 +329,8 @@ fn cookies_after(request: &Fields, response: &Fields) -> Fields {
 
 /// After a request has been answered.
 pub(crate) fn answered(exchange: &Exchange, has_succeeded: bool) {
-    let Some(Ongoing { passing, base, is_logout, .. }) = exchange.session.take() else { return };
+    let Some(ongoing) = exchange.existing_aside().and_then(|mut aside| aside.session.take()) else { return };
+    let Ongoing { passing, base, is_logout, .. } = ongoing;
     let Some(route) = &exchange.route else { return };
     let id = passing.id;
     drop(passing);

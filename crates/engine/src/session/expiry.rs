@@ -19,10 +19,7 @@ const OVER: &str = "=deleted; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=0; 
 /// Ends the session of a request that is answered now, where it is over.
 pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
     let Some(standing) = exchange.seen.get().standing else { return };
-    let passes = exchange.session.borrow().as_ref().map(|ongoing| ongoing.reason);
-    if standing.is_anonymous && passes.is_none() {
-        exchange.notes.borrow_mut().session("anonymous");
-    }
+    let passes = exchange.existing_aside().and_then(|aside| Some(aside.session.as_ref()?.reason));
     // What passes for another reason may be about to make somebody of it.
     if !standing.is_over || passes.is_some_and(|reason| reason != Reason::PassSession) {
         return;
@@ -40,8 +37,9 @@ pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
     if let Some(route) = exchange.route.as_ref().filter(|_| is_kept_by_nobody(fields)).filter(is_still_over) {
         let authority = exchange.uri.split('/').nth(2).unwrap_or_default();
         let ended = lines(&route.session.cookies, &exchange.request.head.fields, authority);
-        exchange.notes.borrow_mut().session("expired");
-        exchange.ended_cookies.replace(ended);
+        let mut aside = exchange.aside();
+        aside.notes.session("expired");
+        aside.ended_cookies = ended;
     }
 }
 
