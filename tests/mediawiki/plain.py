@@ -138,6 +138,15 @@ def explain_names_the_line_of_the_policy(site, **_):
     holds(said, "mediawikiUserID", "why somebody who is logged in passes")
 
 
+def a_wiki_in_another_language_has_sessions_for_one_each(site, **_):
+    """No pattern knows the names of its special pages, but an answer that sets the session is not kept."""
+    site.set("$wgLanguageCode = 'de';")
+    for path in [address("Spezial:Anmelden"), address("Spezial:Benutzerkonto_anlegen")]:
+        answers = [Visitor(site).get(path) for _ in range(3)]
+        equal(len({answer.fields.get("set-cookie", "").partition(";")[0] for answer in answers} - {""}), 3, f"sessions that {path} has started")
+        equal([answer.decision for answer in answers if answer.is_hit or "stored" in answer.decision], [], f"what was kept of {path}")
+
+
 SCENARIOS = [
     readers_get_hits,
     styles_and_scripts_are_hits_and_complete,
@@ -150,4 +159,5 @@ SCENARIOS = [
     after_logging_out_it_is_everybodys_page,
     nobody_is_served_what_was_made_for_somebody,
     explain_names_the_line_of_the_policy,
+    a_wiki_in_another_language_has_sessions_for_one_each,
 ]

@@ -18,7 +18,7 @@ import plain  # noqa: E402
 import purged  # noqa: E402
 from browser import Browser  # noqa: E402
 from scenarios import Tally  # noqa: E402
-from site_under_test import Site  # noqa: E402
+from site_under_test import PURGES, Site  # noqa: E402
 
 # Debian's package lies in two places, and links them.
 RULES = """
@@ -36,9 +36,9 @@ SHORT = RULES + 'try-files = ["{{path}}", "/index.php"]\n'
 def main():
     tally = Tally("mediawiki")
     with Site() as site:
-        for rules, knows_of_the_cache, scenarios in [(RULES, False, plain.SCENARIOS), (SHORT, True, purged.SCENARIOS)]:
+        for rules, settings, scenarios in [(RULES, "", plain.SCENARIOS), (SHORT, PURGES, purged.SCENARIOS)]:
             site.serve(rules.format(socket=site.php_socket, root=site.root))
-            site.is_behind_a_cache(knows_of_the_cache)
+            site.set(settings)
             with Browser() as editor, Browser() as passer_by, Browser() as stranger:
                 tally.run(scenarios, site, editor=editor, passer_by=passer_by, stranger=stranger)
         return tally.end(site)

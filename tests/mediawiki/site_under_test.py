@@ -51,11 +51,10 @@ class Site(Servers):
     def _environment(self):
         return {"MW_CONFIG_FILE": self._settings}
 
-    def is_behind_a_cache(self, knows):
-        """Whether the wiki knows of the cache in front of it."""
-        self._settings.write_text(self._installed + (PURGES.format(port=self.port) if knows else ""))
-        if self._kasoku:
-            self.kasoku("purge", "--all")
+    def set(self, lines):
+        """The wiki as it was installed, with these lines more in its settings."""
+        self._settings.write_text(self._installed + lines.format(port=self.port))
+        self.kasoku("purge", "--all")
 
     def run_jobs(self):
         """What cron does each minute: what follows from edits on pages that include others."""

@@ -108,12 +108,17 @@ def an_edit_shows_to_its_author_at_once(site, editor, **_):
 
 
 def the_logged_in_editor_comments(site, editor, **_):
+    for _ in range(2):
+        before = Visitor(site).get("/hello-world/")
+    true(before.is_hit, f"a hit of the post ({before.decision})")
     editor.open(site.url + "/hello-world/")
     editor.fill("#comment", "The editor was here.")
     editor.click("#submit")
     editor.wait_for("the comment", "return document.readyState === 'complete' && document.body.innerText.includes('The editor was here.')")
     picture(editor, "wordpress-9-comment-of-the-editor")
     holds(admin_bar(editor) or "", USER, "the admin bar after the comment")
+    # The form leads back to the post, which is therefore dropped.
+    holds(Visitor(site).get("/hello-world/").text, "The editor was here.", "everybody's page, which was a hit before")
 
 
 def a_comment_that_waits_is_seen_by_its_author_alone(site, commenter, stranger, **_):
