@@ -62,7 +62,14 @@ def write(results):
     return [str(path.relative_to(ROOT)) for path in files]
 
 
-WANTED_HEADER = ("", "requests for a CPU second, of the patched Varnish's", "the limit's, of the same", "CPU, of the limit's", "requests/s, of nginx's", "of Varnish's, unpatched")
+WANTED_HEADER = (
+    "",
+    "requests for a CPU second, of the patched Varnish's",
+    "the limit's, of the same",
+    "CPU, of the limit's",
+    "requests/s, of nginx's",
+    "of Varnish's, unpatched",
+)
 COST_HEADER = ("", "requests/s", "in front, CPU µs", "PHP and MariaDB, CPU µs", "all", "of the limit", "% asked of PHP")
 
 
