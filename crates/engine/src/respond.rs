@@ -1,6 +1,8 @@
 //! The fields that we add to every response, and the names of things in them.
 
 use crate::options::{HitHeaders, Route};
+use crate::path::PathReader;
+use crate::route::{Routed, is_any_url};
 use crate::visitor;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
@@ -103,11 +105,14 @@ impl Notes {
     }
 
     /// The request passes, for that reason.
-    pub(crate) fn passes(&mut self, reason: Reason, request: &Fields, route: &Route) {
+    /// `is_anonymous`: its session is not what it passes for.
+    pub(crate) fn passes(&mut self, reason: Reason, request: &Fields, routed: &Routed, is_anonymous: bool) {
+        let route = &*routed.route;
         let settings = &route.places.settings;
         let by = match reason {
             Reason::PassCookie | Reason::PassSession => {
-                let Some(Refusal::Cookie(name) | Refusal::Session(name)) = visitor::refusal(request, route, false)
+                let Some(Refusal::Cookie(name) | Refusal::Session(name)) =
+                    visitor::refusal(request, route, is_anonymous)
                 else {
                     return;
                 };
@@ -118,7 +123,8 @@ impl Notes {
                     _ => "cookies",
                 }
             }
-            Reason::PassUrl => "pass-urls",
+            Reason::PassUrl if is_any_url(&route.pass_urls, routed.target(), &mut PathReader::default()) => "pass-urls",
+            Reason::PassUrl => "session.logout",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
                 return;

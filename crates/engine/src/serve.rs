@@ -164,7 +164,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     let is_anonymous = see(exchange, routed);
     let reason = pass_reason(&exchange.request, routed, upgrade, is_anonymous);
     if let Some(reason) = reason {
-        exchange.aside().notes.passes(reason, &exchange.request.head.fields, &routed.route);
+        exchange.aside().notes.passes(reason, &exchange.request.head.fields, routed, is_anonymous);
     }
     if reason.is_none()
         && let Some(hit) = lookup::hit_at_once(exchange, routed)

@@ -138,7 +138,9 @@ impl Explaining<'_> {
     fn notes(&self) -> Notes {
         let (route, mut notes) = (&self.asked.routed.route, Notes::default());
         match (self.inspection.outcome, self.heard()) {
-            (Outcome::Pass(reason), _) => notes.passes(reason, &self.asked.request.head.fields, route),
+            (Outcome::Pass(reason), _) => {
+                notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.is_anonymous)
+            }
             (_, Some(answered)) => match answered.objections.first() {
                 None => {
                     notes.kept(Dropped::of(&answered.live.request, &answered.live.head, &answered.freshness, route))
