@@ -63,7 +63,8 @@ pub(crate) async fn look_through(
             }
             Piece::End(trailers) => {
                 let read = read.freeze();
-                let is_there = secrets.occur_in(&read);
+                let is_there =
+                    secrets.occur_in(&read) || trailers.as_ref().is_some_and(|fields| secrets.occur_in_fields(fields));
                 put_back(body, read, Some(trailers));
                 return Ok(is_there.then_some(Reason::CookieValueInAnswer));
             }

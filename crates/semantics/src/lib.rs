@@ -31,6 +31,7 @@ pub mod credentials;
 mod deception;
 pub mod directives;
 pub mod downstream;
+mod encoded;
 pub mod evidence;
 pub mod freshness;
 pub mod grant;

@@ -12,6 +12,7 @@
 use crate::Policy;
 use crate::cookies;
 use crate::credentials::is_set_cookie;
+use crate::encoded;
 use crate::grant::{Ignored, holds_for};
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -112,9 +113,14 @@ impl Secrets {
         self.0.is_empty()
     }
 
-    /// Whether one of them stands in these bytes.
+    /// Whether one of them stands in these bytes, be it encoded as pages encode.
     pub fn occur_in(&self, bytes: &[u8]) -> bool {
-        self.0.iter().any(|secret| memmem::find(bytes, secret).is_some())
+        self.0.iter().any(|secret| memmem::find(bytes, secret).is_some() || encoded::contains(bytes, secret))
+    }
+
+    /// Whether one of them stands in a value of these fields.
+    pub fn occur_in_fields(&self, fields: &Fields) -> bool {
+        fields.iter().any(|(_, value)| self.occur_in(value))
     }
 
     /// Whether one of them stands in a field of a response, but for those that set cookies.

@@ -1,0 +1,91 @@
+//! Finds a text in a page however pages write it: as it is, percent-encoded in a URL (once or twice), escaped in a script or in JSON, or
+//! with entities of HTML.
+//!
+//! For values of cookies: letters, digits and `-._~` are written as they are everywhere, so most values are found by a plain search.
+//! What encodes without need (`%61` for `a`), encrypts or hashes is not seen through.
+
+/// Names of HTML for characters that it escapes.
+const NAMED: [(u8, &str); 5] = [(b'&', "&amp;"), (b'"', "&quot;"), (b'<', "&lt;"), (b'>', "&gt;"), (b'\'', "&apos;")];
+
+/// What an encoded character may begin with.
+const BEGINNINGS: [u8; 4] = *b"%\\&+";
+
+/// Whether `text` stands in `bytes` with some of its characters encoded. Plain occurrences need not be found.
+pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
+    if text.iter().all(|byte| is_plain(*byte)) {
+        return false;
+    }
+    let Some(first) = text.first() else { return false };
+    let may_begin = |at: &u8| at == first || (!is_plain(*first) && BEGINNINGS.contains(at));
+    let forms: Vec<(u8, Vec<String>)> = text.iter().map(|byte| (*byte, forms(*byte))).collect();
+    let places = bytes.iter().enumerate().filter(|(_, at)| may_begin(at));
+    places.filter_map(|(place, _)| bytes.get(place..)).any(|rest| begins_with(rest, &forms))
+}
+
+fn is_plain(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"-._~".contains(&byte)
+}
+
+/// How a character may be written but as it is, the longest of those that begin alike first.
+fn forms(byte: u8) -> Vec<String> {
+    if is_plain(byte) {
+        return Vec::new();
+    }
+    let named = NAMED.iter().filter(|(one, _)| *one == byte).map(|(_, name)| (*name).to_owned());
+    let escaped = b"/\\\"'".contains(&byte).then(|| format!("\\{}", char::from(byte)));
+    let space = (byte == b' ').then(|| "+".to_owned());
+    let by_number = [
+        format!("%25{byte:02x}"),
+        format!("%{byte:02x}"),
+        format!("\\u00{byte:02x}"),
+        format!("&#x{byte:x};"),
+        format!("&#{byte};"),
+        format!("&#{byte:03};"),
+    ];
+    by_number.into_iter().chain(named).chain(escaped).chain(space).collect()
+}
+
+fn begins_with(bytes: &[u8], forms: &[(u8, Vec<String>)]) -> bool {
+    let after = |rest, (byte, forms): &(u8, Vec<String>)| after(rest, *byte, forms);
+    forms.iter().try_fold(bytes, after).is_some()
+}
+
+/// What follows a character at the beginning of `bytes`, in one of its forms or as it is.
+fn after<'b>(bytes: &'b [u8], byte: u8, forms: &[String]) -> Option<&'b [u8]> {
+    let encoded = forms.iter().find_map(|form| {
+        let (start, rest) = bytes.split_at_checked(form.len())?;
+        start.eq_ignore_ascii_case(form.as_bytes()).then_some(rest)
+    });
+    encoded.or_else(|| bytes.strip_prefix(&[byte]))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_value_is_found_as_urls_scripts_and_pages_write_it() {
+        for page in [
+            "?s=ab%2Fcd%2Bef%3D%3D&x",
+            "?s=ab%2fcd%2bef%3d%3d",
+            "?s=ab/cd%2Bef==",
+            "?s=ab%252Fcd%252Bef%253D%253D",
+            "{\"s\":\"ab\\/cd+ef==\"}",
+            "s='ab\\u002Fcd\\u002bef=='",
+            "ab&#x2F;cd&#43;ef&#061;&#61;",
+            "%ab%ab/cab%2Fcd%2Bef==",
+        ] {
+            assert!(contains(page.as_bytes(), b"ab/cd+ef=="), "{page}");
+        }
+        assert!(contains(b"x a+b&amp;c&quot; x", b"a b&c\"") && contains(b"%2Fa", b"/a"));
+    }
+
+    #[test]
+    fn what_is_not_all_of_it_is_not_found() {
+        for page in ["", "ab", "ab%2Fcd%2Bef%3D", "ab%2Ecd%2Bef==", "ab%2", "AB%2Fcd%2Bef==", "ab /cd+ef=="] {
+            assert!(!contains(page.as_bytes(), b"ab/cd+ef=="), "{page}");
+        }
+        assert!(!contains(b"%61bc", b"abc"), "what needs no encoding");
+        assert!(!contains(b"anything", b""));
+    }
+}
