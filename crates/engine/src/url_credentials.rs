@@ -70,12 +70,15 @@ pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let of_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
     let is_credential = |pair: &str| is_credential(pair, &route.session.cookies);
-    query.split('&').chain(of_path).any(is_credential).then_some(Reason::PassCredentialInUrl)
+    // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
+    query.split(['&', ';']).chain(of_path).any(is_credential).then_some(Reason::PassCredentialInUrl)
 }
 
 fn is_credential(pair: &str, sessions: &[String]) -> bool {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
     let name = &*decoded(name);
+    // PHP reads ` sid` and `sid[0]` as something of `sid`.
+    let name = name.trim_start().split('[').next().unwrap_or_default();
     let is_session = || sessions.iter().any(|glob| crate::route::matches(glob, name));
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
@@ -110,6 +113,9 @@ mod tests {
             "/x;v=1;JSESSIONID=1",
             "/?G5SESS1=x",
             "/?aspsessionidqabc=1",
+            "/?a=1;sid=2",
+            "/?sid%5B%5D=1",
+            "/?+sid=1",
             "/?ticket=ST-1-abc",
         ] {
             assert_eq!(passes(target, &safe), Some(Reason::PassCredentialInUrl), "{target}");

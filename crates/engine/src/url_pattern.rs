@@ -41,12 +41,18 @@ impl UrlPattern {
 
     /// Whether a URL fits: `fits_path` says whether a glob fits its path.
     pub(crate) fn fits(&self, mut fits_path: impl FnMut(&str) -> bool, query: Option<&str>) -> bool {
-        let has = |parameter: &Parameter| query.is_some_and(|query| query.split('&').any(|pair| parameter.fits(pair)));
+        let has = |parameter: &Parameter| query.is_some_and(|query| parameter.is_in(query));
         self.parameter.as_ref().is_none_or(has) && fits_path(&self.path)
     }
 }
 
 impl Parameter {
+    /// Whether a query has it, whether or not its application reads `;` as `&`.
+    fn is_in(&self, query: &str) -> bool {
+        let mut by_either = query.split(['&', ';']);
+        query.split('&').any(|pair| self.fits(pair)) || (query.contains(';') && by_either.any(|pair| self.fits(pair)))
+    }
+
     fn fits(&self, pair: &str) -> bool {
         let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
         let fits = |glob: &str, text: &str| matches(glob, text) || matches(glob, &decoded(text));
@@ -95,6 +101,8 @@ mod tests {
             ("*?act=disp*Form", "/?act=dispMemberLoginForm"),
             ("*?act=disp*Form", "/?%61ct=disp%4DemberLoginForm"),
             ("*?act=", "/?act"),
+            ("*?preview", "/p?a=1;preview=true"),
+            ("*?a=1;b", "/p?a=1;b"),
         ] {
             assert!(fits(pattern, target), "{pattern} {target}");
         }
