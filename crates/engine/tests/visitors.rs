@@ -76,6 +76,7 @@ fn of_a_board(route: &mut Route) {
         ("session.cookies", 4),
         ("pass-cookies", 5),
         ("ttl", 6),
+        ("session.logout", 7),
     ];
     let settings = written.map(|(key, line)| (key, format!("board.toml:{line}").into())).into();
     route.places = Places { settings, rule: Some("board.toml:9".into()), ..Places::default() };

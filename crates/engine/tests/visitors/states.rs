@@ -223,6 +223,7 @@ fn logging_out_passes_though_the_session_is_anonymous_or_there_is_none() {
         let count = board.count_of("/logout.php");
         let gone = scene.client().get_with("/logout.php", &fields);
         assert!(gone.status == 302 && gone.detail() == "pass-url", "{fields:?}: {gone:?}");
+        assert_eq!(told(&gone, "rule").as_deref(), Some("board.toml:7"));
         assert_eq!(board.last("/logout.php").field("cookie").is_some(), !fields.is_empty());
         assert_eq!(board.count_of("/logout.php"), count + 1);
     }
