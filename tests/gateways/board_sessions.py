@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A board that opens a session for everybody, behind Kasoku: without a policy, and with the one that the bench has for it.
+"""A board that opens a session for everybody, behind Kasoku with the policy that the bench has for it; board_policy.py shows the way to such a policy.
 
 The board is bench/seeds/sessions/board, in the manner of gnuboard5: php-fpm and MariaDB, not patched. Shown is what its visitors get: guests pages
 from memory, members theirs, nobody those of others. Prints a line for each scenario and `board sessions: N passed, M failed`.
@@ -24,11 +24,6 @@ from processes import Programs, free_port  # noqa: E402
 # Of all requests of 300 visits, logins, first requests and members' pages among them.
 HITS_SHARE_MIN = 0.95
 PATIENCE_SECONDS = 10
-
-NO_POLICY = """[[site]]
-origin = "fastcgi://unix:/run/php/board.sock"
-root   = "/var/www/board"
-"""
 
 
 class Served:
@@ -65,19 +60,13 @@ class Guest(visits.Visitor):
         assert self.name and not self.board.wrong, (self.name, self.board.wrong)
 
 
-def without_a_policy_nothing_is_kept_and_nobody_sees_another(plain, _):
-    board = visits.run(plain.url)
-    assert not board.wrong, board.wrong
-    assert board.reasons["hit"] == 0, visits.said(board)
-
-
-def three_hundred_visits_are_served_from_memory_and_nobody_sees_another(_, served):
+def three_hundred_visits_are_served_from_memory_and_nobody_sees_another(served):
     board = visits.run(served.url)
     assert not board.wrong, board.wrong
     assert board.reasons["hit"] >= HITS_SHARE_MIN * board.asked, visits.said(board)
 
 
-def a_guest_gets_no_session_and_asks_php_for_nothing(_, served):
+def a_guest_gets_no_session_and_asks_php_for_nothing(served):
     path = "/view.php?no=4000"
     first, second = served.visitor(), served.visitor()
     first.get(path)
@@ -87,7 +76,7 @@ def a_guest_gets_no_session_and_asks_php_for_nothing(_, served):
     assert not first.cookies and not second.cookies, (first.cookies, second.cookies)
 
 
-def a_member_logs_in_and_out_and_a_guest_sees_neither(_, served):
+def a_member_logs_in_and_out_and_a_guest_sees_neither(served):
     path = "/view.php?no=4001"
     member, guest = served.visitor(), served.visitor()
     for _ in range(2):
@@ -101,13 +90,13 @@ def a_member_logs_in_and_out_and_a_guest_sees_neither(_, served):
         soon_a_hit(member, path)
 
 
-def a_session_of_last_week_is_seen_to_be_a_guests(_, served):
+def a_session_of_last_week_is_seen_to_be_a_guests(served):
     old = served.visitor(PHPSESSID="0123456789abcdef0123456789")
     assert "pass-session" in old.sees("/view.php?no=4002")
     soon_a_hit(old, "/view.php?no=4002")
 
 
-def a_guest_who_writes_is_a_guest_again(_, served):
+def a_guest_who_writes_is_a_guest_again(served):
     guest = served.visitor()
     for _ in range(2):
         visits.write(guest, author="A guest")
@@ -116,7 +105,7 @@ def a_guest_who_writes_is_a_guest_again(_, served):
         soon_a_hit(guest, "/view.php?no=4003")
 
 
-def a_file_is_a_members_who_has_opened_its_post(_, served):
+def a_file_is_a_members_who_has_opened_its_post(served):
     member, guest = served.visitor(), served.visitor()
     member.log_in("member8")
     links = re.findall(r"/download\.php\?no=\d+", member.get("/view.php?no=4000"))
@@ -134,7 +123,6 @@ def soon_a_hit(visitor, path):
 
 
 SCENARIOS = [
-    without_a_policy_nothing_is_kept_and_nobody_sees_another,
     three_hundred_visits_are_served_from_memory_and_nobody_sees_another,
     a_guest_gets_no_session_and_asks_php_for_nothing,
     a_member_logs_in_and_out_and_a_guest_sees_neither,
@@ -148,12 +136,11 @@ def main():
     failed = 0
     with Programs() as programs:
         board = stack.start(programs, os.sched_getaffinity(0))
-        plain = Served(programs, board, "no-policy", NO_POLICY)
         served = Served(programs, board, "policy", setups.POLICY.read_text(encoding="utf-8"))
         for scenario in SCENARIOS:
             name = scenario.__name__.replace("_", " ")
             try:
-                scenario(plain, served)
+                scenario(served)
                 print(f"ok      {name}", flush=True)
             except Exception:
                 failed += 1
