@@ -7,6 +7,9 @@
 //! a request of the session passes for another reason than the session itself: whatever makes somebody known (a form, a URL of a list, an
 //! unknown cookie) does that. A question whose answer came while such a request was on its way counts for nothing (`serial`).
 //!
+//! A session may be one of several hosts and rules: what passes anywhere voids what is known everywhere, and a finding holds only where it
+//! was asked for, since another host may be another application.
+//!
 //! What is not known means that a request passes. So it costs hits and nothing else that this is forgotten: it is in memory, bounded in
 //! number, the least useful goes first, and all workers share it. Only a keyed hash of the cookies is kept.
 
@@ -21,6 +24,7 @@ use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::Fields;
 use quick_cache::unsync;
 use std::hash::{BuildHasher, Hash, Hasher, RandomState};
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 
@@ -32,20 +36,27 @@ const SHARDS: usize = 16;
 
 /// All that is known.
 pub(crate) struct Sessions {
-    shards: [Mutex<unsync::Cache<SessionId, State>>; SHARDS],
+    shards: [Mutex<unsync::Cache<[u64; 2], State>>; SHARDS],
     hashers: [RandomState; 2],
+    /// The last that was given; of the whole table, so that a session which was forgotten meanwhile has none that it had before.
+    serial: AtomicU64,
 }
 
-/// A session: host, and the names and values of its cookies, hashed.
+/// A session, and where it was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct SessionId([u64; 2]);
+pub(crate) struct SessionId {
+    /// The names and values of its cookies, hashed.
+    cookies: [u64; 2],
+    /// Host, and by which rules it is asked about, hashed.
+    place: u64,
+}
 
 /// What is known of one.
 #[derive(Clone, Copy, Debug, Default)]
 struct State {
     /// Requests on their way to the application.
     passing: u32,
-    /// Grows with each thing that may have changed it.
+    /// Another one with each thing that may have changed it.
     serial: u64,
     finding: Option<Finding>,
     /// Whether somebody asks the application at the moment.
@@ -61,6 +72,8 @@ struct State {
 struct Finding {
     is_anonymous: bool,
     at_ms: u64,
+    /// See [`SessionId::place`].
+    place: u64,
 }
 
 /// How a session stands.
@@ -85,12 +98,12 @@ pub(crate) struct Duty {
 impl Default for Sessions {
     fn default() -> Self {
         let shard = || Mutex::new(unsync::Cache::new(SESSIONS_MAX / SHARDS));
-        Self { shards: std::array::from_fn(|_| shard()), hashers: Default::default() }
+        Self { shards: std::array::from_fn(|_| shard()), hashers: Default::default(), serial: AtomicU64::new(0) }
     }
 }
 
 impl Sessions {
-    /// The session that a request to that host carries, if it carries one. By other rules it would be another.
+    /// The session that a request to that host carries, if it carries one.
     pub(crate) fn of(&self, authority: &str, rules: &SessionRules, request: &Fields) -> Option<SessionId> {
         if rules.cookies.is_empty() || !cookies::has_any(&rules.cookies, request) {
             return None;
@@ -98,18 +111,19 @@ impl Sessions {
         let of_session = |pair: &&[u8]| cookies::is_any(&rules.cookies, cookies::name(pair));
         let hash = |hasher: &RandomState| {
             let mut hasher = hasher.build_hasher();
-            (authority, &rules.cookies, &rules.probe).hash(&mut hasher);
             cookies::pairs(request).filter(of_session).for_each(|pair| pair.hash(&mut hasher));
             hasher.finish()
         };
-        Some(SessionId(self.hashers.each_ref().map(hash)))
+        let [one, _] = &self.hashers;
+        let place = one.hash_one((authority, &rules.cookies, &rules.probe));
+        Some(SessionId { cookies: self.hashers.each_ref().map(hash), place })
     }
 
     /// How a session stands.
     pub(crate) fn standing(&self, id: SessionId, rules: &SessionRules, request: &Fields, now_ms: u64) -> Standing {
         let says_so = says_anonymous(rules, request);
-        let state = self.shard(id).get(&id).copied();
-        let finding = state.and_then(|state| state.valid(rules, now_ms));
+        let state = self.shard(id).get(&id.cookies).copied();
+        let finding = state.and_then(|state| state.valid(id, rules, now_ms));
         let is_stateful = state.is_some_and(|state| now_ms < state.stateful_until_ms);
         let is_nobodys = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
         let is_anonymous = is_nobodys && !is_stateful;
@@ -122,8 +136,8 @@ impl Sessions {
 
     /// Whether it is still over when one of its requests is answered, which may have gone to the application itself.
     pub(crate) fn is_still_over(&self, id: SessionId, has_passed: bool, rules: &SessionRules, now_ms: u64) -> bool {
-        let state = self.shard(id).get(&id).copied();
-        let is_known_again = |state: &State| !has_passed && rules.probe.is_some() && state.finding.is_none();
+        let state = self.shard(id).get(&id.cookies).copied();
+        let is_known_again = |state: &State| !has_passed && rules.probe.is_some() && state.of(id).is_none();
         state.is_some_and(|state| state.is_idle(u32::from(has_passed), rules, now_ms) && !is_known_again(&state))
     }
 
@@ -144,7 +158,7 @@ impl Sessions {
         self.change(id, now_ms, |state| {
             state.stateful_until_ms = state.stateful_until_ms.max(now_ms.saturating_add(millis(stateful_for)));
             state.passing += 1;
-            state.serial += 1;
+            state.serial = self.next_serial();
             if reason != Reason::PassSession {
                 state.busy_ms = now_ms;
                 state.finding = None;
@@ -159,7 +173,7 @@ impl Sessions {
     pub(crate) fn duty(&self, id: SessionId, rules: &SessionRules, now_ms: u64) -> Option<Duty> {
         rules.probe.as_ref()?;
         self.change(id, now_ms, |state| {
-            let is_known = state.valid(rules, now_ms).is_some_and(|finding| {
+            let is_known = state.valid(id, rules, now_ms).is_some_and(|finding| {
                 !finding.is_anonymous || now_ms.saturating_sub(finding.at_ms) <= millis(rules.anonymous_for) / 2
             });
             let is_free = state.passing == 0 && now_ms >= state.stateful_until_ms;
@@ -174,14 +188,14 @@ impl Sessions {
         self.change(duty.id, now_ms, |state| {
             state.is_asked = false;
             if let Some(is_anonymous) = is_anonymous.filter(|_| state.serial == duty.serial) {
-                state.finding = Some(Finding { is_anonymous, at_ms: now_ms });
+                state.finding = Some(Finding { is_anonymous, at_ms: now_ms, place: duty.id.place });
             }
         });
     }
 
     /// Something is in it that pages show, until then; or, where it takes the place of another, for as long as in that one.
     fn is_opened(&self, id: SessionId, instead_of: Option<SessionId>, until_ms: u64, now_ms: u64) {
-        let inherited = instead_of.and_then(|old| Some(self.shard(old).get(&old)?.stateful_until_ms));
+        let inherited = instead_of.and_then(|old| Some(self.shard(old).get(&old.cookies)?.stateful_until_ms));
         let until_ms = until_ms.max(inherited.unwrap_or(0));
         if until_ms > now_ms {
             self.change(id, now_ms, |state| state.stateful_until_ms = state.stateful_until_ms.max(until_ms));
@@ -192,23 +206,28 @@ impl Sessions {
     pub(crate) fn ended(&self, id: SessionId, rules: &SessionRules, now_ms: u64) {
         self.change(id, now_ms, |state| {
             state.stateful_until_ms = now_ms;
-            state.finding = rules.probe.is_none().then_some(Finding { is_anonymous: true, at_ms: now_ms });
+            state.finding =
+                rules.probe.is_none().then_some(Finding { is_anonymous: true, at_ms: now_ms, place: id.place });
         });
     }
 
     fn change<T>(&self, id: SessionId, now_ms: u64, change: impl FnOnce(&mut State) -> T) -> T {
         let mut shard = self.shard(id);
-        if let Some(mut state) = shard.get_mut(&id) {
+        if let Some(mut state) = shard.get_mut(&id.cookies) {
             return change(&mut state);
         }
         let mut state = State { busy_ms: now_ms, ..State::default() };
         let result = change(&mut state);
-        shard.insert(id, state);
+        shard.insert(id.cookies, state);
         result
     }
 
-    fn shard(&self, id: SessionId) -> MutexGuard<'_, unsync::Cache<SessionId, State>> {
-        let [hash, _] = id.0;
+    fn next_serial(&self) -> u64 {
+        self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    fn shard(&self, id: SessionId) -> MutexGuard<'_, unsync::Cache<[u64; 2], State>> {
+        let [hash, _] = id.cookies;
         let [first, rest @ ..] = &self.shards;
         let shard = rest.get((hash % SHARDS as u64) as usize).unwrap_or(first);
         // What is behind the lock is whole between any two calls.
@@ -223,9 +242,14 @@ impl State {
         !rules.expire_after.is_zero() && self.passing <= own && is_long
     }
 
-    /// What was found, for as long as it holds.
-    fn valid(&self, rules: &SessionRules, now_ms: u64) -> Option<Finding> {
-        self.finding.filter(|finding| now_ms.saturating_sub(finding.at_ms) < millis(rules.anonymous_for))
+    /// What was found there.
+    fn of(&self, id: SessionId) -> Option<Finding> {
+        self.finding.filter(|finding| finding.place == id.place)
+    }
+
+    /// The same, for as long as it holds.
+    fn valid(&self, id: SessionId, rules: &SessionRules, now_ms: u64) -> Option<Finding> {
+        self.of(id).filter(|finding| now_ms.saturating_sub(finding.at_ms) < millis(rules.anonymous_for))
     }
 }
 
@@ -353,9 +377,9 @@ pub(crate) struct Passing {
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        if let Some(mut state) = self.sessions.shard(self.id).get_mut(&self.id) {
+        if let Some(mut state) = self.sessions.shard(self.id).get_mut(&self.id.cookies) {
             state.passing = state.passing.saturating_sub(1);
-            state.serial += 1;
+            state.serial = self.sessions.next_serial();
             // Where it was forgotten meanwhile, somebody may have found something while this was on its way.
             state.finding = state.finding.filter(|finding| !finding.is_anonymous);
         }

@@ -45,12 +45,14 @@ impl One {
 fn a_session_is_its_cookies() {
     let (sessions, rules) = (Sessions::default(), rules());
     let of = |host, cookies| sessions.of(host, &rules, &fields(cookies));
+    let is_one = |one: Option<SessionId>, other: Option<SessionId>| one.unwrap().cookies == other.unwrap().cookies;
     assert_eq!(of("a", "a=1; sid=1"), of("a", "sid=1; b=2"));
     assert_ne!(of("a", "sid=1"), of("a", "sid=2"));
     assert_ne!(of("a", "sid=1"), of("b", "sid=1"));
     assert_ne!(of("a", "sid=1"), of("a", "sid=1; sid=2"));
     let other = SessionRules { probe: None, ..rules.clone() };
     assert_ne!(of("a", "sid=1"), sessions.of("a", &other, &fields("sid=1")));
+    assert!(is_one(of("a", "sid=1"), of("b", "sid=1")) && !is_one(of("a", "sid=1"), of("a", "sid=2")));
     assert!(of("a", "a=1").is_none() && sessions.of("a", &rules, &Fields::new()).is_none());
 }
 
@@ -93,6 +95,32 @@ fn an_answer_that_was_overtaken_counts_for_nothing() {
     assert!(!one.standing(5).is_anonymous);
     drop(passing);
     assert!(one.sessions.duty(one.id, &one.rules, 6).is_some());
+}
+
+#[test]
+fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
+    let one = One::new(rules());
+    let there = one.sessions.of("www.a", &one.rules, &fields("sid=1")).unwrap();
+    one.found(true, 0);
+    assert!(!one.sessions.standing(there, &one.rules, &fields("sid=1"), 1).is_anonymous, "nobody has asked there");
+    drop(one.sessions.passes(there, Reason::Method, Duration::ZERO, 2));
+    assert!(!one.standing(2).is_anonymous);
+    // Nor does an answer count that was on its way.
+    let duty = one.asks(Reason::PassSession, 3).unwrap();
+    drop(one.sessions.passes(there, Reason::Method, Duration::ZERO, 4));
+    one.sessions.found(duty, Some(true), 5);
+    assert!(!one.standing(5).is_anonymous);
+}
+
+#[test]
+fn an_answer_about_a_session_that_was_forgotten_meanwhile_counts_for_nothing() {
+    let one = One::new(rules());
+    let duty = one.asks(Reason::PassSession, 0).unwrap();
+    one.sessions.shard(one.id).clear();
+    // As many requests as before, one of which has logged in.
+    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
+    one.sessions.found(duty, Some(true), 2);
+    assert!(!one.standing(2).is_anonymous);
 }
 
 #[test]
