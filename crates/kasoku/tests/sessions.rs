@@ -44,6 +44,9 @@ use std::sync::{Mutex, PoisonError};
 use std::time::{SystemTime, UNIX_EPOCH};
 use traffic::{Address, Run};
 
+/// The operator does all that it does once more for so many requests.
+const REQUESTS_A_ROUND: u64 = 200_000;
+
 fn setting(name: &str) -> Option<u64> {
     std::env::var(name).ok().filter(|text| !text.is_empty()).map(|text| text.parse().unwrap())
 }
@@ -102,14 +105,13 @@ fn run(name: &str, policy: Policy, requests: u64, deeds: &[Deed]) -> Run {
 #[test]
 fn no_visitor_gets_a_byte_of_another() {
     let requests = setting("KASOKU_SESSIONS_REQUESTS").unwrap_or(20_000);
-    let run = run("sessions", Policy::Right, requests, &DEEDS);
+    let deeds = DEEDS.repeat(1 + usize::try_from(requests / REQUESTS_A_ROUND).unwrap());
+    let run = run("sessions", Policy::Right, requests, &deeds);
     let report = &run.report;
     // Past the test harness's capture: the report is what a run is for.
     let _ = writeln!(std::io::stderr(), "KASOKU_SESSIONS_SEED={}\n{}", run.seed, report.text());
     assert!(report.mistakes().is_empty(), "KASOKU_SESSIONS_SEED={}", run.seed);
-    let missing =
-        report.missing().into_iter().filter(|what| !what.contains("anonymous") && !what.contains("taken away"));
-    assert_eq!(missing.count(), 0, "never happened: {:?}", report.missing());
+    assert!(report.missing().is_empty(), "never happened: {:?}", report.missing());
     let (hits, pages) = (report.total(Count::StrangerHit), report.total(Count::Stranger));
     assert!(hits * 2 > pages, "a run with {hits} hits of {pages} shows nothing");
 }
