@@ -146,7 +146,7 @@ impl State {
             "/login.php" if self.fails.is_some() => return (self.fails.unwrap(), Vec::new(), "broken".to_owned()),
             "/login.php" if self.members.contains_key(id) => return moved("/"),
             "/login_check.php" => {
-                self.log_in(id, asked.body.strip_prefix("user="));
+                self.log_in(id, asked.body.strip_prefix("user=").filter(|name| !name.is_empty()));
                 return moved("/");
             }
             "/logout.php" => {

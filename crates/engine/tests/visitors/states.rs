@@ -192,10 +192,43 @@ fn while_a_login_is_on_its_way_nothing_that_is_found_counts() {
     visitor.send_body("POST", "/login_check.php", &[&field], "user=tom");
     board.log_in(cookies.trim_start_matches("PHPSESSID="), None);
     question.open();
-    // That the session was anonymous is of before: nobody believes it, whatever the board said.
-    scene.eventually(|| board.count_of("/login.php") == 2 || !is_anonymous(&scene, &cookies));
+    board.was_probed(&scene, 1);
+    // That the session was anonymous is of before: nobody believes it.
+    assert!(!is_anonymous(&scene, &cookies));
     board.log_in(cookies.trim_start_matches("PHPSESSID="), Some("tom"));
     is_known_as(&scene, &cookies, "tom");
+}
+
+#[test]
+fn while_a_login_is_on_its_way_its_session_is_not_anonymous() {
+    let board = Board::start();
+    let scene = board.behind(probing());
+    let cookies = anonymous(&board, &scene);
+    let field = format!("Cookie: {cookies}");
+    assert!(is_for(&asks(&scene, &cookies), "a guest") && asks(&scene, &cookies).is_hit());
+    let gate = Gate::new();
+    board.holds_next(&gate);
+    let mut visitor = scene.client();
+    let count = board.count();
+    visitor.ask("POST", "/login_check.php", &[&field, "Content-Length: 8"]).send("user=tom");
+    board.arrived(count + 1);
+    is_known_as(&scene, &cookies, "a guest");
+    gate.open();
+    visitor.response();
+    is_known_as(&scene, &cookies, "tom");
+}
+
+#[test]
+fn who_is_known_to_be_somebody_is_asked_about_anew_after_more_than_reading() {
+    let board = Board::start();
+    let scene = board.behind(probing());
+    let toms = format!("PHPSESSID={}", board.session(Some("tom")));
+    is_known_as(&scene, &toms, "tom");
+    board.was_probed(&scene, 1);
+    // A log-out of which no list knows.
+    scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {toms}")], "user=");
+    board.was_probed(&scene, 2);
+    is_found_anonymous(&scene, &toms);
 }
 
 #[test]
