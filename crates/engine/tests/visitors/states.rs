@@ -349,7 +349,7 @@ fn two_sessions_are_two_visitors() {
 }
 
 #[test]
-fn a_session_of_another_site_with_the_same_id_is_another_one() {
+fn what_is_found_of_a_session_holds_at_its_host_and_what_it_does_at_all() {
     use kasoku_engine::options::HostPattern;
     let board = Board::start();
     let address = board.address();
@@ -357,9 +357,44 @@ fn a_session_of_another_site_with_the_same_id_is_another_one() {
     let setup = probing().route(|route| route.origins = vec![address.into()]);
     let scene = setup.site(&host("example.org"), |_| {}).site(&host("other.org"), |_| {}).run_with_own_origins();
     let cookies = anonymous(&board, &scene);
-    let fields = [&*format!("Cookie: {cookies}"), "Host: other.org"];
-    assert_eq!(scene.client().get_with("/", &fields).detail(), "pass-session");
-    assert!(is_anonymous(&scene, &cookies));
+    let field = format!("Cookie: {cookies}");
+    let there = [&*field, "Host: other.org"];
+    assert_eq!(scene.client().get_with("/", &there).detail(), "pass-session");
+    scene.eventually(|| asks(&scene, &cookies).cache_status("session").is_some());
+    // But it may be the same one.
+    scene.client().send_body("POST", "/login_check.php", &there, "user=tom");
+    is_known_as(&scene, &cookies, "tom");
+}
+
+#[test]
+fn a_page_that_holds_a_session_is_made_for_the_one_that_its_visitor_has() {
+    let board = Board::start();
+    let scene = board.behind(probing());
+    let cookies = anonymous(&board, &scene);
+    for _ in 0..2 {
+        let page = scene.client().get_with("/links.php", &[&format!("Cookie: {cookies}")]);
+        assert!(
+            page.text().contains(&cookies) && !page.has("set-cookie"),
+            "it keeps the session that it has: {page:?}"
+        );
+    }
+    assert!(scene.client().get("/links.php").has("set-cookie"));
+}
+
+#[test]
+fn what_a_guest_has_done_shows_for_a_while() {
+    let board = Board::start();
+    let scene = board.behind(probing().route(|route| session(route).stateful_urls = urls(&["/password_check.php"])));
+    let cookies = anonymous(&board, &scene);
+    scene.client().send_body("POST", "/password_check.php", &[&format!("Cookie: {cookies}")], "x");
+    for _ in 0..3 {
+        is_known_as(&scene, &cookies, "a guest");
+        scene.advance(199);
+    }
+    assert_eq!(board.count_of("/login.php"), 1, "nobody asks about it meanwhile");
+    scene.advance(3);
+    is_known_as(&scene, &cookies, "a guest");
+    is_found_anonymous(&scene, &cookies);
 }
 
 #[test]
