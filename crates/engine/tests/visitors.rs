@@ -4,8 +4,8 @@
 //! kept, and knows a member by nothing but what its session holds. Kasoku stands before it with the rules that such a program has.
 //!
 //! - `visitors/ways.rs`: the ways in which a private page gets shared, one scenario or more for each, and what is a hit all the same.
-//! - `visitors/situations.rs`: some two hundred requests and answers in tables, each with what becomes of it and what is told of that.
-//! - `visitors/states.rs`: what a session is known to be, from its first request until it ends.
+//! - `visitors/situations.rs`: some 370 requests and answers in tables, each with what becomes of it and what is told of that.
+//! - `visitors/states.rs`: what a session is known to be; `visitors/probing.rs`: how that is found out; `visitors/ending.rs`: how it ends.
 //! - `visitors/refreshing.rs`: pages that stop being everybody's while they are kept.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
@@ -15,8 +15,12 @@
 mod application;
 #[path = "visitors/board.rs"]
 mod board;
+#[path = "visitors/ending.rs"]
+mod ending;
 #[path = "visitors/leaks.rs"]
 mod leaks;
+#[path = "visitors/probing.rs"]
+mod probing;
 #[path = "visitors/refreshing.rs"]
 mod refreshing;
 #[path = "visitors/situations.rs"]
