@@ -429,3 +429,23 @@ fn what_is_left_in_a_session_that_the_answer_opens_is_shown() {
     assert_eq!(client.get_with("/", &cookies).text(), "nobody's again");
     assert_eq!(who_sent_cookies(&scene), [false, false, true, true, true, false]);
 }
+
+/// Who is logged in by another application's cookie has a session here as well, in which nothing says so.
+#[test]
+fn an_unknown_cookie_beside_an_anonymous_session_is_the_one_that_is_named() {
+    let setup = ttl(Setup::safe()).route(|route| {
+        let rules = SessionRules {
+            cookies: names(&["sid"]),
+            logout: UrlPattern::parse("/logout").into_iter().collect(),
+            ..SessionRules::default()
+        };
+        route.session = Arc::new(rules);
+    });
+    let scene = setup.run([get("/logout").answers(ok(&[], "good bye")), get("/").answers(ok(&[], "good day, Ann"))]);
+    let mut client = scene.client();
+    client.get_with("/logout", &["Cookie: sid=1"]);
+    let single_sign_on = client.get_with("/", &["Cookie: sid=1; sso=ann"]);
+    assert_eq!(single_sign_on.detail(), "pass-cookie");
+    assert_eq!(single_sign_on.cache_status("cookie").as_deref(), Some("\"sso\""), "{single_sign_on:?}");
+    assert_eq!(scene.origin.requests()[1].field("cookie").as_deref(), Some("sid=1; sso=ann"));
+}
