@@ -103,11 +103,13 @@ pub(crate) fn has_a_say(route: &Route) -> bool {
     route.policy.grant.is_granting() || is_said
 }
 
-/// What becomes of a cookie that is neither in the key nor noise. Who has said which cookies count has said that the others
-/// do not.
+/// What becomes of a cookie that is neither in the key nor noise. Who has listed the cookies by which somebody is known has said that
+/// the others do not count; who has named those that choose a page as well, but not where a session knows somebody: what is known
+/// beside it, by single sign-on, is known by a cookie that nobody has named.
 fn others(route: &Route) -> OtherCookies {
-    let names_some = !route.policy.grant.key_cookies.is_empty() || !route.cookies.pass.is_empty();
-    route.cookies.others.unwrap_or(if names_some { OtherCookies::Remove } else { OtherCookies::Pass })
+    let names_all = !route.policy.grant.key_cookies.is_empty() && route.session.cookies.is_empty();
+    let removes = names_all || !route.cookies.pass.is_empty();
+    route.cookies.others.unwrap_or(if removes { OtherCookies::Remove } else { OtherCookies::Pass })
 }
 
 /// What of a received request is in the key, and what is kept back: each line, of Cookie each cookie, and why.
@@ -227,6 +229,13 @@ mod tests {
         });
         assert_eq!(passes(&other, &strict, false), Some(Reason::PassCookie));
         assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), &strict, false), None);
+        let with_session = route(|route| {
+            key_cookies(route, &["lang"]);
+            route.session = Arc::new(SessionRules { cookies: vec!["sid".to_owned()], ..SessionRules::default() });
+        });
+        assert_eq!(passes(&fields(&[("Cookie", "lang=de")]), &with_session, false), None);
+        let single_sign_on = fields(&[("Cookie", "lang=de; sso=ann")]);
+        assert_eq!(passes(&single_sign_on, &with_session, false), Some(Reason::PassCookie), "a session counts as well");
         let removing = route(|route| route.cookies.others = Some(OtherCookies::Remove));
         assert_eq!(passes(&other, &removing, false), None);
         assert_eq!(passes(&fields(&[("Authorization", "x")]), &removing, false), Some(Reason::PassAuthorization));

@@ -112,7 +112,9 @@ cookies that are neither in the key nor noise, pass; all others are asked in nob
         Setting {
             path: "cookies",
             kind: Kind::OneOf(&["pass", "remove"]),
-            default: Default::Unset("`\"remove\"` where `key-cookies` or `pass-cookies` names some, else `\"pass\"`"),
+            default: Default::Unset(
+                "`\"remove\"` where `pass-cookies` names some, or `key-cookies` does and `session.cookies` does not, else `\"pass\"`",
+            ),
             summary: "What becomes of a request with another cookie: it passes, untouched; or the cookie is removed, and the page is the one for everybody.",
             details: "Where no lifetime is granted, requests go on with their cookies and are told apart by what the response says; `\"pass\"`, written there, lets those with cookies or Authorization pass as well. Then the application is told their addresses, which it is not where the answer may be kept for others.",
             example: "\"pass\"",
