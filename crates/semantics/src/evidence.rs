@@ -146,7 +146,9 @@ pub fn of_response<'m>(
     let field = control_field(response, policy);
     let may_share = !reasons.iter().any(|one| matches!(one, Reason::Cookie | Reason::Authorization));
     let says_so = control.s_maxage.is_some() || control.public || control.must_revalidate;
-    if has_credentials(&request.fields) && may_share && says_so {
+    // Where the configuration grants lifetimes, who says who they are passes, whatever the response says.
+    let is_asked = has_credentials(&request.fields) && !policy.grant.is_granting();
+    if is_asked && may_share && says_so {
         all.extend(with_directive(response, field, &["s-maxage", "public", "must-revalidate"], Ground::Shared));
     }
     if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
