@@ -71,6 +71,8 @@ grounds! {
     NotAnnounced, "configuration", "It is told to nobody: a page goes out with no-cache and Vary: Cookie, so that no browser shows it after a login.";
     CookieOfAnonymous, "configuration", "Its session is known to be anonymous, so it is not sent on: what the application answers can't depend on it.";
     CookieDropped, "configuration", "It is dropped where the page is kept: nobody gets a session from what everybody gets.";
+    NoiseDropped, "configuration", "It counts as noise, and is dropped where the page is kept.";
+    FormSentBack, "configuration", "What this form sends may be checked against the session that is dropped, as a token is: then the page has to pass.";
     CookieNotListed, "configuration", "It is not one with which requests pass, and is not sent on: what the application answers can't depend on it.";
     CookiePasses, "configuration", "The configuration says that requests with this cookie pass.";
     CookieRemoved, "configuration", "It is not sent on, so what the application answers can't depend on it.";
@@ -141,8 +143,8 @@ impl Because {
             Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",
             Self::Ground(Ground::CookieInKey) => "key-cookies",
             Self::Ground(Ground::CookieNotListed | Ground::CookiePasses) => "pass-cookies",
-            Self::Ground(Ground::CookieNoise) => "noise-cookies",
-            Self::Reason(Reason::PassUrl) => "pass-urls",
+            Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "noise-cookies",
+            Self::Reason(Reason::PassUrl) | Self::Ground(Ground::FormSentBack) => "pass-urls",
             Self::Reason(Reason::PassSession | Reason::CookieValueInAnswer | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",
             Self::Ground(Ground::FieldInKey) => "key-fields",

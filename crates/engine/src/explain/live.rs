@@ -6,6 +6,7 @@
 //! and no counter of requests moves. What the process knows of its origins is neither asked nor told: an origin that counts as
 //! down is asked as well, and one that fails here is down for nobody.
 
+use super::forms;
 use crate::clock::Clock;
 use crate::error;
 use crate::fetch::is_of_a_long_file;
@@ -14,6 +15,7 @@ use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
 use crate::sendfile::{self, Lost};
+use bytes::BytesMut;
 use http::Method;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
@@ -34,8 +36,9 @@ use tokio::runtime::{Builder, LocalOptions};
 /// How long all of it may take.
 pub(super) const PATIENCE: Duration = Duration::from_secs(8);
 
-/// How much of the body is read, in bytes, so that its length is known where nothing tells it. More: the connection is closed.
-const BODY_BYTES_MAX: u64 = 1 << 20;
+/// How much of the body is read, in bytes, so that its length is known where nothing tells it, and its forms where a session is dropped. More:
+/// the connection is closed.
+const BODY_BYTES_MAX: usize = 1 << 20;
 
 /// An answer.
 pub(super) struct Live {
@@ -46,6 +49,8 @@ pub(super) struct Live {
     is_left_alone: bool,
     /// Why it is for who asked alone, as far as that shows once it is there.
     is_of_one_client: Option<Reason>,
+    /// It sets a cookie that would be dropped, and has a form that is sent by POST.
+    has_form_of_a_session: bool,
     body_length: Option<u64>,
     request_time: Now,
     response_time: Now,
@@ -60,6 +65,11 @@ pub(super) struct Answered {
 }
 
 impl Answered {
+    /// Whether it would be stored, with a form of which the session would be dropped.
+    pub(super) fn has_form_of_a_session(&self) -> bool {
+        self.objections.is_empty() && self.live.has_form_of_a_session
+    }
+
     pub(super) fn judge(cache: &Cache, ask: &Ask<'_>, live: Live) -> Self {
         let (freshness, objections) = cache.would_store(
             ask,
@@ -147,11 +157,16 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
         true => None,
         false => held::look_through(&secrets, &response.head, &mut response.body).await?,
     };
+    let mut has_form = false;
     let body_length = match response.body.length() {
         // What is stored of a file has no body.
         _ if names_a_file => Some(0),
-        None => length_of(&mut response).await,
-        known => known,
+        Some(known) if secrets.is_empty() => Some(known),
+        known => {
+            let page = read(&mut response).await;
+            has_form = page.as_ref().is_some_and(|page| !secrets.is_empty() && forms::is_sent_back(page));
+            known.or(page.map(|page| page.len() as u64))
+        }
     };
     let mut head = response.head;
     if names_a_file {
@@ -159,16 +174,26 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     } else {
         sendfile::strip(&mut head.fields);
     }
-    Ok(Live { request, head, names_a_file, is_left_alone, is_of_one_client, body_length, request_time, response_time })
+    Ok(Live {
+        request,
+        head,
+        names_a_file,
+        is_left_alone,
+        is_of_one_client,
+        has_form_of_a_session: has_form,
+        body_length,
+        request_time,
+        response_time,
+    })
 }
 
-/// The length of a body that does not say it: read, and thrown away; `None` where it is too long, or is cut.
-async fn length_of(response: &mut Response) -> Option<u64> {
-    let mut length = 0;
-    while length <= BODY_BYTES_MAX {
+/// The body; `None` where it is too long, or is cut.
+async fn read(response: &mut Response) -> Option<BytesMut> {
+    let mut page = BytesMut::new();
+    while page.len() <= BODY_BYTES_MAX {
         match response.body.next().await.ok()? {
-            Piece::Data(data) => length += data.len() as u64,
-            Piece::End(_) => return Some(length),
+            Piece::Data(data) => page.extend_from_slice(&data),
+            Piece::End(_) => return Some(page),
         }
     }
     None

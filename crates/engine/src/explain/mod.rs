@@ -13,10 +13,12 @@
 //! | `mod` | the path of that request |
 //! | `live` | asks the origin, or where a file lies |
 //! | `steps` | what is said of each step |
+//! | `forms` | the forms of a page, as far as they matter |
 //! | `shown` | lines and places as people may see them |
 //! | `advice` | what would help |
 
 mod advice;
+mod forms;
 mod live;
 mod question;
 mod shown;

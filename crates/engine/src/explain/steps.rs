@@ -9,8 +9,9 @@ use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
 use kasoku_cache::{Ask, Body, Cache};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::cookies;
 use kasoku_semantics::downstream::untold;
-use kasoku_semantics::evidence::{self, Side};
+use kasoku_semantics::evidence::{self, Evidence, Line, Side};
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Profile;
@@ -200,14 +201,28 @@ impl Explaining<'_> {
             Point::of("response", line, Side::Neither, Because::Ground(Ground::NamedFile), places)
         }));
         let mut told = Vec::new();
-        for one in all {
+        for mut one in all {
+            if self.is_noise(&one) {
+                one.because = Because::Ground(Ground::NoiseDropped);
+            }
             let point = Point::new(&one, places);
             if !told.contains(&point) {
                 told.push(point);
             }
         }
         points.extend(told);
+        if self.heard().is_some_and(Answered::has_form_of_a_session) {
+            let because = Because::Ground(Ground::FormSentBack);
+            points.push(Point::of("response", "<form method=\"post\">".to_owned(), Side::Neither, because, places));
+        }
         points
+    }
+
+    /// Whether it tells of a cookie that is dropped, and of one that opens no session.
+    fn is_noise(&self, one: &Evidence<'_>) -> bool {
+        let of_session = &self.asked.routed.route.session.cookies;
+        let is_dropped = one.because == Because::Ground(Ground::CookieDropped);
+        matches!(one.line, Line::Response(_, value) if is_dropped && !cookies::is_any(of_session, cookies::name(value)))
     }
 
     /// What tells visitors apart, or keeps them from being told apart, where a lifetime is granted.

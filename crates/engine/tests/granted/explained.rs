@@ -2,9 +2,10 @@
 
 use super::{grant, names, ttl};
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
-use kasoku_engine::options::Places;
+use kasoku_engine::options::{Places, SessionRules};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{Scenario, Setup, get, ok};
+use std::sync::Arc;
 
 fn explain(scene: &Scenario, fields: &[&str]) -> Explanation {
     let question = Question { fields: names(fields), ..Question::get("http://example.org/") };
@@ -116,4 +117,47 @@ fn the_setting_that_granted_the_lifetime_is_named_with_its_line() {
         (side, text.as_str()),
         (Side::Neither, "The configuration says that this does not count. [ignore (kasoku.toml:2)]")
     );
+}
+
+/// As an application that opens a session for everybody, and counts visits.
+fn with_session(setup: Setup) -> Setup {
+    setup.route(|route| {
+        route.session = Arc::new(SessionRules { cookies: names(&["PHPSESSID"]), ..SessionRules::default() });
+        route.cookies.noise = names(&["counted"]);
+    })
+}
+
+fn explain_live(scene: &Scenario) -> Explanation {
+    let question = Question { is_live: true, ..Question::get("http://example.org/") };
+    scene.engine.handle().explain(&question).unwrap()
+}
+
+#[test]
+fn a_form_whose_session_would_be_dropped_is_told_of() {
+    let session = "Set-Cookie: PHPSESSID=0123456789abcdef";
+    let search = "<form action=/search><input name=word></form>";
+    let write = "<form method=post><input type=hidden name=token value=77></form>";
+    for (line, page, is_told) in [(session, write, true), (session, search, false), ("X-Powered-By: PHP", write, false)]
+    {
+        let setup = written(with_session(ttl(Setup::safe())), &["ttl", "pass-urls"]);
+        let explained = explain_live(&setup.run([get("/").answers(ok(&[line], page))]));
+        let point = explained.points.iter().find(|point| point.line == "<form method=\"post\">");
+        let told = point.map(|point| (point.side, point.source.as_str()));
+        assert_eq!(told, is_told.then_some((Side::Neither, "pass-urls (kasoku.toml:2)")), "{line} {page}");
+        assert!(explained.cache_status().contains("; stored"), "{page}: {}", explained.cache_status());
+    }
+}
+
+#[test]
+fn a_cookie_that_is_dropped_is_said_to_be_a_sessions_or_noise() {
+    let setup = written(with_session(ttl(Setup::safe())), &["ttl", "session.cookies", "noise-cookies"]);
+    let fields = ["Set-Cookie: PHPSESSID=0123456789abcdef", "Set-Cookie: counted=1"];
+    let explained = explain_live(&setup.run([get("/").answers(ok(&fields, "page"))]));
+    for (line, source) in [
+        ("Set-Cookie: PHPSESSID=***", "[session.cookies (kasoku.toml:2)]"),
+        ("Set-Cookie: counted=***", "[noise-cookies (kasoku.toml:3)]"),
+    ] {
+        let (side, text) = said(&explained, line);
+        assert!(side == Side::Neither && text.ends_with(source), "{line}: {text}");
+    }
 }
