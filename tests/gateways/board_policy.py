@@ -57,7 +57,8 @@ class Step:
 
 
 def steps_of(page):
-    """The steps that have a configuration, in their order. Each adds its lines to those of the steps before it."""
+    """The steps that were visited, in their order: each adds its lines to those of the steps before it. The others have no configuration, or one for
+    another board."""
     chapter = page.partition(CHAPTER)[2].partition("\n## ")[0]
     found = []
     for part in chapter.split("\n### ")[1:]:
@@ -70,7 +71,7 @@ def steps_of(page):
                 step.explained.append((command.removeprefix("$ "), printed))
             elif command.startswith("hits: "):
                 step.visited = block
-        if step.toml:
+        if step.toml and step.visited:
             before = [found[-1].toml] if found else []
             # One empty line, below the site of the first step.
             step.toml = ("\n" if len(found) == 1 else "").join([*before, step.toml])
@@ -177,8 +178,8 @@ SCENARIOS = [
 def main():
     failed = 0
     steps = steps_of(PAGE.read_text(encoding="utf-8"))
-    if len(steps) != 4 or not all(step.visited for step in steps):
-        sys.exit(f"{PAGE}: four steps with a configuration and what was seen, please: {[step.title for step in steps]}")
+    if len(steps) != 4:
+        sys.exit(f"{PAGE}: four steps with a configuration and what was seen, please, not {[step.title for step in steps]}")
     with Programs() as programs:
         walk = Walk(programs)
         for number, step in enumerate(steps, 1):
