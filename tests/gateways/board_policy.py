@@ -27,6 +27,7 @@ import visits  # noqa: E402
 from processes import Programs, free_port  # noqa: E402
 
 PAGE = ROOT / "docs" / "applications.md"
+README, README_SECTION = ROOT / "README.md", "## A site whose sessions spoil the cache"
 CHAPTER = "## A policy for your own program"
 # What the page has in the place of what is free on this machine.
 ADDRESS, ADMIN, TOKEN = "127.0.0.1:8080", "127.0.0.1:8081", "admin.token"
@@ -154,6 +155,12 @@ def the_page_shows_the_hits_that_are_seen(*steps):
         assert abs(share - step.share()) <= SHARE_MAY_DIFFER, (step.title, share, visits.said(step.board))
 
 
+def the_readme_shows_the_hits_of_the_page(*steps):
+    section = README.read_text(encoding="utf-8").partition(README_SECTION)[2].partition("\n## ")[0]
+    shown = re.findall(r"^\| [^|]* \| ([\d.]+) % \|", section, re.MULTILINE)
+    assert shown == [re.match(r"hits: [\d,]+, ([\d.]+)%", step.visited)[1] for step in steps], shown
+
+
 def explain_prints_what_the_page_shows(*steps):
     compared = 0
     for step in steps:
@@ -171,6 +178,7 @@ SCENARIOS = [
     with_the_probe_nineteen_of_twenty_are_hits,
     the_page_shows_the_reasons_that_are_seen,
     the_page_shows_the_hits_that_are_seen,
+    the_readme_shows_the_hits_of_the_page,
     explain_prints_what_the_page_shows,
 ]
 
