@@ -143,8 +143,8 @@ impl Handle {
         let peer = Peer { address: None, is_trusted: false };
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
         let (received, now) = (&asked.request.head.fields, self.now());
-        let is_anonymous = session::see(self.sessions(), &asked.routed, received, now.mono_ms).is_anonymous;
-        let passing = pass_reason(&asked.request, &asked.routed, upgrade, is_anonymous)
+        let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms);
+        let passing = pass_reason(&asked.request, &asked.routed, upgrade, seen.is_anonymous)
             .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
         let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
@@ -164,7 +164,7 @@ impl Handle {
         });
         let found = Found::of(&sites, &asked.routed.route);
         let (cache, sites) = (self.cache(), &sites);
-        Ok(Explaining { cache, sites, asked: &asked, is_anonymous, found, ask, inspection, answered }.explain())
+        Ok(Explaining { cache, sites, asked: &asked, seen, found, ask, inspection, answered }.explain())
     }
 }
 

@@ -5,6 +5,7 @@ use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::options::{Places, Route, Rule, Site};
 use crate::respond::{self, Dropped, Notes, forwarded};
+use crate::session::Seen;
 use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
 use kasoku_cache::{Ask, Body, Cache};
@@ -24,8 +25,8 @@ pub(super) struct Explaining<'q> {
     pub(super) cache: &'q Cache,
     pub(super) sites: &'q [Site],
     pub(super) asked: &'q Asked,
-    /// Whether the session that it carries is known to be anonymous.
-    pub(super) is_anonymous: bool,
+    /// What is known of who sends it.
+    pub(super) seen: Seen,
     pub(super) found: Found<'q>,
     pub(super) ask: Ask<'q>,
     pub(super) inspection: Inspection,
@@ -140,7 +141,7 @@ impl Explaining<'_> {
         let (route, mut notes) = (&self.asked.routed.route, Notes::default());
         match (self.inspection.outcome, self.heard()) {
             (Outcome::Pass(reason), _) => {
-                notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.is_anonymous)
+                notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.seen.is_anonymous)
             }
             (_, Some(answered)) => match answered.objections.first() {
                 None => {
@@ -151,7 +152,8 @@ impl Explaining<'_> {
             },
             _ => {}
         }
-        if self.is_anonymous {
+        let is_set_aside = self.seen.standing.is_some_and(|standing| standing.is_anonymous);
+        if is_set_aside && !matches!(self.inspection.outcome, Outcome::Pass(_)) {
             notes.session("anonymous");
         }
         notes
@@ -236,7 +238,7 @@ impl Explaining<'_> {
         match self.inspection.outcome {
             Outcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)) => {
                 let because = Because::Reason(reason);
-                match visitor::refusal(received, route, self.is_anonymous) {
+                match visitor::refusal(received, route, self.seen.is_anonymous) {
                     Some(Refusal::Session(name)) => tell(b"Cookie", &[name, b"="].concat(), Side::Against, because),
                     Some(Refusal::Authorization) => {
                         let values = received.all("authorization");

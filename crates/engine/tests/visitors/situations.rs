@@ -9,7 +9,8 @@
 //! - **passes**: both go to the application as they are, and nothing is stored, whatever it answers.
 //! - **own**: both go there in nobody's name, nothing is stored, and the visitor gets the answer as it is, with its cookies.
 //!
-//! With the reason comes what is told besides: the cookie, what was dropped, the line that decided.
+//! With the reason comes what is told besides: the cookie, what was dropped, the line that decided; in Cache-Status, behind X-Cache-Hit,
+//! and beforehand by `kasoku explain`, of what passes and of what is a hit.
 
 #[path = "situations/answers.rs"]
 mod answers;
@@ -24,6 +25,7 @@ mod urls;
 
 use crate::application::{Application, Asked, Does};
 use crate::{of_a_board, told};
+use kasoku_engine::explain::Question;
 use kasoku_engine::options::Route;
 use kasoku_testkit::{Response, Scenario, Setup, reply};
 
@@ -192,11 +194,21 @@ impl Row {
         let application = Application::start(move |_| Does::Answer(bytes.clone()));
         let setup = self.rules.iter().fold(Setup::safe().route(of_a_board), |setup, change| setup.route(change));
         let origin = application.address();
+        let setup = setup.options(|options| options.hit_headers.x_cache_hit = true);
         let scene = setup.site(&[], |route| route.origins = vec![origin.into()]).run_with_own_origins();
-        let answers = [(); 2].map(|()| self.ask(&scene));
-        let mut seen = Seen { row: self, scene: &scene, asked: application.asked(), faults: Vec::new() };
+        let explained = [(); 2].map(|()| (self.explanation(&scene), self.ask(&scene)));
+        let (foretold, answers) =
+            (explained.each_ref().map(|(told, _)| told.clone()), explained.map(|(_, answer)| answer));
+        let mut seen = Seen { row: self, scene: &scene, asked: application.asked(), foretold, faults: Vec::new() };
         seen.look_at(&answers);
         seen.faults
+    }
+
+    /// What `kasoku explain` says of it now, as Cache-Status.
+    fn explanation(&self, scene: &Scenario) -> String {
+        let url = format!("http://example.org{}", self.target);
+        let question = Question { method: self.method.to_owned(), fields: self.fields.clone(), ..Question::get(url) };
+        scene.engine.handle().explain(&question).map_or_else(|error| error.0, |told| told.cache_status())
     }
 
     fn ask(&self, scene: &Scenario) -> Response {
@@ -212,6 +224,8 @@ struct Seen<'r> {
     row: &'r Row,
     scene: &'r Scenario,
     asked: Vec<Asked>,
+    /// What was said before each of the answers.
+    foretold: [String; 2],
     faults: Vec<String>,
 }
 
@@ -241,14 +255,27 @@ impl Seen<'_> {
                 self.is(self.keeps_its_cookies(first), "a cookie of the answer is missing");
             }
         }
+        let is_told_before = [first, second].iter().zip(&self.foretold).all(|(response, told)| {
+            let is_settled = matches!(row.expected, Expected::Passes(_)) || response.is_hit();
+            !is_settled || response.field("cache-status") == *told
+        });
+        self.is(is_told_before, "explain said something else");
+        let behind = |field: &str| field.split_once("; cookie=").map(|(_, rest)| rest.to_owned());
+        let is_repeated = behind(&first.field("x-cache-hit")) == behind(&first.field("cache-status"));
+        self.is(
+            is_repeated && second.field("x-cache-hit").starts_with(if second.is_hit() { "1" } else { "0" }),
+            "X-Cache-Hit",
+        );
         self.is(told(first, "cookie").as_deref() == row.cookie, "another cookie is told");
         self.is(told(first, "dropped").as_deref() == row.dropped, "other cookies are told as dropped");
         if let Some(line) = row.line {
             self.is(told(first, "rule") == Some(format!("board.toml:{line}")), "another line is told");
         }
         if !self.faults.is_empty() {
-            self.faults
-                .push(format!("  first: {:?}\n  second: {:?}\n  asked: {:?}", first.head, second.head, self.asked));
+            self.faults.push(format!(
+                "  first: {:?}\n  second: {:?}\n  asked: {:?}\n  foretold: {:?}",
+                first.head, second.head, self.asked, self.foretold
+            ));
         }
     }
 
