@@ -196,7 +196,7 @@ impl Row {
         let origin = application.address();
         let setup = setup.options(|options| options.hit_headers.x_cache_hit = true);
         let scene = setup.site(&[], |route| route.origins = vec![origin.into()]).run_with_own_origins();
-        let explained = [(); 2].map(|()| (self.explanation(&scene), self.ask(&scene)));
+        let explained = [(); 2].map(|()| (self.explanation(&scene, false), self.ask(&scene)));
         let (foretold, answers) =
             (explained.each_ref().map(|(told, _)| told.clone()), explained.map(|(_, answer)| answer));
         let mut seen = Seen { row: self, scene: &scene, asked: application.asked(), foretold, faults: Vec::new() };
@@ -205,9 +205,10 @@ impl Row {
     }
 
     /// What `kasoku explain` says of it now, as Cache-Status.
-    fn explanation(&self, scene: &Scenario) -> String {
+    fn explanation(&self, scene: &Scenario, is_live: bool) -> String {
         let url = format!("http://example.org{}", self.target);
-        let question = Question { method: self.method.to_owned(), fields: self.fields.clone(), ..Question::get(url) };
+        let question =
+            Question { method: self.method.to_owned(), fields: self.fields.clone(), is_live, ..Question::get(url) };
         scene.engine.handle().explain(&question).map_or_else(|error| error.0, |told| told.cache_status())
     }
 
@@ -253,6 +254,12 @@ impl Seen<'_> {
                 self.is(self.asked.len() == 2 && self.is_in_nobodys_name(), "the application was told who asks");
                 self.is(self.scene.engine.cache().is_empty(), "something was stored");
                 self.is(self.keeps_its_cookies(first), "a cookie of the answer is missing");
+                let found = row.explanation(self.scene, true);
+                self.is(
+                    found.contains(&format!("detail={reason};")) || found.ends_with(&format!("detail={reason}")),
+                    "explain found something else",
+                );
+                self.is(behind(&found) == behind(&first.field("cache-status")), "explain named something else");
             }
         }
         let is_told_before = [first, second].iter().zip(&self.foretold).all(|(response, told)| {
@@ -260,7 +267,6 @@ impl Seen<'_> {
             !is_settled || response.field("cache-status") == *told
         });
         self.is(is_told_before, "explain said something else");
-        let behind = |field: &str| field.split_once("; cookie=").map(|(_, rest)| rest.to_owned());
         let is_repeated = behind(&first.field("x-cache-hit")) == behind(&first.field("cache-status"));
         self.is(
             is_repeated && second.field("x-cache-hit").starts_with(if second.is_hit() { "1" } else { "0" }),
@@ -310,6 +316,11 @@ impl Seen<'_> {
         let set = lines.filter(|(name, _)| name.eq_ignore_ascii_case("set-cookie")).map(|(_, value)| value.trim());
         set.eq(response.head.all("set-cookie"))
     }
+}
+
+/// What Cache-Status tells from the cookie on.
+fn behind(status: &str) -> Option<&str> {
+    status.split_once("; cookie=").map(|(_, rest)| rest)
 }
 
 /// Runs all rows of a table.
