@@ -1,4 +1,4 @@
-//! Credentials in URLs: a session, a token or a password in the query, or in a parameter of the path.
+//! Credentials in URLs: a session, a token or a password in the query, in a parameter of the path, or as ASP.NET writes it without cookies.
 //!
 //! Who has such a URL is who it was made for, so its page is not for others, whatever it says of itself: the request passes. It goes by
 //! the parameter's name alone. The names are those of sessions (PHP, Java servlets, ASP, ColdFusion, shops) and of tokens; names that
@@ -13,7 +13,7 @@ use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 
 /// Names, in lower case.
-const NAMES: [&str; 37] = [
+const NAMES: [&str; 46] = [
     "_csrf",
     "_token",
     "_wpnonce",
@@ -26,13 +26,16 @@ const NAMES: [&str; 37] = [
     "authtoken",
     "cftoken",
     "client_secret",
+    "confirmation_token",
     "csrf",
     "csrf_token",
     "csrfmiddlewaretoken",
     "csrftoken",
     "id_token",
+    "invitation_token",
     "jsessionid",
     "jwt",
+    "login_token",
     "nonce",
     "oscsid",
     "otp",
@@ -41,6 +44,9 @@ const NAMES: [&str; 37] = [
     "phpsessid",
     "pwd",
     "refresh_token",
+    "remember_token",
+    "reset_password_token",
+    "reset_token",
     "samlresponse",
     "secret",
     "sessid",
@@ -51,10 +57,13 @@ const NAMES: [&str; 37] = [
     "sessionid",
     "sid",
     "token",
+    "unlock_token",
+    "user_token",
+    "zenid",
 ];
 
 /// The lengths of the shortest and the longest.
-const LENGTHS: std::ops::RangeInclusive<usize> = 3..=19;
+const LENGTHS: std::ops::RangeInclusive<usize> = 3..=20;
 
 /// How names begin to which something is added for each server.
 const BEGINNING: &str = "aspsessionid";
@@ -63,15 +72,16 @@ const BEGINNING: &str = "aspsessionid";
 pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let policy = &route.policy;
     let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
-    let has_parameters = target.bytes().any(|byte| matches!(byte, b'?' | b';'));
-    if !is_guarded || !has_parameters {
+    let may_have_one = target.bytes().any(|byte| matches!(byte, b'?' | b';' | b'('));
+    if !is_guarded || !may_have_one {
         return None;
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let of_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
     let is_credential = |pair: &str| is_credential(pair, &route.session.cookies);
     // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
-    query.split(['&', ';']).chain(of_path).any(is_credential).then_some(Reason::PassCredentialInUrl)
+    let has_one = query.split(['&', ';']).chain(of_path).any(is_credential) || path.split('/').any(is_cookieless);
+    has_one.then_some(Reason::PassCredentialInUrl)
 }
 
 fn is_credential(pair: &str, sessions: &[String]) -> bool {
@@ -83,6 +93,11 @@ fn is_credential(pair: &str, sessions: &[String]) -> bool {
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
     is_named(name) || is_session() || is_ticket()
+}
+
+/// Whether a segment of a path is what ASP.NET puts there in the place of cookies: `(S(…))`, and the like for tickets.
+fn is_cookieless(segment: &str) -> bool {
+    ["(S(", "(A(", "(F(", "(X("].iter().any(|start| segment.starts_with(start)) && segment.ends_with("))")
 }
 
 fn is_named(name: &str) -> bool {
@@ -116,11 +131,24 @@ mod tests {
             "/?a=1;sid=2",
             "/?sid%5B%5D=1",
             "/?+sid=1",
+            "/shop/(S(lit3py55t21z5v55vlm25s55))/order.aspx",
+            "/?reset_password_token=1",
             "/?ticket=ST-1-abc",
         ] {
             assert_eq!(passes(target, &safe), Some(Reason::PassCredentialInUrl), "{target}");
         }
-        for target in ["/", "/sid", "/?side=1", "/?a=sid", "/?session=5&key=2", "/sid/;v=1", "/?ticket=12", "/?", "*"] {
+        for target in [
+            "/",
+            "/sid",
+            "/?side=1",
+            "/?a=sid",
+            "/?session=5&key=2",
+            "/sid/;v=1",
+            "/?ticket=12",
+            "/a(S(b))/",
+            "/?",
+            "*",
+        ] {
             assert_eq!(passes(target, &safe), None, "{target}");
         }
     }

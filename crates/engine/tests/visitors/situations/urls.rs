@@ -44,6 +44,10 @@ fn a_parameter_that_is_named_like_a_credential_passes() {
         "/page?ASPSESSIONIDABCD=1",
         "/page?ticket=ST-12-abc",
         "/page?a=?sid=1&sid=2",
+        "/page?reset_password_token=x",
+        "/page?user_token=x",
+        "/(S(lit3py55t21z5v55vlm25s55))/page",
+        "/shop/(X(1)S(lit3py55)F(x))/page?a=1",
     ];
     hold(targets.map(|target| at(target).passes("pass-credential-in-url")).into());
 }
@@ -63,6 +67,8 @@ fn a_parameter_that_only_looks_like_one_is_no_credential() {
         "/sid/page",
         "/page;v=1",
         "/jsessionid=1",
+        "/a(S(b))/page",
+        "/(b)/page",
         "/page?",
         "/page?=sid",
         "/page?a==&b",
