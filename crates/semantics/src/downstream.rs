@@ -2,7 +2,8 @@
 //!
 //! The stored head keeps the origin's own words. What was granted is granted here, where it can be purged, and to requests in
 //! nobody's name: so a browser must not show it once its visitor has logged in, and a cache behind us must not show it to whoever has.
-//! Unless the operator wants it announced, the response says so itself, in lines of their own: `no-cache`, and `Vary: Cookie`. Not what
+//! Unless the operator wants it announced, the response says so itself, in lines of their own: `no-cache`, and `Vary` with Cookie and what is in
+//! the key: a cache that asks whether its page still holds would hear of one class's page that it does, and show it to the others. Not what
 //! is named like a file, and is one (a style sheet, an image): that is the same for everybody, and a browser would ask for all of them with
 //! each page.
 
@@ -12,6 +13,7 @@ use crate::{Freshness, Policy};
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::borrow::Cow;
+use std::iter;
 
 /// The value that is added where a lifetime is kept to ourselves.
 const NO_CACHE: &str = "no-cache";
@@ -25,18 +27,26 @@ pub fn tell(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshnes
     if policy.grant.announce_ttl {
         announce(&mut head.fields, freshness, policy);
     } else if !is_named_file(&request.target, head) {
-        withhold(&mut head.fields);
+        withhold(&mut head.fields, policy);
     }
 }
 
-fn withhold(fields: &mut Fields) {
+fn withhold(fields: &mut Fields, policy: &Policy) {
     let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
     if !list::members(fields, "cache-control").any(forbids) {
         fields.push("Cache-Control", NO_CACHE);
     }
-    if !list::members(fields, "vary").any(|one| one == b"*" || one.eq_ignore_ascii_case(b"cookie")) {
-        fields.push("Vary", "Cookie");
+    for name in withheld_vary(policy) {
+        let is_said = |one: &[u8]| one == b"*" || one.eq_ignore_ascii_case(name.as_bytes());
+        if !list::members(fields, "vary").any(is_said) {
+            fields.push("Vary", name);
+        }
     }
+}
+
+/// The fields by which what is withheld varies: Cookie, since a login is one, and what is in the key.
+fn withheld_vary(policy: &Policy) -> impl Iterator<Item = String> {
+    iter::once("Cookie".to_owned()).chain(policy.grant.key().into_iter().filter(|name| name != "cookie"))
 }
 
 fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
@@ -66,9 +76,10 @@ pub fn untold<'h>(head: &'h ResponseHead, freshness: &Freshness, policy: &Policy
         }
     } else {
         // An origin that has said the same is not heard in this: it would not have been granted anything.
+        let vary: Vec<String> = withheld_vary(policy).collect();
         let is_added = |name: &[u8], value: &[u8]| {
             (name.eq_ignore_ascii_case(b"cache-control") && value == NO_CACHE.as_bytes())
-                || (name.eq_ignore_ascii_case(b"vary") && value == b"Cookie")
+                || (name.eq_ignore_ascii_case(b"vary") && vary.iter().any(|one| one.as_bytes() == value))
         };
         own.fields.retain(|name, value| !is_added(name, value));
     }
@@ -117,6 +128,16 @@ mod tests {
         let page = told("/", cached("public").with("Vary", "Accept"), |_| {});
         assert_eq!(says(&page, "cache-control"), "public, no-cache");
         assert_eq!(says(&page, "vary"), "Accept, Cookie");
+    }
+
+    #[test]
+    fn who_asks_again_is_told_by_what_it_differs() {
+        let page = told("/", ok().with("Content-Type", "text/html"), |policy| {
+            policy.grant.key_device = true;
+            policy.grant.key_cookies = vec!["lang".to_owned()];
+            policy.grant.key_fields = vec!["x-currency".to_owned()];
+        });
+        assert_eq!(says(&page, "vary"), "Cookie, user-agent, x-currency");
     }
 
     #[test]
