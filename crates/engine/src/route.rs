@@ -174,7 +174,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
 pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
     let (route, passes) = find(site, target, paths);
-    (route.clone(), passes.is_some())
+    (route.clone(), passes.or_else(|| url_credentials::passes(target, route)).is_some())
 }
 
 /// The host that keys have for requests to this one.
@@ -253,13 +253,13 @@ pub(crate) fn is_any_url(patterns: &[UrlPattern], target: &str, paths: &mut Path
 }
 
 fn fits_any<'p>(
-    mut patterns: impl Iterator<Item = &'p UrlPattern>,
+    patterns: impl Iterator<Item = &'p UrlPattern>,
     path: &str,
     query: Option<&str>,
     mut reading: Option<Reading<'_>>,
 ) -> bool {
-    let mut fits = |glob: &str| matches(glob, path) || reading.as_mut().is_some_and(|it| it.fits(glob, matches));
-    patterns.any(|pattern| pattern.fits(&mut fits, query))
+    let fits = |glob: &str| matches(glob, path) || reading.as_mut().is_some_and(|it| it.fits(glob, matches));
+    UrlPattern::is_any(patterns, fits, query)
 }
 
 fn first_match(site: &Site, mut is_match: impl FnMut(&str) -> bool) -> &Arc<Route> {
@@ -427,6 +427,14 @@ mod tests {
         for target in ["/x", "/b/../x", "/%78", "/x?/admin/"] {
             assert!(!passes(target), "{target}");
         }
+    }
+
+    #[test]
+    fn a_program_that_leads_to_a_credential_in_a_url_makes_a_page_for_one() {
+        let route = Arc::new(Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new()));
+        let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules: Vec::new(), route };
+        let passes = |target: &str| route_elsewhere(&site, &mut PathReader::default(), target).1;
+        assert!(passes("/list?sid=5") && passes("/list;jsessionid=5") && !passes("/list?page=5"));
     }
 
     #[test]

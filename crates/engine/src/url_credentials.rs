@@ -8,7 +8,7 @@
 //! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
 
 use crate::options::Route;
-use crate::url_pattern::decoded;
+use crate::url_pattern::{pairs, read_name};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 
@@ -80,15 +80,15 @@ pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let of_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
     let is_credential = |pair: &str| is_credential(pair, &route.session.cookies);
     // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
-    let has_one = query.split(['&', ';']).chain(of_path).any(is_credential) || path.split('/').any(is_cookieless);
+    let has_one = pairs(query).chain(of_path).any(is_credential) || path.split('/').any(is_cookieless);
     has_one.then_some(Reason::PassCredentialInUrl)
 }
 
 fn is_credential(pair: &str, sessions: &[String]) -> bool {
     let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let name = &*decoded(name);
-    // PHP reads ` sid` and `sid[0]` as something of `sid`.
-    let name = name.trim_start().split('[').next().unwrap_or_default();
+    let name = &*read_name(name);
+    // PHP reads `sid[0]` as something of `sid`.
+    let name = name.split('[').next().unwrap_or_default();
     let is_session = || sessions.iter().any(|glob| crate::route::matches(glob, name));
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
@@ -133,6 +133,7 @@ mod tests {
             "/?+sid=1",
             "/shop/(S(lit3py55t21z5v55vlm25s55))/order.aspx",
             "/?reset_password_token=1",
+            "/?sid%00x=1",
             "/?ticket=ST-1-abc",
         ] {
             assert_eq!(passes(target, &safe), Some(Reason::PassCredentialInUrl), "{target}");

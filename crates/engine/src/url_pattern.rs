@@ -5,8 +5,12 @@
 
 use crate::route::matches;
 use percent_encoding::percent_decode_str;
+use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::fmt;
+use std::{fmt, iter};
+
+/// Patterns with a parameter that are looked at without memory of their own.
+const PARAMETERS_ON_STACK: usize = 32;
 
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -39,24 +43,63 @@ impl UrlPattern {
         is_path.then(|| Self { path: path.to_owned(), parameter })
     }
 
-    /// Whether a URL fits: `fits_path` says whether a glob fits its path.
-    pub(crate) fn fits(&self, mut fits_path: impl FnMut(&str) -> bool, query: Option<&str>) -> bool {
-        let has = |parameter: &Parameter| query.is_some_and(|query| parameter.is_in(query));
-        self.parameter.as_ref().is_none_or(has) && fits_path(&self.path)
+    /// Whether one of these patterns fits a URL: `fits_path` says whether a glob fits its path.
+    pub(crate) fn is_any<'p>(
+        patterns: impl Iterator<Item = &'p Self>,
+        mut fits_path: impl FnMut(&str) -> bool,
+        query: Option<&str>,
+    ) -> bool {
+        // Those of which the path fits already: a query may have thousands of parameters, and each is read once.
+        let mut parameters: SmallVec<[&Parameter; PARAMETERS_ON_STACK]> = SmallVec::new();
+        for pattern in patterns {
+            match &pattern.parameter {
+                Some(_) if query.is_none() => {}
+                _ if !fits_path(&pattern.path) => {}
+                None => return true,
+                Some(parameter) => parameters.push(parameter),
+            }
+        }
+        let Some(query) = query.filter(|_| !parameters.is_empty()) else { return false };
+        pairs(query).any(|pair| {
+            let pair = Pair::read(pair);
+            parameters.iter().any(|parameter| parameter.fits(&pair))
+        })
+    }
+}
+
+/// The parameters of a query; where one holds a `;`, by which some programs divide as well (CGI.pm), its parts too.
+pub(crate) fn pairs(query: &str) -> impl Iterator<Item = &str> {
+    query.split('&').flat_map(|pair| {
+        let parts = Some(pair).filter(|pair| pair.contains(';')).into_iter().flat_map(|pair| pair.split(';'));
+        iter::once(pair).chain(parts)
+    })
+}
+
+/// A parameter as it was sent, and as programs read it.
+struct Pair<'q> {
+    name: &'q str,
+    value: &'q str,
+    read_name: Cow<'q, str>,
+    read_value: Cow<'q, str>,
+}
+
+impl<'q> Pair<'q> {
+    fn read(pair: &'q str) -> Self {
+        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        Self { name, value, read_name: read_name(name), read_value: decoded(value) }
     }
 }
 
 impl Parameter {
-    /// Whether a query has it, whether or not its application reads `;` as `&`.
-    fn is_in(&self, query: &str) -> bool {
-        let mut by_either = query.split(['&', ';']);
-        query.split('&').any(|pair| self.fits(pair)) || (query.contains(';') && by_either.any(|pair| self.fits(pair)))
+    fn fits(&self, pair: &Pair<'_>) -> bool {
+        let fits = |glob: &str, sent: &str, read: &str| matches(glob, sent) || matches(glob, read);
+        let names = fits(&self.name, pair.name, &pair.read_name) || self.is_mangled_to(&pair.read_name);
+        names && self.value.as_ref().is_none_or(|glob| fits(glob, pair.value, &pair.read_value))
     }
 
-    fn fits(&self, pair: &str) -> bool {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-        let fits = |glob: &str, text: &str| matches(glob, text) || matches(glob, &decoded(text));
-        fits(&self.name, name) && self.value.as_ref().is_none_or(|glob| fits(glob, value))
+    /// PHP takes a dot and a space in a name for an underscore.
+    fn is_mangled_to(&self, read: &str) -> bool {
+        self.name.contains('_') && read.contains(['.', ' ']) && matches(&self.name, &read.replace(['.', ' '], "_"))
     }
 }
 
@@ -70,6 +113,14 @@ impl fmt::Display for UrlPattern {
             Some(value) => write!(f, "={value}"),
             None => Ok(()),
         }
+    }
+}
+
+/// The name of a parameter as applications read it: PHP leaves out spaces before it, and all from a NUL on.
+pub(crate) fn read_name(text: &str) -> Cow<'_, str> {
+    match decoded(text) {
+        Cow::Borrowed(name) => Cow::Borrowed(name),
+        Cow::Owned(name) => Cow::Owned(name.trim_start_matches(' ').split('\0').next().unwrap_or_default().to_owned()),
     }
 }
 
@@ -88,7 +139,7 @@ mod tests {
 
     fn fits(pattern: &str, target: &str) -> bool {
         let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
-        UrlPattern::parse(pattern).unwrap().fits(|glob| matches(glob, path), query)
+        UrlPattern::is_any([UrlPattern::parse(pattern).unwrap()].iter(), |glob| matches(glob, path), query)
     }
 
     #[test]
@@ -103,6 +154,12 @@ mod tests {
             ("*?act=", "/?act"),
             ("*?preview", "/p?a=1;preview=true"),
             ("*?a=1;b", "/p?a=1;b"),
+            ("*?act=edit", "/?+act=edit"),
+            ("*?act=edit", "/?%20act%00x=edit"),
+            ("*?rest_route", "/?rest.route=/"),
+            ("*?rest_route", "/?rest+route=/"),
+            ("*?mode=logout", "/?a=1;mode=logout"),
+            ("*?mode=a;b", "/?mode=a;b"),
         ] {
             assert!(fits(pattern, target), "{pattern} {target}");
         }
