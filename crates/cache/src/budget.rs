@@ -117,6 +117,23 @@ impl Drop for Charge {
     }
 }
 
+/// Bytes of a response that is held before it is a fill. They are given back when it is dropped.
+#[derive(Debug)]
+pub struct HeldCharge(Charge);
+
+impl HeldCharge {
+    pub(crate) fn new(budget: &Arc<Budget>) -> Self {
+        Self(budget.charge(0))
+    }
+
+    /// Charges so many bytes more. Returns whether there was room: where there was not, it is to be let go.
+    pub fn grows(&mut self, bytes: u64) -> bool {
+        let has_room = self.0.budget.has_room_for(bytes);
+        self.0.add(bytes);
+        has_room
+    }
+}
+
 /// Bytes that are charged for what can do without. They are given back when it is dropped.
 #[derive(Debug)]
 pub struct SpareCharge(Charge);
@@ -157,6 +174,16 @@ mod tests {
         assert!(!budget.is_short());
         assert!(budget.try_charge(1).is_none(), "it would make memory short");
         drop((stored, first));
+        assert_eq!(budget.held_bytes(), 0);
+    }
+
+    #[test]
+    fn what_is_held_is_charged_and_told_when_there_is_no_room() {
+        let budget = Budget::new(100);
+        let mut held = HeldCharge::new(&budget);
+        assert!(held.grows(60) && held.grows(39));
+        assert!(!held.grows(1) && budget.is_full());
+        drop(held);
         assert_eq!(budget.held_bytes(), 0);
     }
 

@@ -59,7 +59,7 @@ pub use lookup::{Ask, Lookup};
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
-pub use budget::SpareCharge;
+pub use budget::{HeldCharge, SpareCharge};
 use failing::Failing;
 use fills::Fills;
 use generations::Generations;
@@ -147,6 +147,11 @@ impl Cache {
     /// with it, or all of these together would have more than a sixteenth.
     pub fn try_charge(&self, bytes: u64) -> Option<SpareCharge> {
         self.0.budget.try_charge(bytes)
+    }
+
+    /// The account of a response that is held before it is a fill.
+    pub fn hold(&self) -> HeldCharge {
+        HeldCharge::new(&self.0.budget)
     }
 
     /// Whether memory is short: large responses are not admitted any more, and soon none will be.

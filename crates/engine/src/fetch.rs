@@ -428,9 +428,16 @@ impl FillTask {
             let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
             let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
             let mut one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
-            let secrets = Secrets::of(&request, &response.head, &self.route.policy);
+            let secrets = Secrets::of(&request, exchange.response, &self.route.policy);
+            // Of what names a file, the head alone is kept.
+            let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
+            if is_in_head {
+                one_client = Some(Reason::CookieValueInAnswer);
+            }
+            let file = file.filter(|_| !is_in_head);
             if !secrets.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
-                match held::look_through(&secrets, &response.head, &mut response.body).await {
+                let mut charge = self.worker.cache.hold();
+                match held::look_through(&secrets, &response.head, &mut response.body, &mut charge).await {
                     Ok(found) => one_client = found,
                     Err(error) => {
                         self.errand.time.has_ended(self.worker.moment().mono_us);

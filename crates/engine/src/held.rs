@@ -3,9 +3,11 @@
 //! A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
 //! ([`set_cookies`](kasoku_semantics::set_cookies)). Others may be reading a fill while it comes, so it is held until it has come to its
 //! end, and only then begins to be one. What is longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or
-//! comes in a content coding, can't be looked through, and is for the one client that asked, with its cookie.
+//! comes in a content coding, can't be looked through, and is for the one client that asked, with its cookie. So is what comes while memory
+//! is full: what is held is charged like a fill.
 
 use bytes::{Bytes, BytesMut};
+use kasoku_cache::HeldCharge;
 use kasoku_origin::{Body, Error, Piece};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::set_cookies::Secrets;
@@ -21,7 +23,7 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 const HELD_MAX: Duration = Duration::from_secs(5);
 
 /// Looks for `secrets` in a response, whose body goes on from where it was. `Ok(None)`: there are none in it; a reason: it is for the
-/// client that asked alone.
+/// client that asked alone. `charge`: the account of what is held.
 ///
 /// # Errors
 /// The body has broken off.
@@ -29,6 +31,7 @@ pub(crate) async fn look_through(
     secrets: &Secrets,
     head: &ResponseHead,
     body: &mut Body,
+    charge: &mut HeldCharge,
 ) -> Result<Option<Reason>, Error> {
     if secrets.occur_in_head(head) {
         return Ok(Some(Reason::CookieValueInAnswer));
@@ -55,8 +58,10 @@ pub(crate) async fn look_through(
         };
         match piece {
             Piece::Data(data) => {
+                let room = read.capacity();
                 read.extend_from_slice(&data);
-                if read.len() > HELD_BYTES_MAX {
+                let has_room = charge.grows(read.capacity().saturating_sub(room) as u64);
+                if !has_room || read.len() > HELD_BYTES_MAX {
                     put_back(body, read.freeze(), None);
                     return Ok(Some(Reason::CookieValueUnseen));
                 }

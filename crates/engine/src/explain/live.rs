@@ -19,7 +19,7 @@ use bytes::BytesMut;
 use http::Method;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, Cache, Elsewhere};
+use kasoku_cache::{Ask, Cache, Elsewhere, HeldCharge};
 use kasoku_origin::group::{Asking, Group};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{
@@ -112,7 +112,12 @@ pub(super) fn has_changed(route: &Route, file: &Elsewhere) -> bool {
 }
 
 /// Asks the origins of a route in turn, until one can be reached.
-pub(super) fn ask(routed: &Routed, outgoing: &RequestHead, clock: &dyn Clock) -> Result<Live, Reason> {
+pub(super) fn ask(
+    routed: &Routed,
+    outgoing: &RequestHead,
+    clock: &dyn Clock,
+    charge: HeldCharge,
+) -> Result<Live, Reason> {
     let mut request = outgoing.clone();
     for name in ["if-none-match", "if-modified-since", "range", "if-range"] {
         request.fields.remove(name);
@@ -120,12 +125,17 @@ pub(super) fn ask(routed: &Routed, outgoing: &RequestHead, clock: &dyn Clock) ->
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
     let Ok(runtime) = runtime else { return Err(Reason::OriginUnreachable) };
     runtime.block_on(async {
-        let asked = tokio::time::timeout(PATIENCE, exchange(routed, request, clock)).await;
+        let asked = tokio::time::timeout(PATIENCE, exchange(routed, request, clock, charge)).await;
         asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))
     })
 }
 
-async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> Result<Live, Error> {
+async fn exchange(
+    routed: &Routed,
+    request: RequestHead,
+    clock: &dyn Clock,
+    mut charge: HeldCharge,
+) -> Result<Live, Error> {
     let request_time = clock.now();
     let (client, route) = (Client::new(), &routed.route);
     let circumstances = Circumstances { is_https: routed.scheme == "https", ..Circumstances::default() };
@@ -155,7 +165,7 @@ async fn exchange(routed: &Routed, request: RequestHead, clock: &dyn Clock) -> R
     let secrets = Secrets::of(&request, &response.head, &route.policy);
     let is_of_one_client = match secrets.is_empty() || names_a_file {
         true => None,
-        false => held::look_through(&secrets, &response.head, &mut response.body).await?,
+        false => held::look_through(&secrets, &response.head, &mut response.body, &mut charge).await?,
     };
     let mut has_form = false;
     let body_length = match response.body.length() {

@@ -159,7 +159,7 @@ impl Handle {
         }
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {
-            let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref())?;
+            let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), self.cache().hold())?;
             Ok(Answered::judge(self.cache(), &ask, live))
         });
         let found = Found::of(&sites, &asked.routed.route);
