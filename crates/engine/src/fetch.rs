@@ -317,6 +317,8 @@ pub(crate) async fn fill(
         // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees.
         Ok(News::Yours(response, _)) if session::opens_another(exchange, routed, &response.head.fields) => {
             drop(response);
+            let fields = &exchange.request.head.fields;
+            exchange.aside().notes.passes(Reason::PassSession, fields, routed, false);
             Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
         }
         Ok(News::Yours(response, reason)) => {

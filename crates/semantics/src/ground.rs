@@ -59,6 +59,7 @@ grounds! {
     PragmaNoCache, "RFC 9111 section 5.4", "What HTTP/1.0 calls no-cache: no lifetime is granted to it, and none guessed.";
     // How the request is read.
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
+    EndsSession, "configuration", "The configuration says that this URL ends a session, of which the application has to hear: it passes.";
     QueryIgnored, "configuration", "These parameters are left out of the key, and of the request to the application.";
     QuerySorted, "configuration", "The parameters are sorted by name in the key.";
     PathParametersStripped, "configuration", "These parameters of the path are left out of the key, and of the request to the application.";
@@ -145,6 +146,7 @@ impl Because {
             Self::Ground(Ground::CookieNotListed | Ground::CookiePasses) => "pass-cookies",
             Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "noise-cookies",
             Self::Reason(Reason::PassUrl) | Self::Ground(Ground::FormSentBack) => "pass-urls",
+            Self::Ground(Ground::EndsSession) => "session.logout",
             Self::Reason(Reason::PassSession | Reason::CookieValueInAnswer | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",
             Self::Ground(Ground::FieldInKey) => "key-fields",

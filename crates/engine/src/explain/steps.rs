@@ -4,7 +4,9 @@ use super::live::{Answered, PATIENCE};
 use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::options::{Places, Route, Rule, Site};
+use crate::path::PathReader;
 use crate::respond::{self, Dropped, Notes, forwarded};
+use crate::route::is_any_url;
 use crate::session::Seen;
 use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
@@ -295,7 +297,11 @@ impl Explaining<'_> {
             tell(String::new(), Side::For, Because::Ground(Ground::QuerySorted));
         }
         if let Outcome::Pass(reason @ (Reason::PassUrl | Reason::PassCredentialInUrl)) = self.inspection.outcome {
-            tell(super::shown::target(&self.asked.target), Side::Against, Because::Reason(reason));
+            let routed = &self.asked.routed;
+            let is_listed = || is_any_url(&routed.route.pass_urls, routed.target(), &mut PathReader::default());
+            let is_end = reason == Reason::PassUrl && !is_listed();
+            let because = if is_end { Because::Ground(Ground::EndsSession) } else { Because::Reason(reason) };
+            tell(super::shown::target(&self.asked.target), Side::Against, because);
         }
         if self.inspection.outcome == Outcome::Pass(Reason::PassRule) {
             let because =
