@@ -37,8 +37,8 @@ impl Routed {
     }
 
     /// Scheme and authority: `http://example.org`.
-    pub(crate) fn base(&self) -> &str {
-        self.key.uri().get(..self.authority_end).unwrap_or_default()
+    pub(crate) fn base(&self) -> Base {
+        Base { uri: self.key.uri().get(..self.authority_end).unwrap_or_default().to_owned(), site: self.site }
     }
 
     /// What the origin is asked for: path and query, or `*`.
@@ -93,8 +93,20 @@ fn route_from(
     of: Authority,
     target: &str,
 ) -> Result<Routed, Fault> {
+    let number = site_number(sites, of.uri.get(of.start..).unwrap_or_default()).ok_or(Fault::NoSite)?;
+    route_in(sites, number, cache, paths, of, target)
+}
+
+/// The same in the site of that number, whatever the authority.
+fn route_in(
+    sites: &[Site],
+    number: usize,
+    cache: &Cache,
+    paths: &mut PathReader,
+    of: Authority,
+    target: &str,
+) -> Result<Routed, Fault> {
     let Authority { mut uri, start, scheme } = of;
-    let number = site_number(sites, uri.get(start..).unwrap_or_default()).ok_or(Fault::NoSite)?;
     let site = sites.get(number).ok_or(Fault::NoSite)?;
     let key = &site.route.key;
     if let Some(host) = &key.host {
@@ -121,12 +133,20 @@ pub(crate) fn route_url(sites: &[Site], cache: &Cache, head: &RequestHead) -> Re
     route_from(sites, cache, &mut PathReader::default(), Authority { uri, start, scheme }, &target)
 }
 
-/// Where another target of a site belongs, by its scheme and authority.
-pub(crate) fn route_beside(exchange: &Exchange, base: &str, target: &str) -> Option<Routed> {
+/// Scheme and authority, as the keys of a site have them.
+#[derive(Clone, Debug)]
+pub(crate) struct Base {
+    uri: String,
+    site: usize,
+}
+
+/// Where another target of the same site belongs.
+pub(crate) fn route_beside(exchange: &Exchange, base: &Base, target: &str) -> Option<Routed> {
     let Exchange { worker, settings, .. } = exchange;
-    let scheme = if base.starts_with("https://") { "https" } else { "http" };
-    let of = Authority { uri: base.to_owned(), start: scheme.len() + "://".len(), scheme };
-    route_from(&settings.sites, &worker.cache, &mut worker.paths.borrow_mut(), of, target).ok()
+    let scheme = if base.uri.starts_with("https://") { "https" } else { "http" };
+    let of = Authority { uri: base.uri.clone(), start: scheme.len() + "://".len(), scheme };
+    // The host of the keys may be another than the site's own, and another site's.
+    route_in(&settings.sites, base.site, &worker.cache, &mut worker.paths.borrow_mut(), of, target).ok()
 }
 
 /// The authority that a worker has read last: most requests of a site spell it in one way.

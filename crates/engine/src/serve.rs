@@ -100,7 +100,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         let answer = answer(&mut exchange).await;
         let delivered = deliver::deliver(&exchange, answer).await;
         log::log(&worker, &exchange, &delivered);
-        session::answered(&exchange, delivered.status.is_success() || delivered.status.is_redirection());
+        session::answered(&exchange, delivered.status);
 
         if let Some(tunnel) = delivered.tunnel {
             return Box::pin(tunnel::run(&connection, tunnel)).await;
@@ -191,7 +191,7 @@ fn see(exchange: &Exchange, routed: &Routed) -> bool {
     if let Some(standing) = seen.standing.filter(|standing| standing.is_anonymous) {
         worker.sessions.reads(standing.id, now_ms);
         if standing.is_to_be_renewed {
-            session::probe::ask(exchange, &routed.route.session, routed.base(), standing.id);
+            session::probe::ask(exchange, &routed.route.session, &routed.base(), standing.id);
         }
     }
     seen.is_anonymous

@@ -7,8 +7,8 @@
 //! a request of the session passes for another reason than the session itself: whatever makes somebody known (a form, a URL of a list, an
 //! unknown cookie) does that. A question whose answer came while such a request was on its way counts for nothing (`serial`).
 //!
-//! A session may be one of several hosts and rules: what passes anywhere voids what is known everywhere, and a finding holds only where it
-//! was asked for, since another host may be another application.
+//! A session may be one of several hosts and rules. A finding holds only where it was asked for, since another host may be another
+//! application; but what makes somebody known anywhere voids what is known everywhere.
 //!
 //! What is not known means that a request passes. So it costs hits and nothing else that this is forgotten: it is in memory, bounded in
 //! number, the least useful goes first, and all workers share it. Only a keyed hash of the cookies is kept.
@@ -17,8 +17,9 @@ pub(crate) mod expiry;
 pub(crate) mod probe;
 
 use crate::options::{SessionRules, UrlPattern};
-use crate::route::{Routed, is_any_url};
+use crate::route::{Base, Routed, is_any_url};
 use crate::serve::Exchange;
+use http::StatusCode;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::Fields;
@@ -30,6 +31,9 @@ use std::time::Duration;
 
 /// Sessions of which something is known.
 const SESSIONS_MAX: usize = 128 << 10;
+
+/// Hosts and rules of which something is known about one session; of further ones the oldest goes.
+const PLACES_MAX: usize = 3;
 
 /// Parts of the table, each under a lock of its own.
 const SHARDS: usize = 16;
@@ -58,7 +62,7 @@ struct State {
     passing: u32,
     /// Another one with each thing that may have changed it.
     serial: u64,
-    finding: Option<Finding>,
+    findings: [Option<Finding>; PLACES_MAX],
     /// Whether somebody asks the application at the moment.
     is_asked: bool,
     /// When it last did more than read pages, or was first seen.
@@ -155,18 +159,19 @@ impl Sessions {
         stateful_for: Duration,
         now_ms: u64,
     ) -> Passing {
+        let serial = self.next_serial();
+        let place = (reason == Reason::PassSession).then_some(id.place);
         self.change(id, now_ms, |state| {
             state.stateful_until_ms = state.stateful_until_ms.max(now_ms.saturating_add(millis(stateful_for)));
             state.passing += 1;
-            state.serial = self.next_serial();
+            state.serial = serial;
             if reason != Reason::PassSession {
                 state.busy_ms = now_ms;
-                state.finding = None;
-            } else if state.finding.is_some_and(|finding| finding.is_anonymous) {
-                state.finding = None;
+                state.findings = [None; PLACES_MAX];
             }
+            state.may_be_somebodys(place);
         });
-        Passing { sessions: self.clone(), id }
+        Passing { sessions: self.clone(), id, place, serial, is_over: false }
     }
 
     /// After a request of it has been answered: the duty to ask about it, where there is something to ask and nobody does.
@@ -188,7 +193,7 @@ impl Sessions {
         self.change(duty.id, now_ms, |state| {
             state.is_asked = false;
             if let Some(is_anonymous) = is_anonymous.filter(|_| state.serial == duty.serial) {
-                state.finding = Some(Finding { is_anonymous, at_ms: now_ms, place: duty.id.place });
+                state.find(Finding { is_anonymous, at_ms: now_ms, place: duty.id.place });
             }
         });
     }
@@ -202,12 +207,15 @@ impl Sessions {
         }
     }
 
-    /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on.
-    pub(crate) fn ended(&self, id: SessionId, rules: &SessionRules, now_ms: u64) {
+    /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on. Unless another request of it was
+    /// on its way at the same time (`!is_alone`), which may have logged in after that.
+    pub(crate) fn ended(&self, id: SessionId, is_alone: bool, rules: &SessionRules, now_ms: u64) {
         self.change(id, now_ms, |state| {
             state.stateful_until_ms = now_ms;
-            state.finding =
-                rules.probe.is_none().then_some(Finding { is_anonymous: true, at_ms: now_ms, place: id.place });
+            state.findings = [None; PLACES_MAX];
+            if is_alone && rules.probe.is_none() {
+                state.find(Finding { is_anonymous: true, at_ms: now_ms, place: id.place });
+            }
         });
     }
 
@@ -244,7 +252,22 @@ impl State {
 
     /// What was found there.
     fn of(&self, id: SessionId) -> Option<Finding> {
-        self.finding.filter(|finding| finding.place == id.place)
+        self.findings.iter().flatten().find(|finding| finding.place == id.place).copied()
+    }
+
+    /// Notes it, in the place of what was found there before.
+    fn find(&mut self, finding: Finding) {
+        let is_of = |one: &Option<Finding>| one.is_some_and(|one| one.place == finding.place);
+        let oldest = |one: &&mut Option<Finding>| (!is_of(one), one.map(|one| one.at_ms));
+        if let Some(one) = self.findings.iter_mut().min_by_key(oldest) {
+            *one = Some(finding);
+        }
+    }
+
+    /// That it is nobody's holds no more; with a place, there alone.
+    fn may_be_somebodys(&mut self, place: Option<u64>) {
+        let is_void = |one: &Finding| one.is_anonymous && place.is_none_or(|place| one.place == place);
+        self.findings.iter_mut().for_each(|one| *one = one.filter(|one| !is_void(one)));
     }
 
     /// The same, for as long as it holds.
@@ -291,8 +314,8 @@ pub(crate) struct Ongoing {
     passing: Passing,
     /// Why it passes.
     pub(crate) reason: Reason,
-    /// Scheme and authority, as keys have them.
-    base: String,
+    /// Where the application is asked about it.
+    base: Base,
     is_logout: bool,
 }
 
@@ -307,7 +330,7 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
         let stateful_for = if fits(&rules.stateful_urls) { rules.stateful_for } else { Duration::ZERO };
         let passing = worker.sessions.passes(standing.id, reason, stateful_for, worker.now().mono_ms);
         let is_logout = fits(&rules.logout);
-        *ongoing = Some(Ongoing { passing, reason, base: routed.base().to_owned(), is_logout });
+        *ongoing = Some(Ongoing { passing, reason, base: routed.base(), is_logout });
     }
 }
 
@@ -351,18 +374,22 @@ fn cookies_after(request: &Fields, response: &Fields) -> Fields {
     [("Cookie", pairs.join(&b"; "[..]))].into_iter().collect()
 }
 
-/// After a request has been answered.
-pub(crate) fn answered(exchange: &Exchange, has_succeeded: bool) {
+/// After a request has been answered, with that status.
+pub(crate) fn answered(exchange: &Exchange, status: StatusCode) {
     let Some(ongoing) = exchange.existing_aside().and_then(|mut aside| aside.session.take()) else { return };
     let Ongoing { passing, base, is_logout, .. } = ongoing;
     let Some(route) = &exchange.route else { return };
+    // Where the application has not answered, it may still be at it: whatever it is asked now would be of before.
+    let has_been_answered = !matches!(status.as_u16(), 499 | 502 | 504);
     let id = passing.id;
-    drop(passing);
-    if is_logout && has_succeeded {
+    let is_alone = passing.ends();
+    if is_logout && (status.is_success() || status.is_redirection()) {
         let worker = &exchange.worker;
-        worker.sessions.ended(id, &route.session, worker.now().mono_ms);
+        worker.sessions.ended(id, is_alone, &route.session, worker.now().mono_ms);
     }
-    probe::ask(exchange, &route.session, &base, id);
+    if has_been_answered {
+        probe::ask(exchange, &route.session, &base, id);
+    }
 }
 
 fn millis(duration: Duration) -> u64 {
@@ -373,15 +400,37 @@ fn millis(duration: Duration) -> u64 {
 pub(crate) struct Passing {
     sessions: Arc<Sessions>,
     pub(crate) id: SessionId,
+    /// Where what is known is void behind it as well; none: everywhere.
+    place: Option<u64>,
+    serial: u64,
+    is_over: bool,
+}
+
+impl Passing {
+    /// It has been answered. Returns whether no other of its session was on its way at the same time.
+    fn ends(mut self) -> bool {
+        self.is_over = true;
+        self.settle()
+    }
+
+    fn settle(&self) -> bool {
+        let serial = self.sessions.next_serial();
+        let mut shard = self.sessions.shard(self.id);
+        // Where it was forgotten meanwhile, nobody knows.
+        let Some(mut state) = shard.get_mut(&self.id.cookies) else { return false };
+        let is_alone = state.passing == 1 && state.serial == self.serial;
+        state.passing = state.passing.saturating_sub(1);
+        state.serial = serial;
+        // Where it was forgotten meanwhile, somebody may have found something while this was on its way.
+        state.may_be_somebodys(self.place);
+        is_alone
+    }
 }
 
 impl Drop for Passing {
     fn drop(&mut self) {
-        if let Some(mut state) = self.sessions.shard(self.id).get_mut(&self.id.cookies) {
-            state.passing = state.passing.saturating_sub(1);
-            state.serial = self.sessions.next_serial();
-            // Where it was forgotten meanwhile, somebody may have found something while this was on its way.
-            state.finding = state.finding.filter(|finding| !finding.is_anonymous);
+        if !self.is_over {
+            self.settle();
         }
     }
 }

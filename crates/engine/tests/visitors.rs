@@ -6,10 +6,13 @@
 //! - `visitors/ways.rs`: the ways in which a private page gets shared, one scenario or more for each, and what is a hit all the same.
 //! - `visitors/situations.rs`: some 370 requests and answers in tables, each with what becomes of it and what is told of that.
 //! - `visitors/states.rs`: what a session is known to be; `visitors/probing.rs`: how that is found out; `visitors/ending.rs`: how it ends.
+//! - `visitors/apart.rs`: sessions at several hosts and rules, how they are asked about, and what is told of them.
 //! - `visitors/refreshing.rs`: pages that stop being everybody's while they are kept.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "visitors/apart.rs"]
+mod apart;
 #[allow(dead_code, reason = "not all of it is needed here")]
 #[path = "poisoning/application.rs"]
 mod application;

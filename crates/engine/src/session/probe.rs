@@ -2,16 +2,19 @@
 //!
 //! It is asked behind an answer, when no other request of the session is on its way, and by no request that waits for it. The answer
 //! is read, judged by its status and a text, and thrown away: nothing of it is stored, and no cookie that it sets reaches anybody. What the
-//! visitor wants of a representation (conditions, a range, codings) is left out, since the text has to be seen.
+//! visitor wants of a representation (conditions, a range, codings) is left out, since the text has to be seen; and what would make
+//! another request of it: an application that answers a script of its own with 200 for everybody would make guests of members, and a method that a
+//! field names would do something.
 
 use super::{Duty, SessionId};
 use crate::forward::{Audience, forward};
 use crate::options::{SessionProbe, SessionRules};
 use crate::origins::{self, Errand};
 use crate::parse::Request;
-use crate::route::{Routed, route_beside};
+use crate::route::{Base, Routed, route_beside};
 use crate::serve::Exchange;
 use crate::timing::OriginTime;
+use crate::unkeyed::is_same;
 use crate::worker::Worker;
 use bytes::BytesMut;
 use http::{Method, Version};
@@ -30,7 +33,8 @@ const PROBES_MAX: usize = 16;
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// What of a visitor's request says how the answer is to look, and not who asks.
-const NOT_SENT: [&str; 14] = [
+const NOT_SENT: [&str; 26] = [
+    "accept",
     "accept-encoding",
     "cache-control",
     "content-encoding",
@@ -42,14 +46,27 @@ const NOT_SENT: [&str; 14] = [
     "if-none-match",
     "if-range",
     "if-unmodified-since",
+    "method-override",
+    "origin",
     "pragma",
+    "purpose",
     "range",
+    "sec-fetch-dest",
+    "sec-fetch-mode",
+    "sec-purpose",
     "transfer-encoding",
+    "x-method-override",
+    "x-original-url",
+    "x-pjax",
+    "x-requested-with",
+    "x-rewrite-url",
 ];
 
+/// The same by how names begin: `X-HTTP-Method-Override`, `HX-Request`, `Turbo-Frame`.
+const NOT_SENT_FAMILIES: [&str; 3] = ["hx-", "turbo-", "x-http-"];
+
 /// Asks about the session of a request that has been answered, if there is reason to; nobody waits for it.
-/// `base`: scheme and authority of the site, as keys have them.
-pub(crate) fn ask(exchange: &Exchange, rules: &Arc<SessionRules>, base: &str, id: SessionId) {
+pub(crate) fn ask(exchange: &Exchange, rules: &Arc<SessionRules>, base: &Base, id: SessionId) {
     let worker = &exchange.worker;
     let Some(probe) = rules.probe.as_ref().filter(|_| worker.probes.get() < PROBES_MAX) else { return };
     let Some(duty) = worker.sessions.duty(id, rules, worker.now().mono_ms) else { return };
@@ -110,10 +127,14 @@ fn as_visitor(request: &Request, target: &str) -> Request {
     let mut head = RequestHead::new(Method::GET, target.to_owned());
     head.version = Version::HTTP_11;
     head.fields.clone_from(&request.head.fields);
-    for name in NOT_SENT {
-        head.fields.remove(name);
-    }
+    head.fields.retain(|name, _| !is_left_out(name));
+    head.fields.push("Accept", "*/*");
     Request { head, body: BodyLength::None, keeps_alive: true }
+}
+
+fn is_left_out(name: &[u8]) -> bool {
+    let begins = |with: &&str| name.get(..with.len()).is_some_and(|start| is_same(start, with.as_bytes()));
+    NOT_SENT.iter().any(|one| is_same(name, one.as_bytes())) || NOT_SENT_FAMILIES.iter().any(begins)
 }
 
 /// A place among the questions of a worker. Dropped without an answer, it leaves all as it was.

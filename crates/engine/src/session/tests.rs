@@ -102,9 +102,14 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     let one = One::new(rules());
     let there = one.sessions.of("www.a", &one.rules, &fields("sid=1")).unwrap();
     one.found(true, 0);
-    assert!(!one.sessions.standing(there, &one.rules, &fields("sid=1"), 1).is_anonymous, "nobody has asked there");
+    let is_anonymous_there = |at| one.sessions.standing(there, &one.rules, &fields("sid=1"), at).is_anonymous;
+    assert!(!is_anonymous_there(1), "nobody has asked there");
+    drop(one.sessions.passes(there, Reason::PassSession, Duration::ZERO, 1));
+    let duty = one.sessions.duty(there, &one.rules, 1).unwrap();
+    one.sessions.found(duty, Some(true), 1);
+    assert!(one.standing(1).is_anonymous && is_anonymous_there(1), "who only reads there changes nothing here");
     drop(one.sessions.passes(there, Reason::Method, Duration::ZERO, 2));
-    assert!(!one.standing(2).is_anonymous);
+    assert!(!one.standing(2).is_anonymous && !is_anonymous_there(2));
     // Nor does an answer count that was on its way.
     let duty = one.asks(Reason::PassSession, 3).unwrap();
     drop(one.sessions.passes(there, Reason::Method, Duration::ZERO, 4));
@@ -164,12 +169,28 @@ fn a_cookie_of_the_application_tells() {
 fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
     let one = One::new(SessionRules { probe: None, ..rules() });
     assert_eq!(one.asks(Reason::PassUrl, 0), None);
-    one.sessions.ended(one.id, &one.rules, 0);
+    one.sessions.ended(one.id, true, &one.rules, 0);
     assert!(one.standing(0).is_anonymous);
     drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
     assert!(!one.standing(1).is_anonymous);
+    // A log-in that was on its way at the same time may have come after it.
+    for ends_first in [true, false] {
+        let logout = one.sessions.passes(one.id, Reason::PassUrl, Duration::ZERO, 2);
+        let login = one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 2);
+        let is_alone = if ends_first {
+            drop(login);
+            logout.ends()
+        } else {
+            let is_alone = logout.ends();
+            drop(login);
+            is_alone
+        };
+        one.sessions.ended(one.id, is_alone, &one.rules, 3);
+        assert!(!is_alone && !one.standing(3).is_anonymous);
+    }
+    assert!(one.sessions.passes(one.id, Reason::PassUrl, Duration::ZERO, 4).ends());
     let asked = One::new(rules());
-    asked.sessions.ended(asked.id, &asked.rules, 0);
+    asked.sessions.ended(asked.id, true, &asked.rules, 0);
     assert!(!asked.standing(0).is_anonymous);
 }
 
@@ -208,6 +229,6 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     assert!(!is_anonymous(9_999) && is_anonymous(10_000));
     // But for logging out.
     drop(told.sessions.passes(told.id, Reason::Method, Duration::from_secs(10), 20_000));
-    told.sessions.ended(told.id, &told.rules, 21_000);
+    told.sessions.ended(told.id, true, &told.rules, 21_000);
     assert!(is_anonymous(21_000));
 }
