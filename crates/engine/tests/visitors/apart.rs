@@ -124,7 +124,7 @@ fn a_url_that_ends_a_session_is_told_by_its_own_line() {
     for (target, line) in [("/logout.php", "board.toml:7"), ("/login.php", "board.toml:3")] {
         let own = scene.client().get(target);
         assert_eq!((own.detail().as_str(), told(&own, "rule").as_deref()), ("pass-url", Some(line)), "{own:?}");
-        let question = kasoku_engine::explain::Question::get(&format!("http://example.org{target}"));
+        let question = kasoku_engine::explain::Question::get(format!("http://example.org{target}"));
         let told = scene.engine.handle().explain(&question).unwrap();
         assert!(told.cache_status().contains(line), "{}", told.cache_status());
         assert!(told.points.iter().any(|point| point.source.contains(line)), "{target}");
