@@ -3,8 +3,9 @@
 //! given a session that somebody else has, and each sees at once what became of the own session.
 //!
 //! In the order of the data: `visitor` asks, `traffic` sends it through the program that `operator` reloads and restarts meanwhile,
-//! `application` answers with what `page` says, and `check` says what is wrong with that; `report` counts. The last tests here show that
-//! the checker sees mistakes: those of an application, of a configuration, and single answers.
+//! `application` answers with what `page` says, and `check` says what is wrong with that; `report` counts. `policy` is what the program is told
+//! of the application. The last tests here show that the checker sees what an application or a policy does wrong, those in `mistakes` the
+//! same of single answers.
 //!
 //! `KASOKU_SESSIONS_REQUESTS` says how many requests (20,000; `make test` has 200,000 with the release program), `KASOKU_SESSIONS_SEED`
 //! repeats what is asked, though not how threads interleave.
@@ -15,6 +16,8 @@
 mod application;
 #[path = "sessions/check.rs"]
 mod check;
+#[path = "sessions/habit.rs"]
+mod habit;
 #[path = "sessions/mistakes.rs"]
 mod mistakes;
 #[path = "sessions/operator.rs"]
@@ -25,6 +28,8 @@ mod page;
 mod policy;
 #[path = "sessions/report.rs"]
 mod report;
+#[path = "sessions/response.rs"]
+mod response;
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
 mod support;
 #[path = "sessions/traffic.rs"]

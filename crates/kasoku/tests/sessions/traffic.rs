@@ -5,9 +5,10 @@
 
 use crate::application::Application;
 use crate::check::{Answer, Ask, Expected, Ledger, check};
+use crate::habit::{Before, Habit};
 use crate::page::{Kind, Page};
 use crate::report::{Count, Report};
-use crate::visitor::{Before, Habit, Visitor};
+use crate::visitor::Visitor;
 use kasoku_oracle::random::{Random, hash};
 use kasoku_oracle::wire::{Length, Reader, Trouble};
 use std::io::Write;

@@ -1,69 +1,22 @@
-//! A visitor: the cookies of a browser, what its session holds as far as it knows, and what it does next.
+//! A visitor: the cookies of a browser, what its session holds as far as it knows, and what it does next (`steps`).
 //!
 //! What a visitor may see is exact, since it knows all that its session went through: what the session holds, at once after that
-//! changed, and nobody's page where it holds nothing. Two things are less exact, and are said so in the request ([`Ask::allowed`]):
-//! what is asked for while the visitor's own log-in or log-out is under way may be from before or after; and who was logged in by something
-//! that no request said (on another device) may be taken for anonymous until that is asked anew.
+//! changed, and nobody's page where it holds nothing. Three things are less exact, and are said so in the request ([`Ask::allowed`]):
+//! what is asked for while the visitor's own log-in or log-out is under way may be from before or after; who was logged in by something
+//! that no request said (on another device) may be taken for anonymous until that is asked anew; and that a guest has opened a post is
+//! known to the process that saw it.
+
+#[path = "steps.rs"]
+mod steps;
 
 use crate::application::{SESSION, STATUS, TICKET};
 use crate::check::{Answer, Ask, Expected, SetCookie};
+use crate::habit::Habit;
 use crate::page::{Kind, Page, Site, View};
-use kasoku_oracle::random::Random;
 use std::collections::{BTreeMap, VecDeque};
 
 /// How many lines of its own doing a visitor remembers.
 const HISTORY: usize = 12;
-
-/// By what a visitor is known, if at all.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Habit {
-    /// Reads. Gets a session by accident at most.
-    Reader,
-    /// Logs in with a form, and out.
-    Member,
-    /// Puts things into a cart, and logs in now and then.
-    Shopper,
-    /// Is logged in by single sign-on, with GET alone.
-    SignedOn,
-    /// Is known by a cookie that no configuration names.
-    Ticket,
-    /// Takes no cookies: the session travels in URLs.
-    Cookieless,
-    /// Is known by Authorization.
-    Basic,
-}
-
-/// What they had before there was a cache.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Before {
-    Nothing,
-    /// A session that holds nothing.
-    Empty,
-    /// One that is logged in.
-    LoggedIn,
-    /// A cookie of a session that is known no more.
-    Forgotten,
-}
-
-impl Habit {
-    /// Of each twenty visitors.
-    pub(crate) fn of(number: usize) -> (Self, Before) {
-        match number / 3 % 20 {
-            0..=6 => (Self::Reader, Before::Nothing),
-            7 => (Self::Reader, Before::Empty),
-            8 => (Self::Reader, Before::Forgotten),
-            9 | 10 => (Self::Member, Before::Nothing),
-            11 => (Self::Member, Before::Empty),
-            12 => (Self::Member, Before::LoggedIn),
-            13 | 14 => (Self::Shopper, Before::Nothing),
-            15 => (Self::SignedOn, Before::Nothing),
-            16 => (Self::SignedOn, Before::Empty),
-            17 => (Self::Ticket, Before::Nothing),
-            18 => (Self::Cookieless, Before::Nothing),
-            _ => (Self::Basic, Before::Nothing),
-        }
-    }
-}
 
 /// See the [module](self).
 pub(crate) struct Visitor {
@@ -143,171 +96,6 @@ impl Visitor {
     pub(crate) fn is_stranger(&self) -> bool {
         let is_known = self.jar.contains_key(SESSION) || self.url_session.is_some();
         !is_known && !matches!(self.habit, Habit::Ticket | Habit::Basic)
-    }
-
-    /// What it does next: a request, and perhaps one that it has sent a moment before on another connection.
-    pub(crate) fn next(&mut self, random: &mut Random, process: u64) -> Vec<Ask> {
-        self.process = process;
-        if random.per_mille(20) {
-            self.leave();
-        }
-        let before = self.view.clone();
-        let Some(step) = self.step(random) else { return vec![self.read(random)] };
-        if self.habit == Habit::Cookieless || random.percent(75) {
-            return vec![step];
-        }
-        let mut meanwhile = self.read(random);
-        (meanwhile.needs_session, meanwhile.has_session) = (false, false);
-        // And nothing, where the step gives the session another id.
-        meanwhile.allowed.extend([before, View::default()]);
-        vec![meanwhile, step]
-    }
-
-    /// Closes the browser, which forgets sessions.
-    fn leave(&mut self) {
-        if !matches!(self.habit, Habit::Ticket | Habit::Basic) {
-            self.view = View::default();
-        }
-        self.jar.retain(|name, _| ![SESSION, STATUS].contains(&name.as_str()));
-        self.is_known = false;
-        (self.url_session, self.token, self.elsewhere) = (None, None, None);
-        self.remember("left, and came back".to_owned());
-    }
-
-    /// Reads some page.
-    pub(crate) fn read(&self, random: &mut Random) -> Ask {
-        let page = Page::any(random);
-        let method = if random.percent(3) { "HEAD" } else { "GET" };
-        let mut ask = self.ask(method, &page.path(), Expected::Page(page));
-        if let Some(tag) = self.tags.get(&ask.path).filter(|_| method == "GET" && random.percent(50)) {
-            ask.fields.push(format!("If-None-Match: {tag}"));
-            ask.tag = Some(tag.clone());
-        }
-        ask
-    }
-
-    /// A step of what it does beside reading, if this is the moment for one.
-    fn step(&mut self, random: &mut Random) -> Option<Ask> {
-        let per_mille = match self.habit {
-            Habit::Reader if self.is_known && !self.view.has_opened => 10,
-            Habit::Reader | Habit::Ticket | Habit::Basic => 0,
-            // Who has begun goes on soon.
-            _ if self.token.is_some() => 200,
-            Habit::Member | Habit::SignedOn => 60,
-            Habit::Cookieless => 100,
-            Habit::Shopper => 120,
-        };
-        if !random.per_mille(per_mille) {
-            return None;
-        }
-        Some(match (self.habit, self.view.user.is_some()) {
-            (Habit::Reader, _) => self.open(),
-            (Habit::Shopper, _) if random.percent(70) => self.shop(random),
-            (_, true) => self.log_out(),
-            (_, false) if self.token.is_some() => self.log_in(),
-            (Habit::Member, _) if random.percent(20) => self.follow_link(),
-            (Habit::SignedOn, _) => self.begin("/sso/start"),
-            _ => self.begin("/login"),
-        })
-    }
-
-    fn begin(&mut self, path: &str) -> Ask {
-        self.is_signing_on = path == "/sso/start";
-        self.ask("GET", path, Expected::Begun)
-    }
-
-    fn log_in(&mut self) -> Ask {
-        let token = self.token.take().unwrap_or_default();
-        self.view.user = Some(self.number);
-        let form = format!("user={}", self.number);
-        match self.is_signing_on {
-            true => self.with_query(&format!("state={token}&{form}"), "/sso/return", Expected::Done),
-            false => self.post("/login", format!("token={token}&{form}")),
-        }
-    }
-
-    /// A link in a mail: whoever follows it is logged in.
-    fn follow_link(&mut self) -> Ask {
-        self.view.user = Some(self.number);
-        let page = Page { kind: Kind::Board, number: 7 };
-        self.with_query(&format!("token=user-{}", self.number), &page.path(), Expected::Page(page))
-    }
-
-    fn log_out(&mut self) -> Ask {
-        self.view = View::default();
-        (self.token, self.elsewhere) = (None, None);
-        self.ask("GET", "/logout", Expected::Done)
-    }
-
-    fn shop(&mut self, random: &mut Random) -> Ask {
-        match random.below(4) {
-            0 if !self.view.cart.is_empty() => {
-                self.view.cart.clear();
-                self.post("/cart", "empty=1".to_owned())
-            }
-            2.. if self.view.cart.len() < 4 => {
-                self.things += 1;
-                let thing = format!("v{}.{}", self.number, self.things);
-                self.view.cart.push(thing.clone());
-                self.post("/cart", format!("add={thing}"))
-            }
-            _ => self.ask("GET", "/cart", Expected::Shown),
-        }
-    }
-
-    /// Types the password of a post.
-    fn open(&mut self) -> Ask {
-        (self.view.has_opened, self.opened_in) = (true, self.process);
-        self.post("/open", "password=1".to_owned())
-    }
-
-    fn post(&mut self, path: &str, form: String) -> Ask {
-        Ask { body: form, ..self.ask("POST", path, Expected::Done) }
-    }
-
-    fn with_query(&self, query: &str, path: &str, expected: Expected) -> Ask {
-        let mut ask = self.ask("GET", path, expected);
-        let first = if ask.query.is_empty() { '?' } else { '&' };
-        ask.query = format!("{}{first}{query}", ask.query);
-        ask
-    }
-
-    /// A request as this visitor's browser sends it now.
-    fn ask(&self, method: &'static str, path: &str, expected: Expected) -> Ask {
-        let (number, is_mobile) = (self.number, self.number % 5 < 2);
-        let language = if self.number % 7 < 3 { "en" } else { "ko" };
-        let device = if is_mobile { "iPhone; Mobile" } else { "X11; Linux" };
-        let mut fields = vec![
-            format!("User-Agent: Mozilla/5.0 ({device}) visitor-{number}"),
-            format!("Accept-Language: {language},de;q=0.5"),
-            format!("Referer: http://visitor-{number}.test/"),
-            format!("X-Device-Id: visitor-{number}"),
-        ];
-        if self.habit == Habit::Basic {
-            fields.push(format!("Authorization: Basic user-{number}"));
-        }
-        if !self.jar.is_empty() {
-            let pairs: Vec<String> = self.jar.iter().map(|(name, value)| format!("{name}={value}")).collect();
-            fields.push(format!("Cookie: {}", pairs.join("; ")));
-        }
-        Ask {
-            visitor: number,
-            site: self.site,
-            method,
-            path: path.to_owned(),
-            query: self.url_session.as_ref().map(|id| format!("?{SESSION}={id}")).unwrap_or_default(),
-            fields,
-            body: String::new(),
-            expected,
-            allowed: self.allowed(),
-            variant: format!("{}.{language}", if is_mobile { "mobile" } else { "desktop" }),
-            tag: None,
-            is_stranger: self.is_stranger(),
-            has_session: self.is_known && self.jar.contains_key(SESSION),
-            needs_session: !self.is_in_doubt() && (!self.view.is_nobodys() || self.token.is_some()),
-            floor: 0,
-            is_handed_over: false,
-        }
     }
 
     /// What the session may be seen to hold.
