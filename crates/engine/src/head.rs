@@ -151,7 +151,7 @@ impl Head {
     }
 
     /// What tells about the cache.
-    pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: &Notes, settings: HitHeaders) {
+    pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders) {
         write_hit_headers(status, notes, settings, &mut self.0);
     }
 

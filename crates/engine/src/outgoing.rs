@@ -137,14 +137,16 @@ fn tell(exchange: &Exchange, head: &mut Head, cache: Option<&CacheStatus>, setti
     match (exchange.existing_aside(), cache) {
         (None, None) => {}
         // A hit needs no memory for what is told of it.
-        (None, Some(cache)) if is_set_aside => head.cache_status(cache, &Notes::of_session("anonymous"), settings),
-        (None, Some(cache)) => head.cache_status(cache, &Notes::default(), settings),
+        (None, Some(cache)) if is_set_aside => {
+            head.cache_status(cache, Some(&Notes::of_session("anonymous")), settings)
+        }
+        (None, Some(cache)) => head.cache_status(cache, None, settings),
         (Some(mut aside), cache) => {
             if is_set_aside && aside.session.is_none() && aside.ended_cookies.is_empty() {
                 aside.notes.session("anonymous");
             }
             if let Some(cache) = cache {
-                head.cache_status(cache, &aside.notes, settings);
+                head.cache_status(cache, Some(&aside.notes), settings);
             }
             if !aside.ended_cookies.is_empty() {
                 // A cache behind us may keep what says no-cache, and hand out its lines once it has asked whether it holds.

@@ -196,16 +196,20 @@ pub(crate) fn replaced_fields(settings: HitHeaders) -> [&'static str; 3] {
 }
 
 /// Appends the fields that tell about the cache.
-pub(crate) fn write_hit_headers(status: &CacheStatus, notes: &Notes, settings: HitHeaders, out: &mut Vec<u8>) {
+pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders, out: &mut Vec<u8>) {
     if settings.cache_status {
         out.extend_from_slice(b"Cache-Status: ");
         status.write(NAME, out);
-        notes.write(out);
+        if let Some(notes) = notes {
+            notes.write(out);
+        }
         out.extend_from_slice(b"\r\n");
     }
     if settings.x_cache_hit {
         out.extend_from_slice(if status.hit { b"X-Cache-Hit: 1" } else { b"X-Cache-Hit: 0" });
-        notes.write(out);
+        if let Some(notes) = notes {
+            notes.write(out);
+        }
         out.extend_from_slice(b"\r\n");
     }
     if settings.x_cache_status {

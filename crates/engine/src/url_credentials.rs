@@ -11,6 +11,7 @@ use crate::options::Route;
 use crate::url_pattern::{pairs, read_name};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
+use memchr::memchr3;
 
 /// Names, in lower case.
 const NAMES: [&str; 46] = [
@@ -72,8 +73,7 @@ const BEGINNING: &str = "aspsessionid";
 pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let policy = &route.policy;
     let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
-    let may_have_one = target.bytes().any(|byte| matches!(byte, b'?' | b';' | b'('));
-    if !is_guarded || !may_have_one {
+    if !is_guarded || memchr3(b'?', b';', b'(', target.as_bytes()).is_none() {
         return None;
     }
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
