@@ -141,7 +141,7 @@ fn a_probe_of_the_right_status_without_the_text_means_somebody() {
 #[test]
 fn a_probe_that_is_never_answered_keeps_nobody_waiting_and_finds_nothing() {
     let board = Board::start();
-    let scene = board.behind(probing().route(|route| route.origin.first_byte_timeout = Duration::from_millis(300)));
+    let scene = board.behind(probing().route(|route| route.origin.first_byte_timeout = Duration::from_secs(1)));
     let cookies = format!("PHPSESSID={}", board.session(None));
     let (page, question) = (Gate::new(), Gate::new());
     board.holds_next(&page);
