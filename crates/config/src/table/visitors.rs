@@ -86,6 +86,8 @@ a rule.",
             path: "session.logout",
             kind: Kind::Texts("URL patterns"),
             summary: "URLs that end a session. They pass, like `pass-urls`; afterwards the session is asked about anew, or, where there is no probe, counts as anonymous.",
+            details: "Without a probe, the status is all that tells whether it has ended: list only URLs that end it with 200 or a redirection, and refuse with another status. \
+                      A request of the session that overlaps with it leaves it unknown.",
             example: "[\"/logout.php\"]",
             ..NAMES
         },
