@@ -2,7 +2,7 @@
 
 use crate::clock::Clock;
 use crate::options::Options;
-use crate::session::Sessions;
+use crate::session::table::Sessions;
 use crate::spool::Spool;
 use crate::top::Tables;
 use kasoku_cache::Cache;

@@ -19,7 +19,7 @@ use crate::path::PathReader;
 use crate::recycle::Pool;
 use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
-use crate::session::Sessions;
+use crate::session::table::Sessions;
 use crate::settings::Settings;
 use crate::spool::Spool;
 use crate::top::Tables;

@@ -6,7 +6,7 @@
 //! another request of it: an application that answers a script of its own with 200 for everybody would make guests of members, and a method that a
 //! field names would do something.
 
-use super::{Duty, SessionId};
+use super::table::{Duty, SessionId};
 use crate::forward::{Audience, forward};
 use crate::options::{SessionProbe, SessionRules};
 use crate::origins::{self, Errand};

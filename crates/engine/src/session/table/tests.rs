@@ -232,3 +232,18 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     told.sessions.ended(told.id, true, &told.rules, 21_000);
     assert!(is_anonymous(21_000));
 }
+
+#[test]
+fn that_it_is_somebodys_is_learned_although_they_read_on() {
+    let one = One::new(rules());
+    let duty = one.asks(Reason::PassSession, 0).unwrap();
+    drop(one.sessions.passes(one.id, Reason::PassSession, Duration::ZERO, 1));
+    one.sessions.found(duty, Some(false), 2);
+    assert_eq!(one.sessions.duty(one.id, &one.rules, 3), None, "a member's");
+    // Not although they have logged out.
+    let one = One::new(rules());
+    let duty = one.asks(Reason::PassSession, 0).unwrap();
+    drop(one.sessions.passes(one.id, Reason::PassUrl, Duration::ZERO, 1));
+    one.sessions.found(duty, Some(false), 2);
+    assert!(one.sessions.duty(one.id, &one.rules, 3).is_some());
+}
