@@ -12,7 +12,7 @@ use std::{fmt, iter};
 /// Patterns with a parameter that are looked at without memory of their own.
 const PARAMETERS_ON_STACK: usize = 32;
 
-/// See the [module](self).
+/// A pattern of URLs: a glob over the path, and behind `?` one parameter that the query must have, by name or as `name=value`, globs both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UrlPattern {
     path: String,

@@ -43,7 +43,7 @@ pub struct Grant {
     pub key_cookies: Vec<String>,
     /// Request fields that reach the origin and enter the key: lower case.
     pub key_fields: Vec<String>,
-    /// Whether the visitor's class of device is in the key (see [`classes`](crate::classes)).
+    /// Whether the visitor's class of device is in the key (see [`classes`]).
     pub key_device: bool,
     /// The languages of which one is in the key, in lower case, what nobody prefers last; none: it is not.
     pub key_languages: Vec<String>,
