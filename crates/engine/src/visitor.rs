@@ -138,9 +138,8 @@ pub(crate) fn write(received: &Fields, route: &Route, is_ours: impl Fn(&[u8]) ->
     let grant = &route.policy.grant;
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
-        let is_class = grant.key_device && name.eq_ignore_ascii_case(classes::DEVICE_FIELD.as_bytes())
-            || !grant.key_languages.is_empty() && name.eq_ignore_ascii_case(classes::LANGUAGE_FIELD.as_bytes());
-        let goes_on = is_wish(name) || (grant.reaches_origin(name) && !is_cookie(name) && !is_class);
+        let is_rewritten = is_cookie(name) || grant.has_as_class(name);
+        let goes_on = is_wish(name) || (grant.reaches_origin(name) && !is_rewritten);
         if goes_on && !is_ours(name) {
             out.push(name, value);
         }

@@ -60,17 +60,6 @@ pub fn language<'l>(request: &Fields, languages: &'l [String]) -> &'l str {
     best.map(|(found, _)| found).or(languages.first().map(String::as_str)).unwrap_or_default()
 }
 
-/// Whether a field of that name is in the key as a class: lower case.
-pub(crate) fn is_class(name: &str, policy: &Policy) -> bool {
-    let grant = &policy.grant;
-    grant.is_granting()
-        && match name {
-            DEVICE_FIELD => grant.key_device,
-            LANGUAGE_FIELD => !grant.key_languages.is_empty(),
-            _ => false,
-        }
-}
-
 /// Appends the class of a request: what the origin is told in the field of that name.
 pub(crate) fn write(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     let class = if name == DEVICE_FIELD { device(request) } else { language(request, &policy.grant.key_languages) };

@@ -125,10 +125,14 @@ impl Grant {
         if name.eq_ignore_ascii_case(b"cookie") {
             return !self.key_cookies.is_empty();
         }
-        let is_class = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
-        self.key_fields.iter().any(|one| is_class(one))
-            || (self.key_device && is_class(classes::DEVICE_FIELD))
-            || (!self.key_languages.is_empty() && is_class(classes::LANGUAGE_FIELD))
+        self.has_as_class(name) || self.key_fields.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    }
+
+    /// Whether a field of that name is in the key as a class of visitors, and not as the client sent it (see [`classes`]).
+    pub fn has_as_class(&self, name: &[u8]) -> bool {
+        let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
+        (self.key_device && is(classes::DEVICE_FIELD))
+            || (!self.key_languages.is_empty() && is(classes::LANGUAGE_FIELD))
     }
 
     /// The fields that are in the key whatever a response nominates: lower case, sorted, unique.

@@ -63,7 +63,7 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
         // A name is a token, so the byte that says whether the field is there also ends the name.
         out.extend_from_slice(name.as_bytes());
         // Who does not say it belongs to a class as well.
-        let is_class = classes::is_class(name, policy);
+        let is_class = is_class(name, policy);
         let is_present = is_class || (request.contains(name) && reaches_origin(name, request, policy));
         out.push(u8::from(is_present));
         if is_present {
@@ -77,6 +77,11 @@ pub fn variant_key(nominated: &[String], request: &Fields, policy: &Policy, out:
             }
         }
     }
+}
+
+/// Whether it is the visitor's class that counts of that field.
+fn is_class(name: &str, policy: &Policy) -> bool {
+    policy.grant.is_granting() && policy.grant.has_as_class(name.as_bytes())
 }
 
 /// Whether the origin gets that field, or anything of it.
@@ -93,7 +98,7 @@ const LEN_BYTES: usize = size_of::<u32>();
 
 fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     match name {
-        _ if classes::is_class(name, policy) => classes::write(name, request, policy, out),
+        _ if is_class(name, policy) => classes::write(name, request, policy, out),
         "accept" => join(request.all(name).flat_map(preferences), write_weighed, out),
         "accept-encoding" => sorted(request, name, out),
         "accept-language" if policy.is_safe() => join(request.all(name).flat_map(preferences), write_weighed, out),
