@@ -2,14 +2,18 @@
 
 use kasoku_engine::options::{Origin, OriginAddress};
 use socket2::{Domain, Socket, Type};
-use std::net::{SocketAddr, TcpListener};
+use std::net::SocketAddr;
 
 /// Connections that fill a queue of length 0, with room to spare.
 const KNOCKERS: usize = 4;
 
-/// An address where nobody listens: connecting is refused.
+/// An address where nobody listens: connecting is refused. It stays taken for as long as the process runs, or the next who wants any
+/// port could get it, the engine among them. Who wants this one, gets it.
 pub fn dead_address() -> Origin {
-    address(TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap())
+    let taken = bound();
+    let dead = address(taken.local_addr().unwrap().as_socket().unwrap());
+    std::mem::forget(taken);
+    dead
 }
 
 /// A listener that accepts nobody and whose queue is full: the kernel drops whoever knocks.
@@ -21,9 +25,7 @@ pub struct Deaf {
 impl Deaf {
     /// Listens on a free port of the loopback address.
     pub fn start() -> Self {
-        let tcp = || Socket::new(Domain::IPV4, Type::STREAM, None).unwrap();
-        let listener = tcp();
-        listener.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+        let listener = bound();
         listener.listen(0).unwrap();
         let queue = || {
             let socket = tcp();
@@ -40,6 +42,19 @@ impl Deaf {
     pub fn address(&self) -> Origin {
         address(self.listener.local_addr().unwrap().as_socket().unwrap())
     }
+}
+
+fn tcp() -> Socket {
+    Socket::new(Domain::IPV4, Type::STREAM, None).unwrap()
+}
+
+/// A socket that has a free port of the loopback address.
+fn bound() -> Socket {
+    let socket = tcp();
+    // Nobody listens on it yet, so another may bind it by its number.
+    socket.set_reuse_address(true).unwrap();
+    socket.bind(&SocketAddr::from(([127, 0, 0, 1], 0)).into()).unwrap();
+    socket
 }
 
 fn address(address: SocketAddr) -> Origin {
