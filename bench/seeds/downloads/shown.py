@@ -3,9 +3,9 @@
 from dataclasses import dataclass, field
 from statistics import median
 
-import machine
+import document
 from native import ROOT
-from report import aligned, markdown, replaced
+from report import markdown, replaced
 from setups import PHP_FPM, PHP_PROCESSES, ROWS, SIZES
 
 DOCUMENT = ROOT / "docs" / "downloads.md"
@@ -28,19 +28,14 @@ SAVED_HEADER = ("", "PHP reads and prints", "X-Sendfile", "")
 
 
 def as_text(results):
-    return "\n\n".join(f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values())
+    return document.as_text(tables(results))
 
 
 def write(results):
-    """Puts the tables into the documents; gives the files written."""
-    text = replaced(DOCUMENT.read_text(encoding="utf-8"), "machine", machine.description(*USED))
-    for name, (title, header, lines) in tables(results).items():
-        text = replaced(text, name.replace(" ", ""), f"**{title}**\n\n{markdown(header, lines)}")
-    DOCUMENT.write_text(text, encoding="utf-8")
     title, header, lines = tables(results)["saved 10 MB"]
     readme = replaced(README.read_text(encoding="utf-8"), "downloads", markdown((title, *header[1:]), lines))
     README.write_text(readme, encoding="utf-8")
-    return [str(path.relative_to(ROOT)) for path in (DOCUMENT, README)]
+    return [*document.write(DOCUMENT, USED, tables(results)), str(README.relative_to(ROOT))]
 
 
 def tables(results):

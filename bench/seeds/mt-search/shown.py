@@ -4,13 +4,11 @@ import statistics
 from dataclasses import dataclass
 
 import charts
-import machine
+import document
 from native import ROOT
-from report import aligned, markdown, replaced
 from setups import ALL, CACHED_APACHE, CACHED_KASOKU, MISS_PAIRS
 
 DOCUMENT = ROOT / "docs" / "mt-search.md"
-CHARTS = ROOT / "docs" / "mt-search"
 USED = (("limit", "apache", "kasoku"), {"ab": ("ab", "-V"), "wrk": ("wrk", "-v")})
 
 
@@ -27,23 +25,11 @@ class Results:
 
 
 def as_text(results):
-    return "\n\n".join(f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values())
+    return document.as_text(tables(results))
 
 
 def write(results):
-    """Puts the tables into the document and the charts beside it; gives the files written."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    text = replaced(text, "machine", machine.description(*USED))
-    for name, (title, header, lines) in tables(results).items():
-        text = replaced(text, name, f"**{title}**\n\n{markdown(header, lines)}")
-    text = replaced(text, "remark", results.remark)
-    DOCUMENT.write_text(text, encoding="utf-8")
-    CHARTS.mkdir(exist_ok=True)
-    files = [DOCUMENT]
-    for name, chart in drawn(results).items():
-        files.append(CHARTS / f"{name}.svg")
-        files[-1].write_text(chart, encoding="utf-8")
-    return [str(path.relative_to(ROOT)) for path in files]
+    return document.write(DOCUMENT, USED, tables(results), {"remark": results.remark}, drawn(results))
 
 
 def tables(results):

@@ -4,15 +4,13 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import charts
-import machine
+import document
 from loads import LOADS
 from native import ROOT
-from report import aligned, markdown, replaced
 from setups import FAST, SETUPS
 from stack import DATABASE, PHP_FPM
 
 DOCUMENT = ROOT / "docs" / "sessions.md"
-CHARTS = ROOT / "docs" / "sessions"
 USED = (
     ("limit", "nginx", "varnish", "kasoku"),
     {"PHP": (PHP_FPM, "-v"), "MariaDB": (DATABASE, "--version"), "ab": ("ab", "-V"), "wrk": ("wrk", "-v")},
@@ -41,25 +39,13 @@ class Results:
 
 
 def as_text(results):
-    return "\n\n".join(f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values())
+    return document.as_text(tables(results))
 
 
 def write(results):
-    """Puts tables and heads into the document and the charts beside it; gives the files written."""
-    text = DOCUMENT.read_text(encoding="utf-8")
-    text = replaced(text, "machine", machine.description(*USED))
-    for name, (title, header, lines) in tables(results).items():
-        text = replaced(text, name, f"**{title}**\n\n{markdown(header, lines)}")
     heads = [f"**{title}**\n\n```\n{head}\n```" for title, head in results.heads.items()]
-    text = replaced(text, "heads", "\n\n".join(heads))
-    text = replaced(text, "remark", results.remark)
-    DOCUMENT.write_text(text, encoding="utf-8")
-    CHARTS.mkdir(exist_ok=True)
-    files = [DOCUMENT]
-    for name, chart in drawn(results).items():
-        files.append(CHARTS / f"{name}.svg")
-        files[-1].write_text(chart, encoding="utf-8")
-    return [str(path.relative_to(ROOT)) for path in files]
+    texts = {"heads": "\n\n".join(heads), "remark": results.remark}
+    return document.write(DOCUMENT, USED, tables(results), texts, drawn(results))
 
 
 WANTED_HEADER = (

@@ -4,14 +4,12 @@ from dataclasses import dataclass, field
 from statistics import median
 
 import charts
-import machine
+import document
 import slow
 from native import ROOT
-from report import aligned, markdown, replaced
 from setups import ROWS
 
 DOCUMENT = ROOT / "docs" / "xsendfile.md"
-CHARTS = ROOT / "docs" / "xsendfile"
 USED = (("limit", "nginx", "apache", "kasoku"), {"wrk": ("wrk", "-v"), "h2load": ("h2load", "--version")})
 
 
@@ -41,25 +39,13 @@ RATIOS_HEADER = (
 
 
 def as_text(results):
-    parts = [f"{title}\n{aligned(header, lines)}" for title, header, lines in tables(results).values()]
-    return "\n\n".join([*parts, results.remark])
+    return "\n\n".join([document.as_text(tables(results)), results.remark])
 
 
 def write(results):
-    """Puts the tables into the document and the charts beside it; gives the files written."""
-    text = replaced(DOCUMENT.read_text(encoding="utf-8"), "machine", machine.description(*USED))
-    for name, (title, header, lines) in tables(results).items():
-        place = name.replace(" ", "")
-        text = replaced(text, place, f"**{title}**\n\n{markdown(header, lines)}")
-    if results.full:
-        text = replaced(text, "remark", results.remark)
-    DOCUMENT.write_text(text, encoding="utf-8")
-    CHARTS.mkdir(exist_ok=True)
-    files = [DOCUMENT]
-    for size in sizes(results):
-        files.append(CHARTS / f"{size.replace(' ', '')}.svg")
-        files[-1].write_text(chart(results, size), encoding="utf-8")
-    return [str(path.relative_to(ROOT)) for path in files]
+    texts = {"remark": results.remark} if results.full else {}
+    drawn = {size: chart(results, size) for size in sizes(results)}
+    return document.write(DOCUMENT, USED, tables(results), texts, drawn)
 
 
 def sizes(results):
