@@ -31,9 +31,14 @@ pub fn tell(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshnes
     }
 }
 
-fn withhold(fields: &mut Fields, policy: &Policy) {
+/// Whether a response with these fields is one that no cache keeps, a browser's included, without asking.
+pub fn is_kept_by_nobody(fields: &Fields) -> bool {
     let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
-    if !list::members(fields, "cache-control").any(forbids) {
+    list::members(fields, "cache-control").any(forbids)
+}
+
+fn withhold(fields: &mut Fields, policy: &Policy) {
+    if !is_kept_by_nobody(fields) {
         fields.push("Cache-Control", NO_CACHE);
     }
     for name in withheld_vary(policy) {
@@ -119,6 +124,14 @@ mod tests {
 
     fn says(head: &ResponseHead, name: &str) -> String {
         String::from_utf8(head.fields.combined(name).unwrap_or_default()).unwrap()
+    }
+
+    #[test]
+    fn what_somebody_may_keep_without_asking() {
+        let of = |value: &str| [("Cache-Control", value)].into_iter().collect::<Fields>();
+        assert!(is_kept_by_nobody(&of("public, No-Cache")) && is_kept_by_nobody(&of("no-store")));
+        assert!(!is_kept_by_nobody(&of("max-age=5")) && !is_kept_by_nobody(&Fields::new()));
+        assert!(!is_kept_by_nobody(&of("no-cache=\"set-cookie\"")));
     }
 
     #[test]

@@ -8,9 +8,9 @@ use crate::deliver::Answer;
 use crate::options::Route;
 use crate::serve::Exchange;
 use kasoku_semantics::cookies;
+use kasoku_semantics::downstream::is_kept_by_nobody;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
-use kasoku_wire::field::list;
 use std::sync::Arc;
 
 /// What makes a browser drop a cookie, behind its name.
@@ -70,12 +70,6 @@ pub(crate) fn lines(names: &[String], request: &Fields, authority: &str) -> Vec<
     lines
 }
 
-/// Whether an answer with these fields is one that no cache keeps, a browser's included, without asking.
-pub(crate) fn is_kept_by_nobody(response: &Fields) -> bool {
-    let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
-    list::members(response, "cache-control").any(forbids)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -93,13 +87,5 @@ mod tests {
         assert_eq!(shown("[::1]:80"), [over]);
         assert_eq!(shown("board.org"), [over.to_owned(), format!("{over}; Domain=board.org")]);
         assert_eq!(shown("www.board.org:8080").last(), Some(&format!("{over}; Domain=board.org")));
-    }
-
-    #[test]
-    fn what_somebody_may_keep_ends_nothing() {
-        let of = |value: &str| [("Cache-Control", value)].into_iter().collect::<Fields>();
-        assert!(is_kept_by_nobody(&of("public, No-Cache")) && is_kept_by_nobody(&of("no-store")));
-        assert!(!is_kept_by_nobody(&of("max-age=5")) && !is_kept_by_nobody(&Fields::new()));
-        assert!(!is_kept_by_nobody(&of("no-cache=\"set-cookie\"")));
     }
 }
