@@ -1,240 +1,39 @@
-//! Asks the origin: for one client alone ([`pass`]), or into a fill ([`fill`], [`refresh`]).
+//! Asks the origin: for one client alone ([`pass`]), or into a fill ([`fill`], [`refresh`], [`probe`]).
 //!
-//! A fill runs in a task of its own, so that the client that began it can leave while others wait. That client gets
-//! news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
+//! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That client
+//! gets news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
 //! everybody else.
 
-use crate::body::ClientBody;
+mod fill_task;
+mod pass;
+
 use crate::connection::Connection;
 use crate::deliver::{self, Answer, Conditions, Meant};
 use crate::error::{Fault, reason};
-use crate::forward::{Audience, forward, measured};
-use crate::held;
+use crate::forward::Audience;
 use crate::lookup::hit;
-use crate::options::Route;
-use crate::origins::{self, Errand};
-use crate::represent::makes_codings_of;
-use crate::request_id::{self, Digits};
+use crate::origins::Errand;
 use crate::respond::{Dropped, forwarded};
-use crate::route::{Routed, canonical};
+use crate::route::Routed;
 use crate::serve::Exchange;
 use crate::session;
 use crate::timing::OriginTime;
-use crate::visitor;
-use crate::worker::Worker;
-use http::{Method, StatusCode, Version};
-use kasoku_cache::verdict::Exchange as OriginExchange;
-use kasoku_cache::{Ask, Entry, FillReader, FillWriter, Joined, Meta, Verdict};
-use kasoku_metrics::Counter;
-use kasoku_origin::upload::invite;
-use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
+use fill_task::FillTask;
+pub(crate) use fill_task::is_of_a_long_file;
+use http::{StatusCode, Version};
+use kasoku_cache::{Entry, FillReader, FillWriter, Joined};
+use kasoku_origin::{Body, Error, Interim, Response};
 use kasoku_semantics::cache_status::CacheStatus;
-use kasoku_semantics::downstream::tell;
-use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::set_cookies::Secrets;
-use kasoku_semantics::storable::post_stores_for_get;
-use kasoku_semantics::time::Now;
-use kasoku_wire::field::content_range::{self, ContentRange};
-use kasoku_wire::http1::BodyLength;
-use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use kasoku_wire::{RequestHead, ResponseHead};
+pub(crate) use pass::pass;
 use std::rc::Rc;
 use std::sync::Arc;
 use tokio::sync::{mpsc, oneshot};
 
 /// Interim responses that wait for a client; more are dropped, since they are hints.
 const INTERIM_QUEUE_MAX: usize = 16;
-
-/// How often one fill may ask: once, and once more when parts could not be combined.
-const ASKS_MAX: usize = 2;
-
-/// Asks for this client alone.
-pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
-    let Exchange { worker, connection, request, .. } = exchange;
-    let audience = audience(exchange, routed, upgrade);
-    session::passes(exchange, routed, reason);
-    let mut outgoing = forward(request, routed, &connection.peer(), audience, upgrade);
-    if audience == Audience::OneClient {
-        outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
-    }
-    let status = forwarded(reason);
-    let mut interim = ToClient::new(exchange);
-    let mut upload = match client_body(exchange, &routed.route, &mut outgoing, &mut interim).await {
-        Ok(upload) => upload,
-        Err(error) => return failed(&error, status),
-    };
-    let writer = begin_beside(exchange, routed, &outgoing, audience);
-    let request_time = worker.now();
-    let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
-    // What changes something is not broken off in the middle, and its answer says what of the stored is invalid now.
-    let sent = if upload.is_some() || !request.head.method.is_safe() {
-        origins::send(worker, &routed.route, &errand, &outgoing, &mut upload, &mut interim).await
-    } else {
-        // Nobody else waits for the answer: a client that leaves takes its request back.
-        let mut no_upload = Some(NoUpload);
-        tokio::select! {
-            biased;
-            sent = origins::send(worker, &routed.route, &errand, &outgoing, &mut no_upload, &mut interim) => sent,
-            () = connection.gone() => return Answer::ClientGone(status, Meant::ForOneClient),
-        }
-    };
-    match sent {
-        Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
-        Ok(response) => {
-            session::opens(exchange, routed, &response.head.fields);
-            let (audience, writer, status) = match errand.for_one_client() {
-                // That it passed says more.
-                Some(Reason::PassRule) => (Audience::OneClient, None, status),
-                Some(reason) => (Audience::OneClient, None, CacheStatus { detail: Some(reason), ..status }),
-                None => (audience, writer, status),
-            };
-            let answered = errand.replaced().unwrap_or(response.head.status);
-            let passed = Passed { outgoing, audience, writer, request_time, answered, status };
-            after_pass(exchange, routed, passed, response)
-        }
-        Err(error) => {
-            if let Some(answered) = errand.replaced() {
-                invalidate(exchange, routed, answered, &Fields::new(), writer.as_ref());
-            }
-            failed(&error, status)
-        }
-    }
-}
-
-/// The body that a request brings, if any: all of it where the route wants it so, or its beginning, unless its client waits for
-/// the origin's 100.
-async fn client_body(
-    exchange: &Exchange,
-    route: &Route,
-    outgoing: &mut RequestHead,
-    interim: &mut impl Interim,
-) -> Result<Option<ClientBody>, Error> {
-    let Exchange { worker, connection, request, body, settings, .. } = exchange;
-    if matches!(request.body, BodyLength::None) {
-        return Ok(None);
-    }
-    let fields = &request.head.fields;
-    let mut upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
-    if route.buffers(request.body) {
-        if route.group.is_down(worker.now().mono_ms) {
-            return Err(Error::Down);
-        }
-        let buffer = &settings.request_buffer;
-        upload.reserve(worker, buffer).map_err(Error::Upload)?;
-        invite(outgoing, interim).await;
-        let bytes = upload.take_in(worker, buffer).await.map_err(Error::Upload)?;
-        measured(&mut outgoing.fields, bytes);
-    } else if !fields.contains("expect") {
-        upload.read_ahead().await.map_err(Error::Upload)?;
-    }
-    Ok(Some(upload))
-}
-
-/// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
-fn audience(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Audience {
-    let request = &exchange.request;
-    // A granted lifetime must not begin anew with each HEAD, to which scripts without validators answer what they always do.
-    let is_granting = routed.route.policy.grant.is_granting();
-    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !has_to_pass(exchange, routed);
-    let is_shared = request.head.method == Method::HEAD && is_plain && !is_granting;
-    if is_shared { Audience::Shared } else { Audience::OneClient }
-}
-
-/// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
-fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
-    let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.seen.get().is_anonymous);
-    routed.passes.is_some() || visitor::passes(fields, &routed.route, is_anonymous).is_some()
-}
-
-/// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
-/// turn out to be one for later GETs as well (profile rfc). It begins before the request is sent, so that whatever
-/// invalidates the key from then on outdoes the answer.
-///
-/// Not for a POST in profile safe: it reaches the origin with fields that are not in the key, the client's address among
-/// them.
-fn begin_beside(
-    exchange: &Exchange,
-    routed: &Routed,
-    outgoing: &RequestHead,
-    audience: Audience,
-) -> Option<FillWriter> {
-    let (worker, policy) = (&exchange.worker, &routed.route.policy);
-    let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
-    let is_post = outgoing.method == Method::POST;
-    let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(exchange, routed);
-    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
-    (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
-}
-
-/// A request that has passed.
-struct Passed {
-    outgoing: RequestHead,
-    audience: Audience,
-    /// Of a HEAD, or of a POST whose answer may be one for GETs.
-    writer: Option<FillWriter>,
-    request_time: Now,
-    /// The application's status, whatever the client gets.
-    answered: StatusCode,
-    status: CacheStatus,
-}
-
-/// What a response that passes by means for the cache.
-fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Response) -> Answer {
-    let Passed { outgoing, audience, writer, request_time, answered, status } = passed;
-    let worker = &exchange.worker;
-    let key = &routed.key;
-    if let (Audience::Shared, Some(own)) = (audience, &writer) {
-        let now = worker.now();
-        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now };
-        worker.cache.on_head(&ask, &response.head, request_time, now, own);
-    }
-    invalidate(exchange, routed, answered, &response.head.fields, writer.as_ref());
-    let is_for_get = outgoing.method == Method::POST && post_stores_for_get(key.uri(), &response.head);
-    match writer.filter(|writer| is_for_get && !writer.is_poisoned()) {
-        Some(writer) => store_beside(exchange, &outgoing, writer, response, request_time),
-        None => Answer::Origin(Box::new(response), Conditions::Origins, status),
-    }
-}
-
-/// Drops what an unsafe request with such an answer has made invalid.
-fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: &Fields, own: Option<&FillWriter>) {
-    let worker = &exchange.worker;
-    let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
-    let method = &exchange.request.head.method;
-    let dropped = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);
-    worker.cells.add(Counter::Invalidated, dropped as u64);
-}
-
-/// Stores the answer to a POST for later GETs, while the client reads it.
-fn store_beside(
-    exchange: &Exchange,
-    outgoing: &RequestHead,
-    writer: FillWriter,
-    response: Response,
-    request_time: Now,
-) -> Answer {
-    let mut status = forwarded(Reason::Method);
-    let response_time = exchange.worker.now();
-    let verdict = writer.on_response(&OriginExchange {
-        request: outgoing,
-        response: &response.head,
-        request_time,
-        response_time,
-        body_length: response.body.length(),
-    });
-    match verdict {
-        Verdict::Write(body) => {
-            status.stored = true;
-            let meta = Arc::new(body.meta().with_head(own_head(&response.head)));
-            let reader = body.reader();
-            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body, exchange.begin_origin()));
-            Answer::Filling(meta, reader, status)
-        }
-        _ => Answer::Origin(Box::new(response), Conditions::Origins, status),
-    }
-}
 
 pub(crate) fn failed(error: &Error, status: CacheStatus) -> Answer {
     tracing::debug!(%error, "origin");
@@ -375,229 +174,6 @@ fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, o
     tokio::task::spawn_local(task.run(writer, news));
 }
 
-/// The origin's side of a fill.
-struct FillTask {
-    worker: Rc<Worker>,
-    route: Arc<Route>,
-    errand: Errand,
-    outgoing: RequestHead,
-    interim: mpsc::Sender<ResponseHead>,
-}
-
-impl FillTask {
-    fn new(
-        exchange: &Exchange,
-        routed: &Routed,
-        errand: Errand,
-        outgoing: RequestHead,
-        interim: mpsc::Sender<ResponseHead>,
-    ) -> Self {
-        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim }
-    }
-
-    async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
-        for _ in 0..ASKS_MAX {
-            let mut request = self.outgoing.clone();
-            writer.prepare(&mut request);
-            visitor::keep_wishes_back(&mut request, &self.route);
-            let request_time = self.worker.now();
-            let mut interim = Relay(&self.interim);
-            let (worker, route) = (&self.worker, &self.route);
-            // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
-            let mut no_upload = Some(NoUpload);
-            let sent =
-                Box::pin(origins::send(worker, route, &self.errand, &request, &mut no_upload, &mut interim)).await;
-            let mut response = match sent {
-                Ok(response) => response,
-                Err(error) => return self.fail(writer, &request, error, news),
-            };
-            let one_client = self.errand.for_one_client();
-            let (said, file) = match self.errand.take_said() {
-                // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
-                Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
-                Some(said) if one_client.is_none() && writer.validates_elsewhere() => (Some(said.head), None),
-                _ if one_client == Some(Reason::Sendfile) => (self.errand.replaced().map(ResponseHead::new), None),
-                _ => (None, None),
-            };
-            let exchange = OriginExchange {
-                request: &request,
-                response: said.as_ref().unwrap_or(&response.head),
-                request_time,
-                response_time: self.worker.now(),
-                body_length: response.body.length(),
-            };
-            // What completes a part that is stored already is no answer by itself.
-            let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
-            let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
-            let mut one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
-            let secrets = Secrets::of(&request, exchange.response, &self.route.policy);
-            // Of what names a file, the head alone is kept.
-            let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
-            if is_in_head {
-                one_client = Some(Reason::CookieValueInAnswer);
-            }
-            let file = file.filter(|_| !is_in_head);
-            if !secrets.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
-                let mut charge = self.worker.cache.hold();
-                match held::look_through(&secrets, &response.head, &mut response.body, &mut charge).await {
-                    Ok(found) => one_client = found,
-                    Err(error) => {
-                        self.errand.time.has_ended(self.worker.moment().mono_us);
-                        return self.fail(writer, &request, error, news);
-                    }
-                }
-            }
-            let verdict = match (one_client, file) {
-                (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
-                (Some(reason), None) => writer.for_one_client(&exchange, reason),
-                (None, _) => writer.on_response(&exchange),
-            };
-            match verdict {
-                Verdict::Write(body) => {
-                    // Whoever asked may have left; others may wait, and the response is worth storing.
-                    let dropped = Dropped::of(&request, &response.head, &body.meta().freshness, &self.route);
-                    let _ = news.send(News::Shared(
-                        body.reader(),
-                        dropped,
-                        Box::new(shared_head(&request, &response.head, body.meta(), &self.route)),
-                    ));
-                    return pump(self.worker, response, body, self.errand.time).await;
-                }
-                Verdict::Settled(entry, reason) => {
-                    if reason == Reason::Revalidated {
-                        self.worker.cells.count(Counter::Revalidations);
-                    }
-                    self.errand.time.has_ended(self.worker.moment().mono_us);
-                    let _ = news.send(News::Stored(entry, reason));
-                    return finish_empty(response).await;
-                }
-                Verdict::Kept { is_stored } => {
-                    if is_stored {
-                        self.worker.cells.count(Counter::Stored);
-                    }
-                    let _ = news.send(News::Kept(Box::new(self.for_the_first(response)), is_stored));
-                    return;
-                }
-                // It goes through piece by piece, and nothing of it is kept.
-                //= RFC 9111 section 5.2.2.5
-                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
-                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
-                //# storage as promptly as possible after forwarding it.
-                //= RFC 9111 section 5.2.1.5
-                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
-                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
-                //# storage as promptly as possible after forwarding it.
-                Verdict::Private(reason) => {
-                    // Clients keep it as they keep what is stored.
-                    if is_left_alone {
-                        let (policy, now) = (&self.route.policy, self.worker.now());
-                        let freshness = freshness(&request, &response.head, request_time, now, policy);
-                        tell(&request, &mut response.head, &freshness, policy);
-                    }
-                    let _ = news.send(News::Yours(Box::new(response), reason));
-                    return;
-                }
-                Verdict::AskAgain(again) => writer = again,
-            }
-        }
-        writer.release(Reason::PartialMiss);
-    }
-
-    /// What the first client gets of an answer of which all get what is kept: where a lifetime is granted, no cookie that the operator
-    /// ignores.
-    fn for_the_first(&self, mut response: Response) -> Response {
-        if self.route.policy.grant.is_granting() {
-            response.head.fields.remove("set-cookie");
-            response.head.fields.remove("set-cookie2");
-        }
-        response
-    }
-
-    fn fail(&self, writer: FillWriter, request: &RequestHead, error: Error, news: oneshot::Sender<News>) {
-        // The application has answered, and what it names can't be sent: nothing that is stored stands in for that.
-        if self.errand.replaced().is_some() {
-            writer.release(reason(&error));
-            let _ = news.send(News::Failed(error));
-            return;
-        }
-        let stale = writer.on_failure(request, reason(&error), self.worker.now());
-        let _ = news.send(match stale {
-            Ok((entry, reason)) => News::Stored(entry, reason),
-            Err(_) => News::Failed(error),
-        });
-    }
-}
-
-/// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
-/// without a copy. One that would be compressed has to be stored for that.
-pub(crate) fn is_of_a_long_file(route: &Route, response: &Response) -> bool {
-    let Body::File(_) = &response.body else { return false };
-    let complete = match content_range::parse(&response.head.fields) {
-        Some(ContentRange::Part { complete, .. }) => complete,
-        _ => response.body.length(),
-    };
-    complete > Some(route.file_stored_bytes_max) && !makes_codings_of(&route.compression, &response.head)
-}
-
-/// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.
-fn own_head(head: &ResponseHead) -> ResponseHead {
-    let mut head = head.clone();
-    strip_hop_by_hop(&mut head.fields);
-    head.fields.remove("age");
-    head
-}
-
-/// The same of a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookie
-/// that the operator ignores, and the lifetime, if clients are told.
-fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &Route) -> ResponseHead {
-    let mut head = own_head(head);
-    if route.policy.grant.is_granting() {
-        head.fields.remove("set-cookie");
-        head.fields.remove("set-cookie2");
-        tell(request, &mut head, &meta.freshness, &route.policy);
-    }
-    head
-}
-
-/// Carries the body from the origin into the fill.
-async fn pump(worker: Rc<Worker>, mut response: Response, mut body: kasoku_cache::BodyWriter, time: Rc<OriginTime>) {
-    loop {
-        match response.body.next().await {
-            Ok(Piece::Data(data)) => {
-                if body.push(data).await.is_err() {
-                    return;
-                }
-            }
-            Ok(Piece::End(trailers)) => {
-                // Before those who read know of it.
-                time.has_ended(worker.moment().mono_us);
-                if response.body.is_doubtful() {
-                    body.doubt();
-                }
-                let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
-                if body.finish(trailers) {
-                    worker.cells.count(Counter::Stored);
-                }
-                return;
-            }
-            // What the origin closes early is never stored: the writer is dropped, and readers are cut.
-            Err(error) => {
-                time.has_ended(worker.moment().mono_us);
-                worker.cells.count(Counter::OriginErrors);
-                tracing::debug!(%error, "origin");
-                return body.fail(reason(&error), worker.now());
-            }
-        }
-    }
-}
-
-/// Lets a connection that has nothing more to say go back to the pool.
-async fn finish_empty(mut response: Response) {
-    if response.body.is_none() {
-        let _ = response.body.next().await;
-    }
-}
-
 /// Writes interim responses to the client itself.
 struct ToClient<'a> {
     connection: &'a Connection,
@@ -618,14 +194,5 @@ impl Interim for ToClient<'_> {
             // A client that is gone will be noticed when the final response is written.
             let _ = deliver::interim(self.connection, head).await;
         }
-    }
-}
-
-/// Hands interim responses to the task of the client that began the fill.
-struct Relay<'a>(&'a mpsc::Sender<ResponseHead>);
-
-impl Interim for Relay<'_> {
-    async fn interim(&mut self, head: ResponseHead) {
-        let _ = self.0.try_send(head);
     }
 }

@@ -1,5 +1,5 @@
 //! An origin's response: its head, then its body piece by piece. A body that ends early is an error here, never an end;
-//! what becomes of it is decided in `engine/src/fetch.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
+//! what becomes of it is decided in `engine/src/fetch/fill_task.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
 
 use crate::cgi;
 use crate::error::Error;

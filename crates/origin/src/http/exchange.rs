@@ -1,6 +1,6 @@
 //! One request and its final head.
 //!
-//! When the origin closes early: before its head, the next step is `FillTask::fail` in `engine/src/fetch.rs` (a stale response
+//! When the origin closes early: before its head, the next step is `FillTask::fail` in `engine/src/fetch/fill_task.rs` (a stale response
 //! where one may be served, else 502); within the body, `pump` there drops the writer, so nothing is stored and readers
 //! are cut (`engine/src/deliver.rs`).
 

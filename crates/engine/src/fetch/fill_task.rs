@@ -1,0 +1,263 @@
+//! The origin's side of a fill: asks, lets the cache judge the answer, tells the client that began it, and carries the body in.
+
+use super::News;
+use crate::error::reason;
+use crate::held;
+use crate::options::Route;
+use crate::origins::{self, Errand};
+use crate::represent::makes_codings_of;
+use crate::respond::Dropped;
+use crate::route::Routed;
+use crate::serve::Exchange;
+use crate::timing::OriginTime;
+use crate::visitor;
+use crate::worker::Worker;
+use kasoku_cache::verdict::Exchange as OriginExchange;
+use kasoku_cache::{BodyWriter, FillWriter, Meta, Verdict};
+use kasoku_metrics::Counter;
+use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
+use kasoku_semantics::downstream::tell;
+use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::set_cookies::Secrets;
+use kasoku_wire::field::content_range::{self, ContentRange};
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// How often one fill may ask: once, and once more when parts could not be combined.
+const ASKS_MAX: usize = 2;
+
+/// The task of a fill.
+pub(super) struct FillTask {
+    worker: Rc<Worker>,
+    route: Arc<Route>,
+    errand: Errand,
+    outgoing: RequestHead,
+    interim: mpsc::Sender<ResponseHead>,
+}
+
+impl FillTask {
+    pub(super) fn new(
+        exchange: &Exchange,
+        routed: &Routed,
+        errand: Errand,
+        outgoing: RequestHead,
+        interim: mpsc::Sender<ResponseHead>,
+    ) -> Self {
+        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim }
+    }
+
+    pub(super) async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
+        for _ in 0..ASKS_MAX {
+            let mut request = self.outgoing.clone();
+            writer.prepare(&mut request);
+            visitor::keep_wishes_back(&mut request, &self.route);
+            let request_time = self.worker.now();
+            let mut interim = Relay(&self.interim);
+            let (worker, route) = (&self.worker, &self.route);
+            // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
+            let mut no_upload = Some(NoUpload);
+            let sent =
+                Box::pin(origins::send(worker, route, &self.errand, &request, &mut no_upload, &mut interim)).await;
+            let mut response = match sent {
+                Ok(response) => response,
+                Err(error) => return self.fail(writer, &request, error, news),
+            };
+            let one_client = self.errand.for_one_client();
+            let (said, file) = match self.errand.take_said() {
+                // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
+                Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
+                Some(said) if one_client.is_none() && writer.validates_elsewhere() => (Some(said.head), None),
+                _ if one_client == Some(Reason::Sendfile) => (self.errand.replaced().map(ResponseHead::new), None),
+                _ => (None, None),
+            };
+            let exchange = OriginExchange {
+                request: &request,
+                response: said.as_ref().unwrap_or(&response.head),
+                request_time,
+                response_time: self.worker.now(),
+                body_length: response.body.length(),
+            };
+            // What completes a part that is stored already is no answer by itself.
+            let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
+            let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
+            let mut one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
+            let secrets = Secrets::of(&request, exchange.response, &self.route.policy);
+            // Of what names a file, the head alone is kept.
+            let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
+            if is_in_head {
+                one_client = Some(Reason::CookieValueInAnswer);
+            }
+            let file = file.filter(|_| !is_in_head);
+            if !secrets.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
+                let mut charge = self.worker.cache.hold();
+                match held::look_through(&secrets, &response.head, &mut response.body, &mut charge).await {
+                    Ok(found) => one_client = found,
+                    Err(error) => {
+                        self.errand.time.has_ended(self.worker.moment().mono_us);
+                        return self.fail(writer, &request, error, news);
+                    }
+                }
+            }
+            let verdict = match (one_client, file) {
+                (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
+                (Some(reason), None) => writer.for_one_client(&exchange, reason),
+                (None, _) => writer.on_response(&exchange),
+            };
+            match verdict {
+                Verdict::Write(body) => {
+                    // Whoever asked may have left; others may wait, and the response is worth storing.
+                    let dropped = Dropped::of(&request, &response.head, &body.meta().freshness, &self.route);
+                    let _ = news.send(News::Shared(
+                        body.reader(),
+                        dropped,
+                        Box::new(shared_head(&request, &response.head, body.meta(), &self.route)),
+                    ));
+                    return pump(self.worker, response, body, self.errand.time).await;
+                }
+                Verdict::Settled(entry, reason) => {
+                    if reason == Reason::Revalidated {
+                        self.worker.cells.count(Counter::Revalidations);
+                    }
+                    self.errand.time.has_ended(self.worker.moment().mono_us);
+                    let _ = news.send(News::Stored(entry, reason));
+                    return finish_empty(response).await;
+                }
+                Verdict::Kept { is_stored } => {
+                    if is_stored {
+                        self.worker.cells.count(Counter::Stored);
+                    }
+                    let _ = news.send(News::Kept(Box::new(self.for_the_first(response)), is_stored));
+                    return;
+                }
+                // It goes through piece by piece, and nothing of it is kept.
+                //= RFC 9111 section 5.2.2.5
+                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+                //# storage as promptly as possible after forwarding it.
+                //= RFC 9111 section 5.2.1.5
+                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+                //# storage as promptly as possible after forwarding it.
+                Verdict::Private(reason) => {
+                    // Clients keep it as they keep what is stored.
+                    if is_left_alone {
+                        let (policy, now) = (&self.route.policy, self.worker.now());
+                        let freshness = freshness(&request, &response.head, request_time, now, policy);
+                        tell(&request, &mut response.head, &freshness, policy);
+                    }
+                    let _ = news.send(News::Yours(Box::new(response), reason));
+                    return;
+                }
+                Verdict::AskAgain(again) => writer = again,
+            }
+        }
+        writer.release(Reason::PartialMiss);
+    }
+
+    /// What the first client gets of an answer of which all get what is kept: where a lifetime is granted, no cookie that the operator
+    /// ignores.
+    fn for_the_first(&self, mut response: Response) -> Response {
+        if self.route.policy.grant.is_granting() {
+            response.head.fields.remove("set-cookie");
+            response.head.fields.remove("set-cookie2");
+        }
+        response
+    }
+
+    fn fail(&self, writer: FillWriter, request: &RequestHead, error: Error, news: oneshot::Sender<News>) {
+        // The application has answered, and what it names can't be sent: nothing that is stored stands in for that.
+        if self.errand.replaced().is_some() {
+            writer.release(reason(&error));
+            let _ = news.send(News::Failed(error));
+            return;
+        }
+        let stale = writer.on_failure(request, reason(&error), self.worker.now());
+        let _ = news.send(match stale {
+            Ok((entry, reason)) => News::Stored(entry, reason),
+            Err(_) => News::Failed(error),
+        });
+    }
+}
+
+/// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
+/// without a copy. One that would be compressed has to be stored for that.
+pub(crate) fn is_of_a_long_file(route: &Route, response: &Response) -> bool {
+    let Body::File(_) = &response.body else { return false };
+    let complete = match content_range::parse(&response.head.fields) {
+        Some(ContentRange::Part { complete, .. }) => complete,
+        _ => response.body.length(),
+    };
+    complete > Some(route.file_stored_bytes_max) && !makes_codings_of(&route.compression, &response.head)
+}
+
+/// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.
+pub(super) fn own_head(head: &ResponseHead) -> ResponseHead {
+    let mut head = head.clone();
+    strip_hop_by_hop(&mut head.fields);
+    head.fields.remove("age");
+    head
+}
+
+/// The same of a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookie
+/// that the operator ignores, and the lifetime, if clients are told.
+fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &Route) -> ResponseHead {
+    let mut head = own_head(head);
+    if route.policy.grant.is_granting() {
+        head.fields.remove("set-cookie");
+        head.fields.remove("set-cookie2");
+        tell(request, &mut head, &meta.freshness, &route.policy);
+    }
+    head
+}
+
+/// Carries the body from the origin into the fill.
+pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: BodyWriter, time: Rc<OriginTime>) {
+    loop {
+        match response.body.next().await {
+            Ok(Piece::Data(data)) => {
+                if body.push(data).await.is_err() {
+                    return;
+                }
+            }
+            Ok(Piece::End(trailers)) => {
+                // Before those who read know of it.
+                time.has_ended(worker.moment().mono_us);
+                if response.body.is_doubtful() {
+                    body.doubt();
+                }
+                let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
+                if body.finish(trailers) {
+                    worker.cells.count(Counter::Stored);
+                }
+                return;
+            }
+            // What the origin closes early is never stored: the writer is dropped, and readers are cut.
+            Err(error) => {
+                time.has_ended(worker.moment().mono_us);
+                worker.cells.count(Counter::OriginErrors);
+                tracing::debug!(%error, "origin");
+                return body.fail(reason(&error), worker.now());
+            }
+        }
+    }
+}
+
+/// Lets a connection that has nothing more to say go back to the pool.
+async fn finish_empty(mut response: Response) {
+    if response.body.is_none() {
+        let _ = response.body.next().await;
+    }
+}
+
+/// Hands interim responses to the task of the client that began the fill.
+struct Relay<'a>(&'a mpsc::Sender<ResponseHead>);
+
+impl Interim for Relay<'_> {
+    async fn interim(&mut self, head: ResponseHead) {
+        let _ = self.0.try_send(head);
+    }
+}

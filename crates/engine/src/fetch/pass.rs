@@ -1,0 +1,216 @@
+//! Asks for one client alone, and draws the consequences for what is stored: an unsafe request invalidates, the answer to a HEAD updates,
+//! and that to a POST may be one for later GETs as well.
+
+use super::fill_task::{own_head, pump};
+use super::{ToClient, failed};
+use crate::body::ClientBody;
+use crate::deliver::{Answer, Conditions, Meant};
+use crate::forward::{Audience, forward, measured};
+use crate::options::Route;
+use crate::origins::{self, Errand};
+use crate::request_id::{self, Digits};
+use crate::respond::forwarded;
+use crate::route::{Routed, canonical};
+use crate::serve::Exchange;
+use crate::session;
+use crate::visitor;
+use http::{Method, StatusCode};
+use kasoku_cache::verdict::Exchange as OriginExchange;
+use kasoku_cache::{Ask, FillWriter, Verdict};
+use kasoku_metrics::Counter;
+use kasoku_origin::upload::invite;
+use kasoku_origin::{Error, Interim, NoUpload, Response};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::policy::Profile;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::storable::post_stores_for_get;
+use kasoku_semantics::time::Now;
+use kasoku_wire::http1::BodyLength;
+use kasoku_wire::{Fields, RequestHead};
+use std::sync::Arc;
+
+/// Asks for this client alone.
+pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
+    let Exchange { worker, connection, request, .. } = exchange;
+    let audience = audience(exchange, routed, upgrade);
+    session::passes(exchange, routed, reason);
+    let mut outgoing = forward(request, routed, &connection.peer(), audience, upgrade);
+    if audience == Audience::OneClient {
+        outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
+    }
+    let status = forwarded(reason);
+    let mut interim = ToClient::new(exchange);
+    let mut upload = match client_body(exchange, &routed.route, &mut outgoing, &mut interim).await {
+        Ok(upload) => upload,
+        Err(error) => return failed(&error, status),
+    };
+    let writer = begin_beside(exchange, routed, &outgoing, audience);
+    let request_time = worker.now();
+    let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
+    // What changes something is not broken off in the middle, and its answer says what of the stored is invalid now.
+    let sent = if upload.is_some() || !request.head.method.is_safe() {
+        origins::send(worker, &routed.route, &errand, &outgoing, &mut upload, &mut interim).await
+    } else {
+        // Nobody else waits for the answer: a client that leaves takes its request back.
+        let mut no_upload = Some(NoUpload);
+        tokio::select! {
+            biased;
+            sent = origins::send(worker, &routed.route, &errand, &outgoing, &mut no_upload, &mut interim) => sent,
+            () = connection.gone() => return Answer::ClientGone(status, Meant::ForOneClient),
+        }
+    };
+    match sent {
+        Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
+        Ok(response) => {
+            session::opens(exchange, routed, &response.head.fields);
+            let (audience, writer, status) = match errand.for_one_client() {
+                // That it passed says more.
+                Some(Reason::PassRule) => (Audience::OneClient, None, status),
+                Some(reason) => (Audience::OneClient, None, CacheStatus { detail: Some(reason), ..status }),
+                None => (audience, writer, status),
+            };
+            let answered = errand.replaced().unwrap_or(response.head.status);
+            let passed = Passed { outgoing, audience, writer, request_time, answered, status };
+            after_pass(exchange, routed, passed, response)
+        }
+        Err(error) => {
+            if let Some(answered) = errand.replaced() {
+                invalidate(exchange, routed, answered, &Fields::new(), writer.as_ref());
+            }
+            failed(&error, status)
+        }
+    }
+}
+
+/// The body that a request brings, if any: all of it where the route wants it so, or its beginning, unless its client waits for
+/// the origin's 100.
+async fn client_body(
+    exchange: &Exchange,
+    route: &Route,
+    outgoing: &mut RequestHead,
+    interim: &mut impl Interim,
+) -> Result<Option<ClientBody>, Error> {
+    let Exchange { worker, connection, request, body, settings, .. } = exchange;
+    if matches!(request.body, BodyLength::None) {
+        return Ok(None);
+    }
+    let fields = &request.head.fields;
+    let mut upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
+    if route.buffers(request.body) {
+        if route.group.is_down(worker.now().mono_ms) {
+            return Err(Error::Down);
+        }
+        let buffer = &settings.request_buffer;
+        upload.reserve(worker, buffer).map_err(Error::Upload)?;
+        invite(outgoing, interim).await;
+        let bytes = upload.take_in(worker, buffer).await.map_err(Error::Upload)?;
+        measured(&mut outgoing.fields, bytes);
+    } else if !fields.contains("expect") {
+        upload.read_ahead().await.map_err(Error::Upload)?;
+    }
+    Ok(Some(upload))
+}
+
+/// The answer to a plain HEAD updates what is stored for all; any other that passes is for its client.
+fn audience(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Audience {
+    let request = &exchange.request;
+    // A granted lifetime must not begin anew with each HEAD, to which scripts without validators answer what they always do.
+    let is_granting = routed.route.policy.grant.is_granting();
+    let is_plain = upgrade.is_none() && matches!(request.body, BodyLength::None) && !has_to_pass(exchange, routed);
+    let is_shared = request.head.method == Method::HEAD && is_plain && !is_granting;
+    if is_shared { Audience::Shared } else { Audience::OneClient }
+}
+
+/// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
+fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
+    let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.seen.get().is_anonymous);
+    routed.passes.is_some() || visitor::passes(fields, &routed.route, is_anonymous).is_some()
+}
+
+/// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may
+/// turn out to be one for later GETs as well (profile rfc). It begins before the request is sent, so that whatever
+/// invalidates the key from then on outdoes the answer.
+///
+/// Not for a POST in profile safe: it reaches the origin with fields that are not in the key, the client's address among
+/// them.
+fn begin_beside(
+    exchange: &Exchange,
+    routed: &Routed,
+    outgoing: &RequestHead,
+    audience: Audience,
+) -> Option<FillWriter> {
+    let (worker, policy) = (&exchange.worker, &routed.route.policy);
+    let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
+    let is_post = outgoing.method == Method::POST;
+    let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(exchange, routed);
+    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
+    (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
+}
+
+/// A request that has passed.
+struct Passed {
+    outgoing: RequestHead,
+    audience: Audience,
+    /// Of a HEAD, or of a POST whose answer may be one for GETs.
+    writer: Option<FillWriter>,
+    request_time: Now,
+    /// The application's status, whatever the client gets.
+    answered: StatusCode,
+    status: CacheStatus,
+}
+
+/// What a response that passes by means for the cache.
+fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Response) -> Answer {
+    let Passed { outgoing, audience, writer, request_time, answered, status } = passed;
+    let worker = &exchange.worker;
+    let key = &routed.key;
+    if let (Audience::Shared, Some(own)) = (audience, &writer) {
+        let now = worker.now();
+        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now };
+        worker.cache.on_head(&ask, &response.head, request_time, now, own);
+    }
+    invalidate(exchange, routed, answered, &response.head.fields, writer.as_ref());
+    let is_for_get = outgoing.method == Method::POST && post_stores_for_get(key.uri(), &response.head);
+    match writer.filter(|writer| is_for_get && !writer.is_poisoned()) {
+        Some(writer) => store_beside(exchange, &outgoing, writer, response, request_time),
+        None => Answer::Origin(Box::new(response), Conditions::Origins, status),
+    }
+}
+
+/// Drops what an unsafe request with such an answer has made invalid.
+fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: &Fields, own: Option<&FillWriter>) {
+    let worker = &exchange.worker;
+    let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
+    let method = &exchange.request.head.method;
+    let dropped = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);
+    worker.cells.add(Counter::Invalidated, dropped as u64);
+}
+
+/// Stores the answer to a POST for later GETs, while the client reads it.
+fn store_beside(
+    exchange: &Exchange,
+    outgoing: &RequestHead,
+    writer: FillWriter,
+    response: Response,
+    request_time: Now,
+) -> Answer {
+    let mut status = forwarded(Reason::Method);
+    let response_time = exchange.worker.now();
+    let verdict = writer.on_response(&OriginExchange {
+        request: outgoing,
+        response: &response.head,
+        request_time,
+        response_time,
+        body_length: response.body.length(),
+    });
+    match verdict {
+        Verdict::Write(body) => {
+            status.stored = true;
+            let meta = Arc::new(body.meta().with_head(own_head(&response.head)));
+            let reader = body.reader();
+            tokio::task::spawn_local(pump(exchange.worker.clone(), response, body, exchange.begin_origin()));
+            Answer::Filling(meta, reader, status)
+        }
+        _ => Answer::Origin(Box::new(response), Conditions::Origins, status),
+    }
+}
