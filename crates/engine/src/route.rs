@@ -5,11 +5,13 @@ use crate::options::{HostPattern, QueryKey, Route, Site, UrlPattern};
 use crate::path::{PathReader, Reading};
 use crate::serve::Exchange;
 use crate::url_credentials;
+use crate::url_pattern::path_and_query;
 use kasoku_cache::{Cache, Key};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::field::list;
 use kasoku_wire::target::{Target, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
+use memchr::memmem;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 use std::fmt::Write;
@@ -238,7 +240,7 @@ fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Ro
     if site.rules.is_empty() && !lists_urls(&site.route) {
         return (&site.route, site.route.pass.then_some(Reason::PassRule));
     }
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let (path, query) = path_and_query(target);
     let mut reading = paths.read(path);
     let as_sent = first_match(site, |rule| matches(rule, path));
     if as_sent.pass {
@@ -268,7 +270,7 @@ pub(crate) fn is_any_url(patterns: &[UrlPattern], target: &str, paths: &mut Path
     if patterns.is_empty() {
         return false;
     }
-    let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+    let (path, query) = path_and_query(target);
     fits_any(patterns.iter(), path, query, paths.read(path))
 }
 
@@ -363,23 +365,26 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
 }
 
 /// Whether `text` fits `glob`, in which `*` stands for any run of characters.
+// Each request asks this of each pattern of its route, and most differ in one of their first bytes.
 pub(crate) fn matches(glob: &str, text: &str) -> bool {
-    let mut pieces = glob.split('*');
-    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        match rest.find(piece) {
-            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
-            None => return false,
+    let (mut glob, mut text) = (glob.as_bytes(), text.as_bytes());
+    loop {
+        match (glob, text) {
+            ([b'*', rest @ ..], _) => return matches_behind_star(rest, text),
+            ([a, rest_of_glob @ ..], [b, rest_of_text @ ..]) if a == b => (glob, text) = (rest_of_glob, rest_of_text),
+            (glob, text) => return glob.is_empty() && text.is_empty(),
         }
     }
-    true
+}
+
+fn matches_behind_star(mut glob: &[u8], mut text: &[u8]) -> bool {
+    while let Some(star) = memchr::memchr(b'*', glob) {
+        let (piece, rest) = glob.split_at_checked(star).unwrap_or((glob, &[]));
+        let Some(at) = memmem::find(text, piece) else { return false };
+        text = text.get(at + piece.len()..).unwrap_or_default();
+        glob = rest.get(1..).unwrap_or_default();
+    }
+    text.ends_with(glob)
 }
 
 /// Parameters of a query that are sorted without memory of their own.
@@ -426,6 +431,30 @@ mod tests {
         }
         for (glob, text) in [("/a", "/ab"), ("/a", "/"), ("/a*c", "/ab"), ("*.css", "/x.css/y"), ("/a*ab", "/a")] {
             assert!(!matches(glob, text), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn a_glob_means_the_same_as_tried_character_by_character() {
+        fn naive(glob: &[u8], text: &[u8]) -> bool {
+            match (glob, text) {
+                ([], _) => text.is_empty(),
+                ([b'*', glob @ ..], _) => (0..=text.len()).any(|skipped| naive(glob, &text[skipped..])),
+                ([a, glob @ ..], [b, text @ ..]) => a == b && naive(glob, text),
+                (_, []) => false,
+            }
+        }
+        let words = |letters: &[u8], length_max: u32| -> Vec<String> {
+            let count = letters.len();
+            let word =
+                |length, number| (0..length).map(|at| char::from(letters[number / count.pow(at) % count])).collect();
+            (0..=length_max).flat_map(|length| (0..count.pow(length)).map(move |number| word(length, number))).collect()
+        };
+        let texts = words(b"ab", 5);
+        for glob in words(b"ab*", 5) {
+            for text in &texts {
+                assert_eq!(matches(&glob, text), naive(glob.as_bytes(), text.as_bytes()), "{glob} {text}");
+            }
         }
     }
 

@@ -8,10 +8,9 @@
 //! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
 
 use crate::options::Route;
-use crate::url_pattern::{pairs, read_name};
+use crate::url_pattern::{any_pair, name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
-use memchr::memchr3;
 
 /// Names, in lower case.
 const NAMES: [&str; 46] = [
@@ -63,8 +62,11 @@ const NAMES: [&str; 46] = [
     "zenid",
 ];
 
-/// The lengths of the shortest and the longest.
-const LENGTHS: std::ops::RangeInclusive<usize> = 3..=20;
+/// The length of the longest.
+const LENGTH_MAX: usize = 20;
+
+/// What makes a target read otherwise than it is written.
+const ODD: [u8; 5] = *b";(%+[";
 
 /// How names begin to which something is added for each server.
 const BEGINNING: &str = "aspsessionid";
@@ -73,22 +75,52 @@ const BEGINNING: &str = "aspsessionid";
 pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let policy = &route.policy;
     let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
-    if !is_guarded || memchr3(b'?', b';', b'(', target.as_bytes()).is_none() {
+    if !is_guarded {
         return None;
     }
-    let (path, query) = target.split_once('?').unwrap_or((target, ""));
-    let of_path = path.split('/').flat_map(|segment| segment.split(';').skip(1));
-    let is_credential = |pair: &str| is_credential(pair, &route.session.cookies);
-    // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
-    let has_one = pairs(query).chain(of_path).any(is_credential) || path.split('/').any(is_cookieless);
+    let (path, query) = path_and_query(target);
+    let sessions = &route.session.cookies[..];
+    let has_one = if is_plain(target.as_bytes()) {
+        query.is_some_and(|query| {
+            pairs(query).map(name_and_value).any(|(name, value)| is_credential(name, value, sessions))
+        })
+    } else {
+        let is_credential = |pair: &str| is_credential_as_read(pair, sessions);
+        // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
+        query.is_some_and(|query| any_pair(query, is_credential)) || is_in_path(path, is_credential)
+    };
     has_one.then_some(Reason::PassCredentialInUrl)
 }
 
-fn is_credential(pair: &str, sessions: &[String]) -> bool {
-    let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
-    let name = &*read_name(name);
+/// Whether a target is read as it is written: most are, and take one look.
+fn is_plain(target: &[u8]) -> bool {
+    // A table, since most targets are shorter than what a search has to set up.
+    #[expect(clippy::indexing_slicing, reason = "what is not there does not compile")]
+    static IS_ODD: [bool; 256] = {
+        let mut is_odd = [false; 256];
+        let mut number = 0;
+        while number < ODD.len() {
+            is_odd[ODD[number] as usize] = true;
+            number += 1;
+        }
+        is_odd
+    };
+    !target.iter().any(|byte| IS_ODD.get(usize::from(*byte)).is_some_and(|is_odd| *is_odd))
+}
+
+fn is_in_path(path: &str, is_credential: impl FnMut(&str) -> bool) -> bool {
+    let mut parameters = path.split('/').flat_map(|segment| segment.split(';').skip(1));
+    parameters.any(is_credential) || path.split('/').any(is_cookieless)
+}
+
+fn is_credential_as_read(pair: &str, sessions: &[String]) -> bool {
+    let (name, value) = name_and_value(pair);
+    let name = read_name(name);
     // PHP reads `sid[0]` as something of `sid`.
-    let name = name.split('[').next().unwrap_or_default();
+    is_credential(name.split('[').next().unwrap_or_default(), value, sessions)
+}
+
+fn is_credential(name: &str, value: &str, sessions: &[String]) -> bool {
     let is_session = || sessions.iter().any(|glob| crate::route::matches(glob, name));
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
@@ -102,7 +134,30 @@ fn is_cookieless(segment: &str) -> bool {
 
 fn is_named(name: &str) -> bool {
     let begins = |text: &str| text.get(..BEGINNING.len()).is_some_and(|start| start.eq_ignore_ascii_case(BEGINNING));
-    (LENGTHS.contains(&name.len()) && NAMES.iter().any(|one| one.eq_ignore_ascii_case(name))) || begins(name)
+    (may_be_named(name.as_bytes()) && NAMES.iter().any(|one| one.eq_ignore_ascii_case(name))) || begins(name)
+}
+
+/// The first letters of the names of each length, one bit for each: nearly all parameters are told by that.
+#[expect(clippy::indexing_slicing, reason = "a name that is too long does not compile")]
+const FIRST_LETTERS: [u32; LENGTH_MAX + 1] = {
+    let mut letters = [0; LENGTH_MAX + 1];
+    let mut number = 0;
+    while number < NAMES.len() {
+        let name = NAMES[number].as_bytes();
+        letters[name.len()] |= letter(name[0]);
+        number += 1;
+    }
+    letters
+};
+
+/// A bit for a letter, the same in both cases.
+const fn letter(byte: u8) -> u32 {
+    1 << (byte & 0x1f)
+}
+
+fn may_be_named(name: &[u8]) -> bool {
+    let letters = FIRST_LETTERS.get(name.len()).copied().unwrap_or(0);
+    name.first().is_some_and(|first| letters & letter(*first) != 0)
 }
 
 #[cfg(test)]
@@ -163,8 +218,13 @@ mod tests {
     }
 
     #[test]
-    fn all_names_are_within_the_lengths() {
-        assert!(NAMES.iter().all(|name| LENGTHS.contains(&name.len()) && *name == name.to_ascii_lowercase()));
+    fn all_names_are_found_in_either_case() {
         assert!(NAMES.is_sorted());
+        for name in NAMES {
+            assert_eq!(name, name.to_ascii_lowercase());
+            assert!(is_named(name) && is_named(&name.to_ascii_uppercase()), "{name}");
+            assert!(!is_named(&format!("{name}x")) || NAMES.contains(&&*format!("{name}x")), "{name}");
+        }
+        assert!(!is_named("") && !is_named("bo_table") && !is_named(&"p".repeat(100)));
     }
 }

@@ -60,19 +60,51 @@ impl UrlPattern {
             }
         }
         let Some(query) = query.filter(|_| !parameters.is_empty()) else { return false };
-        pairs(query).any(|pair| {
+        any_pair(query, |pair| {
             let pair = Pair::read(pair);
             parameters.iter().any(|parameter| parameter.fits(&pair))
         })
     }
 }
 
-/// The parameters of a query; where one holds a `;`, by which some programs divide as well (CGI.pm), its parts too.
+/// Whether one of the parameters of a query is it; where one holds a `;`, by which some programs divide as well (CGI.pm), so are its parts.
+pub(crate) fn any_pair(query: &str, mut is_it: impl FnMut(&str) -> bool) -> bool {
+    pairs(query).any(|pair| is_it(pair) || (has(pair, b";") && pair.split(';').any(&mut is_it)))
+}
+
+/// What stands between the `&` of a query.
 pub(crate) fn pairs(query: &str) -> impl Iterator<Item = &str> {
-    query.split('&').flat_map(|pair| {
-        let parts = Some(pair).filter(|pair| pair.contains(';')).into_iter().flat_map(|pair| pair.split(';'));
-        iter::once(pair).chain(parts)
+    let mut rest = Some(query);
+    iter::from_fn(move || {
+        let (pair, next) = split(rest?, b'&');
+        rest = next;
+        Some(pair)
     })
+}
+
+/// Name and value of a parameter, as they were sent.
+pub(crate) fn name_and_value(pair: &str) -> (&str, &str) {
+    let (name, value) = split(pair, b'=');
+    (name, value.unwrap_or_default())
+}
+
+/// Path and query of a target.
+pub(crate) fn path_and_query(target: &str) -> (&str, Option<&str>) {
+    split(target, b'?')
+}
+
+/// What stands before and behind the first of that ASCII character. Parts of URLs are short: a loop is done with them before a
+/// search for long texts has begun.
+fn split(text: &str, at: u8) -> (&str, Option<&str>) {
+    match text.bytes().position(|byte| byte == at) {
+        Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
+        None => (text, None),
+    }
+}
+
+/// Whether one of these ASCII characters is there.
+fn has(text: &str, any: &[u8]) -> bool {
+    text.bytes().any(|byte| any.contains(&byte))
 }
 
 /// A parameter as it was sent, and as programs read it.
@@ -85,7 +117,7 @@ struct Pair<'q> {
 
 impl<'q> Pair<'q> {
     fn read(pair: &'q str) -> Self {
-        let (name, value) = pair.split_once('=').unwrap_or((pair, ""));
+        let (name, value) = name_and_value(pair);
         Self { name, value, read_name: read_name(name), read_value: decoded(value) }
     }
 }
@@ -126,7 +158,7 @@ pub(crate) fn read_name(text: &str) -> Cow<'_, str> {
 
 /// A name or a value of a query as applications read it: without percent-encoding, and `+` for a space.
 pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
-    if !text.contains(['%', '+']) {
+    if !has(text, b"%+") {
         return Cow::Borrowed(text);
     }
     let text = text.replace('+', " ");
@@ -138,7 +170,7 @@ mod tests {
     use super::*;
 
     fn fits(pattern: &str, target: &str) -> bool {
-        let (path, query) = target.split_once('?').map_or((target, None), |(path, query)| (path, Some(query)));
+        let (path, query) = path_and_query(target);
         UrlPattern::is_any([UrlPattern::parse(pattern).unwrap()].iter(), |glob| matches(glob, path), query)
     }
 
