@@ -186,7 +186,9 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
 /// Whether the request's visitor is known to be nobody, although it carries a session.
 fn see(exchange: &Exchange, routed: &Routed) -> bool {
     let (worker, now_ms) = (&exchange.worker, exchange.now().mono_ms);
-    let seen = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms);
+    let Some(seen) = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms) else {
+        return false;
+    };
     exchange.seen.set(seen);
     if let Some(standing) = seen.standing.filter(|standing| standing.is_anonymous) {
         worker.sessions.reads(standing.id, now_ms);

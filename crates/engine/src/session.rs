@@ -27,19 +27,19 @@ pub(crate) struct Seen {
     pub(crate) is_anonymous: bool,
 }
 
-/// See [`Seen`].
-pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Seen {
+/// See [`Seen`]; `None`: there is nothing to be known of it, as of most.
+pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Option<Seen> {
     let rules = &*routed.route.session;
     if rules.cookies.is_empty() || !request.contains("cookie") {
-        return Seen::default();
+        return None;
     }
-    match sessions.of(routed.authority(), rules, request) {
+    Some(match sessions.of(routed.authority(), rules, request) {
         None => Seen { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
         Some(id) => {
             let standing = sessions.standing(id, rules, request, now_ms);
             Seen { standing: Some(standing), is_anonymous: standing.is_anonymous }
         }
-    }
+    })
 }
 
 /// A session's request on its way, and what is to be done once it has been answered.

@@ -143,7 +143,7 @@ impl Handle {
         let peer = Peer { address: None, is_trusted: false };
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
         let (received, now) = (&asked.request.head.fields, self.now());
-        let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms);
+        let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
         let passing = pass_reason(&asked.request, &asked.routed, upgrade, seen.is_anonymous)
             .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
