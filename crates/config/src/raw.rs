@@ -49,6 +49,7 @@ pub(crate) struct Raw {
 pub(crate) struct RawListener {
     pub(crate) address: Option<At<String>>,
     pub(crate) proxy_protocol: Option<At<bool>>,
+    pub(crate) defer_accept: Option<At<bool>>,
 }
 
 /// `[hit-headers]`
@@ -323,11 +324,12 @@ impl Raw {
 
 impl RawListener {
     pub(crate) fn of_address(address: At<String>) -> Self {
-        Self { address: Some(address), proxy_protocol: None }
+        Self { address: Some(address), proxy_protocol: None, defer_accept: None }
     }
 
     fn read(keys: &mut Keys<'_, '_>, _header: Place) -> Self {
-        Self { address: keys.text("address"), proxy_protocol: keys.flag("proxy-protocol") }
+        let (proxy_protocol, defer_accept) = (keys.flag("proxy-protocol"), keys.flag("defer-accept"));
+        Self { address: keys.text("address"), proxy_protocol, defer_accept }
     }
 }
 

@@ -33,7 +33,7 @@ fn origin(port: u16) -> Origin {
 #[test]
 fn a_site_with_an_origin_is_all_that_is_needed() {
     let options = options("[[site]]\norigin = \"http://127.0.0.1:8000\"");
-    assert_eq!(options.listeners, [Listener { address: tcp("127.0.0.1:8080"), proxy_protocol: false }]);
+    assert_eq!(options.listeners, [Listener::at(tcp("127.0.0.1:8080"))]);
     assert_eq!(options.admin, None);
     assert_eq!(options.workers, std::thread::available_parallelism().unwrap().get());
     assert_eq!(options.memory_bytes_max, 1 << 30);
@@ -90,17 +90,17 @@ origin = "http://127.0.0.1:8001"
 fn each_kind_of_listener() {
     let options = options(
         r#"
-listen = ["[::1]:8080", "unix:/run/k.sock", "fd:3", { address = "0.0.0.0:80", proxy-protocol = true }]
+listen = ["[::1]:8080", "unix:/run/k.sock", "fd:3", { address = "0.0.0.0:80", proxy-protocol = true }, { address = "0.0.0.0:81", defer-accept = false }]
 trusted-proxies = ["10.0.0.0/8", "unix"]
 site = [{ origin = "http://unix:/run/app.sock" }]
 "#,
     );
-    let plain = |address| Listener { address, proxy_protocol: false };
     let expected = [
-        plain(tcp("[::1]:8080")),
-        plain(ListenAddress::Unix("/run/k.sock".into())),
-        plain(ListenAddress::Descriptor(3)),
-        Listener { address: tcp("0.0.0.0:80"), proxy_protocol: true },
+        Listener::at(tcp("[::1]:8080")),
+        Listener::at(ListenAddress::Unix("/run/k.sock".into())),
+        Listener::at(ListenAddress::Descriptor(3)),
+        Listener { proxy_protocol: true, ..Listener::at(tcp("0.0.0.0:80")) },
+        Listener { defer_accept: false, ..Listener::at(tcp("0.0.0.0:81")) },
     ];
     assert_eq!(options.listeners, expected);
     let range = AddressRange::Ip { address: "10.0.0.0".parse().unwrap(), prefix_bits: 8 };

@@ -7,8 +7,8 @@
 use crate::connection::Connection;
 use crate::crew::Counted;
 use crate::options::{ListenAddress, Listener};
-use crate::serve::serve;
 use crate::worker::{Place, Worker};
+use crate::{serve, servers};
 use kasoku_metrics::Counter;
 use kasoku_sys::listen::BACKLOG;
 use kasoku_sys::{Accepted, Acceptor, Stream};
@@ -32,7 +32,7 @@ pub(crate) enum Closed {
 }
 
 /// A connection that no event loop has yet.
-struct Fresh {
+pub(crate) struct Fresh {
     accepted: Accepted,
     proxy_protocol: bool,
 }
@@ -118,7 +118,7 @@ pub(crate) async fn take_over(worker: Rc<Worker>, mut inbox: mpsc::Receiver<Hand
         };
         let Some(HandedOver { fresh, counted }) = handed_over else { return };
         let place = worker.serves(counted);
-        spawn(worker.clone(), fresh, place);
+        servers::serve(&worker, fresh, place);
     }
 }
 
@@ -132,13 +132,7 @@ fn place(worker: &Rc<Worker>, mut fresh: Fresh) {
         }
     }
     let place = worker.enter();
-    spawn(worker.clone(), fresh, place);
-}
-
-/// Serves a connection in a task of its own. What it keeps lies in memory of its own: a task is moved some times until it runs, and once
-/// more when it has ended, which is 2 KiB each time.
-fn spawn(worker: Rc<Worker>, fresh: Fresh, place: Place) {
-    tokio::task::spawn_local(Box::pin(connected(worker, fresh, place)));
+    servers::serve(worker, fresh, place);
 }
 
 fn is_about_one_connection(error: &io::Error) -> bool {
@@ -151,17 +145,15 @@ fn is_about_one_connection(error: &io::Error) -> bool {
     )
 }
 
-async fn connected(worker: Rc<Worker>, fresh: Fresh, place: Place) {
+/// Serves a connection to its end.
+pub(crate) async fn serve(worker: Rc<Worker>, fresh: Fresh, place: Place) {
     let Fresh { accepted, proxy_protocol } = fresh;
     let address = accepted.peer;
-    let stream = match Stream::accepted(accepted) {
-        Ok(stream) => stream,
-        Err(error) => return tracing::warn!(%error, "a connection could not be served"),
-    };
+    let stream = Stream::accepted(accepted);
     let settings = worker.settings();
     let opened = Connection::open(stream, address, proxy_protocol, &settings);
     match Box::pin(opened).await {
-        Ok(connection) => serve(worker, Rc::new(connection)).await,
+        Ok(connection) => serve::serve(worker, Rc::new(connection)).await,
         Err(error) => tracing::debug!(%error, "no PROXY protocol header"),
     }
     drop(place);

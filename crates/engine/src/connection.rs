@@ -13,9 +13,9 @@ use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::SocketAddr;
-use std::pin::Pin;
+use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, ready};
+use std::task::{Context, Poll, Waker};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
@@ -87,7 +87,19 @@ impl Connection {
 
     /// Reads more behind what was read ahead; 0: the client has closed its side. Nothing is lost when it is dropped.
     pub(crate) async fn read_more(&self) -> io::Result<usize> {
-        poll_fn(|cx| self.stream.poll_read(cx, &mut self.read_ahead.borrow_mut(), READ_BYTES)).await
+        poll_fn(|cx| self.poll_read(cx, &mut self.read_ahead.borrow_mut())).await
+    }
+
+    /// Reads what comes next to the end of `buf`; 0: the client has closed its side.
+    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<usize>> {
+        use io::ErrorKind::{OutOfMemory, StorageFull};
+        self.stream.poll_read(cx, buf, READ_BYTES).map_err(|error| {
+            // That is not the client's doing: the kernel watches no more sockets (`fs.epoll.max_user_watches`).
+            if matches!(error.kind(), OutOfMemory | StorageFull) {
+                tracing::warn!(%error, "a connection could not be served");
+            }
+            error
+        })
     }
 
     /// Returns when the client has reset the connection. A client that has only ended its sending side still waits for
@@ -144,9 +156,11 @@ impl Connection {
 /// Ends the wait for a next request. One timer serves all waits of a connection, and runs on whatever happens: it rings
 /// some times within the timeout, and the connection has been idle for too long when nothing came between
 /// that many rings. So a request sets no timer and reads no clock for it, and an idle connection is closed at most one
-/// step late.
+/// step late. It is set when the first wait begins: who is answered at once, and leaves, has none.
 pub(crate) struct IdleTimer {
-    sleep: Pin<Box<Sleep>>,
+    sleep: Option<Pin<Box<Sleep>>>,
+    /// Whom it wakes when it rings next.
+    wakes: Option<Waker>,
     step: Duration,
     /// Rings since the present wait began.
     rings: u32,
@@ -156,8 +170,7 @@ impl IdleTimer {
     const STEPS: u32 = 8;
 
     pub(crate) fn new(timeout: Duration) -> Self {
-        let step = timeout / Self::STEPS;
-        Self { sleep: Box::pin(tokio::time::sleep(step)), step, rings: 0 }
+        Self { sleep: None, wakes: None, step: timeout / Self::STEPS, rings: 0 }
     }
 
     /// A wait begins.
@@ -167,14 +180,23 @@ impl IdleTimer {
 
     /// Ready when the present wait has taken for as long as a connection may be idle.
     pub(crate) fn poll_expired(&mut self, cx: &mut Context<'_>) -> Poll<()> {
+        let sleep = self.sleep.get_or_insert_with(|| Box::pin(tokio::time::sleep(self.step)));
+        // Each poll would register the waker anew, under tokio's locks.
+        if !sleep.is_elapsed() && self.wakes.as_ref().is_some_and(|waker| waker.will_wake(cx.waker())) {
+            return Poll::Pending;
+        }
         loop {
-            ready!(self.sleep.as_mut().poll(cx));
+            // A task whose turn is over would be told to wait without being registered.
+            if pin!(tokio::task::unconstrained(sleep.as_mut())).poll(cx).is_pending() {
+                self.wakes = Some(cx.waker().clone());
+                return Poll::Pending;
+            }
             // The first ring of a wait comes somewhere within its first step.
             if self.rings >= Self::STEPS {
                 return Poll::Ready(());
             }
             self.rings += 1;
-            self.sleep.as_mut().reset(Instant::now() + self.step);
+            sleep.as_mut().reset(Instant::now() + self.step);
         }
     }
 }
@@ -201,6 +223,40 @@ async fn proxied_address(stream: &Stream, read_ahead: &mut BytesMut) -> io::Resu
 mod tests {
     use super::*;
     use crate::options::{HitHeaders, RequestBuffer};
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_wait_expires_however_often_it_is_polled_and_in_whatever_task() {
+        let timeout = Duration::from_millis(80);
+        let mut idle = IdleTimer::new(timeout);
+        // Another task begins to wait, and what wakes it later wakes nobody here.
+        assert!(idle.poll_expired(&mut Context::from_waker(Waker::noop())).is_pending());
+        idle.begin();
+        let began = Instant::now();
+        let mut ticks = tokio::time::interval(timeout / 20);
+        let mut polls = 0;
+        poll_fn(|cx| {
+            polls += 1;
+            let is_woken_for_something_else = polls < 40 && ticks.poll_tick(cx).is_ready();
+            if is_woken_for_something_else {
+                cx.waker().wake_by_ref();
+            }
+            idle.poll_expired(cx)
+        })
+        .await;
+        assert!(began.elapsed() >= timeout, "{:?}", began.elapsed());
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_task_whose_turn_is_over_waits_as_well() {
+        let mut idle = IdleTimer::new(Duration::from_millis(8));
+        poll_fn(|cx| {
+            while tokio::task::coop::has_budget_remaining() {
+                let _ = pin!(tokio::task::consume_budget()).poll(cx);
+            }
+            idle.poll_expired(cx)
+        })
+        .await;
+    }
 
     #[tokio::test(flavor = "current_thread")]
     async fn what_a_client_sends_while_it_waits_is_read_ahead_once() {

@@ -9,6 +9,7 @@
 //! | `worker` | one thread, one event loop, its own sockets, pool and counters |
 //! | `crew` | what the workers know of each other: how many connections each has |
 //! | `accept` | takes connections |
+//! | `servers` | the tasks that serve them, one after the other |
 //! | `connection` | bytes from and to one client; the PROXY protocol |
 //! | `serve` | **the driver**: calls the steps below, for each request of a connection |
 //! | `parse` | bytes to a request, or to a refusal |
@@ -84,6 +85,7 @@ mod respond;
 mod route;
 mod sendfile;
 mod serve;
+mod servers;
 mod session;
 mod settings;
 mod spool;

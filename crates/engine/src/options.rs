@@ -91,6 +91,16 @@ pub struct Listener {
     pub address: ListenAddress,
     /// Whether each connection starts with a PROXY protocol header (version 1 or 2). Then it must.
     pub proxy_protocol: bool,
+    /// Whether a TCP connection waits in the kernel until its first bytes have come, or until the handshake has been repeated, a second
+    /// later (TCP_DEFER_ACCEPT, tcp(7)).
+    pub defer_accept: bool,
+}
+
+impl Listener {
+    /// A listener there, without a PROXY protocol header and with deferred connections.
+    pub fn at(address: ListenAddress) -> Self {
+        Self { address, proxy_protocol: false, defer_accept: true }
+    }
 }
 
 /// Where a socket listens.

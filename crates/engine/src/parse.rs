@@ -1,6 +1,6 @@
 //! Bytes to a request, or to a refusal.
 
-use crate::connection::{Connection, IdleTimer, READ_BYTES};
+use crate::connection::{Connection, IdleTimer};
 use crate::error::Fault;
 use crate::worker::Worker;
 use bytes::Buf;
@@ -56,7 +56,7 @@ pub(crate) async fn receive(worker: &Worker, connection: &Connection, idle: &mut
 fn poll_first(worker: &Worker, connection: &Connection, cx: &mut Context<'_>) -> Poll<Option<Received>> {
     let mut buf = worker.read_buffer.borrow_mut();
     buf.clear();
-    if !matches!(ready!(connection.stream.poll_read(cx, &mut buf, READ_BYTES)), Ok(1..)) {
+    if !matches!(ready!(connection.poll_read(cx, &mut buf)), Ok(1..)) {
         return Poll::Ready(Some(Received::Nothing));
     }
     let received = next_in(worker, connection, &buf);

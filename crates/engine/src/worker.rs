@@ -19,6 +19,7 @@ use crate::path::PathReader;
 use crate::recycle::Pool;
 use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
+use crate::servers::Servers;
 use crate::session::table::Sessions;
 use crate::settings::Settings;
 use crate::spool::Spool;
@@ -79,6 +80,7 @@ pub(crate) struct Worker {
     crew: Arc<Crew>,
     alone: Cell<usize>,
     one_left: Notify,
+    pub(crate) servers: Servers,
     stopping: watch::Receiver<Course>,
 }
 
@@ -100,7 +102,9 @@ impl Worker {
 
     /// Whether connections should end after the request at hand.
     pub(crate) fn is_stopping(&self) -> bool {
-        *self.stopping.borrow() != Course::Serve
+        // Each request asks, so this takes no lock: all workers would share it. Another course is sent once, and nothing marks it
+        // as seen here. An error means that the engine is gone, which is the same.
+        self.stopping.has_changed().unwrap_or(true)
     }
 
     /// Whether nobody listens where this program did: it has stopped, and none has taken its place.
@@ -283,6 +287,7 @@ impl Seed {
                 crew: self.crew,
                 alone: Cell::new(0),
                 one_left: Notify::new(),
+                servers: Servers::default(),
                 stopping: self.stopping,
             });
             tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox));
@@ -353,7 +358,8 @@ impl Acceptors {
     fn open(&mut self, worker: &Rc<Worker>, share: Share) -> io::Result<()> {
         let Share { listener, socket } = share;
         let (close, closed) = oneshot::channel();
-        let accepting = accept::run(worker.clone(), Acceptor::new(socket)?, listener.clone(), closed);
+        let acceptor = Acceptor::new(socket, listener.defer_accept)?;
+        let accepting = accept::run(worker.clone(), acceptor, listener.clone(), closed);
         self.0.push(Accepting { listener, task: tokio::task::spawn_local(accepting), close });
         Ok(())
     }

@@ -206,9 +206,9 @@ fn the_client_is_whom_the_proxies_name() {
         .setup(LogFormat::Combined)
         .options(|options| {
             let unix = ListenAddress::Unix(path.clone());
-            options.listeners.push(Listener { address: unix, proxy_protocol: false });
+            options.listeners.push(Listener::at(unix));
             let tcp = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-            options.listeners.push(Listener { address: tcp, proxy_protocol: true });
+            options.listeners.push(Listener { proxy_protocol: true, ..Listener::at(tcp) });
             let trusted = AddressRange::Ip { address: "192.0.2.7".parse().unwrap(), prefix_bits: 32 };
             options.trusted_proxies = vec![trusted];
         })

@@ -7,10 +7,6 @@ use std::net::TcpListener;
 use std::os::fd::AsRawFd;
 use std::path::PathBuf;
 
-fn listener(address: ListenAddress) -> Listener {
-    Listener { address, proxy_protocol: false }
-}
-
 fn socket_path(name: &str) -> PathBuf {
     let path = std::env::temp_dir().join(format!("kasoku-scenario-{name}-{}.sock", std::process::id()));
     let _ = std::fs::remove_file(&path);
@@ -21,7 +17,7 @@ fn socket_path(name: &str) -> PathBuf {
 fn a_unix_socket_serves_like_tcp() {
     let path = socket_path("serves");
     let scene = Setup::safe()
-        .options(|options| options.listeners.push(listener(ListenAddress::Unix(path.clone()))))
+        .options(|options| options.listeners.push(Listener::at(ListenAddress::Unix(path.clone()))))
         .run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a")), post("/").answers(ok(&[], "b"))]);
     let mut client = Client::connect_unix(&path);
     assert_eq!(client.get("/").text(), "a");
@@ -39,7 +35,7 @@ fn whoever_connects_through_a_unix_socket_can_be_trusted() {
     let path = socket_path("trusted");
     let scene = Setup::safe()
         .options(|options| {
-            options.listeners.push(listener(ListenAddress::Unix(path.clone())));
+            options.listeners.push(Listener::at(ListenAddress::Unix(path.clone())));
             options.trusted_proxies = vec![AddressRange::Unix];
         })
         .run([post("/").answers(ok(&[], "b")), post("/").answers(ok(&[], "b"))]);
@@ -57,7 +53,7 @@ fn whoever_connects_through_a_unix_socket_can_be_trusted() {
 fn an_inherited_descriptor_is_served() {
     let inherited = TcpListener::bind("127.0.0.1:0").unwrap();
     let scene = Setup::safe()
-        .options(|options| options.listeners = vec![listener(ListenAddress::Descriptor(inherited.as_raw_fd()))])
+        .options(|options| options.listeners = vec![Listener::at(ListenAddress::Descriptor(inherited.as_raw_fd()))])
         .run([get("/").answers(ok(&[], "a"))]);
     assert_eq!(scene.engine.addresses(), [inherited.local_addr().unwrap()]);
     assert_eq!(Client::connect(inherited.local_addr().unwrap()).get("/").text(), "a");
@@ -69,7 +65,7 @@ fn a_connection_that_waited_in_an_inherited_descriptor_is_served() {
     let mut early = Client::connect(inherited.local_addr().unwrap());
     early.ask("GET", "/", &[]);
     let _scene = Setup::safe()
-        .options(|options| options.listeners = vec![listener(ListenAddress::Descriptor(inherited.as_raw_fd()))])
+        .options(|options| options.listeners = vec![Listener::at(ListenAddress::Descriptor(inherited.as_raw_fd()))])
         .run([get("/").answers(ok(&[], "a"))]);
     assert_eq!(early.response().text(), "a");
 }
@@ -80,7 +76,7 @@ fn an_address_that_another_program_serves_is_an_error_at_start() {
     let scene = Scenario::safe([]);
     for taken in [other.local_addr().unwrap(), scene.engine.addresses()[0]] {
         let result = Setup::safe()
-            .options(|options| options.listeners = vec![listener(ListenAddress::Tcp(taken))])
+            .options(|options| options.listeners = vec![Listener::at(ListenAddress::Tcp(taken))])
             .start_engine();
         assert!(result.err().is_some_and(|error| error.to_string().contains("listens there already")));
     }

@@ -215,7 +215,7 @@ fn listeners_come_and_go_and_connections_stay() {
     let mut client = scene.client();
     client.get("/");
     let any = ListenAddress::Tcp(([127, 0, 0, 1], 0).into());
-    let second = Listener { address: ListenAddress::Tcp(([127, 0, 0, 2], 0).into()), proxy_protocol: false };
+    let second = Listener::at(ListenAddress::Tcp(([127, 0, 0, 2], 0).into()));
     reload(&mut scene, |options| options.listeners.push(second.clone()));
     let addresses = scene.engine.addresses();
     assert_eq!((addresses.len(), addresses[0]), (2, first), "the first is the same socket");
@@ -238,7 +238,7 @@ fn who_has_connected_to_a_listener_that_goes_is_served() {
     first.get("/");
     let mut waiting = scene.client();
     waiting.ask("GET", "/", &[]);
-    let other = Listener { address: ListenAddress::Tcp(([127, 0, 0, 2], 0).into()), proxy_protocol: false };
+    let other = Listener::at(ListenAddress::Tcp(([127, 0, 0, 2], 0).into()));
     reload(&mut scene, |options| {
         options.listeners = vec![other];
         options.limits.connections_max = 2;
@@ -255,7 +255,7 @@ fn a_reload_that_fails_changes_nothing() {
     let mut options = Options::clone(&scene.engine.handle().options());
     options.hit_headers.x_cache_hit = true;
     let address = ListenAddress::Tcp(taken.local_addr().unwrap());
-    options.listeners.push(Listener { address, proxy_protocol: false });
+    options.listeners.push(Listener::at(address));
     let failed = scene.engine.reload(options.clone()).unwrap_err();
     assert!(failed.to_string().ends_with("somebody listens there already"), "{failed}");
     options.listeners.pop();

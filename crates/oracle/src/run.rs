@@ -96,7 +96,7 @@ fn options(origin: SocketAddr) -> Options {
         let hosts = vec![HostPattern::Exact(host.to_owned())];
         Site { name: host.to_owned(), hosts, rules: Vec::new(), route: Arc::new(route) }
     };
-    let listener = Listener { address: ListenAddress::Tcp(([127, 0, 0, 1], 0).into()), proxy_protocol: false };
+    let listener = Listener::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
     Options {
         listeners: vec![listener],
         admin: None,

@@ -2,40 +2,58 @@
 //!
 //! What is taken belongs to no event loop yet, so it can be handed to another thread before it becomes a
 //! [`Stream`](crate::Stream) there.
+//!
+//! A client says something as soon as it is connected, and until then there is nothing to do for it. So the kernel can be
+//! asked to keep a connection until that has come (TCP_DEFER_ACCEPT, tcp(7)), and it is read in the moment it is taken.
 
 use crate::listen::ListeningSocket;
+use libc::{c_int, socklen_t};
 use rustix::io::Errno;
-use rustix::net::{SocketAddrAny, SocketFlags, acceptfrom_with};
+use rustix::net::{SocketFlags, acceptfrom_with};
 use socket2::{Domain, SockFilter, SockRef};
 use std::io;
 use std::net::SocketAddr;
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use tokio::io::Interest;
 use tokio::io::unix::AsyncFd;
 
+/// How long the kernel keeps a connection on which nothing comes, in seconds: until it has sent its part of the handshake
+/// once more. It is the least that can be said.
+const DEFER_SECONDS: c_int = 1;
+
 /// A listening socket in the event loop of this thread.
 #[derive(Debug)]
-pub struct Acceptor(AsyncFd<OwnedFd>);
+pub struct Acceptor {
+    socket: AsyncFd<OwnedFd>,
+    is_deferred: bool,
+}
 
 /// A connection that belongs to no event loop yet.
 #[derive(Debug)]
 pub struct Accepted {
     pub(crate) socket: OwnedFd,
+    /// Its first bytes have come as well, as far as anybody knows.
+    pub(crate) has_data: bool,
     /// The other end's address; `None` for a Unix socket.
     pub peer: Option<SocketAddr>,
 }
 
 impl Acceptor {
-    /// Registers a listening socket.
+    /// Registers a listening socket. With `defer_accept`, a TCP connection is one when something has come on it, or nothing for a
+    /// second; that holds for all duplicates of the socket.
     #[allow(unsafe_code)]
-    pub fn new(socket: ListeningSocket) -> io::Result<Self> {
+    pub fn new(socket: ListeningSocket, defer_accept: bool) -> io::Result<Self> {
+        let is_tcp = matches!(socket, ListeningSocket::Tcp(_));
         let socket = match socket {
             ListeningSocket::Tcp(socket) => OwnedFd::from(socket),
             ListeningSocket::Unix(socket) => OwnedFd::from(socket),
         };
+        // Whoever had the socket before may have said otherwise. A kernel that can't do it does without.
+        let is_deferred =
+            is_tcp && defer(&socket, if defer_accept { DEFER_SECONDS } else { 0 }).is_ok() && defer_accept;
         // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
         let socket = unsafe { AsyncFd::register_with_interest(socket, Interest::READABLE) }?;
-        Ok(Self(socket))
+        Ok(Self { socket, is_deferred })
     }
 
     /// Lets nobody begin to connect any more: whoever does finds out when the socket is closed. Connections that have
@@ -60,17 +78,21 @@ impl Acceptor {
             SockFilter::new(RETURN, 0, 0, 0),
             SockFilter::new(RETURN, 0, 0, u32::MAX),
         ];
-        let socket = SockRef::from(self.0.get_ref());
+        let socket = SockRef::from(self.socket.get_ref());
         if socket.domain()? == Domain::UNIX {
             return Err(io::ErrorKind::Unsupported.into());
+        }
+        // Who completes the handshake from now on has no time to wait for. Who has completed it comes as before.
+        if self.is_deferred {
+            defer(self.socket.get_ref(), 0)?;
         }
         socket.attach_filter(&drop_syn)
     }
 
     /// The next connection, if one waits.
     pub fn try_accept(&self) -> io::Result<Option<Accepted>> {
-        match acceptfrom_with(self.0.get_ref(), ACCEPTED) {
-            Ok((socket, peer)) => Ok(Some(Accepted::new(socket, peer))),
+        match self.accept_from(self.socket.get_ref()) {
+            Ok(accepted) => Ok(Some(accepted)),
             Err(Errno::AGAIN) => Ok(None),
             Err(error) => Err(error.into()),
         }
@@ -79,19 +101,34 @@ impl Acceptor {
     /// Waits for a connection. TCP connections send small writes at once: they inherit TCP_NODELAY from the listening
     /// socket.
     pub async fn accept(&self) -> io::Result<Accepted> {
-        let (socket, peer) =
-            self.0.async_io(Interest::READABLE, |listener| Ok(acceptfrom_with(listener, ACCEPTED)?)).await?;
-        Ok(Accepted::new(socket, peer))
+        self.socket.async_io(Interest::READABLE, |listener| Ok(self.accept_from(listener)?)).await
+    }
+
+    fn accept_from(&self, listener: &OwnedFd) -> Result<Accepted, Errno> {
+        let (socket, peer) = acceptfrom_with(listener, ACCEPTED)?;
+        let peer = peer.and_then(|address| address.try_into().ok());
+        Ok(Accepted { socket, has_data: self.is_deferred, peer })
     }
 }
 
 /// How connections are accepted.
 const ACCEPTED: SocketFlags = SocketFlags::NONBLOCK.union(SocketFlags::CLOEXEC);
 
-impl Accepted {
-    fn new(socket: OwnedFd, peer: Option<SocketAddrAny>) -> Self {
-        Self { socket, peer: peer.and_then(|address| address.try_into().ok()) }
-    }
+/// Has the kernel keep connections on which nothing comes for so long; 0: for no time.
+#[allow(unsafe_code)]
+fn defer(listener: &OwnedFd, seconds: c_int) -> io::Result<()> {
+    let (level, name) = (libc::IPPROTO_TCP, libc::TCP_DEFER_ACCEPT);
+    // SAFETY: the kernel reads one int, for as long as the call takes.
+    let done = unsafe {
+        libc::setsockopt(
+            listener.as_raw_fd(),
+            level,
+            name,
+            (&raw const seconds).cast(),
+            size_of::<c_int>() as socklen_t,
+        )
+    };
+    if done == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
 #[cfg(test)]
@@ -106,7 +143,7 @@ mod tests {
     async fn after_it_refuses_new_ones_who_has_connected_is_accepted_and_nobody_else_connects() {
         let socket = listen::tcp(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
         let address = socket.local_address().unwrap();
-        let acceptor = Acceptor::new(socket).unwrap();
+        let acceptor = Acceptor::new(socket, false).unwrap();
         let mut early = TcpStream::connect(address).unwrap();
         acceptor.refuse_new().unwrap();
         let late = TcpStream::connect_timeout(&address, Duration::from_millis(100));
@@ -123,11 +160,59 @@ mod tests {
         assert_eq!(refused.err(), Some(io::ErrorKind::ConnectionRefused));
     }
 
+    fn deferring() -> (Acceptor, SocketAddr) {
+        let socket = listen::tcp(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
+        let address = socket.local_address().unwrap();
+        (Acceptor::new(socket, true).unwrap(), address)
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_deferred_connection_comes_with_its_first_bytes_and_a_silent_one_a_second_later() {
+        let (acceptor, address) = deferring();
+        let silent = TcpStream::connect(address).unwrap();
+        assert!(acceptor.try_accept().unwrap().is_none(), "there is nothing to be done for it yet");
+        let mut talks = TcpStream::connect(address).unwrap();
+        talks.write_all(b"a").unwrap();
+        let accepted = acceptor.accept().await.unwrap();
+        assert_eq!(accepted.peer, Some(talks.local_addr().unwrap()), "it has come later, and says something");
+        assert!(accepted.has_data);
+        let accepted = acceptor.accept().await.unwrap();
+        assert_eq!(accepted.peer, Some(silent.local_addr().unwrap()));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_client_that_leaves_without_a_word_is_seen() {
+        let (acceptor, address) = deferring();
+        drop(TcpStream::connect(address).unwrap());
+        let stream = crate::Stream::accepted(acceptor.accept().await.unwrap());
+        assert_eq!(stream.read(&mut bytes::BytesMut::new(), 16).await.unwrap(), 0);
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn once_new_ones_are_refused_who_has_connected_need_not_speak() {
+        let (acceptor, address) = deferring();
+        let silent = TcpStream::connect(address).unwrap();
+        acceptor.refuse_new().unwrap();
+        let accepted = acceptor.accept().await.unwrap();
+        assert_eq!(accepted.peer, Some(silent.local_addr().unwrap()));
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_socket_that_was_deferring_ceases_to() {
+        let socket = listen::tcp(([127, 0, 0, 1], 0).into(), 1).unwrap().remove(0);
+        let address = socket.local_address().unwrap();
+        drop(Acceptor::new(socket.duplicate().unwrap(), true).unwrap());
+        let acceptor = Acceptor::new(socket, false).unwrap();
+        let silent = TcpStream::connect(address).unwrap();
+        let accepted = acceptor.try_accept().unwrap().expect("nothing is waited for");
+        assert_eq!((accepted.peer, accepted.has_data), (Some(silent.local_addr().unwrap()), false));
+    }
+
     #[tokio::test(flavor = "current_thread")]
     async fn a_unix_socket_can_t_refuse_new_ones_and_says_so() {
         let path = std::env::temp_dir().join(format!("kasoku-refuse-{}.sock", std::process::id()));
         let _ = std::fs::remove_file(&path);
-        let acceptor = Acceptor::new(listen::unix(&path).unwrap()).unwrap();
+        let acceptor = Acceptor::new(listen::unix(&path).unwrap(), true).unwrap();
         std::fs::remove_file(&path).unwrap();
         assert_eq!(acceptor.refuse_new().map_err(|error| error.kind()), Err(io::ErrorKind::Unsupported));
     }

@@ -6,7 +6,8 @@
 //!
 //! No system call is made in vain: a read that got less than it had room for has emptied the socket, a write that
 //! could not place everything has filled it, and in both cases the next one waits for the event loop's word. So an
-//! exchange on a kept connection is one read and one write.
+//! exchange on a kept connection is one read and one write. The event loop is told of a socket when it first has to be
+//! waited for: one that brought its request with it, got its answer and is closed never meets it.
 
 mod send_file;
 
@@ -14,14 +15,14 @@ use crate::Accepted;
 use bytes::{BufMut, BytesMut};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode};
-use rustix::net::{RecvFlags, SendFlags};
+use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
 pub use send_file::Unsent;
 use socket2::{Domain, Protocol, SockAddr, Socket, Type};
 use std::cell::{Cell, OnceCell};
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::net::{Shutdown, SocketAddr};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::path::Path;
 use std::task::{Context, Poll, ready};
 use std::time::Duration;
@@ -29,6 +30,7 @@ use tokio::io::unix::AsyncFd;
 #[cfg(test)]
 use tokio::net::TcpStream;
 use tokio::net::UnixStream;
+use tokio::task::coop::poll_proceed;
 
 /// A read asks for at least that much room, in bytes.
 const ROOM_BYTES_MIN: usize = 2 << 10;
@@ -36,17 +38,33 @@ const ROOM_BYTES_MIN: usize = 2 << 10;
 /// A connected stream socket in the event loop of the thread that made it.
 #[derive(Debug)]
 pub struct Stream {
-    socket: AsyncFd<Socket>,
+    /// What the event loop knows it by, from when it was first waited for. Before the socket, so that it is dropped first.
+    watched: OnceCell<AsyncFd<Descriptor>>,
+    socket: Socket,
+    /// Nothing has been read yet, and something is there as far as anybody knows.
+    is_readable: Cell<bool>,
     is_tcp: bool,
     /// What the kernel has taken.
     sent_bytes: Cell<u64>,
     local_address: OnceCell<Option<SocketAddr>>,
 }
 
+/// The number of a descriptor that something else owns.
+#[derive(Debug)]
+struct Descriptor(RawFd);
+
+impl AsRawFd for Descriptor {
+    fn as_raw_fd(&self) -> RawFd {
+        self.0
+    }
+}
+
 impl Stream {
     /// A connection that a listening socket brought, to this thread or to another one.
-    pub fn accepted(accepted: Accepted) -> io::Result<Self> {
-        Self::new(accepted.socket.into(), accepted.peer.is_some())
+    pub fn accepted(accepted: Accepted) -> Self {
+        let stream = Self::new(accepted.socket.into(), accepted.peer.is_some());
+        stream.is_readable.set(accepted.has_data);
+        stream
     }
 
     /// Connects to that address; small writes go out at once. Waits for as long as the kernel tries.
@@ -58,11 +76,11 @@ impl Stream {
             Err(error) if error.raw_os_error() == Some(Errno::INPROGRESS.raw_os_error()) => false,
             Err(error) => return Err(error),
         };
-        let stream = Self::new(socket, true)?;
+        let stream = Self::new(socket, true);
         if !is_connected {
             // The event loop tells of a socket that is ready anew; what became of it, the socket does.
-            poll_fn(|cx| stream.socket.poll_write_ready(cx).map_ok(drop)).await?;
-            stream.socket.get_ref().take_error()?.map_or(Ok(()), Err)?;
+            poll_fn(|cx| stream.watched()?.poll_write_ready(cx).map_ok(drop)).await?;
+            stream.socket.take_error()?.map_or(Ok(()), Err)?;
         }
         Ok(stream)
     }
@@ -71,31 +89,40 @@ impl Stream {
     pub fn connect_unix(path: &Path) -> io::Result<Self> {
         let socket = Socket::new(Domain::UNIX, Type::STREAM.nonblocking(), None)?;
         socket.connect(&SockAddr::unix(path)?)?;
-        Self::new(socket, false)
+        Ok(Self::new(socket, false))
     }
 
     /// A TCP connection; small writes go out at once.
     #[cfg(test)]
     pub(crate) fn tcp(socket: TcpStream) -> io::Result<Self> {
         socket.set_nodelay(true)?;
-        Self::new(socket.into_std()?.into(), true)
+        Ok(Self::new(socket.into_std()?.into(), true))
     }
 
     /// A Unix connection.
     pub fn unix(socket: UnixStream) -> io::Result<Self> {
-        Self::new(OwnedFd::from(socket.into_std()?).into(), false)
+        Ok(Self::new(OwnedFd::from(socket.into_std()?).into(), false))
     }
 
+    fn new(socket: Socket, is_tcp: bool) -> Self {
+        let (is_readable, sent_bytes) = (Cell::new(false), Cell::new(0));
+        Self { watched: OnceCell::new(), socket, is_readable, is_tcp, sent_bytes, local_address: OnceCell::new() }
+    }
+
+    /// The socket as the event loop knows it, which is told of it if need be.
     #[allow(unsafe_code)]
-    fn new(socket: Socket, is_tcp: bool) -> io::Result<Self> {
-        // SAFETY: the socket owns its descriptor, and nobody takes it out or replaces it while it is registered.
-        let socket = unsafe { AsyncFd::register(socket) }?;
-        Ok(Self { socket, is_tcp, sent_bytes: Cell::new(0), local_address: OnceCell::new() })
+    fn watched(&self) -> io::Result<&AsyncFd<Descriptor>> {
+        if let Some(watched) = self.watched.get() {
+            return Ok(watched);
+        }
+        // SAFETY: the socket owns its descriptor, nobody takes it out or replaces it, and it is dropped after this.
+        let watched = unsafe { AsyncFd::register(Descriptor(self.socket.as_raw_fd())) }?;
+        Ok(self.watched.get_or_init(|| watched))
     }
 
     /// The address of this end; `None` for a Unix socket.
     pub fn local_address(&self) -> Option<SocketAddr> {
-        *self.local_address.get_or_init(|| self.socket.get_ref().local_addr().ok()?.as_socket())
+        *self.local_address.get_or_init(|| self.socket.local_addr().ok()?.as_socket())
     }
 
     /// Reads what is there, at most `bytes_max`, to the end of `buf`; waits until something is. 0: the peer has
@@ -108,8 +135,15 @@ impl Stream {
     // Each read costs a bit of the task's budget, so a peer that always has something to say does not keep the others of
     // this worker from being heard.
     pub fn poll_read(&self, cx: &mut Context<'_>, buf: &mut BytesMut, bytes_max: usize) -> Poll<io::Result<usize>> {
+        if self.is_readable.get()
+            && let Some(done) = ready!(poll_at_once(cx, || self.receive(buf, bytes_max)))
+        {
+            self.is_readable.set(false);
+            return Poll::Ready(done.map(|(read, _)| read));
+        }
+        self.is_readable.set(false);
         loop {
-            let mut ready = ready!(self.socket.poll_read_ready(cx))?;
+            let mut ready = ready!(self.watched()?.poll_read_ready(cx))?;
             match self.receive(buf, bytes_max) {
                 Ok((read, room)) => {
                     // A Unix socket may stop short of what is queued.
@@ -141,7 +175,7 @@ impl Stream {
         let spare = buf.spare_capacity_mut();
         let room = spare.len().min(bytes_max);
         let spare = spare.get_mut(..room).unwrap_or_default();
-        let ((received, _), _) = rustix::net::recv(self.socket.get_ref(), spare, RecvFlags::empty())?;
+        let ((received, _), _) = rustix::net::recv(&self.socket, spare, RecvFlags::empty())?;
         let read = received.len();
         // SAFETY: recv has written `read` bytes to the start of the spare capacity.
         unsafe { buf.advance_mut(read) };
@@ -213,20 +247,34 @@ impl Stream {
     }
 
     fn poll_write(&self, cx: &mut Context<'_>, parts: &[IoSlice<'_>], flags: SendFlags) -> Poll<io::Result<usize>> {
+        let fills = |written: &usize| self.is_tcp && *written < parts.iter().map(|part| part.len()).sum();
+        self.poll_with_room(cx, || self.send(parts, flags), fills)
+    }
+
+    /// Does what needs room as soon as there is some. What was done may tell that it `fills` what there was.
+    fn poll_with_room<T>(
+        &self,
+        cx: &mut Context<'_>,
+        mut attempt: impl FnMut() -> io::Result<T>,
+        fills: impl Fn(&T) -> bool,
+    ) -> Poll<io::Result<T>> {
+        if self.watched.get().is_none()
+            && let Some(done) = ready!(poll_at_once(cx, &mut attempt))
+        {
+            // The next one waits for room.
+            if done.as_ref().is_ok_and(fills) {
+                self.watched()?;
+            }
+            return Poll::Ready(done);
+        }
         loop {
-            let mut ready = ready!(self.socket.poll_write_ready(cx))?;
-            let sent = match parts {
-                // What is in one piece costs the kernel less than a list of one.
-                [only] => rustix::net::send(self.socket.get_ref(), only, flags).map_err(io::Error::from),
-                parts => self.socket.get_ref().send_vectored_with_flags(parts, flags.bits() as i32),
-            };
-            match sent {
-                Ok(0) => return Poll::Ready(Err(io::ErrorKind::WriteZero.into())),
-                Ok(written) => {
-                    if self.is_tcp && written < parts.iter().map(|part| part.len()).sum() {
+            let mut ready = ready!(self.watched()?.poll_write_ready(cx))?;
+            match attempt() {
+                Ok(done) => {
+                    if fills(&done) {
                         ready.clear_ready();
                     }
-                    return Poll::Ready(Ok(written));
+                    return Poll::Ready(Ok(done));
                 }
                 Err(error) if error.kind() == io::ErrorKind::WouldBlock => ready.clear_ready(),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
@@ -235,14 +283,24 @@ impl Stream {
         }
     }
 
+    /// One system call: how many bytes the kernel took.
+    fn send(&self, parts: &[IoSlice<'_>], flags: SendFlags) -> io::Result<usize> {
+        let sent = match parts {
+            // What is in one piece costs the kernel less than a list of one.
+            [only] => rustix::net::send(&self.socket, only, flags)?,
+            parts => rustix::net::sendmsg(&self.socket, parts, &mut SendAncillaryBuffer::default(), flags)?,
+        };
+        if sent == 0 { Err(io::ErrorKind::WriteZero.into()) } else { Ok(sent) }
+    }
+
     /// Ends the sending side; the peer reads an end of file. The other direction stays open.
     pub fn shutdown_write(&self) -> io::Result<()> {
-        self.socket.get_ref().shutdown(Shutdown::Write)
+        self.socket.shutdown(Shutdown::Write)
     }
 
     /// Makes the close abortive: the peer gets a reset, so that it can't take a cut response for a whole one.
     pub fn reset_on_close(&self) -> io::Result<()> {
-        if self.is_tcp { self.socket.get_ref().set_linger(Some(Duration::ZERO)) } else { Ok(()) }
+        if self.is_tcp { self.socket.set_linger(Some(Duration::ZERO)) } else { Ok(()) }
     }
 }
 
@@ -251,6 +309,19 @@ const TIOCOUTQ: Opcode = 0x5411;
 
 /// A peer that is gone is an error of the write, not a signal for the process.
 const NO_SIGNAL: SendFlags = SendFlags::NOSIGNAL;
+
+/// A system call without the event loop's word, which costs a bit of the task's budget as well; `None`: that has to be waited for.
+fn poll_at_once<T>(cx: &mut Context<'_>, attempt: impl FnOnce() -> io::Result<T>) -> Poll<Option<io::Result<T>>> {
+    use io::ErrorKind::{Interrupted, WouldBlock};
+    let turn = ready!(poll_proceed(cx));
+    Poll::Ready(match attempt() {
+        Err(error) if matches!(error.kind(), WouldBlock | Interrupted) => None,
+        done => {
+            turn.made_progress();
+            Some(done)
+        }
+    })
+}
 
 /// What one poll brings; `None`: it would have to wait.
 async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Option<T> {
@@ -264,6 +335,7 @@ async fn poll_once<T>(mut poll: impl FnMut(&mut Context<'_>) -> Poll<T>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::rc::Rc;
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_connection_carries_what_is_written_or_says_why_there_is_none() -> io::Result<()> {
@@ -291,6 +363,90 @@ mod tests {
         assert_eq!(refused.err(), Some(io::ErrorKind::ConnectionRefused));
         let absent = Stream::connect_unix(&path).map_err(|error| error.kind());
         assert_eq!(absent.err(), Some(io::ErrorKind::NotFound));
+        Ok(())
+    }
+
+    /// A connection that was accepted, with the other end.
+    fn accepted(has_data: bool) -> (Stream, std::net::TcpStream) {
+        let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let (socket, peer) = listener.accept().unwrap();
+        socket.set_nonblocking(true).unwrap();
+        (Stream::accepted(Accepted { socket: socket.into(), has_data, peer: Some(peer) }), client)
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn the_event_loop_is_told_of_a_socket_that_has_to_be_waited_for() -> io::Result<()> {
+        let (stream, mut client) = accepted(true);
+        io::Write::write_all(&mut client, b"request")?;
+        let mut buf = BytesMut::new();
+        assert_eq!((stream.read(&mut buf, 100).await?, &buf[..]), (7, &b"request"[..]));
+        stream.write_all(&mut [IoSlice::new(b"answer")], Duration::from_secs(5)).await?;
+        assert!(stream.watched.get().is_none(), "nothing had to be waited for");
+        let next = async {
+            let read = stream.read(&mut buf, 100).await;
+            assert!(stream.watched.get().is_some(), "the next request had to be");
+            read
+        };
+        let (read, written) = tokio::join!(next, async { io::Write::write_all(&mut client, b"another") });
+        written?;
+        assert_eq!(read?, 7);
+        Ok(())
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn what_did_not_come_with_its_connection_is_waited_for() -> io::Result<()> {
+        for has_data in [true, false] {
+            let (stream, mut client) = accepted(has_data);
+            let mut buf = BytesMut::new();
+            let (read, written) =
+                tokio::join!(stream.read(&mut buf, 100), async { io::Write::write_all(&mut client, b"late") });
+            written?;
+            assert_eq!((read?, &buf[..]), (4, &b"late"[..]));
+        }
+        Ok(())
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn a_socket_that_nobody_waited_for_takes_what_it_can_and_the_rest_later() -> io::Result<()> {
+        const BYTES: usize = 32 << 20;
+        let (stream, mut client) = accepted(true);
+        let reader = std::thread::spawn(move || {
+            let mut all = Vec::new();
+            io::Read::read_to_end(&mut client, &mut all).map(|_| all)
+        });
+        let bytes: Vec<u8> = (0..BYTES).map(|at| (at % 251) as u8).collect();
+        stream.write_all(&mut [IoSlice::new(&bytes)], Duration::from_secs(20)).await?;
+        assert!(stream.watched.get().is_some(), "it was full");
+        assert_eq!(stream.sent_bytes(), BYTES as u64);
+        drop(stream);
+        assert!(reader.join().unwrap()? == bytes);
+        Ok(())
+    }
+
+    #[tokio::test(flavor = "current_thread")]
+    async fn who_was_never_waited_for_gives_others_their_turn_as_well() -> io::Result<()> {
+        let (stream, client) = accepted(true);
+        let writes = Rc::new(Cell::new(0));
+        let (own, counted) = (tokio::task::LocalSet::new(), writes.clone());
+        own.spawn_local(async move {
+            // Less than the socket's buffer takes, so that it never has to wait for room.
+            for _ in 0..1_000 {
+                stream.write_all(&mut [IoSlice::new(b"x")], Duration::from_secs(5)).await.unwrap();
+                counted.set(counted.get() + 1);
+            }
+            assert!(stream.watched.get().is_none());
+        });
+        let others_turn = own.run_until(async {
+            tokio::task::yield_now().await;
+            tokio::task::yield_now().await;
+            writes.get()
+        });
+        let others_turn = others_turn.await;
+        assert!((1..1_000).contains(&others_turn), "{others_turn}");
+        own.await;
+        assert_eq!(writes.get(), 1_000);
+        drop(client);
         Ok(())
     }
 

@@ -41,7 +41,7 @@ pub struct Scenario {
 impl Setup {
     /// The defaults of a profile.
     pub fn new(profile: Profile) -> Self {
-        let listener = Listener { address: ListenAddress::Tcp(([127, 0, 0, 1], 0).into()), proxy_protocol: false };
+        let listener = Listener::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
         let limits = Limits {
             drain_timeout: Duration::from_millis(500),
             drain_idle_timeout: Duration::ZERO,

@@ -1,5 +1,6 @@
 //! The listening sockets: the clients' and the operator's.
 
+use super::set;
 use crate::address;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{Raw, RawListener};
@@ -13,7 +14,7 @@ const LISTEN_DEFAULT: (Ipv4Addr, u16) = (Ipv4Addr::LOCALHOST, 8080);
 pub(super) fn listeners(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<WrittenListener> {
     let Some(written) = &raw.listen else {
         let address = ListenAddress::Tcp(SocketAddr::from(LISTEN_DEFAULT));
-        return vec![WrittenListener { value: Listener { address, proxy_protocol: false }, written: None }];
+        return vec![WrittenListener { value: Listener::at(address), written: None }];
     };
     if written.value.is_empty() {
         let issue = Issue::error("there is no address to listen on").at(&written.place);
@@ -69,8 +70,10 @@ fn listener<'r>(raw: &'r RawListener, issues: &mut Vec<Issue>) -> Option<(Listen
     let text = raw.address.as_ref()?;
     match address::parse_listen(&text.value) {
         Ok(address) => {
-            let proxy_protocol = raw.proxy_protocol.as_ref().is_some_and(|flag| flag.value);
-            Some((Listener { address, proxy_protocol }, text))
+            let mut listener = Listener::at(address);
+            set(&mut listener.proxy_protocol, &raw.proxy_protocol);
+            set(&mut listener.defer_accept, &raw.defer_accept);
+            Some((listener, text))
         }
         Err(fault) => {
             issues.push(fault.at(&text.place));

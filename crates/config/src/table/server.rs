@@ -34,6 +34,16 @@ pub(super) static SERVER: Section = Section {
             ..ROW
         },
         Setting {
+            path: "defer-accept",
+            scopes: &[Scope::Listen],
+            kind: Kind::Flag,
+            default: Default::Value("true"),
+            summary: "Whether a connection is taken when its first bytes have come (TCP_DEFER_ACCEPT), so that it can be answered in the same moment.",
+            details: "One that says nothing is taken after a second. Elsewhere it is nginx's `deferred`, HAProxy's `defer-accept`, Apache's `AcceptFilter http data`. It holds for TCP. Switch it off where something between clients and here does not bear a handshake that is repeated.",
+            example: "false",
+            ..ROW
+        },
+        Setting {
             path: "admin",
             kind: Kind::Text("listening address"),
             default: Default::Unset("no admin listener"),

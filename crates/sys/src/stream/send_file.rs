@@ -7,7 +7,6 @@
 //! sendfile(2) knows no MSG_NOSIGNAL. A program in Rust ignores SIGPIPE; one in another language that embeds this must do so.
 
 use super::{NO_SIGNAL, Stream, poll_once};
-use rustix::io::Errno;
 use rustix::net::SendFlags;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
@@ -52,31 +51,22 @@ impl Stream {
         offset: u64,
         bytes_max: usize,
     ) -> Poll<io::Result<usize>> {
-        loop {
-            let mut ready = ready!(self.socket.poll_write_ready(cx))?;
-            let mut position = offset;
-            match rustix::fs::sendfile(self.socket.get_ref(), &file, Some(&mut position), bytes_max) {
-                Ok(sent) => {
-                    self.sent_bytes.set(self.sent_bytes.get() + sent as u64);
-                    return Poll::Ready(Ok(sent));
-                }
-                Err(Errno::AGAIN) => ready.clear_ready(),
-                Err(Errno::INTR) => {}
-                Err(error) => return Poll::Ready(Err(error.into())),
-            }
-        }
+        let send = || Ok(rustix::fs::sendfile(&self.socket, &file, Some(&mut { offset }), bytes_max)?);
+        let sent = ready!(self.poll_with_room(cx, send, |_| false))?;
+        self.sent_bytes.set(self.sent_bytes.get() + sent as u64);
+        Poll::Ready(Ok(sent))
     }
 
     /// From now on. Advice: a socket that is no TCP does as it does.
     pub fn keep_unsent(&self, unsent: Unsent) {
         if self.is_tcp {
-            let _ = self.socket.get_ref().set_tcp_notsent_lowat(unsent.bytes_max());
+            let _ = self.socket.set_tcp_notsent_lowat(unsent.bytes_max());
         }
     }
 
     /// Waits until something finds room; `TimedOut` when the peer takes nothing for longer than `pause_max`.
     pub async fn has_room(&self, pause_max: Duration) -> io::Result<()> {
-        self.in_time(pause_max, |cx| self.socket.poll_write_ready(cx).map_ok(drop)).await
+        self.in_time(pause_max, |cx| self.watched()?.poll_write_ready(cx).map_ok(drop)).await
     }
 
     /// Writes what finds room at once of `start`, which more follows at once: both share a packet. Returns how much that was.
