@@ -73,6 +73,12 @@ fn listener<'r>(raw: &'r RawListener, issues: &mut Vec<Issue>) -> Option<(Listen
             let mut listener = Listener::at(address);
             set(&mut listener.proxy_protocol, &raw.proxy_protocol);
             set(&mut listener.defer_accept, &raw.defer_accept);
+            if let (ListenAddress::Unix(_), Some(deferred)) = (&listener.address, &raw.defer_accept)
+                && deferred.value
+            {
+                let issue = Issue::warning("`defer-accept` has no effect: it is for TCP, and this is a Unix socket");
+                issues.push(issue.at(&deferred.place).help("leave it out"));
+            }
             Some((listener, text))
         }
         Err(fault) => {
