@@ -8,11 +8,12 @@ use crate::access_log::{self, AccessLog};
 use crate::checks::Checks;
 use crate::clock::Clock;
 use crate::compress::Compressor;
+use crate::course::{self, Course};
 use crate::crew::Crew;
 use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
 use crate::options::{Listener, Options, object_bytes_limit};
-use crate::worker::{Command, Course, Seed};
+use crate::worker::{Command, Seed};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
 use kasoku_origin::Directory;
@@ -89,7 +90,7 @@ impl Engine {
         // asks through a handle.
         let metrics = Metrics::new(workers + 3);
         let access_log = open_log(&options, workers, &metrics, 0)?;
-        let (course, stopping) = watch::channel(Course::Serve);
+        let (course, told) = course::channel();
         let (sender, receiver) = watch::channel(Arc::new(options));
         let handle = Handle::new(cache, metrics, clock, receiver, workers);
         let options = handle.options();
@@ -120,7 +121,7 @@ impl Engine {
                 compress: engine.compressor.queue().clone(),
                 access_log: engine.log_of_worker(number),
                 commands: received,
-                stopping: stopping.clone(),
+                course: told.clone(),
                 shares,
                 started: started.clone(),
             };

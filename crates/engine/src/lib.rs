@@ -7,6 +7,7 @@
 //! | [`handle`] | what others may ask of a running engine |
 //! | `settings` | what a request is served by |
 //! | `worker` | one thread, one event loop, its own sockets, pool and counters |
+//! | `course` | what the workers are to do: go on, or stop |
 //! | `crew` | what the workers know of each other: how many connections each has |
 //! | `accept` | takes connections |
 //! | `servers` | the tasks that serve them, one after the other |
@@ -57,6 +58,7 @@ mod client;
 pub mod clock;
 mod compress;
 mod connection;
+mod course;
 mod crew;
 mod deliver;
 pub mod engine;

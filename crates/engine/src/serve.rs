@@ -80,14 +80,10 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
             if let Poll::Ready(received) = receive.as_mut().poll(cx) {
                 return Poll::Ready(Some(received));
             }
-            // Polled once, it wakes this task from then on; the flag tells why. A task whose turn is over would be told to wait without
-            // being registered.
+            // Polled once, it wakes this task from then on; the flag tells why.
             let may_have_stopped = !is_registered || worker.is_stopping();
             is_registered = true;
-            if !may_have_stopped {
-                return Poll::Pending;
-            }
-            pin!(tokio::task::unconstrained(stopped.as_mut())).poll(cx).map(|()| None)
+            if may_have_stopped { stopped.as_mut().poll(cx).map(|()| None) } else { Poll::Pending }
         });
         let received = match received.await {
             Some(received) => received,

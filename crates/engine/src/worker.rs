@@ -10,6 +10,7 @@ use crate::access_log::{self, WorkerLog};
 use crate::clock::{Clock, Moment};
 use crate::compress;
 use crate::connection::READ_BYTES;
+use crate::course::{self, Course};
 use crate::crew::{Counted, Crew};
 use crate::handle::Handle;
 use crate::listening::Share;
@@ -37,7 +38,7 @@ use std::rc::Rc;
 use std::sync::Arc;
 use std::time::Duration;
 use tokio::runtime::LocalOptions;
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio::task::JoinHandle;
 
 /// Requests of one worker that ask for themselves at a time after fills failed under them.
@@ -81,7 +82,7 @@ pub(crate) struct Worker {
     alone: Cell<usize>,
     one_left: Notify,
     pub(crate) servers: Servers,
-    stopping: watch::Receiver<Course>,
+    course: course::Told,
 }
 
 impl Worker {
@@ -102,20 +103,17 @@ impl Worker {
 
     /// Whether connections should end after the request at hand.
     pub(crate) fn is_stopping(&self) -> bool {
-        // Each request asks, so this takes no lock: all workers would share it. Another course is sent once, and nothing marks it
-        // as seen here. An error means that the engine is gone, which is the same.
-        self.stopping.has_changed().unwrap_or(true)
+        self.course.has_changed()
     }
 
     /// Whether nobody listens where this program did: it has stopped, and none has taken its place.
     pub(crate) fn is_listening_ended(&self) -> bool {
-        *self.stopping.borrow() == Course::Stop
+        self.course.is(Course::Stop)
     }
 
     /// Waits until the worker is told to stop.
     pub(crate) async fn stopped(&self) {
-        // An error means that the engine is gone, which is the same.
-        let _ = self.stopping.clone().wait_for(|course| *course != Course::Serve).await;
+        self.course.clone().changes().await;
     }
 
     /// Waits until the worker may have another connection.
@@ -204,17 +202,6 @@ async fn flush(worker: Rc<Worker>) {
     }
 }
 
-/// What a worker is to do.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Course {
-    /// Go on.
-    Serve,
-    /// Stop: nobody will listen.
-    Stop,
-    /// Stop: another process listens on the same sockets.
-    Leave,
-}
-
 /// What a reload changes for one worker.
 pub(crate) struct Command {
     pub(crate) options: Arc<Options>,
@@ -235,7 +222,7 @@ pub(crate) struct Seed {
     pub(crate) compress: compress::Queue,
     pub(crate) access_log: Option<WorkerLog>,
     pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) stopping: watch::Receiver<Course>,
+    pub(crate) course: course::Told,
     pub(crate) shares: Vec<Share>,
     /// Told whether it serves: the kernel sends it clients by now, who would wait for ever for one that does not.
     pub(crate) started: std::sync::mpsc::Sender<io::Result<()>>,
@@ -288,7 +275,7 @@ impl Seed {
                 alone: Cell::new(0),
                 one_left: Notify::new(),
                 servers: Servers::default(),
-                stopping: self.stopping,
+                course: self.course,
             });
             tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox));
             tokio::task::spawn_local(flush(worker.clone()));
