@@ -18,6 +18,7 @@
 //! | `pace` | how long its client may have us wait for it |
 //! | `spool` | what of bodies is on disk |
 //! | `route` | trusted proxies, effective URI, site, rule, key |
+//! | `glob` | `*` in what the configuration names |
 //! | `path` | a path as applications read it, for finding the rule |
 //! | [`purge`] | what PURGE and the operator drop |
 //! | [`explain`] | why a request gets what it gets, for whoever asks |
@@ -66,6 +67,7 @@ mod error;
 pub mod explain;
 mod fetch;
 mod forward;
+mod glob;
 pub mod handle;
 mod head;
 mod held;

@@ -14,8 +14,8 @@
 //! the second would make a client wait for the work.
 
 use crate::deliver::content_length;
+use crate::glob::matches;
 use crate::options::{Coding, Compression};
-use crate::route::matches;
 use crate::serve::Exchange;
 use crate::stored::is_not_modified;
 use http::Method;

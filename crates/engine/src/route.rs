@@ -1,18 +1,21 @@
 //! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
 
+mod normalised;
+mod proxied;
+
 use crate::error::Fault;
-use crate::options::{HostPattern, QueryKey, Route, Site, UrlPattern};
+use crate::glob::matches;
+use crate::options::{HostPattern, Route, Site, UrlPattern};
 use crate::path::{PathReader, Reading};
 use crate::serve::Exchange;
 use crate::url_credentials;
 use crate::url_pattern::path_and_query;
 use kasoku_cache::{Cache, Key};
 use kasoku_semantics::reason::Reason;
-use kasoku_wire::field::list;
+use kasoku_wire::RequestHead;
 use kasoku_wire::target::{Target, parse_target, write_authority};
-use kasoku_wire::{Fields, RequestHead};
-use memchr::memmem;
-use smallvec::SmallVec;
+use normalised::{without_path_parameters, write_normalised};
+use proxied::Proxied;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -204,33 +207,6 @@ pub(crate) fn host_in_keys<'h>(sites: &'h [Site], authority: &'h str) -> &'h str
     site(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
 }
 
-/// A target without those parameters of its path's segments: `/a;jsessionid=1/b` is `/a/b`.
-fn without_path_parameters<'t>(target: &'t str, names: &[String]) -> Cow<'t, str> {
-    if names.is_empty() {
-        return Cow::Borrowed(target);
-    }
-    let path_end = target.find('?').unwrap_or(target.len());
-    let (path, query) = target.split_at_checked(path_end).unwrap_or((target, ""));
-    if !path.contains(';') {
-        return Cow::Borrowed(target);
-    }
-    let is_kept = |parameter: &&str| !names.iter().any(|glob| matches(glob, name(parameter)));
-    let mut kept = String::with_capacity(target.len());
-    for (number, segment) in path.split('/').enumerate() {
-        if number > 0 {
-            kept.push('/');
-        }
-        let mut parameters = segment.split(';');
-        kept.push_str(parameters.next().unwrap_or_default());
-        for parameter in parameters.filter(is_kept) {
-            kept.push(';');
-            kept.push_str(parameter);
-        }
-    }
-    kept.push_str(query);
-    Cow::Owned(kept)
-}
-
 /// The route of a site's first rule that matches, or the site's own, and whether the request passes.
 ///
 /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
@@ -307,38 +283,6 @@ fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
     })
 }
 
-/// What a proxy in front of us says about the client's request; nothing, unless it is trusted.
-#[derive(Default)]
-struct Proxied<'r> {
-    is_https: bool,
-    host: Option<&'r [u8]>,
-}
-
-impl<'r> Proxied<'r> {
-    fn of(fields: &'r Fields, is_trusted: bool) -> Self {
-        if !is_trusted {
-            return Self::default();
-        }
-        // The last member is what the proxy that talks to us has written; earlier ones are what it was told.
-        let last = |name| list::members(fields, name).last();
-        let forwarded = last("forwarded").unwrap_or_default();
-        let proto = last("x-forwarded-proto").or_else(|| forwarded_parameter(forwarded, b"proto"));
-        let host = last("x-forwarded-host").or_else(|| forwarded_parameter(forwarded, b"host"));
-        Self { is_https: proto.is_some_and(|proto| proto.eq_ignore_ascii_case(b"https")), host }
-    }
-}
-
-/// One parameter of a member of Forwarded (RFC 7239 section 4).
-fn forwarded_parameter<'m>(member: &'m [u8], name: &[u8]) -> Option<&'m [u8]> {
-    member.split(|byte| *byte == b';').find_map(|pair| {
-        let equals = pair.iter().position(|byte| *byte == b'=')?;
-        let (found, value) = pair.split_at(equals);
-        let value = value.get(1..)?.trim_ascii();
-        let value = value.strip_prefix(b"\"").and_then(|value| value.strip_suffix(b"\"")).unwrap_or(value);
-        found.trim_ascii().eq_ignore_ascii_case(name).then_some(value)
-    })
-}
-
 fn host_name(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
@@ -364,99 +308,9 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
     sites.iter().position(is_served)
 }
 
-/// Whether `text` fits `glob`, in which `*` stands for any run of characters.
-// Each request asks this of each pattern of its route, and most differ in one of their first bytes.
-pub(crate) fn matches(glob: &str, text: &str) -> bool {
-    let (mut glob, mut text) = (glob.as_bytes(), text.as_bytes());
-    loop {
-        match (glob, text) {
-            ([b'*', rest @ ..], _) => return matches_behind_star(rest, text),
-            ([a, rest_of_glob @ ..], [b, rest_of_text @ ..]) if a == b => (glob, text) = (rest_of_glob, rest_of_text),
-            (glob, text) => return glob.is_empty() && text.is_empty(),
-        }
-    }
-}
-
-fn matches_behind_star(mut glob: &[u8], mut text: &[u8]) -> bool {
-    while let Some(star) = memchr::memchr(b'*', glob) {
-        let (piece, rest) = glob.split_at_checked(star).unwrap_or((glob, &[]));
-        let Some(at) = memmem::find(text, piece) else { return false };
-        text = text.get(at + piece.len()..).unwrap_or_default();
-        glob = rest.get(1..).unwrap_or_default();
-    }
-    text.ends_with(glob)
-}
-
-/// Parameters of a query that are sorted without memory of their own.
-const PARAMETERS_ON_STACK: usize = 32;
-
-/// Appends the target with the query as the rule wants it.
-fn write_normalised(target: &str, rule: &QueryKey, out: &mut String) {
-    let parts = if rule.sort || !rule.ignore.is_empty() { target.split_once('?') } else { None };
-    let Some((path, query)) = parts else { return out.push_str(target) };
-    let is_kept = |pair: &&str| !rule.ignore.iter().any(|glob| matches(glob, name(pair)));
-    let mut pairs: SmallVec<[&str; PARAMETERS_ON_STACK]> = query.split('&').filter(is_kept).collect();
-    if rule.sort {
-        pairs.sort_by_key(|pair| name(pair));
-    }
-    out.push_str(path);
-    for (separator, pair) in std::iter::once('?').chain(std::iter::repeat('&')).zip(pairs) {
-        out.push(separator);
-        out.push_str(pair);
-    }
-}
-
-/// A parameter's name.
-fn name(pair: &str) -> &str {
-    pair.split_once('=').map_or(pair, |(name, _)| name)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_star_matches_any_run() {
-        for (glob, text) in [
-            ("/a", "/a"),
-            ("/a*", "/a"),
-            ("/a*", "/a/b"),
-            ("/a/*/c", "/a/b/c"),
-            ("*.css", "/x/y.css"),
-            ("*", "/"),
-            ("/a*b*c", "/a-b-b-c"),
-            ("utm_*", "utm_source"),
-        ] {
-            assert!(matches(glob, text), "{glob} {text}");
-        }
-        for (glob, text) in [("/a", "/ab"), ("/a", "/"), ("/a*c", "/ab"), ("*.css", "/x.css/y"), ("/a*ab", "/a")] {
-            assert!(!matches(glob, text), "{glob} {text}");
-        }
-    }
-
-    #[test]
-    fn a_glob_means_the_same_as_tried_character_by_character() {
-        fn naive(glob: &[u8], text: &[u8]) -> bool {
-            match (glob, text) {
-                ([], _) => text.is_empty(),
-                ([b'*', glob @ ..], _) => (0..=text.len()).any(|skipped| naive(glob, &text[skipped..])),
-                ([a, glob @ ..], [b, text @ ..]) => a == b && naive(glob, text),
-                (_, []) => false,
-            }
-        }
-        let words = |letters: &[u8], length_max: u32| -> Vec<String> {
-            let count = letters.len();
-            let word =
-                |length, number| (0..length).map(|at| char::from(letters[number / count.pow(at) % count])).collect();
-            (0..=length_max).flat_map(|length| (0..count.pow(length)).map(move |number| word(length, number))).collect()
-        };
-        let texts = words(b"ab", 5);
-        for glob in words(b"ab*", 5) {
-            for text in &texts {
-                assert_eq!(matches(&glob, text), naive(glob.as_bytes(), text.as_bytes()), "{glob} {text}");
-            }
-        }
-    }
 
     #[test]
     fn a_path_that_can_be_read_in_two_ways_passes() {
@@ -487,34 +341,6 @@ mod tests {
     }
 
     #[test]
-    fn a_query_is_sorted_and_stripped_only_by_rule() {
-        let rule = QueryKey { sort: true, ignore: vec!["utm_*".to_owned(), "fbclid".to_owned()] };
-        let normalised = |target: &str, rule: &QueryKey| {
-            let mut out = String::new();
-            write_normalised(target, rule, &mut out);
-            out
-        };
-        assert_eq!(normalised("/p?b=2&a=1&b=1", &QueryKey::default()), "/p?b=2&a=1&b=1");
-        assert_eq!(normalised("/p?b=2&utm_x=1&a=1&fbclid=9&b=1", &rule), "/p?a=1&b=2&b=1");
-        assert_eq!(normalised("/p?utm_x=1", &rule), "/p");
-        assert_eq!(normalised("/p", &rule), "/p");
-    }
-
-    #[test]
-    fn parameters_of_the_path_are_stripped_by_name_alone() {
-        let names = ["jsessionid".to_owned(), "sid*".to_owned()];
-        for (target, kept) in [
-            ("/a;jsessionid=1", "/a"),
-            ("/a;jsessionid=1/b;v=2;sid3=4?x;jsessionid=5", "/a/b;v=2?x;jsessionid=5"),
-            ("/;jsessionid", "/"),
-            ("/a;v=1", "/a;v=1"),
-            ("*", "*"),
-        ] {
-            assert_eq!(without_path_parameters(target, &names), kept);
-        }
-    }
-
-    #[test]
     fn the_first_site_that_matches_serves() {
         let site_of = |hosts: Vec<HostPattern>, name: &str| Site {
             name: name.to_owned(),
@@ -532,13 +358,5 @@ mod tests {
         assert_eq!(name("xa.org").as_deref(), Some("any"));
         assert!(site(&sites[..1], ".a.org").is_none());
         assert_eq!((host_name("a:80"), host_name("[::1]:80"), host_name("[::1]")), ("a", "[::1]", "[::1]"));
-    }
-
-    #[test]
-    fn forwarded_parameters_may_be_quoted() {
-        let member = b"for=1.2.3.4; Proto=https;host=\"a.org:8443\"";
-        assert_eq!(forwarded_parameter(member, b"proto"), Some(&b"https"[..]));
-        assert_eq!(forwarded_parameter(member, b"host"), Some(&b"a.org:8443"[..]));
-        assert_eq!(forwarded_parameter(member, b"by"), None);
     }
 }

@@ -3,7 +3,7 @@
 //! A glob over the path, as a rule has it; behind `?` one parameter that the query must have, by its name or by name and value, both
 //! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
 
-use crate::route::matches;
+use crate::glob::matches;
 use percent_encoding::percent_decode_str;
 use smallvec::SmallVec;
 use std::borrow::Cow;
