@@ -9,7 +9,7 @@ use crate::lookup::{Ask, Judged, detail, first_variant, is_joined_validation, wi
 use crate::refusals::Refusal;
 use crate::verdict::{Exchange, meta};
 use crate::{Cache, Entry};
-use kasoku_semantics::credentials::has_credentials;
+use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
@@ -109,7 +109,7 @@ impl Cache {
         let mut nominated: Vec<String> = stored.iter().flat_map(|it| it.nominated()).map(str::to_owned).collect();
         nominated.sort_unstable();
         nominated.dedup();
-        let has_credentials = has_credentials(&ask.request.fields);
+        let has_credentials = says_who(&ask.request.fields, ask.policy);
         Inspection {
             outcome: may_look_up(ask.request).err().map_or(outcome, Outcome::Pass),
             entry,
@@ -198,7 +198,7 @@ impl Cache {
 
     /// Whether requests for this key do not wait for each other.
     fn is_known_private(&self, ask: &Ask<'_>) -> bool {
-        let is_visitor = ask.policy.profile == Profile::Safe && has_credentials(&ask.request.fields);
+        let is_visitor = ask.policy.profile == Profile::Safe && says_who(&ask.request.fields, ask.policy);
         self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now)
     }
 

@@ -14,7 +14,7 @@ use crate::resource::Resource;
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
 use http::Method;
-use kasoku_semantics::credentials::has_credentials;
+use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
@@ -311,7 +311,7 @@ impl Cache {
     /// visitors wait for anonymous ones and for each other, and anonymous ones never wait for a visitor.
     fn begin_among_equals(&self, asked: Asked<'_>, mut wanted: Wanted<'_>) -> Lookup {
         let ask = asked.ask;
-        let is_visitor = ask.policy.profile == Profile::Safe && has_credentials(&ask.request.fields);
+        let is_visitor = ask.policy.profile == Profile::Safe && says_who(&ask.request.fields, ask.policy);
         wanted.is_joinable &= !self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now);
         if wanted.is_joinable {
             match self.advise(asked, wanted) {

@@ -12,7 +12,7 @@ use crate::verdict::PartOf;
 use crate::{Body, BodyWriter, Cache, Entry, FillWriter, Key, Meta};
 use bytes::Bytes;
 use http::StatusCode;
-use kasoku_semantics::credentials::{has_credentials, may_share};
+use kasoku_semantics::credentials::{may_share, says_who};
 use kasoku_semantics::partial::{Part, combinable, combined_head};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::request::request_directives;
@@ -125,7 +125,7 @@ impl Cache {
         match head_response(&old.meta.head, response, response_time, ask.policy) {
             HeadOutcome::Ignore => {}
             // What one visitor was told neither changes nor drops what all get.
-            HeadOutcome::Invalidate(_) if has_credentials(&ask.request.fields) => {}
+            HeadOutcome::Invalidate(_) if says_who(&ask.request.fields, ask.policy) => {}
             HeadOutcome::Update(head) if may_share(ask.request, &head, ask.policy).is_err() => {}
             HeadOutcome::Invalidate(_) => self.remove(ask.key, old),
             HeadOutcome::Update(head) => {

@@ -10,7 +10,7 @@ use crate::generations::Epoch;
 use crate::refusals::Refusal;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
-use kasoku_semantics::credentials::{has_credentials, may_share, says_who};
+use kasoku_semantics::credentials::{may_share, says_who};
 use kasoku_semantics::downstream::{tell, untold};
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::grant::nominated;
@@ -382,7 +382,7 @@ impl FillWriter {
 
     pub(crate) fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         self.forget();
-        let has_credentials = has_credentials(&exchange.request.fields);
+        let has_credentials = says_who(&exchange.request.fields, &self.policy);
         let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
         self.cache.0.refusals.remember(self.key.hash(), Refusal { reason, status, at, has_credentials });
         let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);

@@ -65,6 +65,32 @@ fn a_page_that_becomes_the_members_own_is_gone_after_the_first_refresh() {
 }
 
 #[test]
+fn a_page_that_a_cookie_chooses_is_gone_as_well() {
+    const CHOOSES: &[&str] = &["Cookie: theme=dark"];
+    for (status, lines) in [
+        ("403 Forbidden", vec![]),
+        ("302 Found", vec!["Location: /login.php"]),
+        ("200 OK", vec!["Cache-Control: private"]),
+        ("200 OK", vec!["Set-Cookie: member=1"]),
+        ("404 Not Found", vec!["Cache-Control: no-store"]),
+    ] {
+        let board = Board::start();
+        let scene = board.behind(with_grace().route(|route| grant(route).key_cookies = names(&["theme"])));
+        let asked = || scene.client().get_with(PAGE, CHOOSES);
+        asked();
+        assert!(is_for_all(&asked()) && asked().is_hit());
+        scene.advance(61);
+        board.state().becomes = Some((status, lines.clone()));
+        let count = board.count_of(PAGE);
+        assert!(asked().is_hit());
+        scene.eventually(|| board.count_of(PAGE) > count && board.all_is_answered());
+        scene.settled();
+        let now = asked();
+        assert!(!now.is_hit() && status.starts_with(&now.status.to_string()), "{status} {lines:?}: {now:?}");
+    }
+}
+
+#[test]
 fn a_refusal_that_states_a_lifetime_of_its_own_drops_the_page_as_well() {
     for (status, lifetime) in [
         ("401 Unauthorized", "max-age=60"),
