@@ -352,6 +352,8 @@ pub struct Route {
     pub cookies: CookieRules,
     /// What is known of the application's sessions.
     pub session: Arc<SessionRules>,
+    /// Where what is known of sessions holds: whom they are asked about, and how. The engine makes it; nothing in a configuration.
+    pub asked_about_sessions: u64,
     /// What is made of stored responses in content codings.
     pub compression: Arc<Compression>,
     /// From where the application may have files sent (X-Sendfile).
@@ -382,6 +384,7 @@ impl Route {
             key: UrlKey::default(),
             cookies: CookieRules::default(),
             session: Arc::default(),
+            asked_about_sessions: 0,
             compression: Arc::default(),
             sendfile: Arc::default(),
             places: Places::default(),

@@ -100,11 +100,12 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         let answer = answer(&mut exchange).await;
         let delivered = deliver::deliver(&exchange, answer).await;
         log::log(&worker, &exchange, &delivered);
-        session::answered(&exchange, delivered.status);
-
         if let Some(tunnel) = delivered.tunnel {
-            return Box::pin(tunnel::run(&connection, tunnel)).await;
+            Box::pin(tunnel::run(&connection, tunnel)).await;
+            // Whatever was said in it, a log-in too, is over now.
+            return session::answered(&exchange, delivered.status);
         }
+        session::answered(&exchange, delivered.status);
         if !delivered.is_whole {
             return connection.cut();
         }
@@ -192,8 +193,8 @@ fn see(exchange: &Exchange, routed: &Routed) -> bool {
     exchange.seen.set(seen);
     if let Some(standing) = seen.standing.filter(|standing| standing.is_anonymous) {
         worker.sessions.reads(standing.id, now_ms);
-        if standing.is_to_be_renewed {
-            session::probe::ask(exchange, &routed.route.session, &routed.base(), standing.id);
+        if standing.is_to_be_renewed && session::probe::may_follow(&exchange.request) {
+            session::probe::ask(exchange, &routed.route, &routed.base(), standing.id);
         }
     }
     seen.is_anonymous

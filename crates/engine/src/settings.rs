@@ -18,6 +18,8 @@ pub(crate) struct Settings {
     pub(crate) trusted_proxies: Vec<AddressRange>,
     pub(crate) purge_from: Vec<AddressRange>,
     pub(crate) hit_headers: HitHeaders,
+    /// The cookies of all sessions, of whichever site and rule: globs over names.
+    pub(crate) session_cookies: Vec<String>,
 }
 
 impl Settings {
@@ -32,8 +34,10 @@ impl Settings {
             let connections_max = route.origin.connections_max;
             route.group = Group::new(route.balance, &route.origins, connections_max, directory, worker);
         }
+        let session_cookies = session_cookies(&sites);
         Self {
             sites,
+            session_cookies,
             limits: Rc::new(options.limits.clone()),
             request_buffer: options.request_buffer.clone(),
             trusted_proxies: options.trusted_proxies.clone(),
@@ -41,6 +45,15 @@ impl Settings {
             hit_headers: options.hit_headers,
         }
     }
+}
+
+fn session_cookies(sites: &[Site]) -> Vec<String> {
+    let routes =
+        sites.iter().flat_map(|site| std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route)));
+    let mut names: Vec<String> = routes.flat_map(|route| route.session.cookies.iter().cloned()).collect();
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 /// The sites as requests are routed by: with the fingerprints of their rules.
@@ -64,6 +77,7 @@ fn own(route: &mut Arc<Route>) {
     let decides = Policy { rules: 0, back_off_max_seconds: 0, ..(*own.policy).clone() };
     let rules = fingerprint(&own, &decides);
     own.policy = Arc::new(Policy { rules, ..(*own.policy).clone() });
+    own.asked_about_sessions = of_sessions(&own);
     let mark = of_compression(&own.compression);
     own.compression = Arc::new(Compression { mark, ..(*own.compression).clone() });
     *route = Arc::new(own);
@@ -84,6 +98,15 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     hasher.finish()
 }
 
+/// Who is asked about sessions, and how their answers are understood.
+fn of_sessions(route: &Route) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let rules = &*route.session;
+    (&rules.cookies, &rules.anonymous_cookies, &rules.probe, &rules.logout).hash(&mut hasher);
+    route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
+    hasher.finish()
+}
+
 /// All that decides of which responses codings may be made.
 fn of_compression(compression: &Compression) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -94,7 +117,7 @@ fn of_compression(compression: &Compression) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{OriginAddress, UrlPattern};
+    use crate::options::{CookiePattern, OriginAddress, SessionRules, UrlPattern};
     use kasoku_semantics::policy::Profile;
     use std::time::Duration;
 
@@ -135,6 +158,29 @@ mod tests {
         let named = |route: &mut Route| route.key.host = Some("a.example".to_owned());
         let moved = |route: &mut Route| (named(route), route.origins.push(origin.clone().into())).0;
         assert_ne!(rules(named), rules(moved), "two sites whose keys have one host");
+    }
+
+    #[test]
+    fn what_is_known_of_sessions_holds_for_who_is_asked_and_how() {
+        let asked = |change: fn(&mut Route)| {
+            let mut route = Route::new(Profile::Safe, Vec::new());
+            change(&mut route);
+            let mut route = Arc::new(route);
+            own(&mut route);
+            route.asked_about_sessions
+        };
+        fn rules(route: &mut Route) -> &mut SessionRules {
+            Arc::make_mut(&mut route.session)
+        }
+        let plain = asked(|_| {});
+        assert_eq!(plain, asked(|route| rules(route).anonymous_for = Duration::from_secs(1)));
+        assert_ne!(plain, asked(|route| rules(route).cookies.push("a".to_owned())));
+        assert_ne!(plain, asked(|route| rules(route).logout.extend(UrlPattern::parse("/a"))));
+        let pattern = |route: &mut Route| {
+            rules(route).anonymous_cookies.push(CookiePattern { name: "a".to_owned(), value: "b".to_owned() });
+        };
+        assert_ne!(plain, asked(pattern));
+        assert_ne!(plain, asked(|route| route.origins.push(OriginAddress::http("127.0.0.1".to_owned(), 1).into())));
     }
 
     #[test]

@@ -111,6 +111,20 @@ fn interim_responses_reach_the_client_whether_the_answer_is_shared_or_not() {
 }
 
 #[test]
+fn what_is_set_before_an_answer_that_may_be_shared_is_kept_back() {
+    for (pass, has) in [(true, true), (false, false)] {
+        let hint = "HTTP/1.1 103 Early Hints\r\nLink: </a.css>\r\nSet-Cookie: id=1\r\n\r\n";
+        let answer = get("/").answers(hint).sends(ok(&["Cache-Control: max-age=60"], "a"));
+        let scene = Setup::safe().route(|route| route.pass = pass).run([answer]);
+        let mut client = scene.client();
+        client.ask("GET", "/", &[]);
+        let hint = client.response();
+        assert_eq!((hint.field("link").as_str(), hint.has("set-cookie")), ("</a.css>", has));
+        assert_eq!(client.response().text(), "a");
+    }
+}
+
+#[test]
 fn interim_responses_never_reach_a_client_of_http_1_0() {
     //= RFC 9110 section 15.2
     //# Since HTTP/1.0 did not define any 1xx status codes, a server MUST NOT send a 1xx response to an HTTP/1.0 client.

@@ -86,7 +86,7 @@ impl Policy {
 
     /// Whether what belongs to one visitor is kept from all others by our own rules, and not by the RFCs' alone: in profile
     /// safe, and wherever a lifetime is granted to responses that never said that they may be shared.
-    pub(crate) fn guards_visitors(&self) -> bool {
+    pub fn guards_visitors(&self) -> bool {
         self.is_safe() || self.grant.is_granting()
     }
 }

@@ -6,8 +6,8 @@ use crate::origin::Origin;
 use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::options::{
-    AccessLog, AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, RequestBuffer, Route,
-    Rule, Site,
+    AccessLog, AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress,
+    RequestBuffer, Route, Rule, Site,
 };
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
@@ -143,18 +143,33 @@ impl Setup {
     /// scripted one comes last.
     pub fn run(self, script: impl IntoIterator<Item = Exchange>) -> Scenario {
         let origin = Origin::start(script);
-        let Self { mut options, route, rules, clock } = self;
-        if options.sites.is_empty() {
-            options.sites.push(Site { name: "default".to_owned(), hosts: Vec::new(), rules, route: Arc::new(route) });
-        }
-        for site in &mut options.sites {
-            Arc::make_mut(&mut site.route).origins.push(origin.address());
-            for rule in &mut site.rules {
-                Arc::make_mut(&mut rule.route).origins.push(origin.address());
-            }
-        }
+        let address = origin.address();
+        let Self { options, clock, .. } = self.with_sites(|route| route.origins.push(address.clone()));
         let engine = Engine::start(options, clock.clone()).unwrap();
         Scenario { engine, origin, clock }
+    }
+
+    /// Starts the engine in front of that origin, or of a route's own where it has one.
+    pub fn run_before(self, origin: &OriginAddress) -> Scenario {
+        self.with_sites(|route| {
+            if route.origins.is_empty() {
+                route.origins.push(origin.clone().into());
+            }
+        })
+        .run_with_own_origins()
+    }
+
+    /// With the default site, if there is no other, and a change to each route.
+    fn with_sites(mut self, mut change: impl FnMut(&mut Route)) -> Self {
+        if self.options.sites.is_empty() {
+            let (rules, route) = (std::mem::take(&mut self.rules), Arc::new(self.route.clone()));
+            self.options.sites.push(Site { name: "default".to_owned(), hosts: Vec::new(), rules, route });
+        }
+        for site in &mut self.options.sites {
+            change(Arc::make_mut(&mut site.route));
+            site.rules.iter_mut().for_each(|rule| change(Arc::make_mut(&mut rule.route)));
+        }
+        self
     }
 }
 

@@ -9,6 +9,7 @@ use crate::represent::makes_codings_of;
 use crate::respond::Dropped;
 use crate::route::Routed;
 use crate::serve::Exchange;
+use crate::session::{self, table::Passing};
 use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
@@ -19,6 +20,7 @@ use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::downstream::tell;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
+use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::set_cookies::Secrets;
 use kasoku_wire::field::content_range::{self, ContentRange};
@@ -37,6 +39,8 @@ pub(super) struct FillTask {
     errand: Errand,
     outgoing: RequestHead,
     interim: mpsc::Sender<ResponseHead>,
+    /// What it may change of sessions, where it carries cookies of some.
+    _passing: Option<Passing>,
 }
 
 impl FillTask {
@@ -47,7 +51,8 @@ impl FillTask {
         outgoing: RequestHead,
         interim: mpsc::Sender<ResponseHead>,
     ) -> Self {
-        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim }
+        let (worker, route) = (exchange.worker.clone(), routed.route.clone());
+        Self { worker, route, errand, _passing: session::goes_on(exchange, &outgoing.fields), outgoing, interim }
     }
 
     pub(super) async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
@@ -56,7 +61,7 @@ impl FillTask {
             writer.prepare(&mut request);
             visitor::keep_wishes_back(&mut request, &self.route);
             let request_time = self.worker.now();
-            let mut interim = Relay(&self.interim);
+            let mut interim = Relay { client: &self.interim, policy: &self.route.policy };
             let (worker, route) = (&self.worker, &self.route);
             // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
             let mut no_upload = Some(NoUpload);
@@ -254,10 +259,17 @@ async fn finish_empty(mut response: Response) {
 }
 
 /// Hands interim responses to the task of the client that began the fill.
-struct Relay<'a>(&'a mpsc::Sender<ResponseHead>);
+struct Relay<'a> {
+    client: &'a mpsc::Sender<ResponseHead>,
+    policy: &'a Policy,
+}
 
 impl Interim for Relay<'_> {
-    async fn interim(&mut self, head: ResponseHead) {
-        let _ = self.0.try_send(head);
+    async fn interim(&mut self, mut head: ResponseHead) {
+        // Whether the page that follows is for one client, nobody knows yet: what is set for all would be everybody's session.
+        if self.policy.guards_visitors() {
+            head.fields.remove("set-cookie");
+        }
+        let _ = self.client.try_send(head);
     }
 }

@@ -8,7 +8,7 @@
 
 use super::table::{Duty, SessionId};
 use crate::forward::{Audience, forward};
-use crate::options::{SessionProbe, SessionRules};
+use crate::options::{Route, SessionProbe, SessionRules};
 use crate::origins::{self, Errand};
 use crate::parse::Request;
 use crate::route::{Base, Routed, route_beside};
@@ -33,7 +33,7 @@ const PROBES_MAX: usize = 16;
 const TEXT_BYTES_MAX: usize = 1 << 20;
 
 /// What of a visitor's request says how the answer is to look, and not who asks.
-const NOT_SENT: [&str; 26] = [
+const NOT_SENT: [&str; 29] = [
     "accept",
     "accept-encoding",
     "cache-control",
@@ -41,6 +41,7 @@ const NOT_SENT: [&str; 26] = [
     "content-length",
     "content-type",
     "expect",
+    "faces-request",
     "if-match",
     "if-modified-since",
     "if-none-match",
@@ -55,23 +56,38 @@ const NOT_SENT: [&str; 26] = [
     "sec-fetch-mode",
     "sec-purpose",
     "transfer-encoding",
+    "x-livewire",
     "x-method-override",
+    "x-microsoftajax",
     "x-original-url",
     "x-pjax",
     "x-requested-with",
     "x-rewrite-url",
 ];
 
-/// The same by how names begin: `X-HTTP-Method-Override`, `HX-Request`, `Turbo-Frame`.
-const NOT_SENT_FAMILIES: [&str; 3] = ["hx-", "turbo-", "x-http-"];
+/// The same by how names begin: `X-HTTP-Method-Override`, `HX-Request`, `Turbo-Frame`, `Wicket-Ajax`.
+const NOT_SENT_FAMILIES: [&str; 9] =
+    ["hx-", "turbo-", "turbolinks-", "wicket-", "x-ajax", "x-http-", "x-ic-", "x-inertia", "x-up-"];
+
+/// Whether the application may be asked behind a request: it is asked by a page that somebody looks at, since to a script it might answer
+/// otherwise, whatever field tells it of one.
+pub(crate) fn may_follow(request: &Request) -> bool {
+    let is_page = |mode: &[u8]| mode == b"navigate";
+    request.head.method == Method::GET && request.head.fields.first("sec-fetch-mode").is_none_or(is_page)
+}
 
 /// Asks about the session of a request that has been answered, if there is reason to; nobody waits for it.
-pub(crate) fn ask(exchange: &Exchange, rules: &Arc<SessionRules>, base: &Base, id: SessionId) {
+pub(crate) fn ask(exchange: &Exchange, route: &Route, base: &Base, id: SessionId) {
     let worker = &exchange.worker;
+    let rules = &route.session;
     let Some(probe) = rules.probe.as_ref().filter(|_| worker.probes.get() < PROBES_MAX) else { return };
+    let Some(asked) = route_beside(exchange, base, &probe.target) else { return };
+    // Another application knows nothing of this session, and has no business with its cookies.
+    if asked.route.origins != route.origins {
+        return;
+    }
     let Some(duty) = worker.sessions.duty(id, rules, worker.now().mono_ms) else { return };
     let place = Place::new(worker.clone(), duty);
-    let Some(asked) = route_beside(exchange, base, &probe.target) else { return };
     let request = as_visitor(&exchange.request, &probe.target);
     let peer = exchange.connection.peer();
     let outgoing = forward(&request, &asked, &peer, Audience::OneClient, None);

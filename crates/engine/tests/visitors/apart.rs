@@ -1,8 +1,9 @@
 //! What keeps sessions apart that are one, or are asked about elsewhere; and what is told of them.
 
 use crate::board::Board;
-use crate::{guarded, is_found_anonymous, of_a_board, session, told, urls, with_probe};
-use kasoku_engine::options::{HostPattern, Route};
+use crate::{guarded, is_found_anonymous, names, of_a_board, session, told, urls, with_probe};
+use kasoku_engine::options::{HostPattern, Route, SessionRules};
+use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{Folder, Response, Scenario, Setup, get, ok};
 use std::sync::Arc;
 use std::time::Duration;
@@ -52,6 +53,73 @@ fn who_logs_in_by_one_rule_is_known_by_the_others() {
 }
 
 #[test]
+fn who_logs_in_where_no_session_is_known_is_known_where_one_is() {
+    fn nothing(route: &mut Route) {
+        with_probe(route);
+        *session(route) = SessionRules::default();
+    }
+    fn by_pass_rule(route: &mut Route) {
+        nothing(route);
+        route.pass = true;
+    }
+    fn strict(route: &mut Route) {
+        *route = Route { origins: route.origins.clone(), ..Route::new(Profile::Safe, Vec::new()) };
+    }
+    type Change = fn(&mut Route);
+    for (name, change) in [("granting", nothing as Change), ("passing", by_pass_rule), ("by the RFCs", strict)] {
+        for method in ["POST", "GET"] {
+            let board = Board::start();
+            let setup = Setup::safe().route(with_probe).rule("/sso.php", change).rule("/login_check.php", change);
+            let scene = board.behind(setup);
+            let id = board.session(None);
+            let cookies = format!("Cookie: PHPSESSID={id}");
+            let page = || scene.client().get_with("/", &[&cookies]);
+            scene.eventually(|| page().cache_status("session").as_deref() == Some("anonymous"));
+            match method {
+                "POST" => scene.client().send_body("POST", "/login_check.php", &[&cookies], "user=tom"),
+                _ => scene.client().get_with("/sso.php?user=tom", &[&cookies]),
+            };
+            assert!(is_for(&page(), "tom"), "{name}, {method}: {:?}", page());
+        }
+    }
+}
+
+#[test]
+fn who_logs_in_with_one_more_cookie_is_known_without_it() {
+    let board = Board::start();
+    let with_two = |route: &mut Route| {
+        with_probe(route);
+        session(route).cookies = names(&["PHPSESSID", "MEMBERSESS"]);
+    };
+    let scene = board.behind(Setup::safe().route(with_two));
+    let cookies = format!("PHPSESSID={}", board.session(None));
+    becomes_anonymous(&scene, "board.example", &cookies);
+    let both = ["Host: board.example", &*format!("Cookie: MEMBERSESS=b; {cookies}")];
+    scene.client().send_body("POST", "/login_check.php", &both, "user=tom");
+    assert!(is_for(&asks(&scene, "board.example", &cookies), "tom"));
+}
+
+#[test]
+fn another_application_is_not_asked_about_a_session() {
+    let (board, shop) = (Board::start(), Board::start());
+    let shops = shop.address();
+    let of_the_shop = move |route: &mut Route| route.origins = vec![shops.clone().into()];
+    let scene = board.behind(Setup::safe().route(with_probe).rule("/shop/*", of_the_shop));
+    let id = board.session(None);
+    let cookies = format!("PHPSESSID={id}");
+    becomes_anonymous(&scene, "board.example", &cookies);
+    let asked = board.count();
+    shop.log_in(&id, Some("tom"));
+    let fields = ["Host: board.example", &*format!("Cookie: {cookies}; shop_auth=1")];
+    for _ in 0..3 {
+        assert!(is_for(&scene.client().get_with("/shop/", &fields), "tom"));
+    }
+    scene.settled();
+    assert_eq!((board.count(), shop.count()), (asked, 3), "nobody else gets the shop's cookies");
+    assert!(board.last("/login.php").field("cookie").unwrap() == cookies);
+}
+
+#[test]
 fn a_site_whose_keys_have_another_host_is_asked_about_its_own_sessions() {
     let (own, other) = (Board::start(), Board::start());
     let of = |address, keys: Option<&str>| {
@@ -86,8 +154,12 @@ fn a_script_of_the_page_asks_otherwise_than_its_visitor() {
         "X-HTTP-Method-Override: DELETE",
         "X_Http_Method: DELETE",
         "X-Original-URL: /write.php",
-        "Sec-Fetch-Mode: cors",
+        "Sec-Fetch-Mode: navigate",
         "HX-Request: true",
+        "Faces-Request: partial/ajax",
+        "X-MicrosoftAjax: Delta=true",
+        "Wicket-Ajax: true",
+        "Sec-Fetch-Dest: document",
         "X-Theirs: 1",
     ];
     scene.client().get_with("/", &fields);
@@ -98,8 +170,11 @@ fn a_script_of_the_page_asks_otherwise_than_its_visitor() {
         "x-http-method-override",
         "x_http_method",
         "x-original-url",
-        "sec-fetch-mode",
+        "sec-fetch-dest",
         "hx-request",
+        "faces-request",
+        "x-microsoftajax",
+        "wicket-ajax",
     ] {
         assert_eq!(asked.field(name), None, "{asked:?}");
     }

@@ -4,7 +4,7 @@
 //! own, so a page that was kept is told from one that was made again; and its first line says for whom it was made.
 
 use crate::application::{Application, Asked, Does};
-use kasoku_engine::options::{OriginAddress, Route};
+use kasoku_engine::options::OriginAddress;
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Gate, Scenario, Setup, reply};
 use std::collections::HashMap;
@@ -49,8 +49,7 @@ impl Board {
 
     /// Kasoku in front of it.
     pub(crate) fn behind(&self, setup: Setup) -> Scenario {
-        let origin = self.application.address();
-        setup.site(&[], |route: &mut Route| route.origins = vec![origin.into()]).run_with_own_origins()
+        setup.run_before(&self.application.address())
     }
 
     pub(crate) fn address(&self) -> OriginAddress {

@@ -4,7 +4,7 @@ use crate::board::Board;
 use crate::states::{anonymous, asks, is_for, is_known_as, probing};
 use crate::{is_anonymous, is_found_anonymous};
 use kasoku_metrics::Counter;
-use kasoku_testkit::{Client, Gate};
+use kasoku_testkit::{Client, Gate, get, ok};
 use std::net::IpAddr;
 use std::time::Duration;
 
@@ -107,6 +107,7 @@ fn who_is_known_to_be_somebody_is_asked_about_anew_after_more_than_reading() {
     board.was_probed(&scene, 1);
     // A log-out of which no list knows.
     scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {toms}")], "user=");
+    is_known_as(&scene, &toms, "a guest");
     board.was_probed(&scene, 2);
     is_found_anonymous(&scene, &toms);
 }
@@ -183,4 +184,46 @@ fn many_requests_of_a_session_at_once_are_asked_about_once_when_the_last_is_answ
     clients[0].response();
     board.was_probed(&scene, 1);
     is_found_anonymous(&scene, cookies.trim_start_matches("Cookie: "));
+}
+
+#[test]
+fn nobody_is_asked_behind_what_is_no_page_that_somebody_looks_at() {
+    let board = Board::start();
+    let scene = board.behind(probing());
+    let cookies = format!("Cookie: PHPSESSID={}", board.session(None));
+    scene.client().send_body("POST", "/vote.php", &[&cookies, "X-Own-Ajax: 1"], "for=1");
+    for mode in ["cors", "no-cors", "same-origin", "websocket"] {
+        assert_eq!(scene.client().get_with("/part.php", &[&cookies, &format!("Sec-Fetch-Mode: {mode}")]).status, 200);
+    }
+    assert_eq!(board.count_of("/login.php"), 0);
+    scene.client().get_with("/", &[&cookies, "Sec-Fetch-Mode: navigate"]);
+    board.was_probed(&scene, 1);
+}
+
+#[test]
+fn nobody_is_asked_with_a_cookie_that_was_replaced() {
+    let board = Board::start();
+    let scene = board.behind(probing());
+    let cookies = format!("Cookie: PHPSESSID={}; _ga=1", board.session(None));
+    board.state().adds = vec!["Set-Cookie: _ga=2"];
+    scene.client().get_with("/", &[&cookies]);
+    assert_eq!(board.count_of("/login.php"), 0);
+    // One that has the same value is none.
+    board.state().adds = vec!["Set-Cookie: _ga=1; Max-Age=60"];
+    scene.client().get_with("/", &[&cookies]);
+    board.was_probed(&scene, 1);
+}
+
+#[test]
+fn nobody_is_asked_while_a_tunnel_is_open() {
+    const COOKIE: &str = "Cookie: PHPSESSID=0123456789abcdef";
+    let switch = "HTTP/1.1 101 Switching Protocols\r\nConnection: Upgrade\r\nUpgrade: websocket\r\n\r\n";
+    // The script has no question.
+    let page = get("/").answers(ok(&["Cache-Control: no-store"], "a member's"));
+    let scene = probing().run([get("/ws").sends(switch).awaits_end(), page]);
+    let mut tunnel = scene.client();
+    let fields = ["Connection: Upgrade", "Upgrade: websocket", "Sec-Fetch-Mode: websocket", COOKIE];
+    assert_eq!(tunnel.ask("GET", "/ws", &fields).response().status, 101);
+    assert_eq!(scene.client().get_with("/", &[COOKIE]).detail(), "pass-session");
+    scene.settled();
 }

@@ -1,6 +1,7 @@
 use super::*;
 use crate::options::CookiePattern;
 use crate::options::SessionProbe;
+use kasoku_semantics::reason::Reason;
 
 fn rules() -> SessionRules {
     let probe = SessionProbe { target: "/me".to_owned(), status: 200, text: String::new() };
@@ -14,14 +15,21 @@ fn fields(cookies: &str) -> Fields {
 /// Sessions, and one of them.
 struct One {
     sessions: Arc<Sessions>,
-    rules: SessionRules,
+    rules: Arc<SessionRules>,
     id: SessionId,
+}
+
+/// A route with these rules, which are asked about as `asked` says.
+fn route(rules: &Arc<SessionRules>, asked: u64) -> Route {
+    let route = Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new());
+    Route { session: rules.clone(), asked_about_sessions: asked, ..route }
 }
 
 impl One {
     fn new(rules: SessionRules) -> Self {
         let sessions = Arc::new(Sessions::default());
-        let id = sessions.of("a", &rules, &fields("sid=1")).unwrap();
+        let rules = Arc::new(rules);
+        let id = sessions.of("a", &route(&rules, 0), &fields("sid=1")).unwrap();
         Self { sessions, rules, id }
     }
 
@@ -29,9 +37,23 @@ impl One {
         self.sessions.standing(self.id, &self.rules, &fields("sid=1"), now_ms)
     }
 
+    fn of(&self, authority: &str, cookies: &str) -> SessionId {
+        self.sessions.of(authority, &route(&self.rules, 0), &fields(cookies)).unwrap()
+    }
+
+    fn passes(&self, reason: Reason, now_ms: u64) -> Passing {
+        self.passes_at(self.id, reason, now_ms)
+    }
+
+    fn passes_at(&self, id: SessionId, reason: Reason, now_ms: u64) -> Passing {
+        let is_reading = reason == Reason::PassSession;
+        let changing = if is_reading { CookieIds::new() } else { id.cookies().iter().copied().collect() };
+        self.sessions.passes(Some(id), changing, now_ms)
+    }
+
     /// Passes from its request to its answer, and asks.
     fn asks(&self, reason: Reason, now_ms: u64) -> Option<Duty> {
-        drop(self.sessions.passes(self.id, reason, Duration::ZERO, now_ms));
+        drop(self.passes(reason, now_ms));
         self.sessions.duty(self.id, &self.rules, now_ms)
     }
 
@@ -43,17 +65,16 @@ impl One {
 
 #[test]
 fn a_session_is_its_cookies() {
-    let (sessions, rules) = (Sessions::default(), rules());
-    let of = |host, cookies| sessions.of(host, &rules, &fields(cookies));
-    let is_one = |one: Option<SessionId>, other: Option<SessionId>| one.unwrap().cookies == other.unwrap().cookies;
+    let (sessions, rules) = (Sessions::default(), Arc::new(rules()));
+    let of = |host, cookies| sessions.of(host, &route(&rules, 0), &fields(cookies));
+    let is_one = |one: Option<SessionId>, other: Option<SessionId>| one.unwrap().all == other.unwrap().all;
     assert_eq!(of("a", "a=1; sid=1"), of("a", "sid=1; b=2"));
     assert_ne!(of("a", "sid=1"), of("a", "sid=2"));
     assert_ne!(of("a", "sid=1"), of("b", "sid=1"));
     assert_ne!(of("a", "sid=1"), of("a", "sid=1; sid=2"));
-    let other = SessionRules { probe: None, ..rules.clone() };
-    assert_ne!(of("a", "sid=1"), sessions.of("a", &other, &fields("sid=1")));
+    assert_ne!(of("a", "sid=1"), sessions.of("a", &route(&rules, 1), &fields("sid=1")), "another is asked");
     assert!(is_one(of("a", "sid=1"), of("b", "sid=1")) && !is_one(of("a", "sid=1"), of("a", "sid=2")));
-    assert!(of("a", "a=1").is_none() && sessions.of("a", &rules, &Fields::new()).is_none());
+    assert!(of("a", "a=1").is_none() && sessions.of("a", &route(&rules, 0), &Fields::new()).is_none());
 }
 
 #[test]
@@ -63,7 +84,7 @@ fn a_session_is_somebodys_until_the_application_says_otherwise() {
     one.found(true, 1_000);
     assert!(one.standing(1_000).is_anonymous && one.standing(300_999).is_anonymous);
     assert!(!one.standing(301_000).is_anonymous);
-    let other = one.sessions.of("a", &one.rules, &fields("sid=2")).unwrap();
+    let other = one.of("a", "sid=2");
     assert!(!one.sessions.standing(other, &one.rules, &fields("sid=2"), 1_000).is_anonymous);
 }
 
@@ -72,7 +93,7 @@ fn whatever_passes_makes_it_somebodys_again() {
     for reason in [Reason::Method, Reason::PassUrl, Reason::PassCookie, Reason::PassSession] {
         let one = One::new(rules());
         one.found(true, 0);
-        let passing = one.sessions.passes(one.id, reason, Duration::ZERO, 1);
+        let passing = one.passes(reason, 1);
         assert!(!one.standing(1).is_anonymous, "{reason:?}");
         assert_eq!(one.sessions.duty(one.id, &one.rules, 1), None, "while it is on its way");
         drop(passing);
@@ -85,12 +106,12 @@ fn an_answer_that_was_overtaken_counts_for_nothing() {
     let one = One::new(rules());
     let duty = one.asks(Reason::PassSession, 0).unwrap();
     // Logs in meanwhile.
-    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
+    drop(one.passes(Reason::Method, 1));
     one.sessions.found(duty, Some(true), 2);
     assert!(!one.standing(2).is_anonymous);
     // A request that is not answered yet may log in as well.
     let duty = one.asks(Reason::Method, 3).unwrap();
-    let passing = one.sessions.passes(one.id, Reason::PassSession, Duration::ZERO, 4);
+    let passing = one.passes(Reason::PassSession, 4);
     one.sessions.found(duty, Some(true), 5);
     assert!(!one.standing(5).is_anonymous);
     drop(passing);
@@ -100,19 +121,19 @@ fn an_answer_that_was_overtaken_counts_for_nothing() {
 #[test]
 fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     let one = One::new(rules());
-    let there = one.sessions.of("www.a", &one.rules, &fields("sid=1")).unwrap();
+    let there = one.of("www.a", "sid=1");
     one.found(true, 0);
     let is_anonymous_there = |at| one.sessions.standing(there, &one.rules, &fields("sid=1"), at).is_anonymous;
     assert!(!is_anonymous_there(1), "nobody has asked there");
-    drop(one.sessions.passes(there, Reason::PassSession, Duration::ZERO, 1));
+    drop(one.passes_at(there, Reason::PassSession, 1));
     let duty = one.sessions.duty(there, &one.rules, 1).unwrap();
     one.sessions.found(duty, Some(true), 1);
     assert!(one.standing(1).is_anonymous && is_anonymous_there(1), "who only reads there changes nothing here");
-    drop(one.sessions.passes(there, Reason::Method, Duration::ZERO, 2));
+    drop(one.passes_at(there, Reason::Method, 2));
     assert!(!one.standing(2).is_anonymous && !is_anonymous_there(2));
     // Nor does an answer count that was on its way.
     let duty = one.asks(Reason::PassSession, 3).unwrap();
-    drop(one.sessions.passes(there, Reason::Method, Duration::ZERO, 4));
+    drop(one.passes_at(there, Reason::Method, 4));
     one.sessions.found(duty, Some(true), 5);
     assert!(!one.standing(5).is_anonymous);
 }
@@ -121,9 +142,9 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
 fn an_answer_about_a_session_that_was_forgotten_meanwhile_counts_for_nothing() {
     let one = One::new(rules());
     let duty = one.asks(Reason::PassSession, 0).unwrap();
-    one.sessions.shard(one.id).clear();
+    one.sessions.states.clear();
     // As many requests as before, one of which has logged in.
-    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
+    drop(one.passes(Reason::Method, 1));
     one.sessions.found(duty, Some(true), 2);
     assert!(!one.standing(2).is_anonymous);
 }
@@ -171,12 +192,12 @@ fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
     assert_eq!(one.asks(Reason::PassUrl, 0), None);
     one.sessions.ended(one.id, true, &one.rules, 0);
     assert!(one.standing(0).is_anonymous);
-    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1));
+    drop(one.passes(Reason::Method, 1));
     assert!(!one.standing(1).is_anonymous);
     // A log-in that was on its way at the same time may have come after it.
     for ends_first in [true, false] {
-        let logout = one.sessions.passes(one.id, Reason::PassUrl, Duration::ZERO, 2);
-        let login = one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 2);
+        let logout = one.passes(Reason::PassUrl, 2);
+        let login = one.passes(Reason::Method, 2);
         let is_alone = if ends_first {
             drop(login);
             logout.ends()
@@ -188,7 +209,7 @@ fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
         one.sessions.ended(one.id, is_alone, &one.rules, 3);
         assert!(!is_alone && !one.standing(3).is_anonymous);
     }
-    assert!(one.sessions.passes(one.id, Reason::PassUrl, Duration::ZERO, 4).ends());
+    assert!(one.passes(Reason::PassUrl, 4).ends());
     let asked = One::new(rules());
     asked.sessions.ended(asked.id, true, &asked.rules, 0);
     assert!(!asked.standing(0).is_anonymous);
@@ -199,8 +220,8 @@ fn a_session_is_over_when_it_has_long_only_read() {
     let expire_after = Duration::from_secs(10);
     let one = One::new(SessionRules { probe: None, expire_after, ..rules() });
     assert!(!one.standing(20_000).is_over, "it was never seen");
-    drop(one.sessions.passes(one.id, Reason::Method, Duration::ZERO, 1_000));
-    drop(one.sessions.passes(one.id, Reason::PassSession, Duration::ZERO, 9_000));
+    drop(one.passes(Reason::Method, 1_000));
+    drop(one.passes(Reason::PassSession, 9_000));
     assert!(!one.standing(10_999).is_over && one.standing(11_000).is_over);
     let asked = One::new(SessionRules { expire_after, ..rules() });
     asked.found(false, 0);
@@ -215,7 +236,8 @@ fn a_session_is_over_when_it_has_long_only_read() {
 #[test]
 fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     let one = One::new(rules());
-    drop(one.sessions.passes(one.id, Reason::PassUrl, Duration::from_secs(10), 0));
+    one.sessions.is_stateful(one.id, Duration::from_secs(10), 0);
+    drop(one.passes(Reason::PassUrl, 0));
     assert_eq!(one.sessions.duty(one.id, &one.rules, 9_999), None);
     let duty = one.sessions.duty(one.id, &one.rules, 10_000).unwrap();
     one.sessions.found(duty, Some(true), 10_000);
@@ -223,12 +245,14 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     // What follows does not shorten it.
     let tells = CookiePattern { name: "login".to_owned(), value: "none".to_owned() };
     let told = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
-    drop(told.sessions.passes(told.id, Reason::Method, Duration::from_secs(10), 0));
-    drop(told.sessions.passes(told.id, Reason::PassSession, Duration::ZERO, 1_000));
+    told.sessions.is_stateful(told.id, Duration::from_secs(10), 0);
+    drop(told.passes(Reason::Method, 0));
+    drop(told.passes(Reason::PassSession, 1_000));
     let is_anonymous = |at| told.sessions.standing(told.id, &told.rules, &fields("sid=1; login=none"), at).is_anonymous;
     assert!(!is_anonymous(9_999) && is_anonymous(10_000));
     // But for logging out.
-    drop(told.sessions.passes(told.id, Reason::Method, Duration::from_secs(10), 20_000));
+    told.sessions.is_stateful(told.id, Duration::from_secs(10), 20_000);
+    drop(told.passes(Reason::Method, 20_000));
     told.sessions.ended(told.id, true, &told.rules, 21_000);
     assert!(is_anonymous(21_000));
 }
@@ -237,13 +261,59 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
 fn that_it_is_somebodys_is_learned_although_they_read_on() {
     let one = One::new(rules());
     let duty = one.asks(Reason::PassSession, 0).unwrap();
-    drop(one.sessions.passes(one.id, Reason::PassSession, Duration::ZERO, 1));
+    drop(one.passes(Reason::PassSession, 1));
     one.sessions.found(duty, Some(false), 2);
     assert_eq!(one.sessions.duty(one.id, &one.rules, 3), None, "a member's");
     // Not although they have logged out.
     let one = One::new(rules());
     let duty = one.asks(Reason::PassSession, 0).unwrap();
-    drop(one.sessions.passes(one.id, Reason::PassUrl, Duration::ZERO, 1));
+    drop(one.passes(Reason::PassUrl, 1));
     one.sessions.found(duty, Some(false), 2);
     assert!(one.sessions.duty(one.id, &one.rules, 3).is_some());
+}
+
+#[test]
+fn what_one_of_its_cookies_was_used_for_counts_for_all_sessions_with_it() {
+    let one = One::new(SessionRules { cookies: vec!["sid".to_owned(), "member".to_owned()], ..rules() });
+    let cookies_of = |text| one.sessions.cookies(&one.rules.cookies, &fields(text));
+    for changed in ["sid=1; member=2", "member=2; sid=1", "sid=1"] {
+        one.found(true, 0);
+        assert!(one.standing(0).is_anonymous);
+        // By a route that knows no session.
+        let passing = one.sessions.passes(None, cookies_of(changed), 1);
+        assert!(!one.standing(1).is_anonymous, "{changed}");
+        assert_eq!(one.sessions.duty(one.id, &one.rules, 1), None, "while it is on its way");
+        drop(passing);
+        assert!(!one.standing(1).is_anonymous, "{changed}");
+    }
+    one.found(true, 2);
+    drop(one.sessions.passes(None, cookies_of("sid=2; member=2"), 3));
+    assert!(one.standing(3).is_anonymous, "the cookie of another");
+    // Where a request comes with fewer of them.
+    let both = one.of("a", "sid=1; member=2");
+    drop(one.passes_at(both, Reason::PassSession, 4));
+    let duty = one.sessions.duty(both, &one.rules, 4).unwrap();
+    one.sessions.found(duty, Some(true), 4);
+    let is_anonymous = |at| one.sessions.standing(both, &one.rules, &fields("sid=1; member=2"), at).is_anonymous;
+    assert!(is_anonymous(4));
+    drop(one.sessions.passes(None, cookies_of("member=2"), 5));
+    assert!(!is_anonymous(5) && one.standing(5).is_anonymous);
+}
+
+#[test]
+fn of_a_session_of_too_many_cookies_nothing_is_found() {
+    let one = One::new(SessionRules { cookies: vec!["s*".to_owned()], ..rules() });
+    let many = one.of("a", "s1=1; s2=1; s3=1; s4=1; s5=1");
+    drop(one.passes_at(many, Reason::PassSession, 0));
+    assert_eq!(one.sessions.duty(many, &one.rules, 0), None);
+    one.sessions.ended(many, true, &SessionRules { probe: None, ..(*one.rules).clone() }, 0);
+    assert!(!one.sessions.standing(many, &one.rules, &fields("s1=1"), 0).is_anonymous);
+}
+
+#[test]
+fn nobody_asks_while_the_application_may_still_be_at_what_nobody_waits_for() {
+    let one = One::new(rules());
+    one.passes(Reason::PassSession, 0).leaves(0);
+    assert_eq!(one.asks(Reason::PassSession, 29_999), None);
+    assert!(one.asks(Reason::PassSession, 30_000).is_some());
 }

@@ -1,0 +1,128 @@
+//! What was last done with each cookie of a session.
+//!
+//! A log-in may come with other cookies than the pages that are read: one of them is limited to a path, another host is sent fewer, or other
+//! rules name others. So what may have changed a session is noted for each of its cookies, and what is known of the session holds only
+//! while none of them has been used for such a thing.
+
+use super::known::{Id, Known};
+use super::table::millis;
+use kasoku_semantics::cookies;
+use kasoku_wire::Fields;
+use smallvec::SmallVec;
+use std::time::Duration;
+
+/// Cookies of which something is known.
+const COOKIES_MAX: usize = 128 << 10;
+
+/// Some cookies with their values, hashed.
+pub(crate) type CookieIds = SmallVec<[Id; 2]>;
+
+/// By cookie.
+pub(super) struct Doings(Known<Doing>);
+
+#[derive(Clone, Copy, Debug, Default)]
+struct Doing {
+    /// Requests on their way that may change the session.
+    passing: u32,
+    /// That of the last such thing, of the table's; 0: none.
+    serial: u64,
+    /// When that was, or when it was first seen.
+    busy_ms: Option<u64>,
+    /// Until when something is in the session that pages show.
+    stateful_until_ms: u64,
+    /// Until when the application may still be at something that nobody waits for any more.
+    unsure_until_ms: u64,
+}
+
+/// What is known of several cookies together.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Together {
+    /// Whether something is known of each.
+    pub(super) is_known: bool,
+    pub(super) passing: u32,
+    pub(super) serial: u64,
+    pub(super) busy_ms: u64,
+    pub(super) stateful_until_ms: u64,
+    pub(super) unsure_until_ms: u64,
+}
+
+impl Doings {
+    pub(super) fn new() -> Self {
+        Self(Known::with_room_for(COOKIES_MAX))
+    }
+
+    pub(super) fn of(&self, ids: &[Id]) -> Together {
+        let none =
+            Together { is_known: true, passing: 0, serial: 0, busy_ms: 0, stateful_until_ms: 0, unsure_until_ms: 0 };
+        ids.iter().fold(none, |all, id| {
+            let Some(one) = self.0.get(*id) else { return Together { is_known: false, ..all } };
+            Together {
+                is_known: all.is_known,
+                passing: all.passing.max(one.passing),
+                serial: all.serial.max(one.serial),
+                busy_ms: all.busy_ms.max(one.busy_ms.unwrap_or(0)),
+                stateful_until_ms: all.stateful_until_ms.max(one.stateful_until_ms),
+                unsure_until_ms: all.unsure_until_ms.max(one.unsure_until_ms),
+            }
+        })
+    }
+
+    /// They are seen: noted, so that it is known since when nothing else was done with them.
+    pub(super) fn see(&self, ids: &[Id], now_ms: u64) {
+        self.change(ids, now_ms, |_| ());
+    }
+
+    /// A request that may change the session goes to the application with them.
+    pub(super) fn begin(&self, ids: &[Id], serial: u64, now_ms: u64) {
+        self.change(ids, now_ms, |one| {
+            one.passing += 1;
+            one.serial = serial;
+            one.busy_ms = Some(now_ms);
+        });
+    }
+
+    /// It has been answered. Returns whether no other was on its way at the same time.
+    pub(super) fn end(&self, ids: &[Id], begun: u64, serial: u64) -> bool {
+        let end = |one: &mut Doing| {
+            let is_alone = one.passing == 1 && one.serial == begun;
+            one.passing = one.passing.saturating_sub(1);
+            one.serial = serial;
+            is_alone
+        };
+        // Where one was forgotten meanwhile, nobody knows.
+        ids.iter().filter(|id| self.0.change_known(**id, end) != Some(true)).count() == 0
+    }
+
+    /// Something is in the session that pages show, until then at least.
+    pub(super) fn is_stateful(&self, ids: &[Id], until_ms: u64, now_ms: u64) {
+        if until_ms > now_ms {
+            self.change(ids, now_ms, |one| one.stateful_until_ms = one.stateful_until_ms.max(until_ms));
+        }
+    }
+
+    /// Nothing is in it any more.
+    pub(super) fn is_emptied(&self, ids: &[Id], now_ms: u64) {
+        self.change(ids, now_ms, |one| one.stateful_until_ms = now_ms);
+    }
+
+    /// The application may still be at something, for so long.
+    pub(super) fn is_unsure(&self, ids: &[Id], duration: Duration, now_ms: u64) {
+        let until_ms = now_ms.saturating_add(millis(duration));
+        self.change(ids, now_ms, |one| one.unsure_until_ms = one.unsure_until_ms.max(until_ms));
+    }
+
+    fn change(&self, ids: &[Id], now_ms: u64, change: impl Fn(&mut Doing)) {
+        for id in ids {
+            self.0.change(*id, |one| {
+                one.busy_ms.get_or_insert(now_ms);
+                change(one);
+            });
+        }
+    }
+}
+
+/// The cookies of a request whose names fit one of these globs.
+pub(super) fn ids(globs: &[String], request: &Fields, hash: impl Fn(&[u8]) -> Id) -> CookieIds {
+    let of_session = |pair: &&[u8]| cookies::is_any(globs, cookies::name(pair));
+    cookies::pairs(request).filter(of_session).map(hash).collect()
+}
