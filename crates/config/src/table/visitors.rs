@@ -53,7 +53,7 @@ a rule.",
             kind: Kind::Text("path and query"),
             default: Default::Unset("sessions are told apart by cookies alone"),
             summary: "What the application is asked with a session's cookies to learn whether the session is anonymous: a URL that answers otherwise to who is logged in, like a form for logging in that sends members on.",
-            details: "It is asked once a session has passed, by Kasoku itself, with all of that visitor's cookies, address and browser; a request of the session that passes meanwhile makes the answer void.",
+            details: "It is asked once a page of a session has passed, by Kasoku itself, with all of that visitor's cookies, address and browser; a request of the session that passes meanwhile makes the answer void. Nothing is asked behind a script's request (`Sec-Fetch-Mode`), with a cookie that the page has just replaced, nor of another origin than the page's.",
             example: "\"/login.php\"",
             ..EVERYWHERE
         },
