@@ -45,6 +45,10 @@ fn visitors_share_pages_whatever_cookies_scripts_have_left() {
     tracked.cookies.insert("Drupal.visitor.name".to_owned(), "ann".to_owned());
     is_shared(&tracked.get(&scene, "/node/1"), "/node/1 for anonymous");
     assert_eq!(drupal.count(), 1);
+    // What a module keeps under such a name may be a cart.
+    let mut buyer = Visitor::new(14);
+    buyer.cookies.insert("Drupal.visitor.acq_cart_id".to_owned(), "77".to_owned());
+    assert_eq!(buyer.get(&scene, "/node/1").detail(), "pass-cookie");
 }
 
 #[test]

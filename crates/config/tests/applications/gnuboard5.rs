@@ -155,6 +155,20 @@ fn a_session_from_before_is_asked_about_and_then_shares() {
 }
 
 #[test]
+fn a_guest_with_a_cart_sees_it_on_other_pages_as_well() {
+    let board = gnuboard();
+    let scene = site("gnuboard5", "", &board);
+    let mut guest = Visitor::new(11);
+    guest.get(&scene, "/bbs/write.php");
+    guest.becomes_anonymous(&scene, LIST);
+    guest.get(&scene, "/shop/");
+    for _ in 0..3 {
+        assert_eq!(guest.get(&scene, LIST).detail(), "pass-session");
+    }
+    assert!(Visitor::new(12).get(&scene, LIST).is_hit());
+}
+
+#[test]
 fn whoever_is_logged_in_by_a_cookie_of_the_program_passes() {
     let board = gnuboard();
     let scene = site("gnuboard5", "", &board);

@@ -63,6 +63,15 @@ fn guests_share_pages_and_their_sessions_are_known_by_a_cookie() {
 }
 
 #[test]
+fn who_has_chosen_a_version_gets_it_where_no_session_is_started() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest");
+    let mut guest = Visitor::new(12).with("rx_uatype", "1B2M2Y8AsgTpgAmY7PhCfg%3A1");
+    assert_eq!(guest.get(&scene, "/board").detail(), "pass-session");
+}
+
+#[test]
 fn a_member_is_known_by_the_same_cookie() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);

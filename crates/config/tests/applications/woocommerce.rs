@@ -100,8 +100,13 @@ fn a_session_that_a_plugin_gives_to_everybody_is_given_to_one() {
 fn what_is_for_one_passes() {
     let shop = shop();
     let scene = site("woocommerce", "", &shop);
-    for target in ["/?wc-ajax=get_refreshed_fragments", "/my-account/orders/", "/shop/?v=1f3870be274f", "/?session=abc"]
-    {
+    for target in [
+        "/?wc-ajax=get_refreshed_fragments",
+        "/my-account/orders/",
+        "/shop/?v=1f3870be274f",
+        "/?session=abc",
+        "/checkout-link/?products=17",
+    ] {
         assert_eq!(Visitor::new(11).get(&scene, target).detail(), "pass-url", "{target}");
     }
     for target in ["/wp-admin/admin-ajax.php", "/wp-json/wc/store/v1/cart", "/wp-cron.php"] {
