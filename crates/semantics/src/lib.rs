@@ -46,6 +46,7 @@ pub mod range;
 pub mod reason;
 pub mod request;
 pub mod reuse;
+pub mod secrets;
 pub mod set_cookies;
 pub mod storable;
 pub mod stored_fields;

@@ -1,0 +1,149 @@
+//! The values of cookies that are dropped, and whether they stand in a page.
+//!
+//! Which cookies those are says [`set_cookies`](crate::set_cookies); how a page may write them, `encoded`.
+
+use crate::Policy;
+use crate::credentials::is_set_cookie;
+use crate::encoded;
+use crate::set_cookies::{dropped, names_a_session, pair};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use memchr::memmem;
+use percent_encoding::percent_decode;
+use std::borrow::Cow;
+
+/// The shortest value that is looked for, in bytes: a shorter one says `1`, `ko` or `deleted`, and stands in any page.
+const SECRET_BYTES_MIN: usize = 8;
+
+/// The shortest one of digits alone: a shorter one is a time, unless the cookie is named like a session's.
+const SECRET_DIGITS_MIN: usize = 16;
+
+/// The shortest run of letters and digits of a value that is looked for by itself.
+const SECRET_PART_BYTES_MIN: usize = 16;
+
+/// The most values and parts that are looked for: each costs a look at the whole page. A value of more parts counts as in the page.
+const SECRETS_MAX: usize = 64;
+
+/// The values of the cookies that were dropped, as they may stand in a page.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Secrets {
+    values: Vec<Vec<u8>>,
+    /// There were more than are looked for.
+    are_too_many: bool,
+}
+
+impl Secrets {
+    /// Of the answer to `request`, as it reached the origin.
+    pub fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Self {
+        let mut secrets = Self::default();
+        for line in dropped(request, response, policy) {
+            let (name, value) = pair(line);
+            let decoded: Cow<'_, [u8]> = percent_decode(value).into();
+            let is_sessions = names_a_session(&String::from_utf8_lossy(name));
+            [value, &*decoded].into_iter().filter(|one| is_secret(one, is_sessions)).for_each(|one| secrets.add(one));
+            // The id alone, of a value that is signed or holds more than the id.
+            let runs = decoded.split(|byte| !byte.is_ascii_alphanumeric());
+            runs.filter(|run| run.len() >= SECRET_PART_BYTES_MIN).for_each(|run| secrets.add(run));
+        }
+        secrets
+    }
+
+    fn add(&mut self, value: &[u8]) {
+        if self.values.iter().any(|one| one == value) {
+            return;
+        }
+        if self.values.len() == SECRETS_MAX {
+            self.are_too_many = true;
+            return;
+        }
+        self.values.push(value.to_vec());
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(&self) -> bool {
+        self.values.is_empty()
+    }
+
+    /// Whether one of them stands in these bytes, be it encoded as pages encode.
+    pub fn occur_in(&self, bytes: &[u8]) -> bool {
+        let is_there = |secret: &Vec<u8>| memmem::find(bytes, secret).is_some() || encoded::contains(bytes, secret);
+        self.are_too_many || self.values.iter().any(is_there)
+    }
+
+    /// Whether one of them stands in a value of these fields.
+    pub fn occur_in_fields(&self, fields: &Fields) -> bool {
+        fields.iter().any(|(_, value)| self.occur_in(value))
+    }
+
+    /// Whether one of them stands in a field of a response, but for those that set cookies.
+    pub fn occur_in_head(&self, response: &ResponseHead) -> bool {
+        response.fields.iter().any(|(name, value)| !is_set_cookie(name) && self.occur_in(value))
+    }
+}
+
+fn is_secret(value: &[u8], is_sessions: bool) -> bool {
+    let may_be_a_time = !is_sessions && value.iter().all(u8::is_ascii_digit);
+    let least = if may_be_a_time { SECRET_DIGITS_MIN } else { SECRET_BYTES_MIN };
+    value.len() >= least
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::{get, ok, safe};
+
+    fn policy() -> Policy {
+        let mut policy = safe();
+        policy.grant.ttl_seconds = 60;
+        policy.grant.dropped_cookies = vec!["PHPSESSID".to_owned(), "ck_*".to_owned()];
+        policy
+    }
+
+    #[test]
+    fn the_value_of_a_dropped_cookie_is_a_secret() {
+        let mut response =
+            ok().with("Set-Cookie", "PHPSESSID=0a1b%2Bc3d4e; path=/").with("Set-Cookie", "ck_a=1732000000");
+        let secrets = Secrets::of(&get(), &response, &policy());
+        for text in ["<a href=\"/?PHPSESSID=0a1b%2Bc3d4e\">", "x0a1b+c3d4ex"] {
+            assert!(secrets.occur_in(text.as_bytes()), "{text}");
+        }
+        for text in ["0a1b%2Bc3d4", "v=1732000000", ""] {
+            assert!(!secrets.occur_in(text.as_bytes()), "{text}");
+        }
+        assert!(!secrets.occur_in_head(&response));
+        response.fields.push("Location", "/x?PHPSESSID=0a1b%2Bc3d4e");
+        assert!(secrets.occur_in_head(&response));
+    }
+
+    #[test]
+    fn the_id_in_a_value_is_a_secret_by_itself() {
+        let value = "s%3A5ae8b0c1d2e3f4a5b6c7.sig%2B%2F0123456789abcdefgh";
+        let secrets = Secrets::of(&get(), &ok().with("Set-Cookie", format!("PHPSESSID={value}; path=/")), &policy());
+        for text in ["{\"session\":\"5ae8b0c1d2e3f4a5b6c7\"}", "?sid=5ae8b0c1d2e3f4a5b6c7", "0123456789abcdefgh"] {
+            assert!(secrets.occur_in(text.as_bytes()), "{text}");
+        }
+        assert!(!secrets.occur_in(b"5ae8b0c1d2e3f4a5 0123456789abcdef"));
+        let serialised =
+            "a:2:{s:10:\"session_id\";s:32:\"5ae8b0c1d2e3f4a5b6c75ae8b0c1d2e3\";s:2:\"ip\";s:7:\"0.0.0.0\";}";
+        let coded: String = serialised.bytes().map(|byte| format!("%{byte:02X}")).collect();
+        let response = ok().with("Set-Cookie", format!("PHPSESSID={coded}"));
+        assert!(Secrets::of(&get(), &response, &policy()).occur_in(b"?s=5ae8b0c1d2e3f4a5b6c75ae8b0c1d2e3"));
+        let many: Vec<String> = (0..200).map(|number| format!("{number:020x}")).collect();
+        let response = ok().with("Set-Cookie", format!("PHPSESSID={}", many.join("-")));
+        assert!(Secrets::of(&get(), &response, &policy()).occur_in(b""), "more than are looked for");
+    }
+
+    #[test]
+    fn a_session_may_be_a_number() {
+        let mut policy = policy();
+        policy.grant.dropped_cookies = ["CFTOKEN", "last_visit"].map(str::to_owned).to_vec();
+        let secrets = |line: &str| Secrets::of(&get(), &ok().with("Set-Cookie", line), &policy);
+        assert!(secrets("CFTOKEN=52487326").occur_in(b"/x?CFTOKEN=52487326"));
+        assert!(secrets("last_visit=1732000000").is_empty(), "a time");
+    }
+
+    #[test]
+    fn what_all_pages_hold_is_no_secret() {
+        let response = ok().with("Set-Cookie", "ck_lang=ko").with("Set-Cookie", "ck_gone=deleted");
+        assert!(Secrets::of(&get(), &response, &policy()).is_empty());
+    }
+}
