@@ -148,7 +148,7 @@ fn each_limit_of_the_engine_can_be_set() {
         assert!(keys.contains(&format!("origin-health.{name}")), "no row for the rule of health {name}");
     }
     // The fingerprint of the rules is made of them, and what is dropped is the cookies of sessions and noise.
-    let is_set = |name: &&String| !["profile", "rules", "dropped-cookies"].contains(&name.as_str());
+    let is_set = |name: &&String| !["profile", "rules", "dropped-cookies", "session-cookies"].contains(&name.as_str());
     for name in fields_of(&Policy::new(Profile::Safe)).iter().filter(is_set) {
         let name = name.trim_end_matches("-seconds");
         let has_row = keys.contains(&format!("cache.{name}")) || keys.contains(name);

@@ -71,7 +71,9 @@ fn own(route: &mut Arc<Route>) {
     let mut own = Route::clone(route);
     if own.policy.grant.is_granting() {
         let dropped = [&own.session.cookies[..], &own.cookies.noise].concat();
-        Arc::make_mut(&mut own.policy).grant.dropped_cookies = dropped;
+        let grant = &mut Arc::make_mut(&mut own.policy).grant;
+        grant.dropped_cookies = dropped;
+        grant.session_cookies.clone_from(&own.session.cookies);
     }
     // How long a failure is remembered decides nothing about who may have what.
     let decides = Policy { rules: 0, back_off_max_seconds: 0, ..(*own.policy).clone() };

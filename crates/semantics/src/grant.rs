@@ -50,6 +50,9 @@ pub struct Grant {
     /// Cookies that a response may set without being kept from being stored, as globs over names: they are dropped (see
     /// [`set_cookies`](crate::set_cookies)).
     pub dropped_cookies: Vec<String>,
+    /// Those of them that are a session's, and not noise: their values are looked for in the page more closely (see
+    /// [`secrets`](crate::secrets)).
+    pub session_cookies: Vec<String>,
 }
 
 /// A lifetime for some statuses: those from `first` to `last`.

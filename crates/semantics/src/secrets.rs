@@ -3,6 +3,7 @@
 //! Which cookies those are says [`set_cookies`](crate::set_cookies); how a page may write them, `encoded`.
 
 use crate::Policy;
+use crate::cookies;
 use crate::credentials::is_set_cookie;
 use crate::encoded;
 use crate::set_cookies::{dropped, names_a_session, pair};
@@ -14,7 +15,7 @@ use std::borrow::Cow;
 /// The shortest value that is looked for, in bytes: a shorter one says `1`, `ko` or `deleted`, and stands in any page.
 const SECRET_BYTES_MIN: usize = 8;
 
-/// The shortest one of digits alone: a shorter one is a time, unless the cookie is named like a session's.
+/// The shortest one of digits alone: a shorter one is a time, unless the cookie is a session's.
 const SECRET_DIGITS_MIN: usize = 16;
 
 /// The shortest run of letters and digits of a value that is looked for by itself.
@@ -38,7 +39,8 @@ impl Secrets {
         for line in dropped(request, response, policy) {
             let (name, value) = pair(line);
             let decoded: Cow<'_, [u8]> = percent_decode(value).into();
-            let is_sessions = names_a_session(&String::from_utf8_lossy(name));
+            let is_listed = cookies::is_any(&policy.grant.session_cookies, name);
+            let is_sessions = is_listed || names_a_session(&String::from_utf8_lossy(name));
             [value, &*decoded].into_iter().filter(|one| is_secret(one, is_sessions)).for_each(|one| secrets.add(one));
             // The id alone, of a value that is signed or holds more than the id.
             let runs = decoded.split(|byte| !byte.is_ascii_alphanumeric());
@@ -135,9 +137,11 @@ mod tests {
     #[test]
     fn a_session_may_be_a_number() {
         let mut policy = policy();
-        policy.grant.dropped_cookies = ["CFTOKEN", "last_visit"].map(str::to_owned).to_vec();
+        policy.grant.dropped_cookies = ["CFTOKEN", "last_visit", "portal"].map(str::to_owned).to_vec();
+        policy.grant.session_cookies = vec!["portal".to_owned()];
         let secrets = |line: &str| Secrets::of(&get(), &ok().with("Set-Cookie", line), &policy);
         assert!(secrets("CFTOKEN=52487326").occur_in(b"/x?CFTOKEN=52487326"));
+        assert!(secrets("portal=123456789012").occur_in(b"/x?p=123456789012"), "a name that only the operator knows");
         assert!(secrets("last_visit=1732000000").is_empty(), "a time");
     }
 

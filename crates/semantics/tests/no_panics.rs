@@ -82,6 +82,7 @@ fn policies() -> Vec<Policy> {
             key_device: true,
             key_languages: vec!["de".to_owned(), "en".to_owned()],
             dropped_cookies: vec!["s*".to_owned()],
+            session_cookies: vec!["s".to_owned()],
         };
         let strip_fields = vec!["server".to_owned()];
         Policy { grant, strip_fields, ttl_max_seconds: 30, grace_seconds: 5, keep_seconds: Some(1), ..policy }

@@ -1,7 +1,7 @@
 //! What answers say and hold: the value of a session that is dropped, words about keeping, and kinds of files.
 
 use super::{Row, answered, hold, row};
-use crate::grant;
+use crate::{grant, session};
 use kasoku_testkit::ok;
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
@@ -45,6 +45,10 @@ fn the_value_of_a_session_makes_a_page_its_visitors_wherever_it_stands() {
         opens("in an ETag").line(&format!("ETag: \"{ID}\"")).own(IN),
         holds("eight bytes", "abcd1234", "x abcd1234 x").own(IN),
         holds("a session that is a number", "1732000000", "x 1732000000 x").own(IN),
+        answered("a number, of a name that only the operator knows", "Set-Cookie: portal=123456789012")
+            .rules(|route| session(route).cookies.push("portal".to_owned()))
+            .body("<a href=\"/x?p=123456789012\">")
+            .own(IN),
         holds("sixteen digits", "1732000000173200", "x 1732000000173200 x").own(IN),
         holds("quoted in the cookie", "\"abcd1234efgh\"", "x abcd1234efgh x").own(IN),
         holds("encoded in the cookie", "ab%2Ccd%2Cef01", "x ab,cd,ef01 x").own(IN),
