@@ -1,6 +1,10 @@
 //! The values of cookies that are dropped, and whether they stand in a page.
 //!
-//! Which cookies those are says [`set_cookies`](crate::set_cookies); how a page may write them, `encoded`.
+//! Which cookies those are says [`set_cookies`](crate::set_cookies); which parts of a value may stand in a page by themselves, `parts`; how a
+//! page may write them, `encoded`. Each costs a look at the whole page, so what holds another one is not looked for: the other is found first.
+
+mod base64;
+mod parts;
 
 use crate::Policy;
 use crate::cookies;
@@ -18,8 +22,9 @@ const SECRET_BYTES_MIN: usize = 8;
 /// The shortest one of digits alone: a shorter one is a time, unless the cookie is a session's.
 const SECRET_DIGITS_MIN: usize = 16;
 
-/// The shortest run of letters and digits of a value that is looked for by itself.
-const SECRET_PART_BYTES_MIN: usize = 16;
+/// The most digits of a date and time, down to nanoseconds and with its distance from UTC, and the most of them in a row.
+const DATE_DIGITS_MAX: usize = 27;
+const DATE_RUN_MAX: usize = 9;
 
 /// The most values and parts that are looked for: each costs a look at the whole page. A value of more parts counts as in the page.
 const SECRETS_MAX: usize = 64;
@@ -42,17 +47,16 @@ impl Secrets {
             let is_listed = cookies::is_any(&policy.grant.session_cookies, name);
             let is_sessions = is_listed || names_a_session(&String::from_utf8_lossy(name));
             [value, &*decoded].into_iter().filter(|one| is_secret(one, is_sessions)).for_each(|one| secrets.add(one));
-            // The id alone, of a value that is signed or holds more than the id.
-            let runs = decoded.split(|byte| !byte.is_ascii_alphanumeric());
-            runs.filter(|run| run.len() >= SECRET_PART_BYTES_MIN).for_each(|run| secrets.add(run));
+            parts::each(&decoded, is_sessions, |part| secrets.add(part));
         }
         secrets
     }
 
     fn add(&mut self, value: &[u8]) {
-        if self.values.iter().any(|one| one == value) {
+        if self.values.iter().any(|one| memmem::find(value, one).is_some()) {
             return;
         }
+        self.values.retain(|one| memmem::find(one, value).is_none());
         if self.values.len() == SECRETS_MAX {
             self.are_too_many = true;
             return;
@@ -83,9 +87,30 @@ impl Secrets {
 }
 
 fn is_secret(value: &[u8], is_sessions: bool) -> bool {
-    let may_be_a_time = !is_sessions && value.iter().all(u8::is_ascii_digit);
-    let least = if may_be_a_time { SECRET_DIGITS_MIN } else { SECRET_BYTES_MIN };
-    value.len() >= least
+    value.len() >= SECRET_BYTES_MIN && (is_sessions || !may_be_known(value))
+}
+
+/// Whether a value that is no session's may say what any page says: a time, or a language.
+fn may_be_known(value: &[u8]) -> bool {
+    may_be_a_time(value) || is_a_language(value)
+}
+
+/// `1732000000`, `2026-11-22`, `2026-11-22T10:00:00.000Z`.
+fn may_be_a_time(value: &[u8]) -> bool {
+    let is_written_so = value.iter().all(|byte| byte.is_ascii_digit() || b"-/.:+ TZ".contains(byte));
+    let digits = value.iter().filter(|byte| byte.is_ascii_digit()).count();
+    let runs = value.split(|byte| !byte.is_ascii_digit());
+    let is_grouped = digits <= DATE_DIGITS_MAX && runs.map(<[u8]>::len).max() <= Some(DATE_RUN_MAX);
+    is_written_so && (digits < SECRET_DIGITS_MIN || is_grouped)
+}
+
+/// A language with its script and region, as RFC 5646 section 2.1 has them: `zh-Hant-TW`. What has fewer of these is too short.
+fn is_a_language(value: &[u8]) -> bool {
+    let mut subtags = value.split(|byte| matches!(byte, b'-' | b'_'));
+    let mut is_of = |lengths: &[usize]| {
+        subtags.next().is_some_and(|one| lengths.contains(&one.len()) && one.iter().all(u8::is_ascii_alphabetic))
+    };
+    is_of(&[2, 3]) && is_of(&[4]) && is_of(&[2]) && subtags.next().is_none()
 }
 
 #[cfg(test)]

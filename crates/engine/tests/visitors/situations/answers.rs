@@ -6,6 +6,7 @@ use kasoku_testkit::ok;
 
 const ID: &str = "0123456789abcdef0123456789abcdef";
 const SETS: &str = "Set-Cookie: PHPSESSID=0123456789abcdef0123456789abcdef; path=/";
+const UUID: &str = "3f2504e0-4f89-11d3-9a0c-0305e82c3301";
 const MIB: usize = 1 << 20;
 
 /// An answer with a session.
@@ -16,6 +17,11 @@ fn opens(name: &'static str) -> Row {
 /// An answer with that value of a session, and that body.
 fn holds(name: &'static str, value: &str, body: &str) -> Row {
     answered(name, &format!("Set-Cookie: PHPSESSID={value}; path=/")).body(body)
+}
+
+/// The same of noise, which does not keep the page from being stored.
+fn noise(name: &'static str, value: &str, body: &str) -> Row {
+    answered(name, &format!("Set-Cookie: ck_font_resize_1={value}; path=/")).body(body).drops("ck_font_resize_1")
 }
 
 /// A whole answer with a session, in chunks.
@@ -51,6 +57,16 @@ fn the_value_of_a_session_makes_a_page_its_visitors_wherever_it_stands() {
             .own(IN),
         holds("sixteen digits", "1732000000173200", "x 1732000000173200 x").own(IN),
         holds("quoted in the cookie", "\"abcd1234efgh\"", "x abcd1234efgh x").own(IN),
+        holds("signed, a UUID", &format!("s%3A{UUID}.Q2b%2FaB3dE6gH9"), &format!("var id='{UUID}'")).own(IN),
+        holds(
+            "signed, in the letters of URLs",
+            "s%3AaB3-cD4_eF5gH6-iJ7kL8_mN9oP0-qR1.Q2b",
+            "x aB3-cD4_eF5gH6-iJ7kL8_mN9oP0-qR1 x",
+        )
+        .own(IN),
+        holds("with its server", "AbCd/EfGh+IjKl/MnOp!1234567890!NONE", "x AbCd/EfGh+IjKl/MnOp!1234567890 x").own(IN),
+        holds("in base64 in the cookie", "M2YyNTA0ZTAtNGY4OS0xMWQzLTlhMGMtMDMwNWU4MmMzMzAx", UUID).own(IN),
+        holds("behind a word", "u1:aB3dE6gH9jK2", "?p=aB3dE6gH9jK2").own(IN),
         holds("encoded in the cookie", "ab%2Ccd%2Cef01", "x ab,cd,ef01 x").own(IN),
         holds("encoded in both", "ab%2Ccd%2Cef01", "x ab%2Ccd%2Cef01 x").own(IN),
         holds("encoded in the page", "ab/cd+ef01==", "?s=ab%2Fcd%2Bef01%3D%3D").own(IN),
@@ -73,6 +89,11 @@ fn what_is_no_session_does_not_make_a_page_its_visitors() {
         holds("seven bytes", "abc1234", "x abc1234 x").drops("PHPSESSID"),
         holds("what browsers are told to forget", "deleted", "this was deleted").drops("PHPSESSID"),
         holds("nothing", "", "x").drops("PHPSESSID"),
+        holds("another UUID", &format!("s%3A{UUID}.Q2b"), "3f2504e0-4f89-11d3-9a0c-0305e82c3302").drops("PHPSESSID"),
+        noise("a date", "2026-11-22", "on 2026-11-22"),
+        noise("a moment", "2026-11-22T10%3A00%3A00.000Z", "<time datetime=2026-11-22T10:00:00.000Z>"),
+        noise("a language", "zh-Hant-TW", "<html lang=zh-Hant-TW>"),
+        noise("a choice in base64", "eyJsYW5nIjoia28ifQ==", "{\"lang\":\"ko\"}"),
         opens("the value of another with the same")
             .line("Set-Cookie: G5PHPSESSID=0123456789abcdef0123456789abcdef")
             .drops("PHPSESSID, G5PHPSESSID"),
