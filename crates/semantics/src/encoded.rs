@@ -4,22 +4,26 @@
 //! For values of cookies: letters, digits and `-._~` are written as they are everywhere, so most values are found by a plain search.
 //! What encodes without need (`%61` for `a`), encrypts or hashes is not seen through.
 
+use std::ops::Range;
+
 /// Names of HTML for characters that it escapes.
 const NAMED: [(u8, &str); 5] = [(b'&', "&amp;"), (b'"', "&quot;"), (b'<', "&lt;"), (b'>', "&gt;"), (b'\'', "&apos;")];
 
 /// What an encoded character may begin with.
 const BEGINNINGS: [u8; 4] = *b"%\\&+";
 
-/// Whether `text` stands in `bytes` with some of its characters encoded. Plain occurrences need not be found.
-pub(crate) fn contains(bytes: &[u8], text: &[u8]) -> bool {
-    if text.iter().all(|byte| is_plain(*byte)) {
-        return false;
-    }
-    let Some(first) = text.first() else { return false };
-    let may_begin = |at: &u8| at == first || (!is_plain(*first) && BEGINNINGS.contains(at));
+/// Where `text` stands in `bytes` with some of its characters encoded. Plain occurrences need not be among them.
+pub(crate) fn places(bytes: &[u8], text: &[u8]) -> impl Iterator<Item = Range<usize>> {
+    let is_never_encoded = text.iter().all(|byte| is_plain(*byte));
+    let bytes = if is_never_encoded { &[] } else { bytes };
+    let first = text.first().copied().unwrap_or_default();
+    let may_begin = move |at: u8| at == first || (!is_plain(first) && BEGINNINGS.contains(&at));
     let forms: Vec<(u8, Vec<String>)> = text.iter().map(|byte| (*byte, forms(*byte))).collect();
-    let places = bytes.iter().enumerate().filter(|(_, at)| may_begin(at));
-    places.filter_map(|(place, _)| bytes.get(place..)).any(|rest| begins_with(rest, &forms))
+    let starts = bytes.iter().enumerate().filter(move |(_, at)| may_begin(**at));
+    starts.filter_map(move |(start, _)| {
+        let rest = after_all(bytes.get(start..)?, &forms)?;
+        Some(start..bytes.len() - rest.len())
+    })
 }
 
 fn is_plain(byte: u8) -> bool {
@@ -45,9 +49,9 @@ fn forms(byte: u8) -> Vec<String> {
     by_number.into_iter().chain(named).chain(escaped).chain(space).collect()
 }
 
-fn begins_with(bytes: &[u8], forms: &[(u8, Vec<String>)]) -> bool {
-    let after = |rest, (byte, forms): &(u8, Vec<String>)| after(rest, *byte, forms);
-    forms.iter().try_fold(bytes, after).is_some()
+/// What follows all of the characters at the beginning of `bytes`.
+fn after_all<'b>(bytes: &'b [u8], forms: &[(u8, Vec<String>)]) -> Option<&'b [u8]> {
+    forms.iter().try_fold(bytes, |rest, (byte, forms)| after(rest, *byte, forms))
 }
 
 /// What follows a character at the beginning of `bytes`, in one of its forms or as it is.
@@ -63,6 +67,10 @@ fn after<'b>(bytes: &'b [u8], byte: u8, forms: &[String]) -> Option<&'b [u8]> {
 mod tests {
     use super::*;
 
+    fn contains(bytes: &[u8], text: &[u8]) -> bool {
+        places(bytes, text).next().is_some()
+    }
+
     #[test]
     fn a_value_is_found_as_urls_scripts_and_pages_write_it() {
         for page in [
@@ -77,6 +85,7 @@ mod tests {
         ] {
             assert!(contains(page.as_bytes(), b"ab/cd+ef=="), "{page}");
         }
+        assert_eq!(places(b"xab%2Fcdx ab\\/cd", b"ab/cd").collect::<Vec<_>>(), [1..8, 10..16]);
         assert!(contains(b"x a+b&amp;c&quot; x", b"a b&c\"") && contains(b"%2Fa", b"/a"));
     }
 

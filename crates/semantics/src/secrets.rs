@@ -5,18 +5,19 @@
 
 mod base64;
 mod parts;
+mod secret;
 
 use crate::Policy;
 use crate::cookies;
 use crate::credentials::is_set_cookie;
-use crate::encoded;
 use crate::set_cookies::{dropped, names_a_session, pair};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
-use memchr::memmem;
 use percent_encoding::percent_decode;
+use secret::Secret;
 use std::borrow::Cow;
 
-/// The shortest value that is looked for, in bytes: a shorter one says `1`, `ko` or `deleted`, and stands in any page.
+/// The shortest value that is looked for within words, in bytes. A shorter one says `1`, `ko` or `deleted`, and stands in any page; it is looked
+/// for only if the operator says that it is a session's ([`Secret::short`]).
 const SECRET_BYTES_MIN: usize = 8;
 
 /// The shortest one of digits alone: a shorter one is a time, unless the cookie is a session's.
@@ -32,7 +33,7 @@ const SECRETS_MAX: usize = 64;
 /// The values of the cookies that were dropped, as they may stand in a page.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Secrets {
-    values: Vec<Vec<u8>>,
+    values: Vec<Secret>,
     /// There were more than are looked for.
     are_too_many: bool,
 }
@@ -46,22 +47,28 @@ impl Secrets {
             let decoded: Cow<'_, [u8]> = percent_decode(value).into();
             let is_listed = cookies::is_any(&policy.grant.session_cookies, name);
             let is_sessions = is_listed || names_a_session(&String::from_utf8_lossy(name));
-            [value, &*decoded].into_iter().filter(|one| is_secret(one, is_sessions)).for_each(|one| secrets.add(one));
-            parts::each(&decoded, is_sessions, |part| secrets.add(part));
+            for one in [value, &*decoded] {
+                if is_secret(one, is_sessions) {
+                    secrets.add(Secret::long(one));
+                } else if is_listed {
+                    Secret::short(name, one).into_iter().for_each(|one| secrets.add(one));
+                }
+            }
+            parts::each(&decoded, is_sessions, |part| secrets.add(Secret::long(part)));
         }
         secrets
     }
 
-    fn add(&mut self, value: &[u8]) {
-        if self.values.iter().any(|one| memmem::find(value, one).is_some()) {
+    fn add(&mut self, new: Secret) {
+        if self.values.iter().any(|one| one.is_within(&new)) {
             return;
         }
-        self.values.retain(|one| memmem::find(one, value).is_none());
+        self.values.retain(|one| !new.is_within(one));
         if self.values.len() == SECRETS_MAX {
             self.are_too_many = true;
             return;
         }
-        self.values.push(value.to_vec());
+        self.values.push(new);
     }
 
     /// Whether there are none.
@@ -71,8 +78,7 @@ impl Secrets {
 
     /// Whether one of them stands in these bytes, be it encoded as pages encode.
     pub fn occur_in(&self, bytes: &[u8]) -> bool {
-        let is_there = |secret: &Vec<u8>| memmem::find(bytes, secret).is_some() || encoded::contains(bytes, secret);
-        self.are_too_many || self.values.iter().any(is_there)
+        self.are_too_many || self.values.iter().any(|secret| secret.stands_in(bytes))
     }
 
     /// Whether one of them stands in a value of these fields.
@@ -167,6 +173,9 @@ mod tests {
         let secrets = |line: &str| Secrets::of(&get(), &ok().with("Set-Cookie", line), &policy);
         assert!(secrets("CFTOKEN=52487326").occur_in(b"/x?CFTOKEN=52487326"));
         assert!(secrets("portal=123456789012").occur_in(b"/x?p=123456789012"), "a name that only the operator knows");
+        assert!(secrets("portal=1234567").occur_in(b"/x?p=1234567"), "and a short one");
+        assert!(!secrets("portal=1234567").occur_in(b"12345678") && secrets("CFTOKEN=1234567").is_empty());
+        assert!(secrets("portal=12").occur_in(b"/x?portal=12") && !secrets("portal=12").occur_in(b"/x?p=12"));
         assert!(secrets("last_visit=1732000000").is_empty(), "a time");
     }
 

@@ -1,0 +1,128 @@
+//! One text that is looked for, and where it counts as there.
+
+use crate::encoded;
+use memchr::memmem;
+use std::ops::Range;
+
+/// The shortest value of a session that is looked for by itself, where it is not long enough to be looked for within words.
+///
+/// What has three characters or less can be guessed, so no session is known by it alone, and as `1`, `no` or `ko` it stands in any page.
+const APART_BYTES_MIN: usize = 4;
+
+/// A text, and whether it has to stand apart.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct Secret {
+    text: Vec<u8>,
+    /// It is short, and counts only where no letter or digit follows or precedes it: `5` is no part of `2015`.
+    is_apart: bool,
+}
+
+impl Secret {
+    /// What is long enough to be found anywhere.
+    pub(super) fn long(text: &[u8]) -> Self {
+        Self { text: text.to_vec(), is_apart: false }
+    }
+
+    /// A session's value of a few characters. A word or what is very short stands in pages that have no session in them, so it counts only
+    /// beside its name, as in `?CFID=12`. None: it is what browsers are told to forget.
+    pub(super) fn short(name: &[u8], value: &[u8]) -> Option<Self> {
+        if value.is_empty() || value.eq_ignore_ascii_case(b"deleted") {
+            return None;
+        }
+        let is_alone = value.len() >= APART_BYTES_MIN && !is_word(value);
+        let text = if is_alone { value.to_vec() } else { [name, b"=", value].concat() };
+        Some(Self { text, is_apart: true })
+    }
+
+    /// Whether wherever `other` is found, this is found as well.
+    pub(super) fn is_within(&self, other: &Self) -> bool {
+        self == other || (!self.is_apart && memmem::find(&other.text, &self.text).is_some())
+    }
+
+    /// Whether it stands in these bytes, be it encoded as pages encode.
+    pub(super) fn stands_in(&self, bytes: &[u8]) -> bool {
+        let counts = |place: Range<usize>| !self.is_apart || is_apart(bytes, &place);
+        let mut as_it_is = memmem::find_iter(bytes, &self.text).map(|start| start..start + self.text.len());
+        as_it_is.any(counts) || encoded::places(bytes, &self.text).any(counts)
+    }
+}
+
+/// `none`, `Guest`, `EXPIRED`: letters, and no small one before a capital.
+fn is_word(value: &[u8]) -> bool {
+    value.iter().all(u8::is_ascii_alphabetic) && !super::parts::is_mixed(value)
+}
+
+fn is_apart(bytes: &[u8], place: &Range<usize>) -> bool {
+    let before = bytes.get(..place.start).unwrap_or_default();
+    let after = bytes.get(place.end..).unwrap_or_default();
+    let precedes = before.last().is_some_and(u8::is_ascii_alphanumeric) && !ends_with_an_escape(before);
+    !precedes && !after.first().is_some_and(u8::is_ascii_alphanumeric)
+}
+
+/// Whether bytes end with an encoded character, whose last letter is none of the text: `%3D`, `%253D`, `\u003d`, `\x3d`, `\n`.
+fn ends_with_an_escape(bytes: &[u8]) -> bool {
+    let is_hex = |digits: &[&u8]| digits.iter().all(|digit| digit.is_ascii_hexdigit());
+    match bytes {
+        [.., b'%', a, b] | [.., b'%', b'2', b'5', a, b] | [.., b'\\', b'x', a, b] => is_hex(&[a, b]),
+        [.., b'\\', b'u', a, b, c, d] => is_hex(&[a, b, c, d]),
+        [.., b'\\', b'n' | b'r' | b't' | b'b' | b'f'] => true,
+        _ => false,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn short(value: &str) -> Secret {
+        Secret::short(b"CFID", value.as_bytes()).unwrap()
+    }
+
+    #[test]
+    fn what_is_short_counts_where_it_stands_apart() {
+        for page in [
+            "1234567",
+            "?CFID=1234567&CFTOKEN=1",
+            "<input value='1234567'>",
+            "id_1234567-x",
+            "?u=%2Fx%3FCFID%3D1234567%26a",
+            "?u=CFID%253D1234567",
+            "\"CFID\\u003d1234567\"",
+            "'CFID\\x3D1234567'",
+            "'\\n1234567'",
+            "CFID&#x3D;1234567",
+            "12345678 1234567",
+            "é1234567é",
+        ] {
+            assert!(short("1234567").stands_in(page.as_bytes()), "{page}");
+        }
+        for page in
+            ["", "123456", "12345678", "01234567", "a1234567", "1234567a", "%1234567x", "%zz1234567", "u003d1234567"]
+        {
+            assert!(!short("1234567").stands_in(page.as_bytes()), "{page}");
+        }
+        assert!(short("a/b+1").stands_in(b"?p=a%2Fb%2B1&") && !short("a/b+1").stands_in(b"?p=a%2Fb%2B12"));
+    }
+
+    #[test]
+    fn what_is_very_short_or_a_word_counts_beside_its_name() {
+        for value in ["5", "abc", "none", "Guest", "EXPIRED"] {
+            assert!(!short(value).stands_in(format!("{value} x={value}").as_bytes()), "{value}");
+            for page in ["/?CFID=@", "/?a=1&CFID=@&b", "u=%3FCFID%3D@%26b", "\\u0026CFID\\u003d@"] {
+                assert!(short(value).stands_in(page.replace('@', value).as_bytes()), "{page} {value}");
+            }
+            assert!(
+                !short(value).stands_in(format!("xCFID={value} CFID={value}x CFID%3D{value}1").as_bytes()),
+                "{value}"
+            );
+        }
+        assert!(short("abCd").stands_in(b"abCd") && short("2026").stands_in(b"(2026)"));
+    }
+
+    #[test]
+    fn what_is_forgotten_is_not_looked_for() {
+        for value in ["", "deleted", "DELETED"] {
+            assert_eq!(Secret::short(b"CFID", value.as_bytes()), None, "{value}");
+        }
+    }
+}
