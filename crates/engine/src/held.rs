@@ -3,12 +3,13 @@
 //! A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
 //! ([`set_cookies`](kasoku_semantics::set_cookies)). Others may be reading a fill while it comes, so it is held until it has come to its
 //! end, and only then begins to be one. What is longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or
-//! comes in a content coding, can't be looked through, and is for the one client that asked, with its cookie. So is what comes while memory
+//! comes in a content coding or in UTF-16, can't be looked through, and is for the one client that asked, with its cookie. So is what comes while memory
 //! is full: what is held is charged like a fill.
 
 use bytes::{Bytes, BytesMut};
 use kasoku_cache::HeldCharge;
 use kasoku_origin::{Body, Error, Piece};
+use kasoku_semantics::charset::{begins_wide, says_wide};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::set_cookies::Secrets;
 use kasoku_wire::{Fields, ResponseHead};
@@ -41,7 +42,7 @@ pub(crate) async fn look_through(
     }
     let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
-    if is_coded || is_stream || body.length() > Some(HELD_BYTES_MAX as u64) {
+    if is_coded || is_stream || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
         return Ok(Some(Reason::CookieValueUnseen));
     }
     let mut read = BytesMut::new();
@@ -70,8 +71,10 @@ pub(crate) async fn look_through(
                 let read = read.freeze();
                 let is_there =
                     secrets.occur_in(&read) || trailers.as_ref().is_some_and(|fields| secrets.occur_in_fields(fields));
+                let is_unseen = begins_wide(&read);
                 put_back(body, read, Some(trailers));
-                return Ok(is_there.then_some(Reason::CookieValueInAnswer));
+                let found = is_there.then_some(Reason::CookieValueInAnswer);
+                return Ok(found.or(is_unseen.then_some(Reason::CookieValueUnseen)));
             }
         }
     }

@@ -13,7 +13,7 @@
 //! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
-//! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`] |
+//! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
 //! | what does an unsafe method make invalid? | [`invalidation`] |
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
@@ -24,6 +24,7 @@
 pub mod accel_expires;
 pub mod age;
 pub mod cache_status;
+pub mod charset;
 pub mod classes;
 pub mod coding;
 pub mod cookies;

@@ -86,7 +86,7 @@ reasons! {
     ContentTypeMismatch, "content-type-mismatch", "DESIGN: cookies and credentials", "The path names a kind of file that this is not, and the request said who sent it.";
     SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
     CookieValueInAnswer, "cookie-value-in-answer", "DESIGN: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
-    CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response is too long, too slow or coded: it can't be looked through for the value of a cookie to drop.";
+    CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response is too long, too slow, coded or in UTF-16: it can't be looked through for the value of a cookie to drop.";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";
     MustUnderstand, "must-understand", "RFC 9111 section 5.2.2.3", "must-understand, and the status code is not one we understand.";

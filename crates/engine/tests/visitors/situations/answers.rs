@@ -24,6 +24,11 @@ fn noise(name: &'static str, value: &str, body: &str) -> Row {
     answered(name, &format!("Set-Cookie: ck_font_resize_1={value}; path=/")).body(body).drops("ck_font_resize_1")
 }
 
+/// A text in UTF-16LE.
+fn wide(text: &str) -> Vec<u8> {
+    text.encode_utf16().flat_map(u16::to_le_bytes).collect()
+}
+
 /// A whole answer with a session, in chunks.
 fn chunked(name: &'static str, chunks: &[&str], trailer: &str) -> Row {
     let chunks: String = chunks.iter().map(|chunk| format!("{:x}\r\n{chunk}\r\n", chunk.len())).collect();
@@ -104,6 +109,8 @@ fn what_is_no_session_does_not_make_a_page_its_visitors() {
             .line("Set-Cookie: G5PHPSESSID=0123456789abcdef0123456789abcdef")
             .drops("PHPSESSID, G5PHPSESSID"),
         chunked("in chunks", &["<a href=\"?s=0123456789abc", "not\">"], "").drops("PHPSESSID"),
+        opens("UTF-8").typed("text/html; charset=UTF-8").body("\u{feff}page").drops("PHPSESSID"),
+        opens("another of a byte each").typed("text/html; charset=euc-kr").drops("PHPSESSID"),
         opens("a coding that is none").line("Content-Encoding: identity").drops("PHPSESSID"),
     ]);
 }
@@ -119,6 +126,14 @@ fn what_cannot_be_looked_through_is_its_visitors() {
         opens("gzip").line("Content-Encoding: gzip").body([0x1f, 0x8b, 8, 0]).own(UNSEEN),
         opens("br").line("Content-Encoding: br").body([0x0b]).own(UNSEEN),
         opens("two codings").line("Content-Encoding: identity, gzip").body([0x1f, 0x8b]).own(UNSEEN),
+        opens("UTF-16").typed("text/html; charset=UTF-16LE").body(wide(ID)).own(UNSEEN),
+        opens("UTF-16, quoted").typed("text/html; Charset=\"utf-16\"").body(wide(ID)).own(UNSEEN),
+        opens("UTF-32").typed("text/html;charset=utf-32").own(UNSEEN),
+        opens("an older name of it").typed("text/html; charset=ISO-10646-UCS-2").own(UNSEEN),
+        opens("UTF-16 by its mark alone").body([&[0xff, 0xfe], &*wide(ID)].concat()).own(UNSEEN),
+        opens("the other way round").body([0xfe, 0xff, 0, b'x']).own(UNSEEN),
+        opens("XML without a mark").typed("application/xml").body(wide("<?xml")).own(UNSEEN),
+        row("UTF-16, and no session").typed("text/html; charset=utf-16le").body(wide(ID)).shared(),
         row("longer, and no session").body(&long).shared(),
         row("gzip, and no session").line("Content-Encoding: gzip").body([0x1f, 0x8b, 8, 0]).shared(),
     ]);

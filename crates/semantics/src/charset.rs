@@ -1,0 +1,56 @@
+//! Whether a page is written in units of more than a byte: UTF-16 or UTF-32. A text in bytes is not found in it, though browsers read it there.
+//!
+//! It is told by the type or by how the page begins, as browsers do. Whoever looks for something in pages takes such a one for unseen;
+//! it is so rare that to read it is not worth the code. Other charsets write letters and digits as ASCII does.
+
+use kasoku_wire::ResponseHead;
+
+/// What names of such charsets hold, in lower case: those of the WHATWG's Encoding Standard (section 4.2) and of IANA.
+const WIDE: [&[u8]; 7] = [b"utf-16", b"utf16", b"utf-32", b"utf32", b"ucs-", b"ucs2", b"unicode"];
+
+/// How such a page begins: with a byte order mark, or with the `<` of XML that has none (XML 1.0 appendix F). UTF-32's mark begins like
+/// UTF-16's where the lower byte comes first.
+const BEGINNINGS: [&[u8]; 6] = [b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff", b"<\0", b"\0<", b"\0\0\0<"];
+
+/// Whether the type of a response says so. It may do so in any spelling: what comes close counts.
+pub fn says_wide(head: &ResponseHead) -> bool {
+    head.fields.all("content-type").any(|value| {
+        let holds = |name: &&[u8]| value.windows(name.len()).any(|window| window.eq_ignore_ascii_case(name));
+        WIDE.iter().any(holds)
+    })
+}
+
+/// Whether a body begins like that.
+pub fn begins_wide(body: &[u8]) -> bool {
+    BEGINNINGS.iter().any(|beginning| body.starts_with(beginning))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ok;
+
+    #[test]
+    fn a_type_says_so_in_any_spelling() {
+        for charset in
+            ["utf-16", "UTF-16BE", "\"Utf-16le\"", "utf-32", "ISO-10646-UCS-2", "csUnicode", "unicodeFFFE", "UTF16"]
+        {
+            assert!(says_wide(&ok().with("Content-Type", format!("text/html; charset={charset}"))), "{charset}");
+        }
+        for media_type in ["text/html", "text/html; charset=utf-8", "text/html; charset=Shift_JIS", "image/png", ""] {
+            assert!(!says_wide(&ok().with("Content-Type", media_type)), "{media_type}");
+        }
+        assert!(!says_wide(&ok()));
+    }
+
+    #[test]
+    fn a_page_begins_so() {
+        let units: Vec<u8> = "\u{feff}<x>".encode_utf16().flat_map(u16::to_le_bytes).collect();
+        assert!(begins_wide(&units) && units.get(2..).is_some_and(begins_wide));
+        let units: Vec<u8> = "\u{feff}<x>".chars().flat_map(|one| u32::from(one).to_be_bytes()).collect();
+        assert!(begins_wide(&units) && units.get(4..).is_some_and(begins_wide));
+        for body in [&b""[..], b"<html>", b"\xef\xbb\xbf<html>", b"\x1f\x8b", b"\x89PNG", b"\xff\xd8\xff"] {
+            assert!(!begins_wide(body), "{body:?}");
+        }
+    }
+}
