@@ -12,31 +12,43 @@ use crate::url_pattern::{any_pair, name_and_value, pairs, path_and_query, read_n
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 
-/// Names, in lower case.
-const NAMES: [&str; 46] = [
+/// Names, as they are compared ([`folded`]).
+const NAMES: [&str; 63] = [
+    "__requestverificationtoken",
     "_csrf",
+    "_session_id",
     "_token",
     "_wpnonce",
+    "_xsrf",
     "access_token",
-    "api-key",
+    "accesstoken",
     "api_key",
+    "api_token",
     "apikey",
-    "asp.net_sessionid",
+    "apitoken",
+    "asp_net_sessionid",
     "auth_token",
+    "authenticity_token",
     "authtoken",
     "cftoken",
     "client_secret",
+    "clientsecret",
     "confirmation_token",
     "csrf",
     "csrf_token",
     "csrfmiddlewaretoken",
     "csrftoken",
     "id_token",
+    "idtoken",
     "invitation_token",
     "jsessionid",
     "jwt",
     "login_token",
+    "logintoken",
     "nonce",
+    "oauth_token",
+    "oauth_verifier",
+    "oauthtoken",
     "oscsid",
     "otp",
     "passwd",
@@ -44,26 +56,31 @@ const NAMES: [&str; 46] = [
     "phpsessid",
     "pwd",
     "refresh_token",
+    "refreshtoken",
     "remember_token",
     "reset_password_token",
     "reset_token",
+    "resettoken",
     "samlresponse",
     "secret",
     "sessid",
-    "session-id",
     "session_id",
     "session_key",
     "session_token",
     "sessionid",
+    "sessiontoken",
     "sid",
     "token",
     "unlock_token",
     "user_token",
+    "usertoken",
+    "xsrf_token",
+    "xsrftoken",
     "zenid",
 ];
 
 /// The length of the longest.
-const LENGTH_MAX: usize = 20;
+const LENGTH_MAX: usize = 26;
 
 /// What makes a target read otherwise than it is written.
 const ODD: [u8; 5] = *b";(%+[";
@@ -134,7 +151,20 @@ fn is_cookieless(segment: &str) -> bool {
 
 fn is_named(name: &str) -> bool {
     let begins = |text: &str| text.get(..BEGINNING.len()).is_some_and(|start| start.eq_ignore_ascii_case(BEGINNING));
-    (may_be_named(name.as_bytes()) && NAMES.iter().any(|one| one.eq_ignore_ascii_case(name))) || begins(name)
+    (may_be_named(name.as_bytes()) && NAMES.iter().any(|one| is_the_same(name, one))) || begins(name)
+}
+
+fn is_the_same(name: &str, one: &str) -> bool {
+    name.len() == one.len() && name.bytes().map(folded).eq(one.bytes())
+}
+
+/// A character of a name as it is compared: in lower case, and `_` for what joins words. `access-token` is the same name in another
+/// hand, and PHP reads `access.token` and `access token` as `access_token`.
+const fn folded(byte: u8) -> u8 {
+    match byte {
+        b'-' | b'.' | b' ' => b'_',
+        _ => byte.to_ascii_lowercase(),
+    }
 }
 
 /// The first letters of the names of each length, one bit for each: nearly all parameters are told by that.
@@ -150,14 +180,14 @@ const FIRST_LETTERS: [u32; LENGTH_MAX + 1] = {
     letters
 };
 
-/// A bit for a letter, the same in both cases.
+/// A bit for a letter, folded: the same in both cases.
 const fn letter(byte: u8) -> u32 {
     1 << (byte & 0x1f)
 }
 
 fn may_be_named(name: &[u8]) -> bool {
     let letters = FIRST_LETTERS.get(name.len()).copied().unwrap_or(0);
-    name.first().is_some_and(|first| letters & letter(*first) != 0)
+    name.first().is_some_and(|first| letters & letter(folded(*first)) != 0)
 }
 
 #[cfg(test)]
@@ -190,6 +220,14 @@ mod tests {
             "/?reset_password_token=1",
             "/?sid%00x=1",
             "/?ticket=ST-1-abc",
+            "/?_session_id=1",
+            "/?accessToken=1",
+            "/?access-token=1",
+            "/?access.token=1",
+            "/?access+token=1",
+            "/?x=1&__RequestVerificationToken=1",
+            "/?.csrf=1",
+            "/?oauth_verifier=1",
         ] {
             assert_eq!(passes(target, &safe), Some(Reason::PassCredentialInUrl), "{target}");
         }
@@ -201,6 +239,8 @@ mod tests {
             "/?session=5&key=2",
             "/sid/;v=1",
             "/?ticket=12",
+            "/?s_id=1",
+            "/?accesstokens=1",
             "/a(S(b))/",
             "/?",
             "*",
@@ -221,8 +261,9 @@ mod tests {
     fn all_names_are_found_in_either_case() {
         assert!(NAMES.is_sorted());
         for name in NAMES {
-            assert_eq!(name, name.to_ascii_lowercase());
+            assert!(name.len() <= LENGTH_MAX && name.bytes().all(|byte| folded(byte) == byte), "{name}");
             assert!(is_named(name) && is_named(&name.to_ascii_uppercase()), "{name}");
+            assert!(['-', '.', ' '].iter().all(|joint| is_named(&name.replace('_', &joint.to_string()))), "{name}");
             assert!(!is_named(&format!("{name}x")) || NAMES.contains(&&*format!("{name}x")), "{name}");
         }
         assert!(!is_named("") && !is_named("bo_table") && !is_named(&"p".repeat(100)));
