@@ -69,7 +69,7 @@ pub(crate) async fn fill(
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
     let errand = Errand::new(exchange, routed, Audience::Shared, exchange.begin_origin());
     let task = FillTask::new(exchange, routed, errand, outgoing, interim_sender);
-    tokio::task::spawn_local(task.run(writer, news_sender));
+    task.spawn(exchange, writer, news_sender);
     let mut to_client = ToClient::new(exchange);
     let news = loop {
         tokio::select! {
@@ -171,7 +171,7 @@ fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, o
     let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
     let errand = Errand::new(exchange, routed, Audience::Shared, time);
     let task = FillTask::new(exchange, routed, errand, outgoing, interim);
-    tokio::task::spawn_local(task.run(writer, news));
+    task.spawn(exchange, writer, news);
 }
 
 /// Writes interim responses to the client itself.

@@ -57,8 +57,8 @@ pub(crate) struct Exchange {
 /// What only some requests need beside the rest: a hit makes no room for it.
 #[derive(Default)]
 pub(crate) struct Aside {
-    /// The session with which the request is on its way to the application.
-    pub(crate) session: Option<session::Ongoing>,
+    /// The session with which the request is on its way to the application. In memory of its own: what is told of each miss is beside it.
+    pub(crate) session: Option<Box<session::Ongoing>>,
     /// What is set so that its session ends at its visitor.
     pub(crate) ended_cookies: Vec<Vec<u8>>,
     /// What is told of it besides what the cache did.

@@ -63,15 +63,16 @@ struct Asks {
     is_outdated: bool,
 }
 
-/// Notes that a request goes to the application for its visitor alone, for that reason. `is_upgrade`: it would become a tunnel.
-pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason, is_upgrade: bool) {
+/// Notes that a request goes to the application for its visitor alone, for that reason.
+pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     let Exchange { worker, settings, request, .. } = exchange;
     if settings.session_cookies.is_empty() || !request.head.fields.contains("cookie") {
         return;
     }
     let standing = exchange.seen.get().standing;
-    // Who passes for the session alone only reads. Where no session is known, nobody would ask about it later.
-    let is_reading = reason == Reason::PassSession && standing.is_some() && !is_upgrade;
+    // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
+    let becomes_tunnel = request.head.fields.contains("upgrade");
+    let is_reading = reason == Reason::PassSession && standing.is_some() && !becomes_tunnel;
     let changing = if is_reading { CookieIds::new() } else { cookies_of(exchange, &request.head.fields) };
     if standing.is_none() && changing.is_empty() {
         return;
@@ -89,7 +90,7 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason, is_up
         worker.sessions.is_stateful(id, rules.stateful_for, now_ms);
     }
     let asks = id.map(|id| Asks { id, base: routed.base(), is_outdated: false });
-    *ongoing = Some(Ongoing { passing, reason, asks, is_logout: fits(&rules.logout) });
+    *ongoing = Some(Box::new(Ongoing { passing, reason, asks, is_logout: fits(&rules.logout) }));
 }
 
 /// Notes that a request goes to the application with cookies of sessions, although its answer may be shared: where no session is known.
@@ -159,7 +160,7 @@ fn replaces_any(request: &Fields, response: &Fields) -> bool {
 /// After a request has been answered, with that status.
 pub(crate) fn answered(exchange: &Exchange, status: StatusCode) {
     let Some(ongoing) = exchange.existing_aside().and_then(|mut aside| aside.session.take()) else { return };
-    let Ongoing { passing, asks, is_logout, .. } = ongoing;
+    let Ongoing { passing, asks, is_logout, .. } = *ongoing;
     let worker = &exchange.worker;
     let now_ms = worker.now().mono_ms;
     // Where the application has not answered, it may still be at it: whatever it is asked now would be of before.

@@ -9,7 +9,7 @@ use crate::represent::makes_codings_of;
 use crate::respond::Dropped;
 use crate::route::Routed;
 use crate::serve::Exchange;
-use crate::session::{self, table::Passing};
+use crate::session;
 use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
@@ -20,7 +20,6 @@ use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::downstream::tell;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
-use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::set_cookies::Secrets;
 use kasoku_wire::field::content_range::{self, ContentRange};
@@ -39,8 +38,6 @@ pub(super) struct FillTask {
     errand: Errand,
     outgoing: RequestHead,
     interim: mpsc::Sender<ResponseHead>,
-    /// What it may change of sessions, where it carries cookies of some.
-    _passing: Option<Passing>,
 }
 
 impl FillTask {
@@ -51,17 +48,27 @@ impl FillTask {
         outgoing: RequestHead,
         interim: mpsc::Sender<ResponseHead>,
     ) -> Self {
-        let (worker, route) = (exchange.worker.clone(), routed.route.clone());
-        Self { worker, route, errand, _passing: session::goes_on(exchange, &outgoing.fields), outgoing, interim }
+        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim }
     }
 
-    pub(super) async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
+    /// Runs it, where it carries cookies of sessions as what may change these.
+    pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, news: oneshot::Sender<News>) {
+        match session::goes_on(exchange, &self.outgoing.fields) {
+            None => tokio::task::spawn_local(self.run(writer, news)),
+            Some(passing) => tokio::task::spawn_local(async move {
+                self.run(writer, news).await;
+                drop(passing);
+            }),
+        };
+    }
+
+    async fn run(self, mut writer: FillWriter, news: oneshot::Sender<News>) {
         for _ in 0..ASKS_MAX {
             let mut request = self.outgoing.clone();
             writer.prepare(&mut request);
             visitor::keep_wishes_back(&mut request, &self.route);
             let request_time = self.worker.now();
-            let mut interim = Relay { client: &self.interim, policy: &self.route.policy };
+            let mut interim = Relay(&self);
             let (worker, route) = (&self.worker, &self.route);
             // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
             let mut no_upload = Some(NoUpload);
@@ -259,17 +266,15 @@ async fn finish_empty(mut response: Response) {
 }
 
 /// Hands interim responses to the task of the client that began the fill.
-struct Relay<'a> {
-    client: &'a mpsc::Sender<ResponseHead>,
-    policy: &'a Policy,
-}
+struct Relay<'a>(&'a FillTask);
 
 impl Interim for Relay<'_> {
     async fn interim(&mut self, mut head: ResponseHead) {
         // Whether the page that follows is for one client, nobody knows yet: what is set for all would be everybody's session.
-        if self.policy.guards_visitors() {
+        let FillTask { route, interim, .. } = self.0;
+        if route.policy.guards_visitors() {
             head.fields.remove("set-cookie");
         }
-        let _ = self.client.try_send(head);
+        let _ = interim.try_send(head);
     }
 }

@@ -33,7 +33,7 @@ use std::sync::Arc;
 pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>, reason: Reason) -> Answer {
     let Exchange { worker, connection, request, .. } = exchange;
     let audience = audience(exchange, routed, upgrade);
-    session::passes(exchange, routed, reason, upgrade.is_some());
+    session::passes(exchange, routed, reason);
     let mut outgoing = forward(request, routed, &connection.peer(), audience, upgrade);
     if audience == Audience::OneClient {
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
