@@ -9,6 +9,7 @@ use super::table::millis;
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;
 use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Cookies of which something is known.
@@ -18,13 +19,17 @@ const COOKIES_MAX: usize = 128 << 10;
 pub(crate) type CookieIds = SmallVec<[Id; 2]>;
 
 /// By cookie.
-pub(super) struct Doings(Known<Doing>);
+pub(super) struct Doings {
+    known: Known<Doing>,
+    /// The last that was given, to whatever changes or is found: the later one is the larger one.
+    serial: AtomicU64,
+}
 
 #[derive(Clone, Copy, Debug, Default)]
 struct Doing {
     /// Requests on their way that may change the session.
     passing: u32,
-    /// That of the last such thing, of the table's; 0: none.
+    /// That of the last such thing, or of when it was first seen: of what was before, nobody knows, since it may have been forgotten.
     serial: u64,
     /// When that was, or when it was first seen.
     busy_ms: Option<u64>,
@@ -48,14 +53,18 @@ pub(super) struct Together {
 
 impl Doings {
     pub(super) fn new() -> Self {
-        Self(Known::with_room_for(COOKIES_MAX))
+        Self { known: Known::with_room_for(COOKIES_MAX), serial: AtomicU64::new(0) }
+    }
+
+    pub(super) fn next_serial(&self) -> u64 {
+        self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
     pub(super) fn of(&self, ids: &[Id]) -> Together {
         let none =
             Together { is_known: true, passing: 0, serial: 0, busy_ms: 0, stateful_until_ms: 0, unsure_until_ms: 0 };
         ids.iter().fold(none, |all, id| {
-            let Some(one) = self.0.get(*id) else { return Together { is_known: false, ..all } };
+            let Some(one) = self.known.get(*id) else { return Together { is_known: false, ..all } };
             Together {
                 is_known: all.is_known,
                 passing: all.passing.max(one.passing),
@@ -90,7 +99,7 @@ impl Doings {
             is_alone
         };
         // Where one was forgotten meanwhile, nobody knows.
-        ids.iter().filter(|id| self.0.change_known(**id, end) != Some(true)).count() == 0
+        ids.iter().filter(|id| self.known.change_known(**id, end) != Some(true)).count() == 0
     }
 
     /// Something is in the session that pages show, until then at least.
@@ -113,11 +122,19 @@ impl Doings {
 
     fn change(&self, ids: &[Id], now_ms: u64, change: impl Fn(&mut Doing)) {
         for id in ids {
-            self.0.change(*id, |one| {
-                one.busy_ms.get_or_insert(now_ms);
+            self.known.change(*id, |one| {
+                if one.busy_ms.is_none() {
+                    (one.busy_ms, one.serial) = (Some(now_ms), self.next_serial());
+                }
                 change(one);
             });
         }
+    }
+
+    /// Forgets everything.
+    #[cfg(test)]
+    pub(super) fn clear(&self) {
+        self.known.clear();
     }
 }
 

@@ -18,7 +18,6 @@ use kasoku_semantics::cookies;
 use kasoku_wire::Fields;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
 /// Sessions of which something is known.
@@ -38,8 +37,6 @@ pub(crate) struct Sessions {
     states: Known<State>,
     doings: Doings,
     hashers: [RandomState; 2],
-    /// The last that was given; of the whole table, so that what was forgotten meanwhile has none that it had before.
-    serial: AtomicU64,
 }
 
 /// A session, and where it was met.
@@ -99,12 +96,7 @@ pub(crate) struct Duty {
 
 impl Default for Sessions {
     fn default() -> Self {
-        Self {
-            states: Known::with_room_for(SESSIONS_MAX),
-            doings: Doings::new(),
-            hashers: Default::default(),
-            serial: AtomicU64::new(0),
-        }
+        Self { states: Known::with_room_for(SESSIONS_MAX), doings: Doings::new(), hashers: Default::default() }
     }
 }
 
@@ -168,7 +160,7 @@ impl Sessions {
     /// A request goes to the application for its visitor alone, until the result is dropped. `session`: the one that it carries, where its
     /// rules know one. `changing`: the cookies of sessions with which it may change something; none: it only reads.
     pub(crate) fn passes(self: &Arc<Self>, session: Option<SessionId>, changing: CookieIds, now_ms: u64) -> Passing {
-        let serial = self.next_serial();
+        let serial = self.doings.next_serial();
         let is_reading = changing.is_empty();
         self.doings.begin(&changing, serial, now_ms);
         if let Some(id) = session {
@@ -192,9 +184,9 @@ impl Sessions {
         if rules.probe.is_none() || id.count > COOKIES_MAX {
             return None;
         }
-        // Whatever begins or ends from now on has a later one.
-        let serial = self.next_serial();
         self.doings.see(id.cookies(), now_ms);
+        // Whatever begins or ends from now on has a later one.
+        let serial = self.doings.next_serial();
         let together = self.doings.of(id.cookies());
         let may_be_asked = together.passing == 0 && now_ms >= together.stateful_until_ms.max(together.unsure_until_ms);
         self.states.change(id.all, |state| {
@@ -233,17 +225,13 @@ impl Sessions {
     /// on its way at the same time (`!is_alone`), which may have logged in after that.
     pub(crate) fn ended(&self, id: SessionId, is_alone: bool, rules: &SessionRules, now_ms: u64) {
         self.doings.is_emptied(id.cookies(), now_ms);
-        let serial = self.next_serial();
+        let serial = self.doings.next_serial();
         self.states.change(id.all, |state| {
             state.findings = [None; PLACES_MAX];
             if is_alone && rules.probe.is_none() && id.count <= COOKIES_MAX {
                 state.find(Finding { is_anonymous: true, at_ms: now_ms, serial, place: id.place });
             }
         });
-    }
-
-    fn next_serial(&self) -> u64 {
-        self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 }
 
@@ -316,7 +304,7 @@ impl Passing {
     }
 
     fn settle(&self) -> bool {
-        let serial = self.sessions.next_serial();
+        let serial = self.sessions.doings.next_serial();
         let is_alone = self.sessions.doings.end(&self.changing, self.serial, serial);
         let Some(id) = self.session else { return is_alone };
         let settled = self.sessions.states.change_known(id.all, |state| {

@@ -317,3 +317,16 @@ fn nobody_asks_while_the_application_may_still_be_at_what_nobody_waits_for() {
     assert_eq!(one.asks(Reason::PassSession, 29_999), None);
     assert!(one.asks(Reason::PassSession, 30_000).is_some());
 }
+
+#[test]
+fn a_change_that_was_forgotten_does_not_bring_back_what_was_known_before() {
+    let one = One::new(rules());
+    one.found(true, 0);
+    drop(one.sessions.passes(None, one.sessions.cookies(&one.rules.cookies, &fields("sid=1")), 1));
+    one.sessions.doings.clear();
+    assert!(!one.standing(2).is_anonymous, "nobody knows");
+    one.sessions.reads(one.id, 2);
+    assert!(!one.standing(2).is_anonymous, "seen again");
+    one.found(true, 3);
+    assert!(one.standing(3).is_anonymous);
+}
