@@ -11,7 +11,7 @@ use kasoku_cache::HeldCharge;
 use kasoku_origin::{Body, Error, Piece};
 use kasoku_semantics::charset::{begins_wide, says_wide};
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::set_cookies::Secrets;
+use kasoku_semantics::secrets::Secrets;
 use kasoku_wire::{Fields, ResponseHead};
 use std::mem;
 use std::pin::pin;

@@ -122,20 +122,13 @@ fn is_a_language(value: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{get, ok, safe};
-
-    fn policy() -> Policy {
-        let mut policy = safe();
-        policy.grant.ttl_seconds = 60;
-        policy.grant.dropped_cookies = vec!["PHPSESSID".to_owned(), "ck_*".to_owned()];
-        policy
-    }
+    use crate::testing::{dropping, get, ok};
 
     #[test]
     fn the_value_of_a_dropped_cookie_is_a_secret() {
         let mut response =
             ok().with("Set-Cookie", "PHPSESSID=0a1b%2Bc3d4e; path=/").with("Set-Cookie", "ck_a=1732000000");
-        let secrets = Secrets::of(&get(), &response, &policy());
+        let secrets = Secrets::of(&get(), &response, &dropping());
         for text in ["<a href=\"/?PHPSESSID=0a1b%2Bc3d4e\">", "x0a1b+c3d4ex"] {
             assert!(secrets.occur_in(text.as_bytes()), "{text}");
         }
@@ -150,7 +143,7 @@ mod tests {
     #[test]
     fn the_id_in_a_value_is_a_secret_by_itself() {
         let value = "s%3A5ae8b0c1d2e3f4a5b6c7.sig%2B%2F0123456789abcdefgh";
-        let secrets = Secrets::of(&get(), &ok().with("Set-Cookie", format!("PHPSESSID={value}; path=/")), &policy());
+        let secrets = Secrets::of(&get(), &ok().with("Set-Cookie", format!("PHPSESSID={value}; path=/")), &dropping());
         for text in ["{\"session\":\"5ae8b0c1d2e3f4a5b6c7\"}", "?sid=5ae8b0c1d2e3f4a5b6c7", "0123456789abcdefgh"] {
             assert!(secrets.occur_in(text.as_bytes()), "{text}");
         }
@@ -159,15 +152,15 @@ mod tests {
             "a:2:{s:10:\"session_id\";s:32:\"5ae8b0c1d2e3f4a5b6c75ae8b0c1d2e3\";s:2:\"ip\";s:7:\"0.0.0.0\";}";
         let coded: String = serialised.bytes().map(|byte| format!("%{byte:02X}")).collect();
         let response = ok().with("Set-Cookie", format!("PHPSESSID={coded}"));
-        assert!(Secrets::of(&get(), &response, &policy()).occur_in(b"?s=5ae8b0c1d2e3f4a5b6c75ae8b0c1d2e3"));
+        assert!(Secrets::of(&get(), &response, &dropping()).occur_in(b"?s=5ae8b0c1d2e3f4a5b6c75ae8b0c1d2e3"));
         let many: Vec<String> = (0..200).map(|number| format!("{number:020x}")).collect();
         let response = ok().with("Set-Cookie", format!("PHPSESSID={}", many.join("-")));
-        assert!(Secrets::of(&get(), &response, &policy()).occur_in(b""), "more than are looked for");
+        assert!(Secrets::of(&get(), &response, &dropping()).occur_in(b""), "more than are looked for");
     }
 
     #[test]
     fn a_session_may_be_a_number() {
-        let mut policy = policy();
+        let mut policy = dropping();
         policy.grant.dropped_cookies = ["CFTOKEN", "last_visit", "portal"].map(str::to_owned).to_vec();
         policy.grant.session_cookies = vec!["portal".to_owned()];
         let secrets = |line: &str| Secrets::of(&get(), &ok().with("Set-Cookie", line), &policy);
@@ -182,6 +175,6 @@ mod tests {
     #[test]
     fn what_all_pages_hold_is_no_secret() {
         let response = ok().with("Set-Cookie", "ck_lang=ko").with("Set-Cookie", "ck_gone=deleted");
-        assert!(Secrets::of(&get(), &response, &policy()).is_empty());
+        assert!(Secrets::of(&get(), &response, &dropping()).is_empty());
     }
 }

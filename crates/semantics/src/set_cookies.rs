@@ -6,14 +6,13 @@
 //! `set-cookie` is ignored; a name that nobody has listed keeps the response from being stored.
 //!
 //! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. Whoever got that page from the cache
-//! would share the session with all others, and its login. So the values of dropped cookies are [`Secrets`](crate::secrets): a response
+//! would share the session with all others, and its login. So the values of dropped cookies are [`Secrets`](crate::secrets::Secrets): a response
 //! that holds one of them is for the one client that asked.
 
 use crate::Policy;
 use crate::cookies;
 use crate::credentials::is_set_cookie;
 use crate::grant::{Ignored, holds_for};
-pub use crate::secrets::Secrets;
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -82,15 +81,9 @@ pub fn not_dropped<'r>(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::testing::{get, ok, safe};
+    use crate::secrets::Secrets;
+    use crate::testing::{dropping, get, ok, safe};
     use crate::{Reason, freshness, storable};
-
-    fn policy() -> Policy {
-        let mut policy = safe();
-        policy.grant.ttl_seconds = 60;
-        policy.grant.dropped_cookies = vec!["PHPSESSID".to_owned(), "ck_*".to_owned()];
-        policy
-    }
 
     fn stores(response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
         let now = crate::testing::NOW;
@@ -112,7 +105,7 @@ mod tests {
 
     #[test]
     fn only_what_is_listed_is_dropped() {
-        let policy = policy();
+        let policy = dropping();
         let session = ok().with("Set-Cookie", "PHPSESSID=0123456789abcdef; path=/").with("Set-Cookie", "ck_visit=1");
         assert_eq!(stores(&session, &policy), Ok(()));
         assert_eq!(dropped(&get(), &session, &policy).count(), 2);
@@ -126,7 +119,7 @@ mod tests {
 
     #[test]
     fn nothing_is_dropped_of_what_was_asked_for_in_somebodys_name() {
-        let policy = policy();
+        let policy = dropping();
         let session = ok().with("Set-Cookie", "PHPSESSID=0123456789abcdef");
         let with_cookie = get().with("Cookie", "a=b");
         assert_eq!(dropped(&with_cookie, &session, &policy).count(), 0);

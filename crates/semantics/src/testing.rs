@@ -12,6 +12,14 @@ pub(crate) fn safe() -> Policy {
     Policy::new(Profile::Safe)
 }
 
+/// The same, granting a minute, with cookies that are dropped: a session's, and those of a program.
+pub(crate) fn dropping() -> Policy {
+    let mut policy = safe();
+    policy.grant.ttl_seconds = 60;
+    policy.grant.dropped_cookies = vec!["PHPSESSID".to_owned(), "ck_*".to_owned()];
+    policy
+}
+
 pub(crate) fn rfc() -> Policy {
     Policy::new(Profile::Rfc)
 }

@@ -3,7 +3,8 @@
 use http::{Method, StatusCode};
 use kasoku_semantics::downstream::{tell, untold};
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl, nominated};
-use kasoku_semantics::set_cookies::{Secrets, not_dropped};
+use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::set_cookies::not_dropped;
 use kasoku_semantics::*;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use proptest::prelude::*;

@@ -27,7 +27,7 @@ use kasoku_origin::{
 };
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::set_cookies::Secrets;
+use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::time::Duration;

@@ -21,7 +21,7 @@ use kasoku_semantics::downstream::tell;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::set_cookies::Secrets;
+use kasoku_semantics::secrets::Secrets;
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::rc::Rc;
