@@ -14,7 +14,11 @@ class Answer:
 
     def __init__(self, response, body):
         self.status = response.status
-        self.fields = {name.lower(): value for name, value in response.getheaders()}
+        self.fields = {}
+        for name, value in response.getheaders():
+            name = name.lower()
+            # Lines of one field are one list, but for Set-Cookie.
+            self.fields[name] = f"{self.fields[name]}, {value}" if name in self.fields and name != "set-cookie" else value
         self.set_cookies = response.headers.get_all("Set-Cookie") or []
         self.bytes = body
         self.text = body.decode("utf-8", "replace")
@@ -30,10 +34,12 @@ class Answer:
 
 
 class Visitor:
-    """Asks with the cookies that the site and the test gave."""
+    """Asks with the cookies that the site and the test gave. Its requests come from `address`, one of 127.0.0.0/8, and go to `port`, Kasoku's by itself."""
 
-    def __init__(self, site, cookies=(), user_agent="Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0"):
+    def __init__(self, site, cookies=(), user_agent="Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0", address=None, port=None):
         self._site = site
+        self._port = port or site.port
+        self._source = (address, 0) if address else None
         self._connection = None
         self._cookies = {}
         self.user_agent = user_agent
@@ -57,7 +63,7 @@ class Visitor:
             if is_last:
                 self.close()
             if self._connection is None:
-                self._connection = http.client.HTTPConnection("127.0.0.1", self._site.port, timeout=60)
+                self._connection = http.client.HTTPConnection("127.0.0.1", self._port, timeout=60, source_address=self._source)
             try:
                 self._connection.request(method, path, body, fields)
                 response = self._connection.getresponse()

@@ -2,15 +2,20 @@
 
 use crate::budget::{Budget, Charge};
 use crate::generations::{Epoch, Generations, Standing};
+use crate::own_tag::LINE_BYTES as OWN_TAG_LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 use crate::{Body, Key, Resource};
+use kasoku_semantics::Validators;
 use kasoku_semantics::age::date_value;
 use kasoku_semantics::coding::Coding;
+use kasoku_semantics::downstream::untold;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::validators::restore;
 use kasoku_semantics::vary::variant_key;
 use kasoku_store::INDEX_BYTES_PER_ENTRY;
 use kasoku_wire::{Fields, ResponseHead};
+use std::borrow::Cow;
 use std::sync::{Arc, OnceLock};
 
 /// Everything of a response but its body: known as soon as the origin's head has come.
@@ -24,6 +29,8 @@ pub struct Meta {
     pub nominated: Vec<String>,
     /// The nominated fields' values in the request that got it, normalised.
     pub variant: Vec<u8>,
+    /// The application's validators, where clients get a tag of ours in their place (see [`own_tag`](crate::own_tag)).
+    pub(crate) withheld: Option<Box<Fields>>,
     /// The epoch of purges in which its request began.
     pub(crate) epoch: Epoch,
     /// The fingerprint of the rules under which it was stored.
@@ -34,6 +41,20 @@ impl Meta {
     /// The same response with another head.
     pub fn with_head(&self, head: ResponseHead) -> Self {
         Self { head, ..self.clone() }
+    }
+
+    /// Which validators say whether a client has it already.
+    pub fn validators(&self) -> Validators {
+        if self.withheld.is_some() { Validators::OwnTag } else { Validators::Any }
+    }
+
+    /// The head in the application's own words: without what clients are told of a granted lifetime, and with its validators.
+    pub fn as_said(&self, policy: &Policy) -> Cow<'_, ResponseHead> {
+        let said = untold(&self.head, &self.freshness, policy);
+        let Some(withheld) = &self.withheld else { return said };
+        let mut said = said.into_owned();
+        restore(&mut said, withheld);
+        Cow::Owned(said)
     }
 
     /// Whether it was stored under the rules that hold now.
@@ -65,7 +86,13 @@ impl Meta {
     pub fn memory_bytes(&self) -> u64 {
         let names: usize = self.nominated.iter().map(|name| name.len() + size_of::<String>()).sum();
         let own = size_of::<Self>() + self.head.fields.memory_bytes() + self.head.reason.len() + self.variant.len();
-        (own + names + ALLOCATIONS_OF_A_HEAD * ALLOCATION_BYTES) as u64
+        let withheld = self.withheld.as_ref().map_or(0, |fields| {
+            size_of::<Fields>()
+                + fields.memory_bytes()
+                + OWN_TAG_LINE_BYTES
+                + ALLOCATIONS_OF_WITHHELD * ALLOCATION_BYTES
+        });
+        (own + names + withheld + ALLOCATIONS_OF_A_HEAD * ALLOCATION_BYTES) as u64
     }
 }
 
@@ -96,6 +123,9 @@ pub(crate) const ALLOCATION_BYTES: usize = 16;
 
 /// Allocations of a [`Meta`]: itself, the fields' block and lines, reason, names, variant.
 const ALLOCATIONS_OF_A_HEAD: usize = 6;
+
+/// Allocations of [`Meta::withheld`]: itself, the block and the lines.
+const ALLOCATIONS_OF_WITHHELD: usize = 3;
 
 /// What it costs to have one more entry, besides head and body: itself, its place in its resource and in the index.
 const OVERHEAD_BYTES: u64 =

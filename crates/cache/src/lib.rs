@@ -17,6 +17,7 @@
 //! | [`body_writer`] | appends to a fill, within bounds |
 //! | [`budget`] | what all responses together may hold |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
+//! | `own_tag` | the entity tag that clients get in the place of the application's validators |
 //! | [`elsewhere`] | the answer whose bytes are a file of somebody else's: what is stored of it |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`coding`] | what is made of a stored body in content codings |
@@ -39,6 +40,7 @@ pub mod invalidate;
 pub mod key;
 pub mod known_private;
 pub mod lookup;
+mod own_tag;
 mod pieces;
 pub mod refusals;
 pub mod resource;

@@ -9,9 +9,10 @@ use crate::generations::Epoch;
 use crate::lookup::Ask;
 use crate::resource::{BYTES_MIN, Resource};
 use crate::verdict::PartOf;
-use crate::{Body, BodyWriter, Cache, Entry, FillWriter, Key, Meta};
+use crate::{Body, BodyWriter, Cache, Entry, FillWriter, Key, Meta, own_tag};
 use bytes::Bytes;
 use http::StatusCode;
+use kasoku_semantics::Validators;
 use kasoku_semantics::credentials::{may_share, says_who};
 use kasoku_semantics::partial::{Part, combinable, combined_head};
 use kasoku_semantics::policy::Policy;
@@ -152,8 +153,9 @@ fn brought(writer: &BodyWriter, pieces: &[Bytes], budget: &Arc<Budget>) -> Optio
     };
     match &writer.part {
         None => {
+            let meta = with_own_tag(with_length(&writer.meta, length), &writer.key, pieces);
             let body = Body::whole(pieces).charged(budget);
-            Some(Entry::new(with_length(&writer.meta, length), body, &writer.key, budget))
+            Some(Entry::new(meta, body, &writer.key, budget))
         }
         Some(PartOf::Alone(part)) => alone(part),
         Some(PartOf::Completing { base, part }) => {
@@ -183,6 +185,16 @@ fn with_length(meta: &Arc<Meta>, length: u64) -> Arc<Meta> {
     }
     let mut meta = Meta::clone(meta);
     meta.head.fields.push("Content-Length", length.to_string());
+    Arc::new(meta)
+}
+
+/// The head with the tag of these bytes, where clients get that in the place of the application's validators.
+fn with_own_tag(meta: Arc<Meta>, key: &Key, pieces: &[Bytes]) -> Arc<Meta> {
+    if meta.validators() != Validators::OwnTag {
+        return meta;
+    }
+    let mut meta = Arc::unwrap_or_clone(meta);
+    own_tag::set(&mut meta.head.fields, key, &meta.variant, pieces);
     Arc::new(meta)
 }
 

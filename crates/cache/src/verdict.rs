@@ -10,8 +10,9 @@ use crate::generations::Epoch;
 use crate::refusals::Refusal;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
+use kasoku_semantics::Validators;
 use kasoku_semantics::credentials::{may_share, says_who};
-use kasoku_semantics::downstream::{tell, untold};
+use kasoku_semantics::downstream::tell;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::grant::nominated;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
@@ -25,6 +26,7 @@ use kasoku_semantics::storable::storable;
 use kasoku_semantics::stored_fields::fields_to_store;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::{Freshened, freshen, freshness_after_validation, make_conditional};
+use kasoku_semantics::validators::withhold;
 use kasoku_semantics::vary::{Vary, variant_key, vary};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::sync::Arc;
@@ -73,6 +75,8 @@ pub struct Exchange<'a> {
     pub response_time: Now,
     /// The length of the body, where the framing tells.
     pub body_length: Option<u64>,
+    /// Whether the body is a file that this program has read: then the validators are of its bytes.
+    pub is_file: bool,
 }
 
 /// What becomes of the origin's answer.
@@ -117,11 +121,10 @@ impl FillWriter {
         if self.fill.as_ref().is_some_and(|fill| fill.is_probe()) {
             unname(&mut request.fields, &self.kept);
         }
-        let stored = self.base.as_ref().map(|base| &base.meta.head);
-        if let (Purpose::Validate, Some(stored)) = (self.purpose, stored) {
+        if let Some(base) = self.validated() {
             request.fields.remove("range");
             request.fields.remove("if-range");
-            make_conditional(request, stored);
+            make_conditional(request, &base.meta.as_said(&self.policy));
             return;
         }
         for condition in ["if-none-match", "if-modified-since"] {
@@ -130,8 +133,8 @@ impl FillWriter {
         if let (Purpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
             request.fields.remove("if-range");
             request.fields.set("Range", range_value(missing, base.body.complete_length()));
-            let validator = base.meta.head.fields.only("etag").filter(|tag| !tag.starts_with(b"W/"));
-            if let Some(etag) = validator {
+            let said = base.meta.as_said(&self.policy);
+            if let Some(etag) = said.fields.only("etag").filter(|tag| !tag.starts_with(b"W/")) {
                 request.fields.push("If-Range", etag);
             }
         }
@@ -228,7 +231,7 @@ impl FillWriter {
             return self.private(exchange, Reason::StatusNotModified);
         };
         let now = exchange.response_time;
-        let stored = untold(&base.meta.head, &base.meta.freshness, &self.policy);
+        let stored = base.meta.as_said(&self.policy);
         let head = match freshen(&stored, exchange.response, now, &self.policy) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
@@ -264,6 +267,9 @@ impl FillWriter {
         self.end(|fill| fill.release(reason));
         let mut said = exchange.response.fields.clone();
         strip_hop_by_hop(&mut said);
+        if base.meta.validators() == Validators::OwnTag {
+            said.remove("last-modified");
+        }
         said.retain(|name, _| !OF_THE_STORED_BYTES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes())));
         let mut head = base.meta.head.clone();
         let is_said = |name: &[u8]| said.iter().any(|(one, _)| one.eq_ignore_ascii_case(name));
@@ -278,9 +284,17 @@ impl FillWriter {
         let Exchange { request, response, request_time, response_time, .. } = *exchange;
         let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
         tell(request, &mut head, &freshness, &self.policy);
+        let withheld = base.meta.withheld.as_ref().map(|_| {
+            let said = withhold(request, &mut head, response_time);
+            // The bytes are the same, so their tag is.
+            if let Some(own) = base.meta.head.fields.only("etag") {
+                head.fields.push("ETag", own);
+            }
+            Box::new(said)
+        });
         // The origin has confirmed the body as well, so it is as young as the request.
         let (epoch, rules) = (self.epoch(), self.policy.rules);
-        Meta { head, freshness, epoch, rules, ..(*base.meta).clone() }
+        Meta { head, freshness, withheld, epoch, rules, ..(*base.meta).clone() }
     }
 
     fn settle_stale(&mut self, request: &RequestHead, failure: Failure, failed: Reason, now: Now) -> Option<Verdict> {
@@ -428,7 +442,9 @@ pub(crate) fn meta(exchange: &Exchange<'_>, policy: &Policy, epoch: Epoch) -> Me
     variant_key(&nominated, &request.fields, policy, &mut variant);
     let mut head = ResponseHead { fields: fields_to_store(response, response_time, policy), ..response.clone() };
     tell(request, &mut head, &freshness, policy);
-    Meta { head, freshness, nominated, variant, epoch, rules: policy.rules }
+    let is_withheld = Validators::of(policy, exchange.is_file) == Validators::OwnTag;
+    let withheld = is_withheld.then(|| Box::new(withhold(request, &mut head, response_time)));
+    Meta { head, freshness, nominated, variant, withheld, epoch, rules: policy.rules }
 }
 
 impl Cache {

@@ -76,7 +76,7 @@ fn response() -> ResponseHead {
 }
 
 fn exchange<'a>(request: &'a RequestHead, response: &'a ResponseHead, now: Now) -> Exchange<'a> {
-    Exchange { request, response, request_time: now, response_time: now, body_length: None }
+    Exchange { request, response, request_time: now, response_time: now, body_length: None, is_file: false }
 }
 
 #[test]

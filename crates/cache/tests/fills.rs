@@ -77,7 +77,7 @@ fn ok() -> ResponseHead {
 
 fn verdict(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> Verdict {
     let (request_time, response_time) = (NOW, NOW);
-    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None })
+    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None, is_file: false })
 }
 
 fn write(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> BodyWriter {
@@ -222,6 +222,7 @@ async fn a_304_refreshes_for_all_but_not_when_it_was_meant_for_one_visitor() {
             request_time: later,
             response_time: later,
             body_length: Some(0),
+            is_file: false,
         };
         let Verdict::Settled(entry, _) = writer.on_response(&exchange) else { panic!("not settled") };
         assert_eq!(text(&entry), "body");
@@ -451,7 +452,7 @@ async fn a_fill_is_admitted_by_what_it_will_hold() {
         let (request_time, response_time) = (NOW, NOW);
         let (request, response) = (&get(), &with_length(PAGE_BYTES));
         let body_length = Some(PAGE_BYTES as u64);
-        writer.on_response(&Exchange { request, response, request_time, response_time, body_length })
+        writer.on_response(&Exchange { request, response, request_time, response_time, body_length, is_file: false })
     };
     let mut admitted: Vec<BodyWriter> = Vec::new();
     let refused = (0..).find_map(|number| match begin(number) {

@@ -205,6 +205,7 @@ mod tests {
             request_time: now,
             response_time: now,
             body_length: None,
+            is_file: false,
         };
         let Verdict::Write(mut body) = writer.on_response(&exchange) else { panic!("not stored") };
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();

@@ -5,6 +5,7 @@
 
 use crate::connection::Connection;
 use crate::error::{Fault, reason};
+use crate::fetch::is_file;
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
 use crate::outgoing::{Delivered, Holds, Interrupted, Outgoing, or_flush};
@@ -13,13 +14,18 @@ use crate::request_id::RequestId;
 use crate::respond::forwarded;
 use crate::serve::Exchange;
 use crate::session;
-use crate::stored::{Shown, is_not_modified, meta_age, not_modified, stored};
+use crate::stored::{
+    Shown, is_not_modified, is_prepared, meta_age, not_modified, not_modified_meta, stored, write_cache_control,
+};
+use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_cache::{Entry, FillReader, Meta, Next};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Body, Error, Piece, Response};
+use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::downstream::confine;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
@@ -104,21 +110,25 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
 /// What a second client of a running fill gets, and the first as well: the pieces as they come.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
     let choice = Choice::of_filling(exchange, meta);
-    if let Some(representation) = choice.known(exchange, &meta.head, meta.freshness.response_time) {
+    if let Some(representation) = choice.known(exchange, meta) {
         let shown = Shown { representation, varies: choice.varies };
-        return not_modified(exchange, &meta.head, shown, None, status).all(iter::empty()).await;
+        return not_modified_meta(exchange, meta, shown, None, status).all(iter::empty()).await;
     }
     let length = content_length(&meta.head);
     // A part that is being filled goes out as it is.
     let is_whole = meta.head.status == StatusCode::OK;
-    let wanted = match length.filter(|_| is_whole).map(|length| choice.asked_of(exchange, &meta.head, length)) {
+    let wanted = match length.filter(|_| is_whole).map(|length| choice.asked_of(exchange, meta, length)) {
         Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
         _ => None,
     };
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
     let buffer = exchange.worker.buffers.take();
     let mut head = if wanted.is_some() { Head::of(buffer, code) } else { Head::new(buffer, code, &meta.head.reason) };
-    head.fields_without(&meta.head.fields, &["content-length"], exchange.settings.hit_headers);
+    let settings = exchange.settings.hit_headers;
+    head.fields_where(&meta.head.fields, settings, |name| {
+        is_prepared(meta, name) && !name.eq_ignore_ascii_case(b"content-length")
+    });
+    write_cache_control(exchange, meta, &mut head);
     if choice.varies {
         head.vary_by_coding(&meta.head.fields);
     }
@@ -170,9 +180,11 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let is_head = exchange.request.head.method == Method::HEAD;
     // Of a part as well: the client's range counts after these conditions (RFC 9110 section 13.2.2).
     let has_content = matches!(code, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
-    if conditions == Conditions::Ours && has_content && is_not_modified(exchange, &response.head, now) {
-        return not_modified(exchange, &response.head, Shown::default(), None, status).all(iter::empty()).await;
+    let is_ours = conditions == Conditions::Ours && may_be_confirmed(exchange, &response);
+    if is_ours && has_content && is_not_modified(exchange, &response.head, Validators::Any, now) {
+        return not_modified(exchange, &response.head, status).all(iter::empty()).await;
     }
+    confine_to_visitor(exchange, &mut response);
     let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
     let received = response.head.fields.clone();
     strip_hop_by_hop(&mut response.head.fields);
@@ -216,6 +228,22 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
             Err(error) => return broken(exchange, out, &error, status).await,
         }
     }
+}
+
+/// Sees to it that no browser keeps the page of a visitor whom the application knows.
+fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
+    let Some(route) = exchange.route.as_ref().filter(|_| !is_file(response)) else { return };
+    let request = &exchange.request.head;
+    if visitor::is_of_a_visitor(&request.fields, &response.head.fields, route) {
+        confine(&request.target, &mut response.head);
+    }
+}
+
+/// Whether the validators of an answer that was asked for in nobody's name may confirm what its client has: of a page that is shared
+/// elsewhere, the client may have another visitor's.
+fn may_be_confirmed(exchange: &Exchange, response: &Response) -> bool {
+    let policy = exchange.route.as_ref().map(|route| &route.policy);
+    policy.is_none_or(|policy| Validators::of(policy, is_file(response)) == Validators::Any)
 }
 
 /// What a client gets of an answer that does not come to its end.

@@ -19,7 +19,7 @@ use crate::serve::Exchange;
 use crate::session;
 use crate::timing::OriginTime;
 use fill_task::FillTask;
-pub(crate) use fill_task::is_of_a_long_file;
+pub(crate) use fill_task::{is_file, is_of_a_long_file};
 use http::{StatusCode, Version};
 use kasoku_cache::{Entry, FillReader, FillWriter, Joined};
 use kasoku_origin::{Body, Error, Interim, Response};

@@ -391,6 +391,11 @@ impl Route {
         }
     }
 
+    /// Whether the configuration says anything of visitors: what it grants is for those whom the application does not know.
+    pub(crate) fn knows_visitors(&self) -> bool {
+        self.policy.grant.is_granting() || !self.session.cookies.is_empty() || !self.cookies.pass.is_empty()
+    }
+
     /// Whether a request's body of that length is to be complete before an origin is asked. In any case where a program has
     /// to be told a length that its client does not tell.
     pub(crate) fn buffers(&self, length: BodyLength) -> bool {

@@ -148,10 +148,6 @@ fn tell(exchange: &Exchange, head: &mut Head, cache: Option<&CacheStatus>, setti
             if let Some(cache) = cache {
                 head.cache_status(cache, Some(&aside.notes), settings);
             }
-            if !aside.ended_cookies.is_empty() {
-                // A cache behind us may keep what says no-cache, and hand out its lines once it has asked whether it holds.
-                head.field("Cache-Control", "private");
-            }
             for line in std::mem::take(&mut aside.ended_cookies) {
                 head.field("Set-Cookie", line);
             }

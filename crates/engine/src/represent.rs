@@ -21,12 +21,12 @@ use crate::stored::is_not_modified;
 use http::Method;
 use kasoku_cache::{Body, Entry, Meta};
 use kasoku_metrics::Counter;
+use kasoku_semantics::Validators;
 use kasoku_semantics::coding::{
     Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded, media_type,
 };
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::range::{RangeOutcome, range};
-use kasoku_semantics::time::Now;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::field::date;
 use std::sync::Arc;
@@ -78,26 +78,24 @@ impl Choice {
     }
 
     /// Which representation the client has already, by its own conditions.
-    pub(crate) fn known(
-        &self,
-        exchange: &Exchange,
-        stored: &ResponseHead,
-        response_time: Now,
-    ) -> Option<Representation> {
+    pub(crate) fn known(&self, exchange: &Exchange, stored: &Meta) -> Option<Representation> {
+        let (head, validators, response_time) = (&stored.head, stored.validators(), stored.freshness.response_time);
         if !self.varies {
-            return is_not_modified(exchange, stored, response_time).then_some(None);
+            return is_not_modified(exchange, head, validators, response_time).then_some(None);
         }
         let times = (response_time, exchange.now());
-        known_representation(&exchange.request.head, stored, times, self.selected, &self.accepted)
+        known_representation(&exchange.request.head, head, validators, times, self.selected, &self.accepted)
     }
 
     /// What of a response of that length the client asks for. By a date in If-Range it can't say of which representation it has a
-    /// part, as all were modified at the same time: who may have been sent a coded one gets the whole.
-    pub(crate) fn asked_of(&self, exchange: &Exchange, stored: &ResponseHead, length: u64) -> RangeOutcome {
+    /// part, as all were modified at the same time: a client that may have been sent a coded one gets the whole. So does
+    /// one that may have been sent another visitor's.
+    pub(crate) fn asked_of(&self, exchange: &Exchange, stored: &Meta, length: u64) -> RangeOutcome {
         let request = &exchange.request.head;
         let may_have_coded = self.varies && Coding::ALL.iter().any(|coding| self.accepted.accepts(*coding));
+        let may_have_another = may_have_coded || stored.validators() == Validators::OwnTag;
         let is_date = || request.fields.only("if-range").is_some_and(|value| date::parse(value, 0).is_some());
-        if may_have_coded && is_date() { RangeOutcome::Full } else { range(request, stored, length) }
+        if may_have_another && is_date() { RangeOutcome::Full } else { range(request, &stored.head, length) }
     }
 
     /// The body that goes out, where it is a coded one.

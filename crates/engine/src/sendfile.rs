@@ -241,8 +241,27 @@ fn of_the_whole(head: ResponseHead) -> ResponseHead {
 /// The file as the answer to what was asked, by the words of the application: of all [`BESIDE`], none goes out.
 fn respond(route: &Route, file: OpenFile, said: &ResponseHead, asked: &RequestHead, uri: &str) -> Response {
     let rate_max = rate_max(&said.fields, uri);
+    let by_tag;
+    let asked = if route.knows_visitors() {
+        by_tag = without_dates(asked);
+        &by_tag
+    } else {
+        asked
+    };
     let telling = Telling { asked, charset: &route.gateway.files.charset, limits: &route.origin, rate_max };
     respond_named(file, completed(said), telling)
+}
+
+/// What was asked, with entity tags alone as conditions. An application that knows visitors may name another file to each of them, and the
+/// date of one says nothing of another. The tag is of the one file.
+fn without_dates(asked: &RequestHead) -> RequestHead {
+    let mut asked = asked.clone();
+    asked.fields.remove("if-modified-since");
+    if asked.fields.only("if-range").is_some_and(|value| date::parse(value, 0).is_some()) {
+        asked.fields.remove("if-range");
+        asked.fields.remove("range");
+    }
+    asked
 }
 
 /// The application's head, with what else it has said about the file, and to the caches behind us.

@@ -14,8 +14,10 @@ use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::{Body, Entry, Meta};
+use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, Representation};
+use kasoku_semantics::downstream::confinement;
 use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
@@ -36,7 +38,7 @@ enum Content<'e> {
 pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: CacheStatus) -> Delivered {
     // The look-up has seen to it that all that is asked for is here. If it is not, no part may go for the whole.
     let choice = Choice::of_stored(exchange, entry);
-    let known = choice.known(exchange, &entry.meta.head, entry.meta.freshness.response_time);
+    let known = choice.known(exchange, &entry.meta);
     let covers = || exchange.worker.cache.covers(&exchange.request.head, entry);
     if entry.body.elsewhere().is_some() || known.is_none() && !covers() {
         return Box::pin(own(exchange, &Fault::Origin(Reason::PartialMiss), Some(status))).await;
@@ -50,7 +52,7 @@ pub(crate) async fn stored(exchange: &Exchange, entry: &Arc<Entry>, status: Cach
         Some(representation) => {
             let shown = Shown { representation, varies: choice.varies };
             let age = meta_age(exchange, &entry.meta, &status);
-            (not_modified(exchange, &entry.meta.head, shown, age, status), Content::Nothing)
+            (not_modified_meta(exchange, &entry.meta, shown, age, status), Content::Nothing)
         }
         None => in_full_or_part(exchange, entry, &choice, status),
     };
@@ -72,21 +74,20 @@ fn in_full_or_part<'e>(
 ) -> (Outgoing<'e>, Content<'e>) {
     let Entry { meta, body, .. } = entry.as_ref();
     let asked = match body.complete_length() {
-        Some(length) => choice.asked_of(exchange, &meta.head, length),
+        Some(length) => choice.asked_of(exchange, meta, length),
         None => RangeOutcome::Full,
     };
     let head = |code: StatusCode, without: &[&str]| {
         let buffer = exchange.worker.buffers.take();
         let is_its_own = code == meta.head.status;
         let mut head = if is_its_own { Head::new(buffer, code, &meta.head.reason) } else { Head::of(buffer, code) };
-        head.fields_without(&meta.head.fields, without, exchange.settings.hit_headers);
+        let settings = exchange.settings.hit_headers;
+        head.fields_where(&meta.head.fields, settings, |name| is_prepared(meta, name) && !is_any(name, without));
         if choice.varies {
             head.vary_by_coding(&meta.head.fields);
         }
         head.via(meta.head.version);
-        if let Some(age) = meta_age(exchange, meta, &status) {
-            head.number("Age", age);
-        }
+        write_rest(exchange, meta, &status, &mut head);
         head
     };
     let partial = StatusCode::PARTIAL_CONTENT;
@@ -100,9 +101,7 @@ fn in_full_or_part<'e>(
                 }
                 None => (stored_head(exchange, entry, choice), body.as_ref()),
             };
-            if let Some(age) = meta_age(exchange, meta, &status) {
-                head.number("Age", age);
-            }
+            write_rest(exchange, meta, &status, &mut head);
             (Outgoing::begin(exchange, head, meta.head.status, Framing::InHead, status), Content::Whole(body))
         }
         //= RFC 9111 section 3.3
@@ -141,7 +140,9 @@ fn stored_head(exchange: &Exchange, entry: &Entry, choice: &Choice) -> Head {
     let make = || {
         let Entry { meta, body, .. } = entry;
         let mut head = Head::new(Vec::with_capacity(HEAD_BYTES_USUAL), meta.head.status, &meta.head.reason);
-        head.fields_without(&meta.head.fields, &["content-length"], settings);
+        head.fields_where(&meta.head.fields, settings, |name| {
+            is_prepared(meta, name) && !is_any(name, &["content-length"])
+        });
         if varies {
             head.vary_by_coding(&meta.head.fields);
         }
@@ -166,7 +167,7 @@ fn coded_head(exchange: &Exchange, entry: &Entry, coding: Coding, coded: &Body) 
     let make = || {
         let meta = &entry.meta;
         let mut head = Head::new(Vec::with_capacity(HEAD_BYTES_USUAL), meta.head.status, &meta.head.reason);
-        head.fields_of_coded(&meta.head.fields, settings, coding, |_| true);
+        head.fields_of_coded(&meta.head.fields, settings, coding, |name| is_prepared(meta, name));
         head.field("Content-Encoding", coding.name());
         head.vary_by_coding(&meta.head.fields);
         head.via(meta.head.version);
@@ -177,6 +178,38 @@ fn coded_head(exchange: &Exchange, entry: &Entry, coding: Coding, coded: &Body) 
     match entry.prepared_coded_head(coding, settings.mark(), make) {
         Some(prepared) => Head::prepared(buffer, prepared),
         None => Head::prepared(buffer, &make()),
+    }
+}
+
+/// Whether a stored field is the same for all who get the response. Cache-Control is not where visitors with a session get it as well.
+pub(crate) fn is_prepared(meta: &Meta, name: &[u8]) -> bool {
+    meta.validators() == Validators::Any || !name.eq_ignore_ascii_case(CACHE_CONTROL)
+}
+
+fn is_any(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+const CACHE_CONTROL: &[u8] = b"cache-control";
+
+/// What a head says besides what is prepared: how long this client may keep it, and how old it is.
+fn write_rest(exchange: &Exchange, meta: &Meta, status: &CacheStatus, head: &mut Head) {
+    write_cache_control(exchange, meta, head);
+    if let Some(age) = meta_age(exchange, meta, status) {
+        head.number("Age", age);
+    }
+}
+
+/// Cache-Control, where it is not prepared.
+pub(crate) fn write_cache_control(exchange: &Exchange, meta: &Meta, head: &mut Head) {
+    if is_prepared(meta, CACHE_CONTROL) {
+        return;
+    }
+    let has_session = exchange.seen.get().standing.is_some();
+    let confined = has_session.then(|| confinement(&exchange.request.head.target, &meta.head)).flatten();
+    match confined {
+        Some(value) => head.field("Cache-Control", value),
+        None => meta.head.fields.all("cache-control").for_each(|value| head.field("Cache-Control", value)),
     }
 }
 
@@ -196,8 +229,13 @@ pub(crate) fn meta_age(exchange: &Exchange, meta: &Meta, status: &CacheStatus) -
     (!is_fetched_now || age > 0).then_some(age)
 }
 
-pub(crate) fn is_not_modified(exchange: &Exchange, head: &ResponseHead, response_time: Now) -> bool {
-    precondition(&exchange.request.head, head, response_time, exchange.now()) == Precondition::NotModified
+pub(crate) fn is_not_modified(
+    exchange: &Exchange,
+    head: &ResponseHead,
+    validators: Validators,
+    response_time: Now,
+) -> bool {
+    precondition(&exchange.request.head, head, validators, response_time, exchange.now()) == Precondition::NotModified
 }
 
 /// Of which representation it is said that the client has it.
@@ -208,18 +246,33 @@ pub(crate) struct Shown {
     pub(crate) varies: bool,
 }
 
-/// Word that the client has the response already.
-pub(crate) fn not_modified<'e>(
+/// Word that the client has a stored response already, or one that is being filled.
+pub(crate) fn not_modified_meta<'e>(
     exchange: &'e Exchange,
-    of: &ResponseHead,
+    meta: &Meta,
     shown: Shown,
     age: Option<u64>,
     status: CacheStatus,
 ) -> Outgoing<'e> {
+    let mut head = not_modified_head(exchange, &meta.head, shown, |name| is_prepared(meta, name));
+    write_cache_control(exchange, meta, &mut head);
+    if let Some(age) = age {
+        head.number("Age", age);
+    }
+    Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Framing::None, status)
+}
+
+/// The same of a response that was made for the client alone.
+pub(crate) fn not_modified<'e>(exchange: &'e Exchange, of: &ResponseHead, status: CacheStatus) -> Outgoing<'e> {
+    let head = not_modified_head(exchange, of, Shown::default(), |_| true);
+    Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Framing::None, status)
+}
+
+fn not_modified_head(exchange: &Exchange, of: &ResponseHead, shown: Shown, goes: impl Fn(&[u8]) -> bool) -> Head {
     let mut head = Head::of(exchange.worker.buffers.take(), StatusCode::NOT_MODIFIED);
     let has_tag = of.fields.contains("etag");
     let settings = exchange.settings.hit_headers;
-    let goes = |name: &[u8]| goes_into_not_modified(name, has_tag);
+    let goes = |name: &[u8]| goes(name) && goes_into_not_modified(name, has_tag);
     match shown.representation {
         None => head.fields_where(&of.fields, settings, goes),
         Some(coding) => head.fields_of_coded(&of.fields, settings, coding, goes),
@@ -229,8 +282,5 @@ pub(crate) fn not_modified<'e>(
     }
     head.date_unless_in(&of.fields, exchange.now());
     head.via(of.version);
-    if let Some(age) = age {
-        head.number("Age", age);
-    }
-    Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Framing::None, status)
+    head
 }

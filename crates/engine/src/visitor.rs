@@ -20,7 +20,7 @@ use kasoku_semantics::grant::{Grant, Refusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
-use kasoku_semantics::{classes, cookies};
+use kasoku_semantics::{classes, cookies, set_cookies};
 use kasoku_wire::{Fields, RequestHead};
 
 /// Fields by which a client speaks to the cache: it decides by them, and the origin does not get them.
@@ -110,6 +110,19 @@ fn others(route: &Route) -> OtherCookies {
     let names_all = !route.policy.grant.key_cookies.is_empty() && route.session.cookies.is_empty();
     let removes = names_all || !route.cookies.pass.is_empty();
     route.cookies.others.unwrap_or(if removes { OtherCookies::Remove } else { OtherCookies::Pass })
+}
+
+/// Whether an answer is one visitor's: the request says who sends it, or the answer begins or ends a session. Noise and what is in the
+/// key say nothing of anybody.
+pub(crate) fn is_of_a_visitor(request: &Fields, response: &Fields, route: &Route) -> bool {
+    let says_nothing = |name: &[u8]| {
+        cookies::is_any(&route.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
+    };
+    let names_somebody = |name: &[u8]| !says_nothing(name);
+    route.knows_visitors()
+        && (request.contains("authorization")
+            || cookies::pairs(request).map(cookies::name).any(names_somebody)
+            || set_cookies::names(response).any(names_somebody))
 }
 
 /// What of a received request is in the key, and what is kept back: each line, of Cookie each cookie, and why.

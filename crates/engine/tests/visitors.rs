@@ -8,6 +8,7 @@
 //! - `visitors/states.rs`: what a session is known to be; `visitors/probing.rs`: how that is found out; `visitors/ending.rs`: how it ends.
 //! - `visitors/apart.rs`: sessions at several hosts and rules, how they are asked about, and what is told of them.
 //! - `visitors/refreshing.rs`: pages that stop being everybody's while they are kept.
+//! - `visitors/validators.rs`: by what a browser is told that it has a page already, and what it may keep.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -30,6 +31,8 @@ mod refreshing;
 mod situations;
 #[path = "visitors/states.rs"]
 mod states;
+#[path = "visitors/validators.rs"]
+mod validators;
 #[path = "visitors/ways.rs"]
 mod ways;
 

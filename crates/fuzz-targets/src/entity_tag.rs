@@ -2,7 +2,7 @@
 
 use crate::input::{field, lines};
 use http::{Method, StatusCode};
-use kasoku_semantics::{Now, Precondition, if_range_holds, make_conditional, precondition};
+use kasoku_semantics::{Now, Precondition, Validators, if_range_holds, make_conditional, precondition};
 use kasoku_wire::field::etag::{EntityTag, Tag, tags};
 use kasoku_wire::{RequestHead, ResponseHead};
 
@@ -29,7 +29,7 @@ pub(crate) fn run(data: &[u8]) {
     let request = RequestHead { fields: fields.clone(), ..RequestHead::new(Method::GET, "/") };
     let is_named = named.iter().any(|tag| tag.matches_weakly(stored_tag.as_ref()));
     let expected = if is_named { Precondition::NotModified } else { Precondition::Proceed };
-    assert_eq!(precondition(&request, &response, NOW, NOW), expected);
+    assert_eq!(precondition(&request, &response, Validators::Any, NOW, NOW), expected);
     our_own_condition(&response, stored_tag.as_ref());
 }
 
@@ -52,7 +52,7 @@ fn our_own_condition(stored: &ResponseHead, tag: Option<&EntityTag<'_>>) {
     assert_eq!(request.fields.count("if-none-match"), usize::from(tag.is_some()));
     let Some(tag) = tag.filter(|tag| !tag.opaque.contains(&b'"')) else { return };
     assert_eq!(tags(&request.fields, "if-none-match").collect::<Vec<_>>(), [Tag::One(*tag)]);
-    assert_eq!(precondition(&request, stored, NOW, NOW), Precondition::NotModified);
+    assert_eq!(precondition(&request, stored, Validators::Any, NOW, NOW), Precondition::NotModified);
     let in_part = RequestHead::new(Method::GET, "/").with("If-Range", tag.write());
     assert_eq!(if_range_holds(&in_part, stored), !tag.weak);
 }

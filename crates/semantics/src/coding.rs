@@ -7,7 +7,7 @@
 
 use crate::directives::directives;
 use crate::precondition::{Precondition, precondition};
-use crate::{Now, Policy};
+use crate::{Now, Policy, Validators};
 use http::{Method, StatusCode};
 use kasoku_wire::field::accept_language::preferences;
 use kasoku_wire::field::cache_control;
@@ -202,11 +202,12 @@ pub type Representation = Option<Coding>;
 pub fn known_representation(
     request: &RequestHead,
     stored: &ResponseHead,
+    validators: Validators,
     (response_time, now): (Now, Now),
     selected: Representation,
     accepted: &Accepted,
 ) -> Option<Representation> {
-    let is_known = precondition(request, stored, response_time, now) == Precondition::NotModified;
+    let is_known = precondition(request, stored, validators, response_time, now) == Precondition::NotModified;
     // Nearly all requests name nothing: a hit pays for no more than this.
     if !request.fields.contains("if-none-match") {
         return is_known.then_some(selected);

@@ -139,7 +139,7 @@ fn a_tag_gets_the_coding_s_name_and_loses_it_again() {
 
 fn known(request: &RequestHead, selected: Representation) -> Option<Representation> {
     let stored = ok().with("ETag", "\"a\"").with("Last-Modified", crate::testing::at(-100));
-    known_representation(request, &stored, (NOW, later(10)), selected, &accepted(&request.fields))
+    known_representation(request, &stored, Validators::Any, (NOW, later(10)), selected, &accepted(&request.fields))
 }
 
 #[test]
@@ -181,7 +181,7 @@ proptest::proptest! {
         let request = get().with("Accept-Encoding", &value).with("If-None-Match", &value);
         let _ = accepted(&request.fields).best(OURS.into_iter());
         let stored = ok().with("ETag", &value).with("Content-Type", &value);
-        let _ = known_representation(&request, &stored, (NOW, NOW), None, &accepted(&request.fields));
+        let _ = known_representation(&request, &stored, Validators::Any, (NOW, NOW), None, &accepted(&request.fields));
         let _ = codable(&stored);
         write_tag(value.as_bytes(), Coding::Br, &mut Vec::new());
     }

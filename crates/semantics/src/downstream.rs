@@ -1,4 +1,5 @@
-//! What clients, and caches on their way, are told of a lifetime that the operator grants.
+//! What clients, and caches on their way, are told: of a lifetime that the operator grants ([`tell`]), and of what answers a visitor whom
+//! the application knows ([`confine`]).
 //!
 //! The stored head keeps the origin's own words. What was granted is granted here, where it can be purged, and to requests in
 //! nobody's name: so a browser must not show it once its visitor has logged in, and a cache behind us must not show it to whoever has.
@@ -6,10 +7,18 @@
 //! the key: a cache that asks whether its page still holds would hear of one class's page that it does, and show it to the others. Not what
 //! is named like a file, and is one (a style sheet, an image): that is the same for everybody, and a browser would ask for all of them with
 //! each page.
+//!
+//! A page that answers a request with a session is for that visitor and for now, whatever its application says: a browser outlives a
+//! session, and who uses it next must neither be shown the page nor be able to ask whether it is still current. So it goes out as
+//! `private, no-store`. What is no page (JSON, an image that a script makes) may be kept, and used after the application has
+//! been asked: `private, no-cache`. Files by their name are left alone here as well, and so is what the application calls public, with a lifetime.
 
+use crate::coding::media_type;
 use crate::deception::is_named_file;
 use crate::grant::{directive_name, is_ignored};
 use crate::{Freshness, Policy};
+use http::StatusCode;
+use kasoku_wire::field::cache_control::CacheControl;
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::borrow::Cow;
@@ -17,6 +26,52 @@ use std::iter;
 
 /// The value that is added where a lifetime is kept to ourselves.
 const NO_CACHE: &str = "no-cache";
+
+/// What is said of a page for one visitor, and of anything else.
+const PAGE_OF_A_SESSION: &str = "private, no-store";
+const OF_A_SESSION: &str = "private, no-cache";
+
+/// The value of Cache-Control with which a response goes to a visitor with a session; `None`: its own.
+pub fn confinement(target: &str, head: &ResponseHead) -> Option<&'static str> {
+    let is_page = is_page(head);
+    if !is_page && (is_named_file(target, head) || is_public(head)) {
+        return None;
+    }
+    let says_no_store =
+        || list::members(&head.fields, "cache-control").any(|one| one.eq_ignore_ascii_case(b"no-store"));
+    Some(if is_page || says_no_store() { PAGE_OF_A_SESSION } else { OF_A_SESSION })
+}
+
+/// Gives a response to a visitor with a session that value, and takes from it what would say otherwise to caches on its way.
+pub fn confine(target: &str, head: &mut ResponseHead) {
+    let Some(value) = confinement(target, head) else { return };
+    let says_otherwise = |name: &[u8]| {
+        let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
+        // CDN-Cache-Control and its kind (RFC 9213), and what came before that.
+        let is_targeted = name.len().checked_sub(TARGETED.len()).and_then(|at| name.get(at..));
+        is("expires") || is("surrogate-control") || is_targeted.is_some_and(|end| end.eq_ignore_ascii_case(TARGETED))
+    };
+    head.fields.retain(|name, _| !says_otherwise(name));
+    head.fields.set("Cache-Control", value);
+}
+
+/// How names of targeted fields end.
+const TARGETED: &[u8] = b"-cache-control";
+
+/// Whether a browser shows it as a page, as far as the head tells. Of what has no type it finds out itself, but a 304 has none because it
+/// has no content.
+fn is_page(head: &ResponseHead) -> bool {
+    let Some(value) = head.fields.first("content-type") else { return head.status != StatusCode::NOT_MODIFIED };
+    let media_type = media_type(value);
+    ["text/html", "application/xhtml+xml"].iter().any(|page| media_type.eq_ignore_ascii_case(page.as_bytes()))
+}
+
+/// Whether the application says that anybody may keep it, and for how long.
+fn is_public(head: &ResponseHead) -> bool {
+    let control = CacheControl::parse(&head.fields);
+    let seconds = control.s_maxage.or(control.max_age).unwrap_or(0);
+    control.public && seconds > 0 && !control.no_store && !control.private.is_all()
+}
 
 /// Tells clients what they may do with the answer to `request` whose lifetime was granted: not keep it without asking; or keep it for as
 /// long, in the place of what the origin says about it, where the policy wants that announced. Nothing where nothing was granted.
@@ -163,6 +218,45 @@ mod tests {
         };
         let page = told("/", cached("no-store").with("Vary", "cookie"), overruled);
         assert_eq!((says(&page, "cache-control"), says(&page, "vary")), ("no-store".to_owned(), "cookie".to_owned()));
+    }
+
+    #[test]
+    fn a_page_for_a_session_is_kept_by_nobody() {
+        let confined = |target: &str, mut head: ResponseHead| {
+            confine(target, &mut head);
+            says(&head, "cache-control")
+        };
+        let page = || cached("public, max-age=600").with("Content-Type", "Text/HTML; charset=utf-8");
+        for head in [page(), ok(), page().with("Expires", "0").with("CDN-Cache-Control", "max-age=9")] {
+            assert_eq!(confined("/", head), "private, no-store");
+        }
+        let data = |control: &str| cached(control).with("Content-Type", "application/json");
+        assert_eq!(confined("/", data("max-age=9")), "private, no-cache");
+        assert_eq!(confined("/", data("no-store, max-age=9")), "private, no-store");
+        assert_eq!(confined("/", crate::testing::status(304)), "private, no-cache");
+        let mut told = data("max-age=9")
+            .with("Expires", "0")
+            .with("CDN-Cache-Control", "max-age=9")
+            .with("Surrogate-Control", "x");
+        confine("/", &mut told);
+        assert_eq!(
+            told.fields.iter().map(|(name, _)| name.to_vec()).collect::<Vec<_>>(),
+            ["Date", "Content-Type", "Cache-Control"].map(|name| name.as_bytes().to_vec())
+        );
+    }
+
+    #[test]
+    fn what_is_public_and_no_page_is_not_confined() {
+        let of = |target: &str, control: &str, kind: &str| {
+            let head = cached(control).with("Content-Type", kind);
+            confinement(target, &head)
+        };
+        assert_eq!(of("/feed", "public, max-age=9", "application/rss+xml"), None);
+        assert_eq!(of("/x.css", "max-age=9", "text/css"), None);
+        assert_eq!(of("/x.css", "max-age=9", "text/html"), Some("private, no-store"));
+        for control in ["public", "public, max-age=0", "public, max-age=9, no-store", "public, max-age=9, private"] {
+            assert!(of("/feed", control, "application/rss+xml").is_some(), "{control}");
+        }
     }
 
     #[test]

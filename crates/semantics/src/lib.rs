@@ -9,7 +9,7 @@
 //! | which stored variant fits? | [`mod@vary`] |
 //! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`], [`accel_expires`] |
 //! | may it be used now? | [`mod@reuse`] |
-//! | does the client have it already? which part does it want? | [`mod@precondition`], [`mod@range`] |
+//! | does the client have it already? which part does it want? by whose validators? | [`mod@precondition`], [`mod@range`], [`validators`] |
 //! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
@@ -54,6 +54,7 @@ pub mod stored_fields;
 pub mod suggestion;
 pub mod time;
 pub mod validation;
+pub mod validators;
 pub mod vary;
 
 #[cfg(test)]
@@ -75,4 +76,5 @@ pub use storable::{objections, post_stores_for_get, storable};
 pub use stored_fields::fields_to_store;
 pub use time::Now;
 pub use validation::{Freshened, HeadOutcome, freshen, freshness_after_validation, head_response, make_conditional};
+pub use validators::Validators;
 pub use vary::{Vary, language_selects, variant_key, vary};

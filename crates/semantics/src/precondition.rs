@@ -1,10 +1,10 @@
 //! The client's conditions against a stored response (RFC 9111 section 4.3.2, RFC 9110 section 13.2.2).
 
-use crate::Now;
 use crate::age::date_value;
+use crate::{Now, Validators};
 use http::{Method, StatusCode};
 use kasoku_wire::field::date;
-use kasoku_wire::field::etag::{EntityTag, tags};
+use kasoku_wire::field::etag::{EntityTag, Tag, tags};
 use kasoku_wire::{RequestHead, ResponseHead};
 
 /// What the conditions come to.
@@ -16,22 +16,36 @@ pub enum Precondition {
     NotModified,
 }
 
-/// Evaluates If-None-Match, or else If-Modified-Since. Requests with If-Match or If-Unmodified-Since never get here
-/// ([`may_look_up`](crate::may_look_up)).
-pub fn precondition(request: &RequestHead, stored: &ResponseHead, response_time: Now, now: Now) -> Precondition {
+/// Evaluates If-None-Match, or else If-Modified-Since, as far as `validators` lets them count. Requests with If-Match or
+/// If-Unmodified-Since never get here ([`may_look_up`](crate::may_look_up)).
+pub fn precondition(
+    request: &RequestHead,
+    stored: &ResponseHead,
+    validators: Validators,
+    response_time: Now,
+    now: Now,
+) -> Precondition {
     let has_method = request.method == Method::GET || request.method == Method::HEAD;
     if !has_method || !matches!(stored.status, StatusCode::OK | StatusCode::PARTIAL_CONTENT) {
         return Precondition::Proceed;
     }
     //= RFC 9110 section 13.1.3
     //# A recipient MUST ignore If-Modified-Since if the request contains an If-None-Match header field
-    let is_not_modified = if request.fields.contains("if-none-match") {
+    let is_not_modified = if validators == Validators::OwnTag {
+        names_own_tag(request, stored)
+    } else if request.fields.contains("if-none-match") {
         let stored = EntityTag::of(&stored.fields);
         tags(&request.fields, "if-none-match").any(|tag| tag.matches_weakly(stored.as_ref()))
     } else {
         is_unmodified_since(request, stored, response_time, now)
     };
     if is_not_modified { Precondition::NotModified } else { Precondition::Proceed }
+}
+
+/// Whether If-None-Match names the strong tag of `stored`. Nothing else says that the client has this very response.
+fn names_own_tag(request: &RequestHead, stored: &ResponseHead) -> bool {
+    let Some(own) = EntityTag::of(&stored.fields).filter(|own| !own.weak) else { return false };
+    tags(&request.fields, "if-none-match").any(|tag| matches!(tag, Tag::One(one) if one.weak_eq(&own)))
 }
 
 fn is_unmodified_since(request: &RequestHead, stored: &ResponseHead, response_time: Now, now: Now) -> bool {
@@ -71,7 +85,7 @@ mod tests {
     use crate::testing::{NOW, at, get, later, ok, status};
 
     fn evaluate(request: &RequestHead, stored: &ResponseHead) -> Precondition {
-        precondition(request, stored, NOW, later(10))
+        precondition(request, stored, Validators::Any, NOW, later(10))
     }
 
     fn since(seconds: i64) -> RequestHead {

@@ -110,7 +110,7 @@ proptest! {
             let _ = stale_on_failure(&freshness, &asked, Failure::Disconnected, &policy, one);
             let _ = (may_look_up(&request), storable(&request, &stored, &freshness, &policy));
             let _ = (freshen(&stored, &update, one, &policy), head_response(&stored, &update, one, &policy));
-            let _ = precondition(&request, &stored, one, two);
+            let _ = precondition(&request, &stored, Validators::Any, one, two);
             let _ = stored.fields.iter().all(|(name, _)| goes_into_not_modified(name, true));
             let _ = (range(&request, &stored, length), part(&stored, Some(length)), combinable(&stored, Some(length), &update, Some(length)));
             let _ = invalidated_uris(&format!("http://h{}", request.target), &stored.fields);

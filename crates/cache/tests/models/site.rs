@@ -136,7 +136,7 @@ pub(crate) fn ok() -> ResponseHead {
 
 pub(crate) fn answer(writer: FillWriter, request: &RequestHead, response: &ResponseHead, now: Now) -> Verdict {
     let (request_time, response_time) = (now, now);
-    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None })
+    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None, is_file: false })
 }
 
 pub(crate) fn begin(writer: FillWriter, response: &ResponseHead) -> BodyWriter {

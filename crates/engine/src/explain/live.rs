@@ -9,7 +9,7 @@
 use super::forms;
 use crate::clock::Clock;
 use crate::error;
-use crate::fetch::is_of_a_long_file;
+use crate::fetch::{is_file, is_of_a_long_file};
 use crate::held;
 use crate::options::Route;
 use crate::origins;
@@ -52,6 +52,7 @@ pub(super) struct Live {
     /// It sets a cookie that would be dropped, and has a form that is sent by POST.
     has_form_of_a_session: bool,
     body_length: Option<u64>,
+    is_file: bool,
     request_time: Now,
     response_time: Now,
 }
@@ -79,6 +80,7 @@ impl Answered {
                 request_time: live.request_time,
                 response_time: live.response_time,
                 body_length: live.body_length,
+                is_file: live.is_file,
             },
         );
         // What names a file must say itself how long that holds.
@@ -161,7 +163,7 @@ async fn exchange(
     }
     let response_time = clock.now();
     let names_a_file = sendfile::names_a_file(&response.head);
-    let is_left_alone = is_of_a_long_file(route, &response);
+    let (is_file, is_left_alone) = (is_file(&response), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
     let is_of_one_client = match secrets.is_empty() || names_a_file {
         true => None,
@@ -192,6 +194,7 @@ async fn exchange(
         is_of_one_client,
         has_form_of_a_session: has_form,
         body_length,
+        is_file,
         request_time,
         response_time,
     })

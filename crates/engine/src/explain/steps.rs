@@ -13,7 +13,6 @@ use kasoku_cache::inspect::{Inspection, Outcome};
 use kasoku_cache::{Ask, Body, Cache};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::cookies;
-use kasoku_semantics::downstream::untold;
 use kasoku_semantics::evidence::{self, Evidence, Line, Side};
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::ground::{Because, Ground};
@@ -188,7 +187,7 @@ impl Explaining<'_> {
                 let reasons: Vec<Reason> = refusal.into_iter().collect();
                 let freshness = &entry.meta.freshness;
                 // The application's own words.
-                own = untold(&entry.meta.head, freshness, policy);
+                own = entry.meta.as_said(policy);
                 all.extend(evidence::of_response(ask.request, &own, freshness, &reasons, policy, ask.now));
             }
             (None, None) => {

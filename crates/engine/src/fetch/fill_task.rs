@@ -22,6 +22,7 @@ use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::validators::{Validators, withhold};
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::rc::Rc;
@@ -92,6 +93,7 @@ impl FillTask {
                 request_time,
                 response_time: self.worker.now(),
                 body_length: response.body.length(),
+                is_file: is_file(&response),
             };
             // What completes a part that is stored already is no answer by itself.
             let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
@@ -195,6 +197,11 @@ impl FillTask {
     }
 }
 
+/// Whether the body is a file that this program reads itself.
+pub(crate) fn is_file(response: &Response) -> bool {
+    matches!(response.body, Body::File(_) | Body::FileParts(_))
+}
+
 /// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
 /// without a copy. One that would be compressed has to be stored for that.
 pub(crate) fn is_of_a_long_file(route: &Route, response: &Response) -> bool {
@@ -222,6 +229,9 @@ fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &
         head.fields.remove("set-cookie");
         head.fields.remove("set-cookie2");
         tell(request, &mut head, &meta.freshness, &route.policy);
+    }
+    if meta.validators() == Validators::OwnTag {
+        withhold(request, &mut head, meta.freshness.response_time);
     }
     head
 }

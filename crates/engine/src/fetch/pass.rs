@@ -202,6 +202,7 @@ fn store_beside(
         request_time,
         response_time,
         body_length: response.body.length(),
+        is_file: false,
     });
     match verdict {
         Verdict::Write(body) => {

@@ -16,7 +16,6 @@ use crate::response::Response;
 use kasoku_oracle::random::hash;
 use kasoku_oracle::wire::{Length, Reader, RequestHead};
 use scripts::Visit;
-pub(crate) use scripts::tag;
 use std::collections::HashMap;
 use std::io::Write;
 use std::net::{SocketAddr, TcpListener, TcpStream};

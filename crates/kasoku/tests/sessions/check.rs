@@ -5,7 +5,7 @@
 //! once. A hit is nobody's. What is handed out to be kept (the id of a session, a counter) is handed to one visitor only, whether in
 //! Set-Cookie or in a body.
 
-use crate::application::{SESSION, tag};
+use crate::application::SESSION;
 use crate::page::{Claim, Kind, Page, Site, View};
 use kasoku_oracle::cache_status::CacheStatus;
 use kasoku_oracle::wire::ResponseHead;
@@ -25,6 +25,14 @@ pub(crate) enum Expected {
     Done,
 }
 
+/// A page that a browser has kept, whatever it was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Kept {
+    pub(crate) tag: String,
+    /// Whom it is for.
+    pub(crate) view: View,
+}
+
 /// A request of a visitor, and what may come of it.
 #[derive(Clone, Debug)]
 pub(crate) struct Ask {
@@ -41,8 +49,8 @@ pub(crate) struct Ask {
     pub(crate) allowed: Vec<View>,
     /// The class of devices and the language of the visitor.
     pub(crate) variant: String,
-    /// Of If-None-Match.
-    pub(crate) tag: Option<String>,
+    /// What the browser has of that path, by whose tag it asks.
+    pub(crate) kept: Option<Kept>,
     /// Nothing but noise says who asks.
     pub(crate) is_stranger: bool,
     /// The application knows the session.
@@ -193,7 +201,7 @@ fn status(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
         (Expected::Page(Page { kind: Kind::Club, number }), 302) => number % 2 == 0,
         (Expected::Page(Page { kind: Kind::Club, number }), 403) => number % 2 == 1,
         (Expected::Page(Page { kind: Kind::Account, .. }), 302) => true,
-        (Expected::Page(_), 304) => ask.tag.is_some(),
+        (Expected::Page(_), 304) => ask.kept.is_some(),
         (Expected::Page(_), 500..) => ask.may_fail(),
         (Expected::Page(_) | Expected::Begun | Expected::Shown, 200) | (Expected::Done, 303) => true,
         _ => false,
@@ -228,22 +236,26 @@ fn cookies(ask: &Ask, answer: &Answer, ledger: &Ledger, wrong: &mut Vec<String>)
 
 /// What was granted is kept from caches further on, and from a browser that shows it after a log-in.
 fn downstream(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
-    let is_granted = answer.cache().hit && ask.kind().is_some_and(|kind| kind != Kind::File);
-    if is_granted && answer.head.status == 200 {
-        let fields = &answer.head.fields;
-        if !fields.lists("cache-control", "no-cache") || !fields.lists("vary", "cookie") {
-            wrong.push("downstream: a granted page without no-cache, or without Vary: Cookie".to_owned());
+    let (fields, is_page) = (&answer.head.fields, ask.kind().is_some_and(|kind| kind != Kind::File));
+    if answer.cache().hit && is_page && answer.head.status == 200 {
+        let is_asked_each_time = ["no-cache", "no-store"].iter().any(|one| fields.lists("cache-control", one));
+        if !is_asked_each_time || !fields.lists("vary", "cookie") {
+            wrong.push("downstream: a granted page that may be kept, or without Vary: Cookie".to_owned());
         }
+    }
+    let is_confined = fields.lists("cache-control", "private") && fields.lists("cache-control", "no-store");
+    if is_page && ask.has_session && answer.head.status == 200 && !is_confined {
+        wrong.push("downstream: a page that answers a session, and that its browser may keep".to_owned());
     }
 }
 
 fn not_modified(ask: &Ask, answer: &Answer, wrong: &mut Vec<String>) {
     let told = answer.head.fields.only("etag").unwrap_or_default();
-    if ask.tag.as_deref() != Some(told) {
-        wrong.push(format!("304: for {told}, but the client has {:?}", ask.tag));
-    }
-    if !ask.allowed.iter().any(|view| tag(view) == told) && !ask.is_handed_over {
-        wrong.push(format!("mistaken: 304 for {told}, where there is {:?}", ask.allowed));
+    let Some(kept) = ask.kept.as_ref().filter(|kept| kept.tag == told) else {
+        return wrong.push(format!("304: for {told}, but the client has {:?}", ask.kept));
+    };
+    if !ask.allowed.contains(&kept.view) && !ask.is_handed_over {
+        wrong.push(format!("mistaken: 304 for {kept:?}, where there is {:?}", ask.allowed));
     }
 }
 

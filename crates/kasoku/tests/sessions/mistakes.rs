@@ -1,7 +1,7 @@
 //! The checker can fail: each mistake that it is there for, made on purpose in a single answer.
 
-use crate::application::{SESSION, tag};
-use crate::check::{Answer, Ask, Expected, Ledger, check};
+use crate::application::SESSION;
+use crate::check::{Answer, Ask, Expected, Kept, Ledger, check};
 use crate::page::{Claim, Kind, Page, View};
 use crate::visitor::Visitor;
 use kasoku_oracle::random::Random;
@@ -36,7 +36,7 @@ impl Case {
         let mut asking = Visitor::new(visitor);
         asking.view = view.clone();
         let mut ask = asking.read(&mut Random::new(1));
-        (ask.method, ask.path, ask.expected, ask.tag) = ("GET", page.path(), Expected::Page(page), None);
+        (ask.method, ask.path, ask.expected, ask.kept) = ("GET", page.path(), Expected::Page(page), None);
         let (host, path) = (ask.site.host().to_owned(), ask.path.clone());
         let claim = Claim { host, path, view, serial: 5, ..Claim::default() };
         let fields = [("Cache-Control", "no-store, no-cache"), ("Vary", "Cookie")];
@@ -268,14 +268,13 @@ fn a_304_for_what_somebody_else_sees_is_seen() {
     let page = Page { kind: Kind::Tagged, number: 1 };
     let mut case = Case::of(page, MEMBER, member(), "hit; detail=hit");
     (case.status, case.body) = (304, Some(Vec::new()));
-    let own = tag(&member());
-    case.ask.tag = Some(own.clone());
-    case = case.with("ETag", &own);
+    let kept = |tag: &str, view: View| Some(Kept { tag: tag.to_owned(), view });
+    case.ask.kept = kept("\"1\"", member());
+    case = case.with("ETag", "\"1\"");
     case.is_right();
-    let nobodys = tag(&View::default());
-    case.ask.tag = Some(nobodys.clone());
+    case.ask.kept = kept("\"2\"", View::default());
     case.is_wrong("304: for");
-    case.fields.last_mut().unwrap().1 = nobodys;
+    case.fields.last_mut().unwrap().1 = "\"2\"".to_owned();
     case.is_wrong("mistaken: 304 for");
 }
 
@@ -296,4 +295,12 @@ fn a_granted_page_that_a_browser_may_keep_is_seen() {
         case.fields = vec![(name.to_owned(), value.to_owned())];
         case.is_wrong("downstream: ");
     }
+}
+
+#[test]
+fn a_page_that_answers_a_session_and_may_be_kept_is_seen() {
+    let mut case = Case::hit();
+    case.ask.has_session = true;
+    case.is_wrong("downstream: ");
+    case.with("Cache-Control", "private, no-store").is_right();
 }

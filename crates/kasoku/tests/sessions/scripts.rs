@@ -281,7 +281,7 @@ impl Visit<'_> {
 }
 
 /// The tag of what is for that view.
-pub(crate) fn tag(view: &View) -> String {
+fn tag(view: &View) -> String {
     let user = view.user.map_or("nobody".to_owned(), |user| user.to_string());
     format!("\"{user}.{}.{}\"", view.has_opened, view.cart.join("."))
 }

@@ -42,9 +42,9 @@ impl Visitor {
         let page = Page::any(random);
         let method = if random.percent(3) { "HEAD" } else { "GET" };
         let mut ask = self.ask(method, &page.path(), Expected::Page(page));
-        if let Some(tag) = self.tags.get(&ask.path).filter(|_| method == "GET" && random.percent(50)) {
-            ask.fields.push(format!("If-None-Match: {tag}"));
-            ask.tag = Some(tag.clone());
+        if let Some(kept) = self.kept.get(&ask.path).filter(|_| method == "GET" && random.percent(50)) {
+            ask.fields.push(format!("If-None-Match: {}", kept.tag));
+            ask.kept = Some(kept.clone());
         }
         ask
     }
@@ -164,7 +164,7 @@ impl Visitor {
             expected,
             allowed: self.allowed(),
             variant: format!("{}.{language}", if is_mobile { "mobile" } else { "desktop" }),
-            tag: None,
+            kept: None,
             is_stranger: self.is_stranger(),
             has_session: self.is_known && self.jar.contains_key(SESSION),
             needs_session: !self.is_in_doubt() && (!self.view.is_nobodys() || self.token.is_some()),

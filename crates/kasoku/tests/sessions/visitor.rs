@@ -10,7 +10,7 @@
 mod steps;
 
 use crate::application::{SESSION, STATUS, TICKET};
-use crate::check::{Answer, Ask, Expected, SetCookie};
+use crate::check::{Answer, Ask, Expected, Kept, SetCookie};
 use crate::habit::Habit;
 use crate::page::{Kind, Page, Site, View};
 use std::collections::{BTreeMap, VecDeque};
@@ -42,7 +42,7 @@ pub(crate) struct Visitor {
     process: u64,
     /// Since then, its own page has been seen.
     is_seen: bool,
-    tags: BTreeMap<String, String>,
+    kept: BTreeMap<String, Kept>,
     things: usize,
     /// The last requests and what came of them, for who has to find out why a later one went wrong.
     history: VecDeque<String>,
@@ -64,7 +64,7 @@ impl Visitor {
             opened_in: 0,
             process: 0,
             is_seen: false,
-            tags: BTreeMap::new(),
+            kept: BTreeMap::new(),
             things: 0,
             history: VecDeque::new(),
         };
@@ -157,14 +157,14 @@ impl Visitor {
                 self.view = before;
             }
         }
-        if let Some(tag) = answer.head.fields.only("etag") {
-            self.tags.insert(ask.path.clone(), tag.to_owned());
-        }
         if ask.expected == Expected::Done && answer.head.status != 303 {
             // One mistake is one mistake.
             self.view.user = None;
         }
         let Some(claim) = answer.claim() else { return };
+        if let Some(tag) = answer.head.fields.only("etag") {
+            self.kept.insert(ask.path.clone(), Kept { tag: tag.to_owned(), view: claim.view.clone() });
+        }
         self.is_seen |= claim.view == self.view && !self.view.is_nobodys();
         if ask.expected == Expected::Begun {
             self.token = claim.token;

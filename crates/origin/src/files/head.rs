@@ -10,10 +10,10 @@
 
 use crate::document_root::OpenFile;
 use http::{Method, StatusCode};
-use kasoku_semantics::Now;
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
 use kasoku_semantics::range::{ByteRanges, RangeOutcome, range};
+use kasoku_semantics::{Now, Validators};
 use kasoku_wire::field::date;
 use kasoku_wire::field::etag::{EntityTag, Tag, tags};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -119,7 +119,7 @@ pub(super) fn evaluated(request: &RequestHead, whole: ResponseHead, length: u64,
     if !is_as_expected(request, &whole, now) {
         return (without_content(&whole, StatusCode::PRECONDITION_FAILED), Outcome::Nothing);
     }
-    if precondition(request, &whole, now, now) == Precondition::NotModified {
+    if precondition(request, &whole, Validators::Any, now, now) == Precondition::NotModified {
         return (without_content(&whole, StatusCode::NOT_MODIFIED), Outcome::Nothing);
     }
     if request.method == Method::HEAD {

@@ -1,0 +1,56 @@
+//! The entity tag of a response of which clients do not get the application's validators.
+//!
+//! It is a strong tag of the stored bytes (`kasoku_semantics::validators` says where and why). The key is part of it, with scheme, host and query: a tag of one URL never
+//! confirms another URL. So is the variant, since two pages of the same bytes may still differ in their heads. It is the same in each
+//! process and after each restart, so browsers keep what they have. A content coding has the tag with the coding's name behind it.
+//!
+//! XXH3 is no cryptographic hash, and need not be one: whoever can choose two versions of a page such that both have one tag achieves
+//! that a browser goes on showing the first.
+
+use crate::Key;
+use bytes::Bytes;
+use kasoku_wire::Fields;
+use xxhash_rust::xxh3::Xxh3;
+
+/// The line of such a tag in a head, in bytes.
+pub(crate) const LINE_BYTES: usize = "ETag: \"k\"\r\n".len() + 32;
+
+/// Gives a head the tag of these bytes, which are the whole body.
+pub(crate) fn set(fields: &mut Fields, key: &Key, variant: &[u8], pieces: &[Bytes]) {
+    let mut hash = Xxh3::new();
+    for part in [key.bytes(), variant] {
+        hash.update(&(part.len() as u64).to_le_bytes());
+        hash.update(part);
+    }
+    pieces.iter().for_each(|piece| hash.update(piece));
+    fields.set("ETag", format!("\"k{:032x}\"", hash.digest128()));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{Cache, Limits};
+
+    #[test]
+    fn a_tag_is_of_the_bytes_the_url_and_the_variant() {
+        let cache = Cache::new(Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
+        let tag = |uri: &str, variant: &[u8], pieces: &[&'static str]| {
+            let mut fields = Fields::new();
+            let pieces: Vec<Bytes> = pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();
+            set(&mut fields, &cache.key(uri), variant, &pieces);
+            String::from_utf8(fields.only("etag").unwrap().to_vec()).unwrap()
+        };
+        let one = tag("http://a.test/", b"", &["page"]);
+        assert_eq!(one, tag("http://a.test/", b"", &["pa", "ge"]), "however it came");
+        assert_eq!("ETag: \r\n".len() + one.len(), LINE_BYTES);
+        for other in [
+            tag("http://a.test/", b"", &["pagE"]),
+            tag("http://b.test/", b"", &["page"]),
+            tag("https://a.test/", b"", &["page"]),
+            tag("http://a.test/", b"mobile", &["page"]),
+            tag("http://a.test/p", b"", &["age"]),
+        ] {
+            assert_ne!(one, other);
+        }
+    }
+}
