@@ -5,6 +5,9 @@
 //! have a plain meaning as well (`session` of a conference, `key`, `auth`) are none. What a rule removes from key and request
 //! (`query.ignore`, `strip-path-parameters`) is gone before this looks.
 //!
+//! So are the answers of a service that somebody has logged in with: OAuth 1 (RFC 5849), OpenID and SAML by their names, and OAuth 2 and
+//! OpenID Connect by `state` beside `code` or `error` (RFC 6749 section 4.1.2), each of which has a plain meaning alone.
+//!
 //! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
 
 use crate::options::Route;
@@ -13,7 +16,7 @@ use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 
 /// Names, as they are compared ([`folded`]).
-const NAMES: [&str; 63] = [
+const NAMES: [&str; 66] = [
     "__requestverificationtoken",
     "_csrf",
     "_session_id",
@@ -46,6 +49,7 @@ const NAMES: [&str; 63] = [
     "login_token",
     "logintoken",
     "nonce",
+    "oauth_nonce",
     "oauth_token",
     "oauth_verifier",
     "oauthtoken",
@@ -61,6 +65,8 @@ const NAMES: [&str; 63] = [
     "reset_password_token",
     "reset_token",
     "resettoken",
+    "samlart",
+    "samlrequest",
     "samlresponse",
     "secret",
     "sessid",
@@ -85,8 +91,8 @@ const LENGTH_MAX: usize = 26;
 /// What makes a target read otherwise than it is written.
 const ODD: [u8; 5] = *b";(%+[";
 
-/// How names begin to which something is added for each server.
-const BEGINNING: &str = "aspsessionid";
+/// How names begin, folded, to which something is added: for each server, or by OpenID and HybridAuth for each thing they say.
+const BEGINNINGS: [&str; 3] = ["aspsessionid", "openid_", "hauth_"];
 
 /// Why a request for that target passes, if it does, because of its parameters.
 pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
@@ -97,14 +103,16 @@ pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     }
     let (path, query) = path_and_query(target);
     let sessions = &route.session.cookies[..];
+    let mut answer = AuthorizationResponse::default();
     let has_one = if is_plain(target.as_bytes()) {
         query.is_some_and(|query| {
-            pairs(query).map(name_and_value).any(|(name, value)| is_credential(name, value, sessions))
+            let mut pairs = pairs(query).map(name_and_value);
+            pairs.any(|(name, value)| is_credential(name, value, sessions) || answer.is_complete_with(name))
         })
     } else {
-        let is_credential = |pair: &str| is_credential_as_read(pair, sessions);
+        let mut is_credential = |pair: &str| is_credential_as_read(pair, sessions, &mut answer);
         // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
-        query.is_some_and(|query| any_pair(query, is_credential)) || is_in_path(path, is_credential)
+        query.is_some_and(|query| any_pair(query, &mut is_credential)) || is_in_path(path, is_credential)
     };
     has_one.then_some(Reason::PassCredentialInUrl)
 }
@@ -130,11 +138,28 @@ fn is_in_path(path: &str, is_credential: impl FnMut(&str) -> bool) -> bool {
     parameters.any(is_credential) || path.split('/').any(is_cookieless)
 }
 
-fn is_credential_as_read(pair: &str, sessions: &[String]) -> bool {
+/// What of an OAuth 2 authorization response is there.
+#[derive(Default)]
+struct AuthorizationResponse {
+    has_state: bool,
+    has_result: bool,
+}
+
+impl AuthorizationResponse {
+    /// Whether it is there with this parameter.
+    fn is_complete_with(&mut self, name: &str) -> bool {
+        self.has_state |= name.eq_ignore_ascii_case("state");
+        self.has_result |= name.eq_ignore_ascii_case("code") || name.eq_ignore_ascii_case("error");
+        self.has_state && self.has_result
+    }
+}
+
+fn is_credential_as_read(pair: &str, sessions: &[String], answer: &mut AuthorizationResponse) -> bool {
     let (name, value) = name_and_value(pair);
     let name = read_name(name);
     // PHP reads `sid[0]` as something of `sid`.
-    is_credential(name.split('[').next().unwrap_or_default(), value, sessions)
+    let name = name.split('[').next().unwrap_or_default();
+    is_credential(name, value, sessions) || answer.is_complete_with(name)
 }
 
 fn is_credential(name: &str, value: &str, sessions: &[String]) -> bool {
@@ -150,8 +175,10 @@ fn is_cookieless(segment: &str) -> bool {
 }
 
 fn is_named(name: &str) -> bool {
-    let begins = |text: &str| text.get(..BEGINNING.len()).is_some_and(|start| start.eq_ignore_ascii_case(BEGINNING));
-    (may_be_named(name.as_bytes()) && NAMES.iter().any(|one| is_the_same(name, one))) || begins(name)
+    let begins_with = |one: &&str| name.get(..one.len()).is_some_and(|start| is_the_same(start, one));
+    let may_begin = name.as_bytes().first().is_some_and(|first| matches!(folded(*first), b'a' | b'o' | b'h'));
+    (may_be_named(name.as_bytes()) && NAMES.iter().any(|one| is_the_same(name, one)))
+        || (may_begin && BEGINNINGS.iter().any(begins_with))
 }
 
 fn is_the_same(name: &str, one: &str) -> bool {
@@ -228,6 +255,13 @@ mod tests {
             "/?x=1&__RequestVerificationToken=1",
             "/?.csrf=1",
             "/?oauth_verifier=1",
+            "/login?code=1&state=2",
+            "/login?state=2&x=1&error=denied",
+            "/login?state%3d=1&%63ode=2&state=1",
+            "/?openid.mode=id_res",
+            "/?openid_identity=1",
+            "/plugin/social/?hauth.done=Kakao",
+            "/?SAMLResponse=x",
         ] {
             assert_eq!(passes(target, &safe), Some(Reason::PassCredentialInUrl), "{target}");
         }
@@ -241,6 +275,9 @@ mod tests {
             "/?ticket=12",
             "/?s_id=1",
             "/?accesstokens=1",
+            "/?code=EUR",
+            "/?state=open&codes=1",
+            "/?openid=1",
             "/a(S(b))/",
             "/?",
             "*",
