@@ -180,14 +180,14 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
     let is_head = exchange.request.head.method == Method::HEAD;
     // Of a part as well: the client's range counts after these conditions (RFC 9110 section 13.2.2).
     let has_content = matches!(code, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
-    let is_ours = conditions == Conditions::Ours && may_be_confirmed(exchange, &response);
-    if is_ours && has_content && is_not_modified(exchange, &response.head, Validators::Any, now) {
-        return not_modified(exchange, &response.head, status).all(iter::empty()).await;
-    }
     confine_to_visitor(exchange, &mut response);
     let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
     let received = response.head.fields.clone();
     strip_hop_by_hop(&mut response.head.fields);
+    let is_ours = conditions == Conditions::Ours && may_be_confirmed(exchange, &response);
+    if is_ours && has_content && is_not_modified(exchange, &response.head, Validators::Any, now) {
+        return not_modified(exchange, &response.head, status).all(iter::empty()).await;
+    }
     let mut head = Head::new(exchange.worker.buffers.take(), code, &response.head.reason);
     head.fields_without(&response.head.fields, &["content-length"], exchange.settings.hit_headers);
     head.date_unless_in(&response.head.fields, now);

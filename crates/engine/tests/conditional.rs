@@ -141,6 +141,20 @@ fn a_condition_does_not_turn_an_error_into_304() {
 }
 
 #[test]
+fn a_304_of_ours_has_no_field_of_the_origins_connection() {
+    // What sets a cookie is not stored: the condition was kept from the origin, and counts here.
+    let lines =
+        ["ETag: \"1\"", "Set-Cookie: a=1", "Connection: keep-alive, X-Hop", "X-Hop: 1", "Keep-Alive: timeout=5"];
+    let scene = Scenario::safe([get("/").answers(ok(&lines, "a"))]);
+    let answer = scene.client().get_with("/", &["If-None-Match: \"1\""]);
+    assert_eq!(answer.status, 304, "{answer:?}");
+    assert!(
+        !["connection", "x-hop", "keep-alive", "transfer-encoding"].iter().any(|name| answer.has(name)),
+        "{answer:?}"
+    );
+}
+
+#[test]
 fn a_client_that_joins_a_fill_gets_its_304_at_once() {
     let gate = Gate::new();
     let head = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nETag: \"1\"\r\nContent-Length: 6\r\n\r\nabc";
