@@ -10,7 +10,7 @@ mod pass;
 use crate::connection::Connection;
 use crate::deliver::{self, Answer, Conditions, Meant};
 use crate::error::{Fault, reason};
-use crate::forward::Audience;
+use crate::forward::{Audience, forward};
 use crate::lookup::hit;
 use crate::origins::Errand;
 use crate::respond::{Dropped, forwarded};
@@ -140,13 +140,8 @@ fn is_whole_for_a_part(exchange: &Exchange, response: &Response) -> bool {
 /// Where a stale response is refreshed in the background (RFC 5861 section 3).
 ///
 /// It goes out in nobody's name where it may, since what a visitor is told refreshes nothing for the others.
-pub(crate) fn refresh(
-    exchange: &Exchange,
-    routed: &Routed,
-    writer: FillWriter,
-    mut outgoing: RequestHead,
-    stale: &Entry,
-) {
+pub(crate) fn refresh(exchange: &Exchange, routed: &Routed, writer: FillWriter, stale: &Entry) {
+    let mut outgoing = for_nobody(exchange, routed);
     // What the client wants of its own answer is not meant for this one.
     for directive in ["cache-control", "pragma"] {
         outgoing.fields.remove(directive);
@@ -161,15 +156,20 @@ pub(crate) fn refresh(
 }
 
 /// Asks in nobody's name, for all who wait: what is the client's own is taken from the request as it is prepared.
-pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
-    in_the_background(exchange, routed, writer, outgoing);
+pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter) {
+    in_the_background(exchange, routed, writer, for_nobody(exchange, routed));
+}
+
+/// The request as it goes out where its client does not wait for the answer.
+fn for_nobody(exchange: &Exchange, routed: &Routed) -> RequestHead {
+    forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Nobody, None)
 }
 
 fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: RequestHead) {
     let (news, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
     let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
-    let errand = Errand::new(exchange, routed, Audience::Shared, time);
+    let errand = Errand::new(exchange, routed, Audience::Nobody, time);
     let task = FillTask::new(exchange, routed, errand, outgoing, interim);
     task.spawn(exchange, writer, news);
 }

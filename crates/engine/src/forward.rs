@@ -2,9 +2,13 @@
 //!
 //! Two kinds: one whose answer may be shared, and one that passes. What is not in the key does not reach the origin on
 //! the first kind, since it could change an answer that others get (DESIGN, "Keys"): fields by which clients address
-//! proxies and frameworks are removed (`unkeyed`), the client's address is not told, and `Via` names nobody but us. A request
-//! that passes keeps what applications need. Where the operator grants a lifetime, the first kind takes nothing along but what
-//! is in the key (`visitor`).
+//! proxies and frameworks are removed (`unkeyed`), and `Via` names nobody but us. A request that passes keeps what applications
+//! need. Where the operator grants a lifetime, the first kind takes nothing along but what is in the key (`visitor`), and the
+//! application is told an address that is nobody's ([`NOBODYS_ADDRESS`]).
+//!
+//! Where nothing is granted, the client's address is told on the first kind as well: the application itself has to say there that
+//! its answer may be shared, and one that counts visitors or ties sessions to addresses needs it. What Kasoku asks for by itself
+//! ([`Audience::Nobody`]) tells none.
 
 use crate::client::client;
 use crate::connection::Peer;
@@ -29,11 +33,17 @@ use std::net::IpAddr;
 /// A request that has been through that many of us goes in a circle.
 const VISITS_MAX: usize = 8;
 
+/// The address that is told where a lifetime is granted. To tell none would leave an HTTP server behind us with our own, which is often that of
+/// its own machine, and trusted.
+const NOBODYS_ADDRESS: &str = "0.0.0.0";
+
 /// Whether the answer may go to others as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Audience {
     /// The answer may be stored, or joined by others.
     Shared,
+    /// The same, where no client waits for it: a refresh in the background.
+    Nobody,
     /// The answer is for this client.
     OneClient,
 }
@@ -46,7 +56,7 @@ pub(crate) fn forward(
     audience: Audience,
     upgrade: Option<&str>,
 ) -> RequestHead {
-    let is_granting = audience == Audience::Shared && routed.route.policy.grant.is_granting();
+    let is_granting = audience != Audience::OneClient && routed.route.policy.grant.is_granting();
     let is_guarded = is_guarded(routed, audience);
     let mut fields = Fields::with_capacity(request.head.fields.block().len() + 256, request.head.fields.len() + 8);
     //= RFC 9112 section 3.2
@@ -74,7 +84,7 @@ pub(crate) fn forward(
         visitor::write(&received, &routed.route, is_ours, &mut fields);
     }
     add_uncoded_tags(&received, routed, &mut fields);
-    let told = Told { received: &received, routed, peer, tells_address: !is_guarded };
+    let told = Told { received: &received, routed, peer, whose_address: whose_address(routed, audience) };
     told.write(&mut fields);
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
@@ -110,7 +120,7 @@ pub(crate) fn forward(
 /// What a program may be told besides the request.
 pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
     let (peer, fields) = (exchange.connection.peer(), &exchange.request.head.fields);
-    let is_told = !is_guarded(routed, audience);
+    let is_told = whose_address(routed, audience) == Address::Clients;
     // A proxy tells the address alone.
     let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
     let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
@@ -125,7 +135,25 @@ pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audi
 /// Whether what is not in the key is kept back.
 fn is_guarded(routed: &Routed, audience: Audience) -> bool {
     let policy = &routed.route.policy;
-    audience == Audience::Shared && (policy.profile == Profile::Safe || policy.grant.is_granting())
+    audience != Audience::OneClient && (policy.profile == Profile::Safe || policy.grant.is_granting())
+}
+
+/// Whose address the origin is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Address {
+    Clients,
+    /// [`NOBODYS_ADDRESS`].
+    Nobodys,
+    None,
+}
+
+fn whose_address(routed: &Routed, audience: Audience) -> Address {
+    match audience {
+        Audience::OneClient => Address::Clients,
+        _ if routed.route.policy.grant.is_granting() => Address::Nobodys,
+        Audience::Shared => Address::Clients,
+        Audience::Nobody => Address::None,
+    }
 }
 
 /// Adds the origin's own tag to an If-Match that names the one of a coding made here, of which the origin knows nothing: who
@@ -221,16 +249,20 @@ struct Told<'a> {
     received: &'a Fields,
     routed: &'a Routed,
     peer: &'a Peer,
-    tells_address: bool,
+    whose_address: Address,
 }
 
 impl Told<'_> {
     fn write(&self, fields: &mut Fields) {
         let (scheme, authority) = (self.routed.scheme, self.routed.authority());
-        if self.tells_address {
-            self.write_with_address(fields);
-        } else {
-            fields.push("Forwarded", format!("host={};proto={scheme}", quoted(authority)));
+        match self.whose_address {
+            Address::Clients => self.write_with_address(fields),
+            Address::Nobodys => {
+                let member = format!("for={NOBODYS_ADDRESS};host={};proto={scheme}", quoted(authority));
+                fields.push("Forwarded", member);
+                fields.push("X-Forwarded-For", NOBODYS_ADDRESS);
+            }
+            Address::None => fields.push("Forwarded", format!("host={};proto={scheme}", quoted(authority))),
         }
         fields.push("X-Forwarded-Proto", scheme);
         fields.push("X-Forwarded-Host", authority);

@@ -75,7 +75,7 @@ async fn find(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, has_c
         let (reader, reason) = match found {
             Lookup::Join(reader, reason) => (reader, reason),
             Lookup::Probe(writer, reader, reason) => {
-                fetch::probe(exchange, routed, writer, outgoing.clone());
+                fetch::probe(exchange, routed, writer);
                 (reader, reason)
             }
             found => return carry_out(exchange, routed, outgoing, found).await,
@@ -125,13 +125,13 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
     match found {
         Lookup::Hit(entry, reason, refresh) => {
             if let Some(writer) = refresh {
-                fetch::refresh(exchange, routed, writer, outgoing, &entry);
+                fetch::refresh(exchange, routed, writer, &entry);
             }
             hit(exchange, &entry, reason)
         }
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
         Lookup::Probe(writer, ..) => {
-            fetch::probe(exchange, routed, writer, outgoing.clone());
+            fetch::probe(exchange, routed, writer);
             alone(exchange, routed, outgoing, Reason::KnownPrivate).await
         }
         Lookup::Failed(why, reason) => {

@@ -70,7 +70,33 @@ fn what_is_not_in_the_key_does_not_reach_the_origin_when_the_answer_may_be_share
         let name = field.split(':').next().unwrap();
         assert_eq!(request.field(name), None, "{name}");
     }
-    assert_eq!(request.field("x-forwarded-for"), None, "the client's address is not in the key");
+}
+
+#[test]
+fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
+    let told = |setup: Setup, fields: &[&str]| {
+        let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+        scene.client().get_with("/", fields);
+        let request = scene.origin.only_request();
+        [request.field("x-forwarded-for").unwrap_or_default(), request.field("forwarded").unwrap_or_default()]
+    };
+    let claims = ["X-Forwarded-For: 6.6.6.6"];
+    let own = ["127.0.0.1", "for=127.0.0.1;host=example.org;proto=http"];
+    assert_eq!(told(Setup::safe(), &claims), own);
+    let granting = Setup::safe().policy(|policy| policy.grant.ttl_seconds = 60);
+    assert_eq!(told(granting, &claims), ["0.0.0.0", "for=0.0.0.0;host=example.org;proto=http"]);
+}
+
+#[test]
+fn a_refresh_in_the_background_tells_nobodys_address() {
+    let lines = ["Cache-Control: max-age=60, stale-while-revalidate=60"];
+    let scene = Scenario::safe([get("/").answers(ok(&lines, "a")), get("/").answers(ok(&lines, "b"))]);
+    scene.client().get("/");
+    scene.advance(70);
+    assert!(scene.client().get("/").is_hit());
+    scene.origin.done(2);
+    let request = scene.origin.request(1);
+    assert_eq!(request.field("x-forwarded-for"), None);
     assert_eq!(request.field("forwarded").as_deref(), Some("host=example.org;proto=http"));
 }
 

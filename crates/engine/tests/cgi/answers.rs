@@ -1,6 +1,7 @@
 use crate::programs::{KEPT, PAGE, Programs};
 use kasoku_testkit::{BOTH, Setup};
 use std::fs;
+use std::sync::Arc;
 
 #[test]
 fn what_a_program_prints_is_kept_as_it_says_and_then_it_is_not_run() {
@@ -73,15 +74,17 @@ fn a_program_of_the_kind_nph_can_be_kept_like_any_other() {
 }
 
 #[test]
-fn a_program_whose_answer_may_be_shared_is_not_told_who_asks() {
+fn a_program_whose_answer_is_shared_by_a_grant_is_not_told_who_asks() {
     let who = format!("{PAGE} echo \"$REMOTE_ADDR $REMOTE_PORT $HTTP_X_FORWARDED_FOR $HTTP_PROXY\"");
     let programs = Programs::with(&[("a.cgi", &who)]);
-    let served = programs.serve(|_| ());
     let fields = ["X-Forwarded-For: 203.0.113.9", "Proxy: http://evil/"];
-    assert_eq!(served.client().get_with("/a.cgi", &fields).text(), "0.0.0.0   \n");
-    let served = programs.serve(|route| route.pass = true);
-    let text = served.client().get_with("/a.cgi", &fields).text();
-    assert!(text.starts_with("127.0.0.1 ") && !text.contains("evil"), "{text}");
+    let served = programs.serve(|route| Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60);
+    assert_eq!(served.client().get_with("/a.cgi", &fields).text(), "0.0.0.0  0.0.0.0 \n");
+    for passes in [false, true] {
+        let served = programs.serve(|route| route.pass = passes);
+        let text = served.client().get_with("/a.cgi", &fields).text();
+        assert!(text.starts_with("127.0.0.1 ") && !text.contains("evil"), "{text}");
+    }
 }
 
 #[test]

@@ -27,6 +27,7 @@ use crate::application::{Application, Asked, Does};
 use crate::{of_a_board, told};
 use kasoku_engine::explain::Question;
 use kasoku_engine::options::Route;
+use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{Response, Scenario, Setup, reply};
 
 /// One situation.
@@ -123,6 +124,14 @@ impl Row {
     pub(crate) fn bytes(mut self, bytes: impl AsRef<[u8]>) -> Self {
         self.bytes = Some(bytes.as_ref().to_vec());
         self
+    }
+
+    /// Whether its rules grant a lifetime.
+    fn grants(&self) -> bool {
+        let mut route = Route::new(Profile::Safe, Vec::new());
+        of_a_board(&mut route);
+        self.rules.iter().for_each(|change| change(&mut route));
+        route.policy.grant.is_granting()
     }
 
     pub(crate) fn rules(mut self, change: fn(&mut Route)) -> Self {
@@ -306,8 +315,10 @@ impl Seen<'_> {
     }
 
     fn is_in_nobodys_name(&self) -> bool {
-        let names = ["cookie", "authorization", "referer", "accept-language", "x-forwarded-for"];
-        let is_clean = |asked: &Asked| names.iter().all(|name| asked.field(name).is_none());
+        let names = ["cookie", "authorization", "referer", "accept-language"];
+        let address = if self.row.grants() { "0.0.0.0" } else { "127.0.0.1" };
+        let has_no_address = |asked: &Asked| asked.field("x-forwarded-for").is_none_or(|told| told == address);
+        let is_clean = |asked: &Asked| names.iter().all(|name| asked.field(name).is_none()) && has_no_address(asked);
         self.asked.iter().all(is_clean)
     }
 
