@@ -213,6 +213,7 @@ pub(crate) struct RawExpiry {
 pub(crate) struct RawQuery {
     pub(crate) sort: Option<At<bool>>,
     pub(crate) ignore: Option<Texts>,
+    pub(crate) known: Option<Texts>,
 }
 
 /// `[compress]`
@@ -508,7 +509,7 @@ impl RawExpiry {
 
 impl RawQuery {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
-        Self { sort: keys.flag("sort"), ignore: keys.texts("ignore") }
+        Self { sort: keys.flag("sort"), ignore: keys.texts("ignore"), known: keys.texts("known") }
     }
 }
 

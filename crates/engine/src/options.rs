@@ -422,6 +422,8 @@ pub struct QueryKey {
     pub sort: bool,
     /// Parameters that are removed, as globs over names: `utm_*`, `fbclid`. Default none.
     pub ignore: Vec<String>,
+    /// Where a lifetime is granted: the parameters that pages take, as globs over names; a URL with another one passes. Empty: any.
+    pub known: Vec<String>,
 }
 
 /// How host and path enter the key. What is changed in the key is changed in the origin's request as well.

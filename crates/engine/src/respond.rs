@@ -52,6 +52,7 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         Reason::Method => Fwd::Method,
         Reason::PassRule
         | Reason::PassUrl
+        | Reason::PassParameter
         | Reason::PassSession
         | Reason::PassCredentialInUrl
         | Reason::PassAuthorization
@@ -125,6 +126,7 @@ impl Notes {
             }
             Reason::PassUrl if is_any_url(&route.pass_urls, routed.target(), &mut PathReader::default()) => "pass-urls",
             Reason::PassUrl => "session.logout",
+            Reason::PassParameter => "query.known",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
                 return;

@@ -1,6 +1,7 @@
 //! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
 
 mod normalised;
+mod parameters;
 mod proxied;
 
 use crate::error::Fault;
@@ -125,6 +126,7 @@ fn route_in(
     write_normalised(target, &route.query, &mut uri);
     let asked_for = uri.get(authority_end..).unwrap_or_default();
     let passes = passes.or_else(|| url_credentials::passes(asked_for, &route));
+    let passes = passes.or_else(|| parameters::passes(asked_for, &route));
     Ok(Routed { route, passes, key: cache.key(uri), scheme, site: number, authority_end })
 }
 
@@ -199,7 +201,8 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
 pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
     let (route, passes) = find(site, target, paths);
-    (route.clone(), passes.or_else(|| url_credentials::passes(target, route)).is_some())
+    let passes = passes.or_else(|| url_credentials::passes(target, route));
+    (route.clone(), passes.or_else(|| parameters::passes(target, route)).is_some())
 }
 
 /// The host that keys have for requests to this one.

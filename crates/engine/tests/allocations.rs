@@ -176,7 +176,9 @@ fn with_rules(setup: Setup) -> Setup {
 }
 
 fn normalising(setup: Setup) -> Setup {
-    setup.route(|route| route.query = QueryKey { sort: true, ignore: vec!["utm_*".into(), "fbclid".into()] })
+    setup.route(|route| {
+        route.query = QueryKey { sort: true, ignore: vec!["utm_*".into(), "fbclid".into()], ..QueryKey::default() }
+    })
 }
 
 fn cases() -> Vec<Case> {

@@ -146,7 +146,7 @@ fn the_query_is_part_of_the_key_as_it_is() {
 
 #[test]
 fn a_query_that_is_normalised_for_the_key_is_normalised_for_the_origin() {
-    let query = QueryKey { sort: true, ignore: vec!["utm_*".into(), "fbclid".into()] };
+    let query = QueryKey { sort: true, ignore: vec!["utm_*".into(), "fbclid".into()], ..QueryKey::default() };
     let scene = Setup::safe()
         .route(|route| route.query = query)
         .run([get("/?a=1&b=2").answers(ok(&[FRESH], "1")), get("/p").answers(ok(&[FRESH], "2"))]);
@@ -412,8 +412,8 @@ fn when_nobody_listens_at_any_origin_it_is_502() {
 
 #[test]
 fn a_rule_may_sort_or_strip_alone() {
-    let strip = QueryKey { sort: false, ignore: vec!["utm_*".into()] };
-    let sort = QueryKey { sort: true, ignore: Vec::new() };
+    let strip = QueryKey { sort: false, ignore: vec!["utm_*".into()], ..QueryKey::default() };
+    let sort = QueryKey { sort: true, ignore: Vec::new(), ..QueryKey::default() };
     let scene =
         Setup::safe().rule("/strip", |route| route.query = strip).rule("/sort", |route| route.query = sort).run(
             ["/strip?b=2&a=1", "/strip?a=1&b=2", "/sort?a=1&utm_x=0", "/plain?utm_x=0&b&a"]
@@ -433,7 +433,7 @@ fn a_rule_may_sort_or_strip_alone() {
 
 #[test]
 fn sorting_keeps_the_order_of_values_of_one_name() {
-    let sort = QueryKey { sort: true, ignore: Vec::new() };
+    let sort = QueryKey { sort: true, ignore: Vec::new(), ..QueryKey::default() };
     let scene = Setup::safe().route(|route| route.query = sort).run(
         ["/?a=1&a=2&b=0", "/?a=2&a=1&b=0", "/?a[]=1&a[]=2"].map(|target| get(target).answers(ok(&[FRESH], target))),
     );
@@ -445,7 +445,7 @@ fn sorting_keeps_the_order_of_values_of_one_name() {
 
 #[test]
 fn names_that_only_resemble_ignored_ones_stay() {
-    let query = QueryKey { sort: false, ignore: vec!["fbclid".into(), "utm_*".into()] };
+    let query = QueryKey { sort: false, ignore: vec!["fbclid".into(), "utm_*".into()], ..QueryKey::default() };
     let targets = ["/?xfbclid=1", "/?fbclid2=1", "/?xutm_a=1", "/?FBCLID=1", "/?x=fbclid", "/?fbcli%64=1"];
     let scene = Setup::safe()
         .route(|route| route.query = query)
@@ -458,7 +458,7 @@ fn names_that_only_resemble_ignored_ones_stay() {
 
 #[test]
 fn an_unsafe_method_drops_the_key_that_a_rule_makes_of_its_target() {
-    let query = QueryKey { sort: true, ignore: vec!["utm_*".into()] };
+    let query = QueryKey { sort: true, ignore: vec!["utm_*".into()], ..QueryKey::default() };
     let scene = Setup::safe().route(|route| route.query = query).run([
         get("/?a=1&b=2").answers(ok(&[FRESH], "old")),
         post("/?a=1&b=2").answers(ok(&[], "")),

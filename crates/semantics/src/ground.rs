@@ -146,6 +146,7 @@ impl Because {
             Self::Ground(Ground::CookieNotListed | Ground::CookiePasses) => "pass-cookies",
             Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "noise-cookies",
             Self::Reason(Reason::PassUrl) | Self::Ground(Ground::FormSentBack) => "pass-urls",
+            Self::Reason(Reason::PassParameter) => "query.known",
             Self::Ground(Ground::EndsSession) => "session.logout",
             Self::Reason(Reason::PassSession | Reason::CookieValueInAnswer | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",

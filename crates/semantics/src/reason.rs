@@ -66,6 +66,7 @@ reasons! {
     // Passing by.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
     PassUrl, "pass-url", "configuration", "The configuration lists this URL among those that pass the cache.";
+    PassParameter, "pass-parameter", "configuration", "The URL has a parameter that the configuration does not list for such pages: what it does is not known.";
     PassSession, "pass-session", "DESIGN: cookies and credentials", "The request carries a session that is not known to be anonymous: its page is its visitor's.";
     PassCredentialInUrl, "pass-credential-in-url", "DESIGN: cookies and credentials", "The URL has a parameter that is named like a credential: its page is its visitor's.";
     PassAuthorization, "pass-authorization", "DESIGN: cookies and credentials", "Here a request with Authorization passes: what is kept is for everybody.";

@@ -139,6 +139,7 @@ impl<'w> Written<'w> {
     fn query(&mut self, raw: &RawQuery) {
         self.note("query.sort", &raw.sort);
         self.note("query.ignore", &raw.ignore);
+        self.note("query.known", &raw.known);
     }
 
     fn note<T>(&mut self, key: &'static str, written: &Option<At<T>>) {

@@ -1,6 +1,7 @@
 //! The caching rules, the query's part in the key and the origin's limits: what may stand at the top, in a site and
 //! in a rule. The innermost that is written wins, key by key.
 
+use super::visitors::{names_after, own};
 use super::{set, set_usize};
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawCache, RawOriginLimits, RawQuery, RawRoute, Texts};
@@ -33,6 +34,9 @@ pub(super) fn set_query(query: &mut QueryKey, raw: &RawQuery) {
     set(&mut query.sort, &raw.sort);
     if let Some(ignore) = &raw.ignore {
         query.ignore = ignore.value.iter().map(|pattern| pattern.value.clone()).collect();
+    }
+    if let Some(known) = &raw.known {
+        query.known = names_after(known, &query.known);
     }
 }
 
@@ -69,7 +73,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for protocol in texts(&raw.upgrades) {
         issues.extend(upgrade_fault(protocol));
     }
-    for pattern in texts(&raw.query.ignore) {
+    for pattern in texts(&raw.query.ignore).chain(own(&raw.query.known)) {
         let never = pattern.value.is_empty() || pattern.value.contains(['&', '=', '?', '#']);
         if never || !pattern.value.bytes().all(|b| b.is_ascii_graphic()) {
             let issue = Issue::error(format!("{} can't match the name of a parameter", quoted(&pattern.value)))

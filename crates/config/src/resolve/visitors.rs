@@ -140,7 +140,7 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
 }
 
 /// What a list says itself.
-fn own(list: &Option<Texts>) -> impl Iterator<Item = &At<String>> {
+pub(super) fn own(list: &Option<Texts>) -> impl Iterator<Item = &At<String>> {
     list.iter().flat_map(|list| &list.value).filter(|text| text.value != DEFAULT)
 }
 

@@ -97,5 +97,14 @@ pub(super) static QUERY: Section = Section {
             example: "[\"utm_*\", \"fbclid\"]",
             ..EVERYWHERE
         },
+        Setting {
+            path: "query.known",
+            kind: Kind::Texts("patterns of parameter names"),
+            default: Default::Value("[]"),
+            summary: "Where a lifetime is granted: the parameters that such pages take. A URL with any other passes. Empty: all are known.",
+            details: "For applications in which one script does many things, by its parameters. Those of `query.ignore` are gone before. In the list, `\"default\"` stands for what would hold without the line.",
+            example: "[\"page\", \"s\"]",
+            ..EVERYWHERE
+        },
     ],
 };

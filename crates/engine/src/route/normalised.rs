@@ -62,7 +62,8 @@ mod tests {
 
     #[test]
     fn a_query_is_sorted_and_stripped_only_by_rule() {
-        let rule = QueryKey { sort: true, ignore: vec!["utm_*".to_owned(), "fbclid".to_owned()] };
+        let ignore = vec!["utm_*".to_owned(), "fbclid".to_owned()];
+        let rule = QueryKey { sort: true, ignore, ..QueryKey::default() };
         let normalised = |target: &str, rule: &QueryKey| {
             let mut out = String::new();
             write_normalised(target, rule, &mut out);

@@ -1,0 +1,65 @@
+//! Which parameters of a query the configuration knows (`query.known`).
+//!
+//! An application may take parameters that nobody thought of when a lifetime was granted: a preview, a coupon, a theme, a language that
+//! it then keeps in a session. Where the configuration lists the parameters that pages take, a URL with another one is not one of
+//! those pages, so its request passes. Names are compared as programs read them, and a name that can be read in two ways is not
+//! in the list.
+
+use crate::glob::matches;
+use crate::options::Route;
+use crate::url_pattern::{name_and_value, pairs, path_and_query, read_name};
+use kasoku_semantics::reason::Reason;
+
+/// Why a request for that target passes, if it does, because of a parameter that is not listed.
+pub(super) fn passes(target: &str, route: &Route) -> Option<Reason> {
+    let known = &route.query.known[..];
+    if known.is_empty() || !route.policy.grant.is_granting() {
+        return None;
+    }
+    let (_, query) = path_and_query(target);
+    let is_unknown = |pair: &str| !pair.is_empty() && !is_known(pair, known);
+    // Some programs divide at `;` as well, so each part counts.
+    query
+        .is_some_and(|query| pairs(query).flat_map(|pair| pair.split(';')).any(is_unknown))
+        .then_some(Reason::PassParameter)
+}
+
+fn is_known(pair: &str, known: &[String]) -> bool {
+    let (name, _) = name_and_value(pair);
+    let read = read_name(name);
+    known.iter().any(|glob| matches(glob, &read))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasoku_semantics::policy::Profile;
+    use std::sync::Arc;
+
+    fn route(known: &[&str]) -> Route {
+        let mut route = Route::new(Profile::Safe, Vec::new());
+        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
+        route.query.known = known.iter().map(|name| (*name).to_owned()).collect();
+        route
+    }
+
+    #[test]
+    fn a_url_with_a_parameter_that_is_not_listed_passes() {
+        let board = route(&["bo_table", "wr_id", "page", "s*"]);
+        for target in ["/b", "/b?", "/b?bo_table=free&wr_id=5", "/b?bo%5ftable=free&&page=2&", "/b?stx=a%26b&sfl=x"] {
+            assert_eq!(passes(target, &board), None, "{target}");
+        }
+        for target in ["/b?bo_table=free&w=d", "/b?bo.table=free", "/b?page[]=1", "/b?page=1;w=d", "/b?=1", "/b?PAGE=1"]
+        {
+            assert_eq!(passes(target, &board), Some(Reason::PassParameter), "{target}");
+        }
+    }
+
+    #[test]
+    fn without_a_list_or_a_grant_all_are_known() {
+        assert_eq!(passes("/b?x=1", &route(&[])), None);
+        let mut silent = route(&["a"]);
+        Arc::make_mut(&mut silent.policy).grant.ttl_seconds = 0;
+        assert_eq!(passes("/b?x=1", &silent), None);
+    }
+}
