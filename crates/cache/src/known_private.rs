@@ -1,9 +1,13 @@
-//! Keys whose last answer could not be shared: the next requests do not wait for each other.
+//! Keys whose last answer could not be shared: the next requests do not wait for each other, or pass.
 //!
 //! Without this, the visitors of a page that turns out private each time would queue up behind one another. What a request
 //! with cookies or credentials learns counts only for such requests, or one visitor could switch the cache off for all
 //! (DESIGN). What is remembered is a hint: such a request still asks for itself, and an answer that can be stored by then
 //! is stored.
+//!
+//! An answer that was no page ([`Reason::NotAPage`](kasoku_semantics::reason::Reason::NotAPage)) tells more: what the application says to
+//! nobody there is a refusal, which it may not say to somebody. So requests for that key pass for a minute, with all that their
+//! clients sent, before the application is asked in nobody's name again.
 
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
@@ -15,8 +19,18 @@ const KEYS_MAX: usize = 64 << 10;
 /// How long a key is remembered, in milliseconds.
 const REMEMBER_MS: u64 = 5_000;
 
-/// Keys, apart for requests with credentials and without, each with the time until which it is remembered.
-pub(crate) struct KnownPrivate(Cache<(KeyHash, bool), u64>);
+/// How long requests pass for a key whose answer was no page, in milliseconds.
+const PASS_MS: u64 = 60_000;
+
+/// Keys, apart for requests with credentials and without.
+pub(crate) struct KnownPrivate(Cache<(KeyHash, bool), Known>);
+
+/// What is remembered of one.
+#[derive(Clone, Copy)]
+struct Known {
+    until_ms: u64,
+    passes: bool,
+}
 
 impl KnownPrivate {
     pub(crate) fn new() -> Self {
@@ -24,7 +38,15 @@ impl KnownPrivate {
     }
 
     pub(crate) fn remember(&self, hash: KeyHash, has_credentials: bool, now: Now) {
-        self.0.insert((hash, has_credentials), now.mono_ms.saturating_add(REMEMBER_MS));
+        self.0.insert(
+            (hash, has_credentials),
+            Known { until_ms: now.mono_ms.saturating_add(REMEMBER_MS), passes: false },
+        );
+    }
+
+    /// What is said to nobody there is no page.
+    pub(crate) fn remember_no_page(&self, hash: KeyHash, now: Now) {
+        self.0.insert((hash, false), Known { until_ms: now.mono_ms.saturating_add(PASS_MS), passes: true });
     }
 
     pub(crate) fn forget(&self, hash: KeyHash) {
@@ -33,6 +55,11 @@ impl KnownPrivate {
     }
 
     pub(crate) fn contains(&self, hash: KeyHash, has_credentials: bool, now: Now) -> bool {
-        self.0.get(&(hash, has_credentials)).is_some_and(|until| now.mono_ms < until)
+        self.0.get(&(hash, has_credentials)).is_some_and(|known| now.mono_ms < known.until_ms)
+    }
+
+    /// Whether requests without credentials pass for that key.
+    pub(crate) fn passes(&self, hash: KeyHash, now: Now) -> bool {
+        self.0.get(&(hash, false)).is_some_and(|known| known.passes && now.mono_ms < known.until_ms)
     }
 }

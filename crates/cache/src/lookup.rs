@@ -257,6 +257,9 @@ impl Cache {
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
+        if self.0.known_private.passes(ask.key.hash(), ask.now) {
+            return Lookup::Pass(Reason::NotAPage);
+        }
         let range = ask.request.fields.combined("range");
         if range.is_some() && ask.request.fields.contains("if-range") {
             // Its answer depends on a validator that we do not know.

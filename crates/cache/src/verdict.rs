@@ -171,6 +171,19 @@ impl FillWriter {
         self.private(exchange, reason)
     }
 
+    /// The application is out of order, and says so with a status that means something else. As after a server error, a stored response may
+    /// answer, and stays.
+    pub fn on_outage(mut self, exchange: &Exchange<'_>) -> Verdict {
+        let failure = Failure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
+        let (request, now) = (exchange.request, exchange.response_time);
+        if let Some(settled) = self.settle_stale(request, failure, Reason::HitStaleError, now) {
+            return settled;
+        }
+        self.remember_refusal(exchange, Reason::Outage);
+        self.end(|fill| fill.release(Reason::Outage));
+        Verdict::Private(Reason::Outage)
+    }
+
     /// There was no response. A stored one may answer; otherwise all who wait get the failure.
     pub fn on_failure(
         mut self,
@@ -396,12 +409,13 @@ impl FillWriter {
 
     pub(crate) fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
         self.forget();
-        let has_credentials = says_who(&exchange.request.fields, &self.policy);
-        let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
-        self.cache.0.refusals.remember(self.key.hash(), Refusal { reason, status, at, has_credentials });
+        let has_credentials = self.remember_refusal(exchange, reason);
         let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
         if is_about_the_key {
             self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
+        }
+        if reason == Reason::NotAPage {
+            self.cache.0.known_private.remember_no_page(self.key.hash(), exchange.response_time);
         }
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
         // says to one visitor is no news for the others.
@@ -414,6 +428,14 @@ impl FillWriter {
         }
         self.end(|fill| fill.release(reason));
         Verdict::Private(reason)
+    }
+
+    /// For whoever asks why. Returns whether the request said who sent it.
+    fn remember_refusal(&self, exchange: &Exchange<'_>, reason: Reason) -> bool {
+        let has_credentials = says_who(&exchange.request.fields, &self.policy);
+        let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
+        self.cache.0.refusals.remember(self.key.hash(), Refusal { reason, status, at, has_credentials });
+        has_credentials
     }
 
     /// Those who wait ask for themselves: what comes now is what this one request asked for.

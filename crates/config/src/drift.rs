@@ -51,6 +51,7 @@ fn beside(setting: &Setting) -> &'static str {
         "ignore" | "announce-ttl" | "key-cookies" | "noise-cookies" | "pass-cookies" | "cookies" | "key-fields" => {
             "ttl = \"1s\"\n"
         }
+        "outage-text" => "page-text = [\"x\"]\n",
         "session.cookies" => "",
         "session.probe" => "session.cookies = [\"sid\"]\n",
         path if path.starts_with("session.") => "session.cookies = [\"sid\"]\nsession.probe = \"/me\"\n",

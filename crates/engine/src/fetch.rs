@@ -113,12 +113,16 @@ pub(crate) async fn fill(
             drop(response);
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
-        // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees.
-        Ok(News::Yours(response, _)) if session::opens_another(exchange, routed, &response.head.fields) => {
+        // What is said to nobody need not be what is said to this visitor.
+        Ok(News::Yours(response, Reason::NotAPage)) => {
             drop(response);
-            let fields = &exchange.request.head.fields;
-            exchange.aside().notes.passes(Reason::PassSession, fields, routed, false);
-            Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
+            ask_as_oneself(exchange, routed, Reason::NotAPage).await
+        }
+        // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees. The same of a page
+        // that sends everybody away.
+        Ok(News::Yours(response, _)) if is_for_the_session(exchange, routed, &response.head) => {
+            drop(response);
+            ask_as_oneself(exchange, routed, Reason::PassSession).await
         }
         Ok(News::Yours(response, reason)) => {
             if reason == Reason::SetCookie {
@@ -129,6 +133,20 @@ pub(crate) async fn fill(
         Ok(News::Failed(error)) => failed(&error, status),
         Err(_) => Answer::Own(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
     }
+}
+
+/// Asks once more, with all that the client has sent: the answer to nobody is not for it.
+pub(crate) async fn ask_as_oneself(exchange: &Exchange, routed: &Routed, reason: Reason) -> Answer {
+    exchange.aside().notes.passes(reason, &exchange.request.head.fields, routed, false);
+    Box::pin(pass(exchange, routed, None, reason)).await
+}
+
+/// Whether an answer that nobody got may be another for the session that was set aside: it opens a session, sends its visitor elsewhere (to
+/// the form for a password), or refuses.
+fn is_for_the_session(exchange: &Exchange, routed: &Routed, response: &ResponseHead) -> bool {
+    let status = response.status;
+    let sends_away = status.is_redirection() || matches!(status.as_u16(), 401 | 403);
+    session::is_set_aside(exchange) && sends_away || session::opens_another(exchange, routed, &response.fields)
 }
 
 /// Whether a client that wants a part got the whole of a file, which was asked for to be stored, and is not.

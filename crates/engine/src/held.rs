@@ -1,18 +1,26 @@
-//! Looks through a response before anybody gets any of it, where a cookie of it would be dropped.
+//! Looks through a response before any client gets any of it, where its bytes decide whether it may be shared.
 //!
-//! A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
-//! ([`set_cookies`](kasoku_semantics::set_cookies)). Others may be reading a fill while it comes, so it is held until it has come to its
-//! end, and only then begins to be one. What is longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or
-//! comes in a content coding or in UTF-16, can't be looked through, and is for the one client that asked, with its cookie. So is what comes while memory
-//! is full: what is held is charged like a fill.
+//! Two things are looked for. A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
+//! ([`set_cookies`](kasoku_semantics::set_cookies)). And where the configuration knows a page by a text ([`PageRules`]), an answer
+//! without that text is no page, whatever its status: the application says in its place that a post is gone, is for members only, or that the
+//! database is away.
+//!
+//! Others may be reading a fill while it comes, so it is held until it has come to its end, and only then begins to be one. What is longer than
+//! [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a content coding or in UTF-16, can't
+//! be looked through, and is for the one client that asked, with its cookie. So is what comes while memory is full: what is held is
+//! charged like a fill.
 
+use crate::options::{PageRules, Route};
 use bytes::{Bytes, BytesMut};
+use http::StatusCode;
 use kasoku_cache::HeldCharge;
 use kasoku_origin::{Body, Error, Piece};
 use kasoku_semantics::charset::{begins_wide, says_wide};
+use kasoku_semantics::is_named_file;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_wire::{Fields, ResponseHead};
+use memchr::memmem;
 use std::mem;
 use std::pin::pin;
 use std::time::Duration;
@@ -23,27 +31,72 @@ const HELD_BYTES_MAX: usize = 1 << 20;
 /// How long after its head a body may take to be looked through.
 const HELD_MAX: Duration = Duration::from_secs(5);
 
-/// Looks for `secrets` in a response, whose body goes on from where it was. `Ok(None)`: there are none in it; a reason: it is for the
-/// client that asked alone. `charge`: the account of what is held.
+/// What is looked for in one response.
+pub(crate) struct Sought<'s> {
+    /// Values of cookies that would be dropped.
+    secrets: &'s Secrets,
+    /// By what a page is known, where the response should be one.
+    page: Option<&'s PageRules>,
+}
+
+impl<'s> Sought<'s> {
+    /// In the answer to a request for `target`. `is_file`: it is a file that this program has read itself, which is what it is.
+    pub(crate) fn of(route: &'s Route, target: &str, head: &ResponseHead, is_file: bool, secrets: &'s Secrets) -> Self {
+        let is_known = route.policy.grant.is_granting() && !route.page.texts.is_empty();
+        let should_be_page = head.status == StatusCode::OK && !is_file && !is_named_file(target, head);
+        Self { secrets, page: (is_known && should_be_page).then_some(&*route.page) }
+    }
+
+    /// Whether there is nothing to look for.
+    pub(crate) fn is_empty(&self) -> bool {
+        self.secrets.is_empty() && self.page.is_none()
+    }
+
+    /// Why a response that can't be looked through is for one client.
+    fn unseen(&self) -> Reason {
+        if self.secrets.is_empty() { Reason::PageUnseen } else { Reason::CookieValueUnseen }
+    }
+
+    /// What its bytes say, once all are there.
+    fn judge(&self, body: &[u8], trailers: Option<&Fields>) -> Option<Reason> {
+        if self.secrets.occur_in(body) || trailers.is_some_and(|fields| self.secrets.occur_in_fields(fields)) {
+            return Some(Reason::CookieValueInAnswer);
+        }
+        if begins_wide(body) {
+            return Some(self.unseen());
+        }
+        let has_any = |texts: &[String]| texts.iter().any(|text| memmem::find(body, text.as_bytes()).is_some());
+        match self.page {
+            // A visitor may have written the words of an outage into a page.
+            Some(page) if has_any(&page.texts) => None,
+            Some(page) if has_any(&page.outages) => Some(Reason::Outage),
+            Some(_) => Some(Reason::NotAPage),
+            None => None,
+        }
+    }
+}
+
+/// Looks through a response, whose body goes on from where it was. `Ok(None)`: it may be shared; a reason: it may not. `charge`: the account
+/// of what is held.
 ///
 /// # Errors
 /// The body has broken off.
 pub(crate) async fn look_through(
-    secrets: &Secrets,
+    sought: &Sought<'_>,
     head: &ResponseHead,
     body: &mut Body,
     charge: &mut HeldCharge,
 ) -> Result<Option<Reason>, Error> {
-    if secrets.occur_in_head(head) {
+    if sought.secrets.occur_in_head(head) {
         return Ok(Some(Reason::CookieValueInAnswer));
     }
     if body.is_none() {
-        return Ok(None);
+        return Ok(sought.judge(b"", None));
     }
     let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
     if is_coded || is_stream || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
-        return Ok(Some(Reason::CookieValueUnseen));
+        return Ok(Some(sought.unseen()));
     }
     let mut read = BytesMut::new();
     let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
@@ -54,7 +107,7 @@ pub(crate) async fn look_through(
             piece = body.next() => piece?,
             () = &mut deadline => {
                 put_back(body, read.freeze(), None);
-                return Ok(Some(Reason::CookieValueUnseen));
+                return Ok(Some(sought.unseen()));
             }
         };
         match piece {
@@ -64,17 +117,13 @@ pub(crate) async fn look_through(
                 let has_room = charge.grows(read.capacity().saturating_sub(room) as u64);
                 if !has_room || read.len() > HELD_BYTES_MAX {
                     put_back(body, read.freeze(), None);
-                    return Ok(Some(Reason::CookieValueUnseen));
+                    return Ok(Some(sought.unseen()));
                 }
             }
             Piece::End(trailers) => {
-                let read = read.freeze();
-                let is_there =
-                    secrets.occur_in(&read) || trailers.as_ref().is_some_and(|fields| secrets.occur_in_fields(fields));
-                let is_unseen = begins_wide(&read);
-                put_back(body, read, Some(trailers));
-                let found = is_there.then_some(Reason::CookieValueInAnswer);
-                return Ok(found.or(is_unseen.then_some(Reason::CookieValueUnseen)));
+                let found = sought.judge(&read, trailers.as_ref());
+                put_back(body, read.freeze(), Some(trailers));
+                return Ok(found);
             }
         }
     }

@@ -84,6 +84,7 @@ async fn find(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, has_c
         found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
             Taken::Answer(answer) => return *answer,
             Taken::Nothing => return alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
+            Taken::NoPage => return fetch::ask_as_oneself(exchange, routed, Reason::NotAPage).await,
             Taken::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
             // Nobody's request is to blame.
             Taken::Failure(why) if is_probe => return failed(why, reason),
@@ -138,6 +139,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
             let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
             Answer::Own(Fault::Origin(why), Some(status))
         }
+        Lookup::Pass(reason @ Reason::NotAPage) => fetch::ask_as_oneself(exchange, routed, reason).await,
         Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
         Lookup::Unavailable(reason) => {
             Answer::Own(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
@@ -165,6 +167,8 @@ enum Taken {
     Failure(Reason),
     /// Not for this client.
     Nothing,
+    /// Nothing that anybody is to get, since it was said to nobody.
+    NoPage,
 }
 
 /// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
@@ -206,6 +210,7 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
         Ok(Joined::Failed(why)) => return Taken::Failure(why),
         // Who began it may have asked for something that takes for ever.
         Err(_) if cache.on_slow(ask, &reader) => return Taken::Failure(Reason::OriginTimeoutFirstByte),
+        Ok(Joined::Released(Reason::NotAPage)) => return Taken::NoPage,
         Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return Taken::Nothing,
     };
     Taken::Answer(Box::new(answer))

@@ -350,6 +350,8 @@ pub struct Route {
     pub key: UrlKey,
     /// What becomes of cookies where the policy grants lifetimes.
     pub cookies: CookieRules,
+    /// By what a page is known that may be kept.
+    pub page: Arc<PageRules>,
     /// What is known of the application's sessions.
     pub session: Arc<SessionRules>,
     /// Where what is known of sessions holds: whom they are asked about, and how. The engine makes it; nothing in a configuration.
@@ -383,6 +385,7 @@ impl Route {
             pass_urls: Vec::new(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
+            page: Arc::default(),
             session: Arc::default(),
             asked_about_sessions: 0,
             compression: Arc::default(),
@@ -446,6 +449,16 @@ pub struct CookieRules {
     /// Cookies with which a request passes, whatever else is said of them: globs over names. Where there are some, the others
     /// are removed unless [`CookieRules::others`] says otherwise.
     pub pass: Vec<String>,
+}
+
+/// By what a page is told from what an application says in its place, with the same status: that something is not there, or only for members;
+/// or that it is out of order. Without texts of a page: nothing.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct PageRules {
+    /// One of these must stand in an answer that is kept because a lifetime is granted.
+    pub texts: Vec<String>,
+    /// Where none of them does, one of these says that the application is out of order.
+    pub outages: Vec<String>,
 }
 
 /// What is known of an application's sessions. Without names of cookies: nothing, and the rest has no effect.

@@ -53,6 +53,7 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         Reason::PassRule
         | Reason::PassUrl
         | Reason::PassParameter
+        | Reason::NotAPage
         | Reason::PassSession
         | Reason::PassCredentialInUrl
         | Reason::PassAuthorization
@@ -127,6 +128,7 @@ impl Notes {
             Reason::PassUrl if is_any_url(&route.pass_urls, routed.target(), &mut PathReader::default()) => "pass-urls",
             Reason::PassUrl => "session.logout",
             Reason::PassParameter => "query.known",
+            Reason::NotAPage => "page-text",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
                 return;

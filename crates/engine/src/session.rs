@@ -105,11 +105,15 @@ fn cookies_of(exchange: &Exchange, fields: &Fields) -> CookieIds {
     exchange.worker.sessions.cookies(&exchange.settings.session_cookies, fields)
 }
 
+/// Whether a request carries a session, and is answered as if it did not.
+pub(crate) fn is_set_aside(exchange: &Exchange) -> bool {
+    exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous)
+}
+
 /// Whether an answer that is for the client alone would take the place of the session that was set aside for it.
 pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fields) -> bool {
     let names = &routed.route.session.cookies;
-    let is_set_aside = exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous);
-    is_set_aside && set_cookies::names(response).any(|name| cookies::is_any(names, name))
+    is_set_aside(exchange) && set_cookies::names(response).any(|name| cookies::is_any(names, name))
 }
 
 /// Notes what an answer to a request that passed sets: the session that it opens has what its URL leaves in a session.

@@ -93,7 +93,7 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     let mut hasher = DefaultHasher::new();
     let key = (&route.query, &route.key, &route.cookies, &route.origin_host);
     let session = (&route.session.cookies, &route.session.anonymous_cookies, &route.pass_urls, &route.session.logout);
-    (policy, key, session, &route.gateway, route.pass).hash(&mut hasher);
+    (policy, key, session, &*route.page, &route.gateway, route.pass).hash(&mut hasher);
     if route.key.host.is_some() {
         route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
     }

@@ -9,6 +9,7 @@
 //! - `visitors/apart.rs`: sessions at several hosts and rules, how they are asked about, and what is told of them.
 //! - `visitors/refreshing.rs`: pages that stop being everybody's while they are kept.
 //! - `visitors/validators.rs`: by what a browser is told that it has a page already, and what it may keep.
+//! - `visitors/pages.rs`: what is a page, and what is said in its place.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -23,6 +24,8 @@ mod board;
 mod ending;
 #[path = "visitors/leaks.rs"]
 mod leaks;
+#[path = "visitors/pages.rs"]
+mod pages;
 #[path = "visitors/probing.rs"]
 mod probing;
 #[path = "visitors/refreshing.rs"]

@@ -71,7 +71,7 @@ pub(crate) fn is_deceptive(target: &str, response: &ResponseHead) -> bool {
 }
 
 /// Whether the path of `target` names a kind of file, and `response` is of that kind.
-pub(crate) fn is_named_file(target: &str, response: &ResponseHead) -> bool {
+pub fn is_named_file(target: &str, response: &ResponseHead) -> bool {
     kind(target).is_some() && !is_deceptive(target, response)
 }
 

@@ -147,6 +147,8 @@ impl Because {
             Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "noise-cookies",
             Self::Reason(Reason::PassUrl) | Self::Ground(Ground::FormSentBack) => "pass-urls",
             Self::Reason(Reason::PassParameter) => "query.known",
+            Self::Reason(Reason::NotAPage | Reason::PageUnseen) => "page-text",
+            Self::Reason(Reason::Outage) => "outage-text",
             Self::Ground(Ground::EndsSession) => "session.logout",
             Self::Reason(Reason::PassSession | Reason::CookieValueInAnswer | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",

@@ -88,6 +88,9 @@ reasons! {
     SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
     CookieValueInAnswer, "cookie-value-in-answer", "DESIGN: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
     CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response is too long, too slow, coded or in UTF-16: it can't be looked through for the value of a cookie to drop.";
+    NotAPage, "not-a-page", "configuration", "The answer lacks the text by which the configuration knows such a page: it is for who asked alone.";
+    PageUnseen, "page-unseen", "configuration", "The answer is too long, too slow or coded: it can't be looked through for the text of a page.";
+    Outage, "outage", "configuration", "The answer is one that the application gives while it is out of order.";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";
     MustUnderstand, "must-understand", "RFC 9111 section 5.2.2.3", "must-understand, and the status code is not one we understand.";

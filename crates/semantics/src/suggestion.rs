@@ -85,6 +85,17 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::Upgrade => "another protocol is not HTTP, and is not cached",
         Reason::PassRule => "the configuration says that these requests pass",
         Reason::PassUrl => "the configuration says that this URL passes",
+        Reason::PassParameter => {
+            "the configuration lists the parameters that shared pages take, and this is none of them"
+        }
+        Reason::NotAPage => {
+            "what the application says to nobody here is no page: each visitor is answered by the application itself; if it is one all the same, \
+             `page-text` has to name a text of it"
+        }
+        Reason::PageUnseen => {
+            "a page that is shorter than a mebibyte, and not compressed by the application, can be looked through"
+        }
+        Reason::Outage => "the application is out of order",
         Reason::PassSession => {
             "what a session sees is its visitor's; where the application can tell that one is anonymous, `session.probe` says how to ask"
         }

@@ -9,6 +9,8 @@ use std::time::Duration;
 #[derive(Debug, Default)]
 pub(crate) struct RawVisitors {
     pub(crate) pass_urls: Option<Texts>,
+    pub(crate) page_text: Option<Texts>,
+    pub(crate) outage_text: Option<Texts>,
     pub(crate) key_device: Option<At<bool>>,
     pub(crate) key_languages: Option<Texts>,
     pub(crate) session: RawSession,
@@ -33,6 +35,8 @@ impl RawVisitors {
     pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self {
             pass_urls: keys.texts("pass-urls"),
+            page_text: keys.texts("page-text"),
+            outage_text: keys.texts("outage-text"),
             key_device: keys.flag("key-device"),
             key_languages: keys.texts("key-languages"),
             session: keys.group("session", RawSession::read),

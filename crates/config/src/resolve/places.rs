@@ -122,6 +122,8 @@ impl<'w> Written<'w> {
 
     fn visitors(&mut self, raw: &RawVisitors) {
         self.note("pass-urls", &raw.pass_urls);
+        self.note("page-text", &raw.page_text);
+        self.note("outage-text", &raw.outage_text);
         self.note("key-device", &raw.key_device);
         self.note("key-languages", &raw.key_languages);
         self.note("session.cookies", &raw.session.cookies);
@@ -180,7 +182,9 @@ mod tests {
     fn each_caching_rule_of_the_table_has_a_place() {
         let is_caching = |row: &&crate::table::Setting| {
             row.scopes.contains(&crate::table::Scope::Top)
-                && ["cache.", "query.", "session.", "pass-urls", "key-"].iter().any(|it| row.path.starts_with(it))
+                && ["cache.", "query.", "session.", "pass-urls", "page-text", "outage-text", "key-"]
+                    .iter()
+                    .any(|it| row.path.starts_with(it))
         };
         let rows: Vec<_> = crate::table::settings().filter(is_caching).collect();
         let text: String = rows.iter().map(|row| format!("{} = {}\n", row.path, row.example)).collect();

@@ -3,12 +3,15 @@
 use super::expiry::is_token;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawRoute, RawSession, RawVisitors, Texts};
-use kasoku_engine::options::{CookiePattern, Route, SessionProbe, SessionRules, UrlPattern};
+use kasoku_engine::options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, UrlPattern};
 use kasoku_semantics::policy::Policy;
 use std::sync::Arc;
 
 /// The most entries of each list: each is looked at for each request.
 const NAMES_MAX: usize = 256;
+
+/// The most texts that are looked for in a page.
+const TEXTS_MAX: usize = 16;
 
 /// The most languages.
 const LANGUAGES_MAX: usize = 16;
@@ -21,6 +24,7 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
     if let Some(urls) = &raw.pass_urls {
         route.pass_urls = urls_after(urls, &route.pass_urls);
     }
+    set_page(route, raw);
     super::set(&mut policy.grant.key_device, &raw.key_device);
     if let Some(languages) = &raw.key_languages {
         policy.grant.key_languages = languages.value.iter().map(|one| one.value.to_ascii_lowercase()).collect();
@@ -29,6 +33,19 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
     set_session(&mut session, &raw.session);
     if session != *route.session {
         route.session = Arc::new(session);
+    }
+}
+
+fn set_page(route: &mut Route, raw: &RawVisitors) {
+    let mut page = PageRules::clone(&route.page);
+    if let Some(texts) = &raw.page_text {
+        page.texts = names_after(texts, &page.texts);
+    }
+    if let Some(texts) = &raw.outage_text {
+        page.outages = names_after(texts, &page.outages);
+    }
+    if page != *route.page {
+        route.page = Arc::new(page);
     }
 }
 
@@ -84,6 +101,10 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
             Issue::warning(format!("{} makes a visitor anonymous whatever the cookie says", quoted(&text.value)));
         issues.push(issue.at(&text.place).help("write the value that only visitors have who are not logged in"));
     }
+    for text in [&raw.page_text, &raw.outage_text].into_iter().flat_map(own).filter(|text| text.value.is_empty()) {
+        let issue = Issue::error("an empty text stands in each answer").at(&text.place);
+        issues.push(issue.help("write a text that only such an answer holds, like \"</html>\""));
+    }
     if let Some(target) = &raw.session.probe
         && !target.value.is_empty()
         && !is_target(&target.value)
@@ -97,6 +118,8 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     }
     let lists = [
         (&raw.pass_urls, NAMES_MAX),
+        (&raw.page_text, TEXTS_MAX),
+        (&raw.outage_text, TEXTS_MAX),
         (&raw.session.cookies, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),
         (&raw.session.logout, NAMES_MAX),
@@ -113,6 +136,14 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 
 /// What does nothing where it is written.
 pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
+    if route.page.texts.is_empty()
+        && let Some(texts) = raw.outage_text.as_ref().filter(|texts| !texts.value.is_empty())
+    {
+        let issue = Issue::warning("`outage-text` has no effect without `page-text`").at(&texts.place);
+        issues.push(issue.help(
+            "a visitor could write such words into a page: name what stands in each page, `page-text = [\"</html>\"]`",
+        ));
+    }
     let session = &raw.session;
     if route.session.cookies.is_empty() {
         let written = [

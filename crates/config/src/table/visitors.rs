@@ -34,6 +34,22 @@ a rule.",
             ..NAMES
         },
         Setting {
+            path: "page-text",
+            kind: Kind::Texts("texts"),
+            summary: "By what a page is known: one of these texts must stand in an answer with status 200 that is kept because a lifetime is granted. An answer without them is not kept, what was kept before is dropped, and each visitor is answered by the application.",
+            details: "For programs that say with status 200 that something is gone, is for members only, or that the database is away. Choose a text from the end of a page: what breaks off is no page either. Files by their name (a style sheet, an image) need none.",
+            example: "[\"</html>\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "outage-text",
+            kind: Kind::Texts("texts"),
+            summary: "By what an application is known to be out of order: where no text of `page-text` stands in an answer and one of these does, it is not kept, and what was kept before stays in use for as long as `grace` lasts.",
+            details: "They count only where the text of a page is missing, so nobody can write them into a page.",
+            example: "[\"MySQL Connect Error\"]",
+            ..NAMES
+        },
+        Setting {
             path: "session.cookies",
             kind: Kind::Texts("patterns of cookie names"),
             summary: "Cookies that start a session. Who has one passes, unless the session is known to be anonymous; in the answer to a request in nobody's name they are dropped, so that it can be kept.",

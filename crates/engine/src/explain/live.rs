@@ -10,7 +10,7 @@ use super::forms;
 use crate::clock::Clock;
 use crate::error;
 use crate::fetch::{is_file, is_of_a_long_file};
-use crate::held;
+use crate::held::{self, Sought};
 use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
@@ -165,9 +165,10 @@ async fn exchange(
     let names_a_file = sendfile::names_a_file(&response.head);
     let (is_file, is_left_alone) = (is_file(&response), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
-    let is_of_one_client = match secrets.is_empty() || names_a_file {
+    let sought = Sought::of(route, &request.target, &response.head, is_file, &secrets);
+    let is_of_one_client = match sought.is_empty() || names_a_file {
         true => None,
-        false => held::look_through(&secrets, &response.head, &mut response.body, &mut charge).await?,
+        false => held::look_through(&sought, &response.head, &mut response.body, &mut charge).await?,
     };
     let mut has_form = false;
     let body_length = match response.body.length() {

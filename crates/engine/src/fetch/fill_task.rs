@@ -2,7 +2,7 @@
 
 use super::News;
 use crate::error::reason;
-use crate::held;
+use crate::held::{self, Sought};
 use crate::options::Route;
 use crate::origins::{self, Errand};
 use crate::represent::makes_codings_of;
@@ -106,10 +106,16 @@ impl FillTask {
                 one_client = Some(Reason::CookieValueInAnswer);
             }
             let file = file.filter(|_| !is_in_head);
-            if !secrets.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
+            let sought = Sought::of(route, &request.target, &response.head, exchange.is_file, &secrets);
+            let mut is_outage = false;
+            if !sought.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
                 let mut charge = self.worker.cache.hold();
-                match held::look_through(&secrets, &response.head, &mut response.body, &mut charge).await {
-                    Ok(found) => one_client = found,
+                match held::look_through(&sought, &response.head, &mut response.body, &mut charge).await {
+                    Ok(found) => {
+                        self.count(found);
+                        is_outage = found == Some(Reason::Outage);
+                        one_client = found;
+                    }
                     Err(error) => {
                         self.errand.time.has_ended(self.worker.moment().mono_us);
                         return self.fail(writer, &request, error, news);
@@ -118,6 +124,7 @@ impl FillTask {
             }
             let verdict = match (one_client, file) {
                 (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
+                (Some(_), None) if is_outage => writer.on_outage(&exchange),
                 (Some(reason), None) => writer.for_one_client(&exchange, reason),
                 (None, _) => writer.on_response(&exchange),
             };
@@ -170,6 +177,14 @@ impl FillTask {
             }
         }
         writer.release(Reason::PartialMiss);
+    }
+
+    fn count(&self, found: Option<Reason>) {
+        match found {
+            Some(Reason::NotAPage) => self.worker.cells.count(Counter::NotPages),
+            Some(Reason::Outage) => self.worker.cells.count(Counter::Outages),
+            _ => {}
+        }
     }
 
     /// What the first client gets of an answer of which all get what is kept: where a lifetime is granted, no cookie that the operator
