@@ -346,6 +346,8 @@ pub struct Route {
     pub query: QueryKey,
     /// URLs that pass, whatever the method.
     pub pass_urls: Vec<UrlPattern>,
+    /// URLs by which a visitor chooses the version for small devices, and for others, where that is in the key.
+    pub device_urls: DeviceUrls,
     /// What else of the URL enters it: a site's, the same in all its rules.
     pub key: UrlKey,
     /// What becomes of cookies where the policy grants lifetimes.
@@ -383,6 +385,7 @@ impl Route {
             upgrades: vec!["websocket".to_owned()],
             query: QueryKey::default(),
             pass_urls: Vec::new(),
+            device_urls: DeviceUrls::default(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
             page: Arc::default(),
@@ -429,6 +432,15 @@ pub struct QueryKey {
     pub known: Vec<String>,
 }
 
+/// URLs by which a visitor chooses a version of the pages. They pass, and the choice is kept in a cookie.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DeviceUrls {
+    /// That for small devices.
+    pub mobile: Vec<UrlPattern>,
+    /// The other one.
+    pub desktop: Vec<UrlPattern>,
+}
+
 /// How host and path enter the key. What is changed in the key is changed in the origin's request as well.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
 pub struct UrlKey {
@@ -471,8 +483,11 @@ pub struct SessionRules {
     pub anonymous_cookies: Vec<CookiePattern>,
     /// URLs that end a session: they pass.
     pub logout: Vec<UrlPattern>,
+    /// URLs of requests that pass, and write into a session nothing that shared pages show: captchas, tokens, counters. What is known of the
+    /// session goes on holding, if nothing else of the request or of its answer may make somebody of it.
+    pub harmless_urls: Vec<UrlPattern>,
     /// URLs that leave something in a session that other pages then show, although it is nobody's. They pass or not, as they would.
-    pub stateful_urls: Vec<UrlPattern>,
+    pub stateful_urls: Vec<StatefulUrl>,
     /// For how long after one of those a session is not taken for anonymous, whatever is known of it. Default 10 min.
     pub stateful_for: Duration,
     /// What tells whether a session is anonymous; none: only its cookies do.
@@ -505,6 +520,7 @@ impl Default for SessionRules {
             cookies: Vec::new(),
             anonymous_cookies: Vec::new(),
             logout: Vec::new(),
+            harmless_urls: Vec::new(),
             stateful_urls: Vec::new(),
             stateful_for: Duration::from_secs(600),
             probe: None,
@@ -512,6 +528,15 @@ impl Default for SessionRules {
             expire_after: Duration::ZERO,
         }
     }
+}
+
+/// A URL that leaves something in a session.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct StatefulUrl {
+    /// The URL.
+    pub url: UrlPattern,
+    /// The pages that show it; none: all may.
+    pub shown_by: Option<UrlPattern>,
 }
 
 /// What an application is asked, with a session's cookies, to learn whether that session is anonymous.
@@ -550,8 +575,9 @@ impl Default for CookieRules {
 }
 
 /// Cookies that analytics, advertisements and networks in front of sites set, and that no application reads: Google Analytics,
-/// Tag Manager and advertising, Meta, Matomo, Hotjar, Clarity, Bing, HubSpot, Yandex, LinkedIn, Pinterest, TikTok, Cloudflare.
-pub const NOISE_COOKIES: [&str; 32] = [
+/// Tag Manager and advertising, Meta, Matomo, Hotjar, Clarity, Bing, HubSpot, Yandex, LinkedIn, Pinterest, TikTok, Cloudflare. And our
+/// own, which is in the key as a class where that is wanted.
+pub const NOISE_COOKIES: [&str; 33] = [
     "_ga",
     "_ga_*",
     "_gid",
@@ -584,6 +610,7 @@ pub const NOISE_COOKIES: [&str; 32] = [
     "__cf_bm",
     "_cfuvid",
     "__cflb",
+    kasoku_semantics::classes::DEVICE_COOKIE,
 ];
 
 /// Which content codings are made of stored responses, and of which.

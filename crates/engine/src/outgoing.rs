@@ -142,13 +142,13 @@ fn tell(exchange: &Exchange, head: &mut Head, cache: Option<&CacheStatus>, setti
         }
         (None, Some(cache)) => head.cache_status(cache, None, settings),
         (Some(mut aside), cache) => {
-            if is_set_aside && aside.session.is_none() && aside.ended_cookies.is_empty() {
+            if is_set_aside && aside.session.is_none() && aside.own_cookies.is_empty() {
                 aside.notes.session("anonymous");
             }
             if let Some(cache) = cache {
                 head.cache_status(cache, Some(&aside.notes), settings);
             }
-            for line in std::mem::take(&mut aside.ended_cookies) {
+            for line in std::mem::take(&mut aside.own_cookies) {
                 head.field("Set-Cookie", line);
             }
         }

@@ -1,6 +1,6 @@
 //! The fields that we add to every response, and the names of things in them.
 
-use crate::options::{HitHeaders, Route};
+use crate::options::{HitHeaders, Route, UrlPattern};
 use crate::path::PathReader;
 use crate::route::{Routed, is_any_url};
 use crate::visitor;
@@ -125,8 +125,7 @@ impl Notes {
                     _ => "cookies",
                 }
             }
-            Reason::PassUrl if is_any_url(&route.pass_urls, routed.target(), &mut PathReader::default()) => "pass-urls",
-            Reason::PassUrl => "session.logout",
+            Reason::PassUrl => list_of(route, routed.target()),
             Reason::PassParameter => "query.known",
             Reason::NotAPage => "page-text",
             Reason::PassRule => {
@@ -220,6 +219,18 @@ pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, set
         out.extend_from_slice(b"X-Cache-Status: ");
         out.extend_from_slice(nginx_word(status).as_bytes());
         out.extend_from_slice(b"\r\n");
+    }
+}
+
+/// The list of URLs that pass in which this one is.
+fn list_of(route: &Route, target: &str) -> &'static str {
+    let is_in = |urls: &[UrlPattern]| is_any_url(urls, target, &mut PathReader::default());
+    match () {
+        () if is_in(&route.pass_urls) => "pass-urls",
+        () if is_in(&route.session.logout) => "session.logout",
+        () if is_in(&route.session.harmless_urls) => "session.harmless-urls",
+        () if is_in(&route.device_urls.mobile) => "device-mobile-urls",
+        () => "device-desktop-urls",
     }
 }
 

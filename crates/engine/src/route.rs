@@ -239,9 +239,10 @@ fn lists_urls(route: &Route) -> bool {
     urls(route).next().is_some()
 }
 
-/// The URLs of a route that pass: those of its list, and those that end a session, of which the application has to hear.
+/// The URLs of a route that pass: those of its list, and those that write into a session or end it, of which the application has to hear.
 fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
-    route.pass_urls.iter().chain(&route.session.logout)
+    let listed = route.pass_urls.iter().chain(&route.session.logout).chain(&route.session.harmless_urls);
+    listed.chain(&route.device_urls.mobile).chain(&route.device_urls.desktop)
 }
 
 /// Whether one of these patterns fits a target.

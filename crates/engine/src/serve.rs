@@ -59,8 +59,8 @@ pub(crate) struct Exchange {
 pub(crate) struct Aside {
     /// The session with which the request is on its way to the application. In memory of its own: what is told of each miss is beside it.
     pub(crate) session: Option<Box<session::Ongoing>>,
-    /// What is set so that its session ends at its visitor.
-    pub(crate) ended_cookies: Vec<Vec<u8>>,
+    /// What we set ourselves: the end of its visitor's session, or what its visitor has chosen.
+    pub(crate) own_cookies: Vec<Vec<u8>>,
     /// What is told of it besides what the cache did.
     pub(crate) notes: Notes,
 }

@@ -7,19 +7,23 @@
 
 mod doings;
 pub(crate) mod expiry;
+mod harmless;
 mod known;
 pub(crate) mod probe;
+mod states;
 pub(crate) mod table;
 
 use crate::options::UrlPattern;
+use crate::path::PathReader;
 use crate::route::{Base, Routed, is_any_url};
 use crate::serve::Exchange;
 use doings::CookieIds;
 use http::StatusCode;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
-use kasoku_wire::Fields;
-use table::{Passing, SessionId, Sessions, Standing, millis, says_anonymous};
+use kasoku_wire::{Fields, ResponseHead};
+use states::{ShownBy, is_shown_by};
+use table::{Deed, Passing, SessionId, Sessions, Standing, says_anonymous};
 
 /// What is known of who sends a request.
 #[derive(Clone, Copy, Debug, Default)]
@@ -39,10 +43,16 @@ pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms
     Some(match sessions.of(routed.authority(), &routed.route, request) {
         None => Seen { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
         Some(id) => {
-            let standing = sessions.standing(id, rules, request, now_ms);
+            let shows = |kind| is_shown_by(&rules.stateful_urls, kind, |pages| fits(pages, routed));
+            let standing = sessions.standing(id, rules, request, now_ms, shows);
             Seen { standing: Some(standing), is_anonymous: standing.is_anonymous }
         }
     })
+}
+
+/// Whether a pattern fits the URL of a request. Only what is asked of few requests comes here, so its path may be read in memory of its own.
+fn fits(pattern: &UrlPattern, routed: &Routed) -> bool {
+    is_any_url(std::slice::from_ref(pattern), routed.target(), &mut PathReader::default())
 }
 
 /// A request on its way to the application for its visitor alone, and what is to be done once it has been answered.
@@ -70,34 +80,55 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
         return;
     }
     let standing = exchange.seen.get().standing;
-    // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
-    let becomes_tunnel = request.head.fields.contains("upgrade");
-    let is_reading = reason == Reason::PassSession && standing.is_some() && !becomes_tunnel;
-    let changing = if is_reading { CookieIds::new() } else { cookies_of(exchange, &request.head.fields) };
-    if standing.is_none() && changing.is_empty() {
+    let deed = deed(exchange, routed, reason);
+    if standing.is_none() && matches!(&deed, Deed::Reads | Deed::Harmless(_)) {
         return;
     }
     let rules = &*routed.route.session;
-    let fits = |urls: &[UrlPattern]| is_any_url(urls, routed.target(), &mut worker.paths.borrow_mut());
     let ongoing = &mut exchange.aside().session;
     if ongoing.is_some() {
         return;
     }
     let now_ms = worker.now().mono_ms;
     let id = standing.map(|standing| standing.id);
-    let passing = worker.sessions.passes(id, changing, now_ms);
-    if let Some(id) = id.filter(|_| fits(&rules.stateful_urls)) {
-        worker.sessions.is_stateful(id, rules.stateful_for, now_ms);
+    let passing = worker.sessions.passes(id, deed, now_ms);
+    if let Some(id) = id {
+        for shown_by in leaves_behind(routed) {
+            worker.sessions.is_stateful(id, shown_by, rules.stateful_for, now_ms);
+        }
     }
     let asks = id.map(|id| Asks { id, base: routed.base(), is_outdated: false });
-    *ongoing = Some(Box::new(Ongoing { passing, reason, asks, is_logout: fits(&rules.logout) }));
+    let is_logout = rules.logout.iter().any(|pattern| fits(pattern, routed));
+    *ongoing = Some(Box::new(Ongoing { passing, reason, asks, is_logout }));
+}
+
+/// What a request that passes may do to its session.
+fn deed(exchange: &Exchange, routed: &Routed, reason: Reason) -> Deed {
+    let request = &exchange.request;
+    let becomes_tunnel = request.head.fields.contains("upgrade");
+    let cookies = || cookies_of(exchange, &request.head.fields);
+    if !becomes_tunnel && harmless::may_be(request, routed, reason) {
+        return Deed::Harmless(cookies());
+    }
+    // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
+    let has_session = exchange.seen.get().standing.is_some();
+    if reason == Reason::PassSession && has_session && !becomes_tunnel {
+        return Deed::Reads;
+    }
+    let changing = cookies();
+    if changing.is_empty() && !has_session { Deed::Reads } else { Deed::Changes(changing) }
+}
+
+/// The kinds of what a request leaves in its session that pages show.
+fn leaves_behind(routed: &Routed) -> impl Iterator<Item = ShownBy> {
+    routed.route.session.stateful_urls.iter().filter(|one| fits(&one.url, routed)).map(ShownBy::of)
 }
 
 /// Notes that a request goes to the application with cookies of sessions, although its answer may be shared: where no session is known.
 pub(crate) fn goes_on(exchange: &Exchange, outgoing: &Fields) -> Option<Passing> {
     let changing = cookies_of(exchange, outgoing);
     let sessions = &exchange.worker.sessions;
-    (!changing.is_empty()).then(|| sessions.passes(None, changing, exchange.worker.now().mono_ms))
+    (!changing.is_empty()).then(|| sessions.passes(None, Deed::Changes(changing), exchange.worker.now().mono_ms))
 }
 
 /// The cookies of a request that are a session's anywhere here.
@@ -116,26 +147,35 @@ pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fie
     is_set_aside(exchange) && set_cookies::names(response).any(|name| cookies::is_any(names, name))
 }
 
-/// Notes what an answer to a request that passed sets: the session that it opens has what its URL leaves in a session.
-pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &Fields) {
-    let rules = &*routed.route.session;
+/// Notes what an answer to a request that passed sets: the session that it opens has what its URL leaves in a session, and is known to be nobody's
+/// where nothing could make it somebody's.
+pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHead) {
+    let (request, fields) = (&exchange.request.head.fields, &response.fields);
+    let now_ms = exchange.worker.now().mono_ms;
+    let is_harmless = harmless::is_answer(request, response, routed);
     if let Some(mut aside) = exchange.existing_aside()
-        && let Some(asks) = aside.session.as_mut().and_then(|ongoing| ongoing.asks.as_mut())
+        && let Some(ongoing) = aside.session.as_mut()
     {
-        asks.is_outdated = replaces_any(&exchange.request.head.fields, response);
+        if !is_harmless {
+            ongoing.passing.turns_out_to_change(now_ms);
+        }
+        if let Some(asks) = ongoing.asks.as_mut() {
+            asks.is_outdated = replaces_any(request, fields);
+        }
     }
-    if rules.stateful_urls.is_empty() || !set_cookies::names(response).any(|name| cookies::is_any(&rules.cookies, name))
-    {
+    let rules = &*routed.route.session;
+    if !set_cookies::names(fields).any(|name| cookies::is_any(&rules.cookies, name)) {
         return;
     }
-    let worker = &exchange.worker;
-    let now_ms = worker.now().mono_ms;
-    let is_stateful = is_any_url(&rules.stateful_urls, routed.target(), &mut worker.paths.borrow_mut());
-    let until_ms = if is_stateful { now_ms.saturating_add(millis(rules.stateful_for)) } else { 0 };
-    let cookies = cookies_after(&exchange.request.head.fields, response);
-    if let Some(id) = worker.sessions.of(routed.authority(), &routed.route, &cookies) {
-        let before = exchange.seen.get().standing.map(|standing| standing.id);
-        worker.sessions.is_opened(id, before, until_ms, now_ms);
+    let sessions = &exchange.worker.sessions;
+    let Some(id) = sessions.of(routed.authority(), &routed.route, &cookies_after(request, fields)) else { return };
+    if let Some(before) = exchange.seen.get().standing {
+        sessions.replaces(id, before.id, now_ms);
+    } else if is_harmless && harmless::is_by_nobody(&exchange.request, routed) {
+        sessions.is_born_anonymous(id, now_ms);
+    }
+    for shown_by in leaves_behind(routed) {
+        sessions.is_stateful(id, shown_by, rules.stateful_for, now_ms);
     }
 }
 

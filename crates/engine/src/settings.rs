@@ -91,8 +91,14 @@ fn own(route: &mut Arc<Route>) {
 fn fingerprint(route: &Route, policy: &Policy) -> u64 {
     // The same in each run: no seed.
     let mut hasher = DefaultHasher::new();
-    let key = (&route.query, &route.key, &route.cookies, &route.origin_host);
-    let session = (&route.session.cookies, &route.session.anonymous_cookies, &route.pass_urls, &route.session.logout);
+    let key = (&route.query, &route.key, &route.cookies, &route.origin_host, &route.device_urls);
+    let session = (
+        &route.session.cookies,
+        &route.session.anonymous_cookies,
+        &route.pass_urls,
+        &route.session.logout,
+        &route.session.harmless_urls,
+    );
     (policy, key, session, &*route.page, &route.gateway, route.pass).hash(&mut hasher);
     if route.key.host.is_some() {
         route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));

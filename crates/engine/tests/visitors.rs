@@ -10,6 +10,7 @@
 //! - `visitors/refreshing.rs`: pages that stop being everybody's while they are kept.
 //! - `visitors/validators.rs`: by what a browser is told that it has a page already, and what it may keep.
 //! - `visitors/pages.rs`: what is a page, and what is said in its place.
+//! - `visitors/harmless.rs`: what passes with a session and makes nobody of anybody.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -22,6 +23,8 @@ mod application;
 mod board;
 #[path = "visitors/ending.rs"]
 mod ending;
+#[path = "visitors/harmless.rs"]
+mod harmless;
 #[path = "visitors/leaks.rs"]
 mod leaks;
 #[path = "visitors/pages.rs"]
@@ -40,7 +43,9 @@ mod validators;
 mod ways;
 
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{CookiePattern, OtherCookies, Places, Route, SessionProbe, SessionRules, UrlPattern};
+use kasoku_engine::options::{
+    CookiePattern, OtherCookies, Places, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern,
+};
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Scenario, Setup};
@@ -52,6 +57,12 @@ fn names(names: &[&str]) -> Vec<String> {
 
 fn urls(patterns: &[&str]) -> Vec<UrlPattern> {
     patterns.iter().map(|text| UrlPattern::parse(text).unwrap()).collect()
+}
+
+/// URLs that leave something in a session, each with the pages that show it.
+fn stateful(all: &[(&str, Option<&str>)]) -> Vec<StatefulUrl> {
+    let read = |text| UrlPattern::parse(text).unwrap();
+    all.iter().map(|(url, pages)| StatefulUrl { url: read(url), shown_by: pages.map(read) }).collect()
 }
 
 fn policy(route: &mut Route) -> &mut Policy {

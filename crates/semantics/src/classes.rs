@@ -5,10 +5,14 @@
 //! nothing of the client's own words: a value that stands for all of the class. It reads as the class itself, so a request selects the same
 //! variant as it was received and as it is sent on.
 //!
+//! Some applications let a visitor choose ("PC version"), and keep the choice in a session, of which a shared page knows nothing. So the
+//! choice can be kept in a cookie of ours as well ([`Device::cookie`]), which outweighs User-Agent. Whoever writes the cookie by hand
+//! chooses among the same pages.
+//!
 //! There are two classes of devices, as in the tests of WordPress (`wp_is_mobile`) and gnuboard5: what has a small screen, and the
 //! rest. A tablet that calls itself Android counts as mobile, as there.
 
-use crate::Policy;
+use crate::{Policy, cookies};
 use kasoku_wire::Fields;
 use kasoku_wire::field::accept_language::preferences;
 
@@ -26,15 +30,62 @@ const DESKTOP: &str = "Mozilla/5.0 (compatible; Kasoku)";
 const MOBILE_PARTS: [&[u8]; 9] =
     [b"mobi", b"android", b"iphone", b"ipod", b"windows phone", b"blackberry", b"opera mini", b"kindle", b"silk/"];
 
+/// The cookie with a visitor's own choice.
+pub const DEVICE_COOKIE: &str = "kasoku-device";
+
+/// A class of devices.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Device {
+    /// What has a small screen.
+    Mobile,
+    /// All others.
+    Desktop,
+}
+
+impl Device {
+    const ALL: [Self; 2] = [Self::Mobile, Self::Desktop];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Mobile => "mobile",
+            Self::Desktop => "desktop",
+        }
+    }
+
+    /// The value of Set-Cookie that keeps the choice for as long as a session.
+    pub fn cookie(self) -> String {
+        format!("{DEVICE_COOKIE}={}; Path=/; SameSite=Lax", self.name())
+    }
+
+    /// The User-Agent that stands for it.
+    fn user_agent(self) -> &'static str {
+        match self {
+            Self::Mobile => MOBILE,
+            Self::Desktop => DESKTOP,
+        }
+    }
+
+    /// That which a visitor has chosen.
+    fn chosen(request: &Fields) -> Option<Self> {
+        let is_choice = |pair: &&[u8]| cookies::name(pair) == DEVICE_COOKIE.as_bytes();
+        let pair = cookies::pairs(request).find(is_choice)?;
+        Self::ALL.into_iter().find(|device| cookies::value(pair) == device.name().as_bytes())
+    }
+}
+
 /// The most bytes of a User-Agent that are read.
 const USER_AGENT_BYTES_MAX: usize = 512;
 
 /// The User-Agent that stands for the class of a request.
 pub fn device(request: &Fields) -> &'static str {
+    Device::chosen(request).unwrap_or_else(|| by_user_agent(request)).user_agent()
+}
+
+fn by_user_agent(request: &Fields) -> Device {
     let value = request.first(DEVICE_FIELD).unwrap_or_default();
     let value = value.get(..USER_AGENT_BYTES_MAX).unwrap_or(value);
     let has = |part: &[u8]| value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
-    if MOBILE_PARTS.iter().any(|part| has(part)) { MOBILE } else { DESKTOP }
+    if MOBILE_PARTS.iter().any(|part| has(part)) { Device::Mobile } else { Device::Desktop }
 }
 
 /// The one of these languages (lower case) that a request likes best; the first where it likes none of them. `de-AT` is content with
@@ -74,6 +125,17 @@ mod tests {
 
     fn of(name: &str, value: &str) -> Fields {
         [(name, value)].into_iter().collect()
+    }
+
+    #[test]
+    fn what_a_visitor_has_chosen_outweighs_the_device() {
+        let of = |cookie: &str, agent: &str| device(&[("Cookie", cookie), ("User-Agent", agent)].into_iter().collect());
+        assert_eq!(of("a=1; kasoku-device=desktop", "iPhone"), DESKTOP);
+        assert_eq!(of("kasoku-device=mobile", "Firefox"), MOBILE);
+        for cookie in ["kasoku-device=x", "xkasoku-device=desktop", "kasoku-device"] {
+            assert_eq!(of(cookie, "iPhone"), MOBILE, "{cookie}");
+        }
+        assert_eq!(Device::Mobile.cookie(), "kasoku-device=mobile; Path=/; SameSite=Lax");
     }
 
     #[test]

@@ -12,6 +12,8 @@ pub(crate) struct RawVisitors {
     pub(crate) page_text: Option<Texts>,
     pub(crate) outage_text: Option<Texts>,
     pub(crate) key_device: Option<At<bool>>,
+    pub(crate) device_mobile_urls: Option<Texts>,
+    pub(crate) device_desktop_urls: Option<Texts>,
     pub(crate) key_languages: Option<Texts>,
     pub(crate) session: RawSession,
 }
@@ -22,6 +24,7 @@ pub(crate) struct RawSession {
     pub(crate) cookies: Option<Texts>,
     pub(crate) anonymous_cookies: Option<Texts>,
     pub(crate) logout: Option<Texts>,
+    pub(crate) harmless_urls: Option<Texts>,
     pub(crate) stateful_urls: Option<Texts>,
     pub(crate) stateful_for: Option<At<Duration>>,
     pub(crate) probe: Option<At<String>>,
@@ -38,6 +41,8 @@ impl RawVisitors {
             page_text: keys.texts("page-text"),
             outage_text: keys.texts("outage-text"),
             key_device: keys.flag("key-device"),
+            device_mobile_urls: keys.texts("device-mobile-urls"),
+            device_desktop_urls: keys.texts("device-desktop-urls"),
             key_languages: keys.texts("key-languages"),
             session: keys.group("session", RawSession::read),
         }
@@ -50,6 +55,7 @@ impl RawSession {
             cookies: keys.texts("cookies"),
             anonymous_cookies: keys.texts("anonymous-cookies"),
             logout: keys.texts("logout"),
+            harmless_urls: keys.texts("harmless-urls"),
             stateful_urls: keys.texts("stateful-urls"),
             stateful_for: keys.duration("stateful-for"),
             probe: keys.text("probe"),

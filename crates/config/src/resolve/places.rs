@@ -125,10 +125,13 @@ impl<'w> Written<'w> {
         self.note("page-text", &raw.page_text);
         self.note("outage-text", &raw.outage_text);
         self.note("key-device", &raw.key_device);
+        self.note("device-mobile-urls", &raw.device_mobile_urls);
+        self.note("device-desktop-urls", &raw.device_desktop_urls);
         self.note("key-languages", &raw.key_languages);
         self.note("session.cookies", &raw.session.cookies);
         self.note("session.anonymous-cookies", &raw.session.anonymous_cookies);
         self.note("session.logout", &raw.session.logout);
+        self.note("session.harmless-urls", &raw.session.harmless_urls);
         self.note("session.stateful-urls", &raw.session.stateful_urls);
         self.note("session.stateful-for", &raw.session.stateful_for);
         self.note("session.probe", &raw.session.probe);

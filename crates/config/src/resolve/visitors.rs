@@ -3,7 +3,7 @@
 use super::expiry::is_token;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawRoute, RawSession, RawVisitors, Texts};
-use kasoku_engine::options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, UrlPattern};
+use kasoku_engine::options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_semantics::policy::Policy;
 use std::sync::Arc;
 
@@ -26,6 +26,14 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
     }
     set_page(route, raw);
     super::set(&mut policy.grant.key_device, &raw.key_device);
+    let device = &mut route.device_urls;
+    for (urls, written) in
+        [(&mut device.mobile, &raw.device_mobile_urls), (&mut device.desktop, &raw.device_desktop_urls)]
+    {
+        if let Some(written) = written {
+            *urls = urls_after(written, urls);
+        }
+    }
     if let Some(languages) = &raw.key_languages {
         policy.grant.key_languages = languages.value.iter().map(|one| one.value.to_ascii_lowercase()).collect();
     }
@@ -59,8 +67,11 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
     if let Some(urls) = &raw.logout {
         session.logout = urls_after(urls, &session.logout);
     }
+    if let Some(urls) = &raw.harmless_urls {
+        session.harmless_urls = urls_after(urls, &session.harmless_urls);
+    }
     if let Some(urls) = &raw.stateful_urls {
-        session.stateful_urls = urls_after(urls, &session.stateful_urls);
+        session.stateful_urls = after(urls, &session.stateful_urls, stateful_url);
     }
     super::set(&mut session.stateful_for, &raw.stateful_for);
     if let Some(target) = &raw.probe {
@@ -86,7 +97,13 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
 /// The faults of such keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.visitors;
-    for text in [&raw.pass_urls, &raw.session.logout, &raw.session.stateful_urls].into_iter().flat_map(own) {
+    for text in own(&raw.session.stateful_urls).filter(|text| stateful_url(&text.value).is_none()) {
+        let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
+        issues.push(issue.help("a path, and behind `=>` the pages that show it: \"/cart.php => /shop/*\""));
+    }
+    let devices = [&raw.device_mobile_urls, &raw.device_desktop_urls];
+    let others = [&raw.pass_urls, &raw.session.logout, &raw.session.harmless_urls];
+    for text in others.into_iter().chain(devices).flat_map(own) {
         if url_pattern(&text.value).is_none() {
             let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
             issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
@@ -118,11 +135,14 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     }
     let lists = [
         (&raw.pass_urls, NAMES_MAX),
+        (&raw.device_mobile_urls, NAMES_MAX),
+        (&raw.device_desktop_urls, NAMES_MAX),
         (&raw.page_text, TEXTS_MAX),
         (&raw.outage_text, TEXTS_MAX),
         (&raw.session.cookies, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),
         (&raw.session.logout, NAMES_MAX),
+        (&raw.session.harmless_urls, NAMES_MAX),
         (&raw.session.stateful_urls, NAMES_MAX),
         (&raw.key_languages, LANGUAGES_MAX),
     ];
@@ -150,6 +170,7 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
             ("session.anonymous-cookies", session.anonymous_cookies.as_ref().map(|it| &it.place)),
             ("session.probe", session.probe.as_ref().map(|it| &it.place)),
             ("session.logout", session.logout.as_ref().map(|it| &it.place)),
+            ("session.harmless-urls", session.harmless_urls.as_ref().map(|it| &it.place)),
             ("session.stateful-urls", session.stateful_urls.as_ref().map(|it| &it.place)),
             ("session.expire-after", session.expire_after.as_ref().map(|it| &it.place)),
         ];
@@ -199,6 +220,16 @@ fn urls_after(list: &Texts, before: &[UrlPattern]) -> Vec<UrlPattern> {
 fn url_pattern(text: &str) -> Option<UrlPattern> {
     let is_sound = text.bytes().all(|byte| byte.is_ascii_graphic());
     UrlPattern::parse(text).filter(|_| is_sound)
+}
+
+/// `URL`, or `URL => pages that show it`.
+fn stateful_url(text: &str) -> Option<StatefulUrl> {
+    let (url, pages) = text.split_once("=>").map_or((text, None), |(url, pages)| (url, Some(pages)));
+    let shown_by = match pages {
+        None => None,
+        Some(pages) => Some(url_pattern(pages.trim())?),
+    };
+    Some(StatefulUrl { url: url_pattern(url.trim())?, shown_by })
 }
 
 fn cookie_pattern(text: &str) -> Option<CookiePattern> {

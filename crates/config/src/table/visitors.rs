@@ -108,11 +108,19 @@ a rule.",
             ..NAMES
         },
         Setting {
-            path: "session.stateful-urls",
+            path: "session.harmless-urls",
             kind: Kind::Texts("URL patterns"),
-            summary: "URLs that leave something in a session which other pages then show, although the session stays anonymous: the password of one post, a version that was chosen. After one of them the session passes for `session.stateful-for`, whatever is known of it.",
+            summary: "URLs that pass and write nothing into a session that a shared page shows: captchas, tokens for forms, counters. What is found of the session goes on holding; a session that one of them opens for a visitor without one is anonymous.",
+            details: "Only where nothing else could make somebody of the visitor: the path reads as it was sent, the request has neither credentials nor a cookie that is not the session's, noise or in the key, and the answer is no redirection and sets no other cookie. A page that passes under a rule with `page-text` is such a request as well.",
+            example: "[\"/captcha/*\", \"/ajax.token.php\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "session.stateful-urls",
+            kind: Kind::Texts("URL patterns, each with the pages that show it"),
+            summary: "URLs that leave something in a session which other pages then show, although the session stays anonymous: the password of one post, a cart. After one of them the session passes for `session.stateful-for`, whatever is known of it; behind `=>` stands a pattern of the only pages that show it.",
             details: "For URLs that pass: by their method, by `pass-urls` or by a rule.",
-            example: "[\"/password_check.php\"]",
+            example: "[\"/password_check.php\", \"/cart.php => /shop/*\"]",
             ..NAMES
         },
         Setting {
@@ -137,6 +145,20 @@ a rule.",
             path: "key-device",
             summary: "Whether phones get pages of their own: the class of device (`mobile` or `desktop`) is read from User-Agent and is in the key, and the application gets a User-Agent that stands for the class.",
             ..EVERYWHERE
+        },
+        Setting {
+            path: "device-mobile-urls",
+            kind: Kind::Texts("URL patterns"),
+            summary: "URLs by which a visitor chooses the version for phones, where the application keeps that in a session. They pass; with `key-device`, the choice is kept in a cookie (`kasoku-device`) as well, and outweighs User-Agent from then on.",
+            example: "[\"*?device=mobile\"]",
+            ..NAMES
+        },
+        Setting {
+            path: "device-desktop-urls",
+            kind: Kind::Texts("URL patterns"),
+            summary: "The same for the other version.",
+            example: "[\"*?device=pc\"]",
+            ..NAMES
         },
         Setting {
             path: "key-languages",

@@ -6,11 +6,11 @@ use super::{ToClient, failed};
 use crate::body::ClientBody;
 use crate::deliver::{Answer, Conditions, Meant};
 use crate::forward::{Audience, forward, measured};
-use crate::options::Route;
+use crate::options::{DeviceUrls, Route};
 use crate::origins::{self, Errand};
 use crate::request_id::{self, Digits};
 use crate::respond::forwarded;
-use crate::route::{Routed, canonical};
+use crate::route::{Routed, canonical, is_any_url};
 use crate::serve::Exchange;
 use crate::session;
 use crate::visitor;
@@ -21,6 +21,7 @@ use kasoku_metrics::Counter;
 use kasoku_origin::upload::invite;
 use kasoku_origin::{Error, Interim, NoUpload, Response};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::classes::Device;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
@@ -62,7 +63,8 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
         Ok(response) => {
-            session::opens(exchange, routed, &response.head.fields);
+            session::opens(exchange, routed, &response.head);
+            keep_choice(exchange, routed, response.head.status);
             let (audience, writer, status) = match errand.for_one_client() {
                 // That it passed says more.
                 Some(Reason::PassRule) => (Audience::OneClient, None, status),
@@ -79,6 +81,21 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             }
             failed(&error, status)
         }
+    }
+}
+
+/// Keeps in a cookie which version of the pages a visitor has chosen: what the application's session knows of it, a shared page does not.
+fn keep_choice(exchange: &Exchange, routed: &Routed, status: StatusCode) {
+    let route = &*routed.route;
+    let DeviceUrls { mobile, desktop } = &route.device_urls;
+    if !route.policy.grant.key_device || status.is_client_error() || status.is_server_error() {
+        return;
+    }
+    let mut paths = exchange.worker.paths.borrow_mut();
+    let mut fits = |urls| is_any_url(urls, routed.target(), &mut paths);
+    let chosen = if fits(mobile) { Some(Device::Mobile) } else { fits(desktop).then_some(Device::Desktop) };
+    if let Some(device) = chosen {
+        exchange.aside().own_cookies.push(device.cookie().into_bytes());
     }
 }
 

@@ -5,6 +5,7 @@
 //! while none of them has been used for such a thing.
 
 use super::known::{Id, Known};
+use super::states::{ShownBy, States};
 use super::table::millis;
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;
@@ -33,8 +34,8 @@ struct Doing {
     serial: u64,
     /// When that was, or when it was first seen.
     busy_ms: Option<u64>,
-    /// Until when something is in the session that pages show.
-    stateful_until_ms: u64,
+    /// What is in the session that pages show.
+    states: States,
     /// Until when the application may still be at something that nobody waits for any more.
     unsure_until_ms: u64,
 }
@@ -47,7 +48,7 @@ pub(super) struct Together {
     pub(super) passing: u32,
     pub(super) serial: u64,
     pub(super) busy_ms: u64,
-    pub(super) stateful_until_ms: u64,
+    pub(super) states: States,
     pub(super) unsure_until_ms: u64,
 }
 
@@ -60,17 +61,18 @@ impl Doings {
         self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
     }
 
-    pub(super) fn of(&self, ids: &[Id]) -> Together {
-        let none =
-            Together { is_known: true, passing: 0, serial: 0, busy_ms: 0, stateful_until_ms: 0, unsure_until_ms: 0 };
-        ids.iter().fold(none, |all, id| {
+    pub(super) fn of(&self, ids: &[Id], now_ms: u64) -> Together {
+        let states = States::default();
+        let none = Together { is_known: true, passing: 0, serial: 0, busy_ms: 0, states, unsure_until_ms: 0 };
+        ids.iter().fold(none, |mut all, id| {
             let Some(one) = self.known.get(*id) else { return Together { is_known: false, ..all } };
+            all.states.join(&one.states, now_ms);
             Together {
                 is_known: all.is_known,
+                states: all.states,
                 passing: all.passing.max(one.passing),
                 serial: all.serial.max(one.serial),
                 busy_ms: all.busy_ms.max(one.busy_ms.unwrap_or(0)),
-                stateful_until_ms: all.stateful_until_ms.max(one.stateful_until_ms),
                 unsure_until_ms: all.unsure_until_ms.max(one.unsure_until_ms),
             }
         })
@@ -102,16 +104,21 @@ impl Doings {
         ids.iter().filter(|id| self.known.change_known(**id, end) != Some(true)).count() == 0
     }
 
-    /// Something is in the session that pages show, until then at least.
-    pub(super) fn is_stateful(&self, ids: &[Id], until_ms: u64, now_ms: u64) {
+    /// Something is in the session that these pages show, until then at least.
+    pub(super) fn is_stateful(&self, ids: &[Id], shown_by: ShownBy, until_ms: u64, now_ms: u64) {
         if until_ms > now_ms {
-            self.change(ids, now_ms, |one| one.stateful_until_ms = one.stateful_until_ms.max(until_ms));
+            self.change(ids, now_ms, |one| one.states.add(shown_by, until_ms, now_ms));
         }
+    }
+
+    /// All that is in another session is in it.
+    pub(super) fn inherits(&self, ids: &[Id], states: &States, now_ms: u64) {
+        self.change(ids, now_ms, |one| one.states.join(states, now_ms));
     }
 
     /// Nothing is in it any more.
     pub(super) fn is_emptied(&self, ids: &[Id], now_ms: u64) {
-        self.change(ids, now_ms, |one| one.stateful_until_ms = now_ms);
+        self.change(ids, now_ms, |one| one.states = States::default());
     }
 
     /// The application may still be at something, for so long.

@@ -39,7 +39,7 @@ pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
         let ended = lines(&route.session.cookies, &exchange.request.head.fields, authority);
         let mut aside = exchange.aside();
         aside.notes.session("expired");
-        aside.ended_cookies = ended;
+        aside.own_cookies.extend(ended);
     }
 }
 

@@ -13,6 +13,7 @@
 
 use super::doings::{self, CookieIds, Doings, Together};
 use super::known::{Id, Known};
+use super::states::ShownBy;
 use crate::options::{Route, SessionRules};
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;
@@ -121,12 +122,19 @@ impl Sessions {
         doings::ids(globs, request, |pair| self.hashers.each_ref().map(|hasher| hasher.hash_one(pair)))
     }
 
-    /// How a session stands.
-    pub(crate) fn standing(&self, id: SessionId, rules: &SessionRules, request: &Fields, now_ms: u64) -> Standing {
+    /// How a session stands for a page that shows what is in it of these kinds.
+    pub(crate) fn standing(
+        &self,
+        id: SessionId,
+        rules: &SessionRules,
+        request: &Fields,
+        now_ms: u64,
+        shows: impl FnMut(ShownBy) -> bool,
+    ) -> Standing {
         let says_so = says_anonymous(rules, request);
-        let together = self.doings.of(id.cookies());
+        let together = self.doings.of(id.cookies(), now_ms);
         let finding = self.states.get(id.all).and_then(|state| state.valid(id, &together, rules, now_ms));
-        let is_stateful = now_ms < together.stateful_until_ms;
+        let is_stateful = together.states.is_shown(now_ms, shows);
         let is_nobodys = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
         let is_anonymous = is_nobodys && !is_stateful;
         let is_somebodys = says_so == Some(false) || (rules.probe.is_some() && !is_anonymous);
@@ -138,7 +146,7 @@ impl Sessions {
 
     /// Whether it is still over when one of its requests is answered, which may have gone to the application itself.
     pub(crate) fn is_still_over(&self, id: SessionId, has_passed: bool, rules: &SessionRules, now_ms: u64) -> bool {
-        let together = self.doings.of(id.cookies());
+        let together = self.doings.of(id.cookies(), now_ms);
         let is_known_again = !has_passed
             && rules.probe.is_some()
             && self.states.get(id.all).and_then(|state| state.valid(id, &together, rules, now_ms)).is_none();
@@ -158,25 +166,23 @@ impl Sessions {
     }
 
     /// A request goes to the application for its visitor alone, until the result is dropped. `session`: the one that it carries, where its
-    /// rules know one. `changing`: the cookies of sessions with which it may change something; none: it only reads.
-    pub(crate) fn passes(self: &Arc<Self>, session: Option<SessionId>, changing: CookieIds, now_ms: u64) -> Passing {
-        let serial = self.doings.next_serial();
-        let is_reading = changing.is_empty();
-        self.doings.begin(&changing, serial, now_ms);
+    /// rules know one.
+    pub(crate) fn passes(self: &Arc<Self>, session: Option<SessionId>, deed: Deed, now_ms: u64) -> Passing {
+        let mut passing =
+            Passing { sessions: self.clone(), session, deed, serial: 0, begun_ms: now_ms, is_over: false };
         if let Some(id) = session {
             self.doings.see(id.cookies(), now_ms);
-            self.states.change(id.all, |state| {
-                state.passing += 1;
-                state.serial = serial;
-                state.may_be_somebodys(id.place, is_reading);
-            });
+            self.states.change(id.all, |state| state.passing += 1);
         }
-        Passing { sessions: self.clone(), session, changing, serial, is_over: false }
+        if !matches!(passing.deed, Deed::Harmless(_)) {
+            passing.counts(now_ms);
+        }
+        passing
     }
 
-    /// Something is in it that pages show, for so long.
-    pub(super) fn is_stateful(&self, id: SessionId, duration: Duration, now_ms: u64) {
-        self.doings.is_stateful(id.cookies(), now_ms.saturating_add(millis(duration)), now_ms);
+    /// Something is in it that these pages show, for so long.
+    pub(super) fn is_stateful(&self, id: SessionId, shown_by: ShownBy, duration: Duration, now_ms: u64) {
+        self.doings.is_stateful(id.cookies(), shown_by, now_ms.saturating_add(millis(duration)), now_ms);
     }
 
     /// After a request of it has been answered: the duty to ask about it, where there is something to ask and nobody does.
@@ -187,8 +193,10 @@ impl Sessions {
         self.doings.see(id.cookies(), now_ms);
         // Whatever begins or ends from now on has a later one.
         let serial = self.doings.next_serial();
-        let together = self.doings.of(id.cookies());
-        let may_be_asked = together.passing == 0 && now_ms >= together.stateful_until_ms.max(together.unsure_until_ms);
+        let together = self.doings.of(id.cookies(), now_ms);
+        // What all pages show makes them all pass, whatever would be found.
+        let is_of_use = !together.states.is_shown(now_ms, |_| false);
+        let may_be_asked = together.passing == 0 && is_of_use && now_ms >= together.unsure_until_ms;
         self.states.change(id.all, |state| {
             let is_known = state.valid(id, &together, rules, now_ms).is_some_and(|finding| {
                 !finding.is_anonymous || now_ms.saturating_sub(finding.at_ms) <= millis(rules.anonymous_for) / 2
@@ -202,7 +210,7 @@ impl Sessions {
     /// What the application said; `None`: nothing that can be understood.
     pub(crate) fn found(&self, duty: Duty, is_anonymous: Option<bool>, now_ms: u64) {
         let Duty { id, serial } = duty;
-        let together = self.doings.of(id.cookies());
+        let together = self.doings.of(id.cookies(), now_ms);
         let has_changed_nothing = together.is_known && together.serial < serial;
         // Of what was forgotten meanwhile, nobody knows what else has happened.
         self.states.change_known(id.all, |state| {
@@ -215,10 +223,21 @@ impl Sessions {
         });
     }
 
-    /// Something is in it that pages show, until then; or, where it takes the place of another, for as long as in that one.
-    pub(super) fn is_opened(&self, id: SessionId, instead_of: Option<SessionId>, until_ms: u64, now_ms: u64) {
-        let inherited = instead_of.map_or(0, |old| self.doings.of(old.cookies()).stateful_until_ms);
-        self.doings.is_stateful(id.cookies(), until_ms.max(inherited), now_ms);
+    /// It takes the place of another: what was in that one is in it.
+    pub(super) fn replaces(&self, id: SessionId, old: SessionId, now_ms: u64) {
+        let states = self.doings.of(old.cookies(), now_ms).states;
+        self.doings.inherits(id.cookies(), &states, now_ms);
+    }
+
+    /// It was opened for a visitor who was nobody, by an answer that makes nobody of anybody: so it is nobody's, and nobody need ask.
+    pub(super) fn is_born_anonymous(&self, id: SessionId, now_ms: u64) {
+        if id.count > COOKIES_MAX {
+            return;
+        }
+        self.doings.see(id.cookies(), now_ms);
+        let serial = self.doings.next_serial();
+        self.states
+            .change(id.all, |state| state.find(Finding { is_anonymous: true, at_ms: now_ms, serial, place: id.place }));
     }
 
     /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on. Unless another request of it was
@@ -279,12 +298,26 @@ pub(super) fn millis(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
+/// What a request that passes may do to its session.
+#[derive(Debug)]
+pub(crate) enum Deed {
+    /// It reads: it passes for the session alone.
+    Reads,
+    /// It may make somebody of it, by these cookies: log in, log out.
+    Changes(CookieIds),
+    /// By its URL it changes nothing that shared pages show, and makes nobody of anybody. Whether that is so, its answer tells: if not, it counts as a
+    /// change by these cookies.
+    Harmless(CookieIds),
+}
+
 /// A request on its way to the application for its visitor alone.
 pub(crate) struct Passing {
     sessions: Arc<Sessions>,
     session: Option<SessionId>,
-    changing: CookieIds,
+    deed: Deed,
+    /// That of its beginning; 0 while it counts for nothing.
     serial: u64,
+    begun_ms: u64,
     is_over: bool,
 }
 
@@ -295,24 +328,55 @@ impl Passing {
         self.settle()
     }
 
+    /// Its answer is not that of a harmless request.
+    pub(super) fn turns_out_to_change(&mut self, now_ms: u64) {
+        if let Deed::Harmless(cookies) = &mut self.deed {
+            self.deed = Deed::Changes(std::mem::take(cookies));
+            self.counts(now_ms);
+        }
+    }
+
     /// Nobody waits for its answer any more, and the application may still be at it.
-    pub(super) fn leaves(self, now_ms: u64) {
-        self.sessions.doings.is_unsure(&self.changing, UNSURE_FOR, now_ms);
+    pub(super) fn leaves(mut self, now_ms: u64) {
+        self.turns_out_to_change(now_ms);
+        if let Deed::Changes(cookies) = &self.deed {
+            self.sessions.doings.is_unsure(cookies, UNSURE_FOR, now_ms);
+        }
         if let Some(id) = self.session {
             self.sessions.doings.is_unsure(id.cookies(), UNSURE_FOR, now_ms);
         }
     }
 
+    /// From now on what was found before does not hold.
+    fn counts(&mut self, now_ms: u64) {
+        let Self { sessions, session, deed, serial, .. } = self;
+        *serial = sessions.doings.next_serial();
+        sessions.doings.begin(deed.changing(), *serial, now_ms);
+        if let Some(id) = session {
+            sessions.states.change(id.all, |state| {
+                state.serial = *serial;
+                state.may_be_somebodys(id.place, deed.is_reading());
+            });
+        }
+    }
+
     fn settle(&self) -> bool {
-        let serial = self.sessions.doings.next_serial();
-        let is_alone = self.sessions.doings.end(&self.changing, self.serial, serial);
-        let Some(id) = self.session else { return is_alone };
-        let settled = self.sessions.states.change_known(id.all, |state| {
+        let Self { sessions, session, deed, .. } = self;
+        if let Deed::Harmless(_) = deed {
+            if let Some(id) = session {
+                sessions.states.change_known(id.all, |state| state.passing = state.passing.saturating_sub(1));
+            }
+            return false;
+        }
+        let serial = sessions.doings.next_serial();
+        let is_alone = sessions.doings.end(deed.changing(), self.serial, serial);
+        let Some(id) = session else { return is_alone };
+        let settled = sessions.states.change_known(id.all, |state| {
             let is_alone = state.passing == 1 && state.serial == self.serial;
             state.passing = state.passing.saturating_sub(1);
             state.serial = serial;
             // Where it was forgotten meanwhile, somebody may have found something while this was on its way.
-            state.may_be_somebodys(id.place, self.changing.is_empty());
+            state.may_be_somebodys(id.place, deed.is_reading());
             is_alone
         });
         // Where it was forgotten meanwhile, nobody knows.
@@ -320,9 +384,22 @@ impl Passing {
     }
 }
 
+impl Deed {
+    fn is_reading(&self) -> bool {
+        !matches!(self, Self::Changes(_))
+    }
+
+    /// The cookies by which it changes something.
+    fn changing(&self) -> &[Id] {
+        if let Self::Changes(cookies) = self { cookies } else { &[] }
+    }
+}
+
 impl Drop for Passing {
     fn drop(&mut self) {
         if !self.is_over {
+            // Its answer was never seen.
+            self.turns_out_to_change(self.begun_ms);
             self.settle();
         }
     }

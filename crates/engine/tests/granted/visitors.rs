@@ -2,7 +2,7 @@
 
 use super::{grant, names, policy, scripts, ttl};
 use crate::application::Application;
-use kasoku_engine::options::{CookiePattern, OtherCookies, Route, SessionRules, UrlPattern};
+use kasoku_engine::options::{CookiePattern, OtherCookies, Route, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, ok, post};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;
@@ -355,7 +355,7 @@ fn with_sessions(setup: Setup) -> Setup {
         let rules = SessionRules {
             cookies: names(&["sid"]),
             logout: UrlPattern::parse("/logout").into_iter().collect(),
-            stateful_urls: UrlPattern::parse("/open").into_iter().collect(),
+            stateful_urls: vec![StatefulUrl { url: UrlPattern::parse("/open").unwrap(), shown_by: None }],
             anonymous_cookies: vec![CookiePattern { name: "status".to_owned(), value: "none".to_owned() }],
             ..SessionRules::default()
         };

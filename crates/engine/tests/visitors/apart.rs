@@ -255,6 +255,31 @@ fn an_answer_that_ends_a_session_is_kept_by_no_cache() {
 }
 
 #[test]
+fn the_version_that_a_visitor_has_chosen_is_the_one_from_memory() {
+    let board = Board::start();
+    let scene = board.behind(guarded().route(|route| {
+        crate::grant(route).key_device = true;
+        route.device_urls.mobile = urls(&["*?device=mobile"]);
+        route.device_urls.desktop = urls(&["*?device=pc"]);
+    }));
+    let desktop = "User-Agent: Firefox";
+    let own = |fields: &[&str]| scene.client().get_with("/seen.php", fields).text();
+    let for_desktop = own(&[desktop]);
+    let chosen = scene.client().get_with("/?device=mobile", &[desktop]);
+    assert_eq!(chosen.detail(), "pass-url", "{chosen:?}");
+    let cookies: Vec<&str> = chosen.head.all("set-cookie").collect();
+    assert!(cookies.contains(&"kasoku-device=mobile; Path=/; SameSite=Lax"), "{cookies:?}");
+    for _ in 0..2 {
+        let page = own(&[desktop, "Cookie: kasoku-device=mobile; _ga=1"]);
+        assert!(page.contains("Mobile") && page != for_desktop, "{page}");
+    }
+    assert_eq!(board.count_of("/seen.php"), 2, "one for each version");
+    let back = scene.client().get_with("/?device=pc", &[desktop, "Cookie: kasoku-device=mobile"]);
+    assert!(back.head.all("set-cookie").any(|line| line.starts_with("kasoku-device=desktop")), "{back:?}");
+    assert!(!scene.client().get("/?device=other").head.all("set-cookie").any(|line| line.starts_with("kasoku-device")));
+}
+
+#[test]
 fn what_differs_by_a_class_of_devices_says_so() {
     let board = Board::start();
     let scene = board.behind(guarded().route(|route| crate::grant(route).key_device = true));

@@ -2,7 +2,7 @@
 //! `ending.rs`.
 
 use crate::board::Board;
-use crate::{is_anonymous, is_found_anonymous, session, told, urls, with_probe};
+use crate::{is_anonymous, is_found_anonymous, session, stateful, told, with_probe};
 use kasoku_testkit::{Client, Gate, Response, Scenario, Setup};
 
 pub(super) fn asks(scene: &Scenario, cookies: &str) -> Response {
@@ -210,7 +210,8 @@ fn a_page_that_holds_a_session_is_made_for_the_one_that_its_visitor_has() {
 #[test]
 fn what_a_guest_has_done_shows_for_a_while() {
     let board = Board::start();
-    let scene = board.behind(probing().route(|route| session(route).stateful_urls = urls(&["/password_check.php"])));
+    let scene = board
+        .behind(probing().route(|route| session(route).stateful_urls = stateful(&[("/password_check.php", None)])));
     let cookies = anonymous(&board, &scene);
     scene.client().send_body("POST", "/password_check.php", &[&format!("Cookie: {cookies}")], "x");
     for _ in 0..3 {

@@ -34,7 +34,7 @@ impl One {
     }
 
     fn standing(&self, now_ms: u64) -> Standing {
-        self.sessions.standing(self.id, &self.rules, &fields("sid=1"), now_ms)
+        self.sessions.standing(self.id, &self.rules, &fields("sid=1"), now_ms, |_| false)
     }
 
     fn of(&self, authority: &str, cookies: &str) -> SessionId {
@@ -46,9 +46,9 @@ impl One {
     }
 
     fn passes_at(&self, id: SessionId, reason: Reason, now_ms: u64) -> Passing {
-        let is_reading = reason == Reason::PassSession;
-        let changing = if is_reading { CookieIds::new() } else { id.cookies().iter().copied().collect() };
-        self.sessions.passes(Some(id), changing, now_ms)
+        let cookies = id.cookies().iter().copied().collect();
+        let deed = if reason == Reason::PassSession { Deed::Reads } else { Deed::Changes(cookies) };
+        self.sessions.passes(Some(id), deed, now_ms)
     }
 
     /// Passes from its request to its answer, and asks.
@@ -85,7 +85,7 @@ fn a_session_is_somebodys_until_the_application_says_otherwise() {
     assert!(one.standing(1_000).is_anonymous && one.standing(300_999).is_anonymous);
     assert!(!one.standing(301_000).is_anonymous);
     let other = one.of("a", "sid=2");
-    assert!(!one.sessions.standing(other, &one.rules, &fields("sid=2"), 1_000).is_anonymous);
+    assert!(!one.sessions.standing(other, &one.rules, &fields("sid=2"), 1_000, |_| false).is_anonymous);
 }
 
 #[test]
@@ -123,7 +123,8 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     let one = One::new(rules());
     let there = one.of("www.a", "sid=1");
     one.found(true, 0);
-    let is_anonymous_there = |at| one.sessions.standing(there, &one.rules, &fields("sid=1"), at).is_anonymous;
+    let is_anonymous_there =
+        |at| one.sessions.standing(there, &one.rules, &fields("sid=1"), at, |_| false).is_anonymous;
     assert!(!is_anonymous_there(1), "nobody has asked there");
     drop(one.passes_at(there, Reason::PassSession, 1));
     let duty = one.sessions.duty(there, &one.rules, 1).unwrap();
@@ -179,7 +180,7 @@ fn what_is_known_is_renewed_before_it_is_void() {
 fn a_cookie_of_the_application_tells() {
     let tells = CookiePattern { name: "login_*".to_owned(), value: "none".to_owned() };
     let one = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
-    let is_anonymous = |cookies| one.sessions.standing(one.id, &one.rules, &fields(cookies), 0).is_anonymous;
+    let is_anonymous = |cookies| one.sessions.standing(one.id, &one.rules, &fields(cookies), 0, |_| false).is_anonymous;
     assert!(is_anonymous("sid=1; login_status=none"));
     for cookies in ["sid=1", "sid=1; login_status=5", "sid=1; login_status=none; login_status=5", "sid=1; login=none"] {
         assert!(!is_anonymous(cookies), "{cookies}");
@@ -236,7 +237,7 @@ fn a_session_is_over_when_it_has_long_only_read() {
 #[test]
 fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     let one = One::new(rules());
-    one.sessions.is_stateful(one.id, Duration::from_secs(10), 0);
+    one.sessions.is_stateful(one.id, ShownBy::ALL, Duration::from_secs(10), 0);
     drop(one.passes(Reason::PassUrl, 0));
     assert_eq!(one.sessions.duty(one.id, &one.rules, 9_999), None);
     let duty = one.sessions.duty(one.id, &one.rules, 10_000).unwrap();
@@ -245,13 +246,14 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     // What follows does not shorten it.
     let tells = CookiePattern { name: "login".to_owned(), value: "none".to_owned() };
     let told = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
-    told.sessions.is_stateful(told.id, Duration::from_secs(10), 0);
+    told.sessions.is_stateful(told.id, ShownBy::ALL, Duration::from_secs(10), 0);
     drop(told.passes(Reason::Method, 0));
     drop(told.passes(Reason::PassSession, 1_000));
-    let is_anonymous = |at| told.sessions.standing(told.id, &told.rules, &fields("sid=1; login=none"), at).is_anonymous;
+    let is_anonymous =
+        |at| told.sessions.standing(told.id, &told.rules, &fields("sid=1; login=none"), at, |_| false).is_anonymous;
     assert!(!is_anonymous(9_999) && is_anonymous(10_000));
     // But for logging out.
-    told.sessions.is_stateful(told.id, Duration::from_secs(10), 20_000);
+    told.sessions.is_stateful(told.id, ShownBy::ALL, Duration::from_secs(10), 20_000);
     drop(told.passes(Reason::Method, 20_000));
     told.sessions.ended(told.id, true, &told.rules, 21_000);
     assert!(is_anonymous(21_000));
@@ -280,23 +282,24 @@ fn what_one_of_its_cookies_was_used_for_counts_for_all_sessions_with_it() {
         one.found(true, 0);
         assert!(one.standing(0).is_anonymous);
         // By a route that knows no session.
-        let passing = one.sessions.passes(None, cookies_of(changed), 1);
+        let passing = one.sessions.passes(None, Deed::Changes(cookies_of(changed)), 1);
         assert!(!one.standing(1).is_anonymous, "{changed}");
         assert_eq!(one.sessions.duty(one.id, &one.rules, 1), None, "while it is on its way");
         drop(passing);
         assert!(!one.standing(1).is_anonymous, "{changed}");
     }
     one.found(true, 2);
-    drop(one.sessions.passes(None, cookies_of("sid=2; member=2"), 3));
+    drop(one.sessions.passes(None, Deed::Changes(cookies_of("sid=2; member=2")), 3));
     assert!(one.standing(3).is_anonymous, "the cookie of another");
     // Where a request comes with fewer of them.
     let both = one.of("a", "sid=1; member=2");
     drop(one.passes_at(both, Reason::PassSession, 4));
     let duty = one.sessions.duty(both, &one.rules, 4).unwrap();
     one.sessions.found(duty, Some(true), 4);
-    let is_anonymous = |at| one.sessions.standing(both, &one.rules, &fields("sid=1; member=2"), at).is_anonymous;
+    let is_anonymous =
+        |at| one.sessions.standing(both, &one.rules, &fields("sid=1; member=2"), at, |_| false).is_anonymous;
     assert!(is_anonymous(4));
-    drop(one.sessions.passes(None, cookies_of("member=2"), 5));
+    drop(one.sessions.passes(None, Deed::Changes(cookies_of("member=2")), 5));
     assert!(!is_anonymous(5) && one.standing(5).is_anonymous);
 }
 
@@ -307,7 +310,7 @@ fn of_a_session_of_too_many_cookies_nothing_is_found() {
     drop(one.passes_at(many, Reason::PassSession, 0));
     assert_eq!(one.sessions.duty(many, &one.rules, 0), None);
     one.sessions.ended(many, true, &SessionRules { probe: None, ..(*one.rules).clone() }, 0);
-    assert!(!one.sessions.standing(many, &one.rules, &fields("s1=1"), 0).is_anonymous);
+    assert!(!one.sessions.standing(many, &one.rules, &fields("s1=1"), 0, |_| false).is_anonymous);
 }
 
 #[test]
@@ -322,7 +325,8 @@ fn nobody_asks_while_the_application_may_still_be_at_what_nobody_waits_for() {
 fn a_change_that_was_forgotten_does_not_bring_back_what_was_known_before() {
     let one = One::new(rules());
     one.found(true, 0);
-    drop(one.sessions.passes(None, one.sessions.cookies(&one.rules.cookies, &fields("sid=1")), 1));
+    let changing = one.sessions.cookies(&one.rules.cookies, &fields("sid=1"));
+    drop(one.sessions.passes(None, Deed::Changes(changing), 1));
     one.sessions.doings.clear();
     assert!(!one.standing(2).is_anonymous, "nobody knows");
     one.sessions.reads(one.id, 2);

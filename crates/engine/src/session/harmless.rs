@@ -1,0 +1,69 @@
+//! Requests that pass, with a session, and make nobody of anybody: a captcha that is drawn, a token that is fetched, a page that is shown to some.
+//!
+//! Whatever passes for another reason than the session itself may be a log-in, so it voids what is known of the session. On a board on
+//! which guests may comment, each post makes a browser send three such requests for the captcha: without an exception, no guest
+//! with a session would ever be served from memory. So the configuration lists URLs that only write what no shared page shows
+//! (`session.harmless-urls`), and those of pages are known by their rule. Four more things must hold, since an application may log in
+//! anybody by something else, at any URL:
+//!
+//! - The path is read by everybody as it was sent.
+//! - The request has no credentials, and no cookie that is neither the session's nor noise nor in the key: a cookie for logging in automatically
+//!   counts on each URL.
+//! - The answer is no redirection, which is how log-ins end.
+//! - The answer sets no cookie but noise; or, where the request had no session, one of a session as well. That session is born anonymous.
+
+use crate::options::Route;
+use crate::parse::Request;
+use crate::path::PathReader;
+use crate::route::{Routed, is_any_url};
+use crate::url_pattern::path_and_query;
+use http::Method;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::{cookies, set_cookies};
+use kasoku_wire::{Fields, ResponseHead};
+
+/// Whether a request that passes for that reason may be harmless. Its answer tells in the end ([`is_answer`]).
+pub(super) fn may_be(request: &Request, routed: &Routed, reason: Reason) -> bool {
+    let names_nobody = |name: &[u8]| routed.route.session.is_about(name) || is_of_anybody(name, &routed.route);
+    (is_listed(routed) || is_of_a_page(request, routed, reason)) && has_only(&request.head.fields, names_nobody)
+}
+
+/// Whether a request that may be harmless comes from somebody without a session.
+pub(super) fn is_by_nobody(request: &Request, routed: &Routed) -> bool {
+    let is_of_a_page = is_of_a_page(request, routed, Reason::NotAPage);
+    (is_listed(routed) || is_of_a_page) && has_only(&request.head.fields, |name| is_of_anybody(name, &routed.route))
+}
+
+/// Whether this answer is that of a harmless request.
+pub(super) fn is_answer(request: &Fields, response: &ResponseHead, routed: &Routed) -> bool {
+    let route = &*routed.route;
+    let sessions = &route.session.cookies;
+    let has_session = cookies::has_any(sessions, request);
+    let may_be_set = |name| is_of_anybody(name, route) || (!has_session && cookies::is_any(sessions, name));
+    !response.status.is_redirection() && set_cookies::names(&response.fields).all(may_be_set)
+}
+
+/// Whether the configuration lists its URL, read in the one way in which it can be read.
+fn is_listed(routed: &Routed) -> bool {
+    let (path, _) = path_and_query(routed.target());
+    let mut reader = PathReader::default();
+    let is_plain = reader.read(path).is_none();
+    is_plain && is_any_url(&routed.route.session.harmless_urls, routed.target(), &mut reader)
+}
+
+/// Whether a page is asked for that others would get from memory: its rule grants a lifetime, and says by what such a page is known.
+fn is_of_a_page(request: &Request, routed: &Routed, reason: Reason) -> bool {
+    let route = &*routed.route;
+    let is_read = matches!(request.head.method, Method::GET | Method::HEAD);
+    let is_for_the_visitor = matches!(reason, Reason::PassSession | Reason::NotAPage) && routed.passes.is_none();
+    is_read && is_for_the_visitor && route.policy.grant.is_granting() && !route.page.texts.is_empty()
+}
+
+fn has_only(request: &Fields, mut names_nobody: impl FnMut(&[u8]) -> bool) -> bool {
+    !request.contains("authorization") && cookies::pairs(request).map(cookies::name).all(&mut names_nobody)
+}
+
+/// Whether a cookie says nothing of who has it.
+fn is_of_anybody(name: &[u8], route: &Route) -> bool {
+    cookies::is_any(&route.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
+}
