@@ -150,7 +150,7 @@ impl Because {
             Self::Reason(Reason::NotAPage | Reason::PageUnseen) => "page-text",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Ground(Ground::EndsSession) => "session.logout",
-            Self::Reason(Reason::PassSession | Reason::CookieValueInAnswer | Reason::CookieValueUnseen)
+            Self::Reason(Reason::PassSession | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",
             Self::Ground(Ground::FieldInKey) => "key-fields",
             Self::Ground(Ground::PathParametersStripped) => "strip-path-parameters",

@@ -39,7 +39,8 @@ pub struct Secrets {
 }
 
 impl Secrets {
-    /// Of the answer to `request`, as it reached the origin.
+    /// Of the answer to `request`, as it reached the origin. What stands in its URL is in the key, and none, unless it is a session's: who reads
+    /// the page has sent it (`/board?name=free`, and a cookie that remembers the board that was read last).
     pub fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Self {
         let mut secrets = Self::default();
         for line in dropped(request, response, policy) {
@@ -47,14 +48,19 @@ impl Secrets {
             let decoded: Cow<'_, [u8]> = percent_decode(value).into();
             let is_listed = cookies::is_any(&policy.grant.session_cookies, name);
             let is_sessions = is_listed || names_a_session(&String::from_utf8_lossy(name));
+            let mut add = |one: Secret| {
+                if is_sessions || !one.stands_in(request.target.as_bytes()) {
+                    secrets.add(one);
+                }
+            };
             for one in [value, &*decoded] {
                 if is_secret(one, is_sessions) {
-                    secrets.add(Secret::long(one));
+                    add(Secret::long(name, one));
                 } else if is_listed {
-                    Secret::short(name, one).into_iter().for_each(|one| secrets.add(one));
+                    Secret::short(name, one).into_iter().for_each(&mut add);
                 }
             }
-            parts::each(&decoded, is_sessions, |part| secrets.add(Secret::long(part)));
+            parts::each(&decoded, is_sessions, |part| add(Secret::long(name, part)));
         }
         secrets
     }
@@ -81,6 +87,11 @@ impl Secrets {
         self.are_too_many || self.values.iter().any(|secret| secret.stands_in(bytes))
     }
 
+    /// The name of the cookie whose value stands in these bytes.
+    pub fn cookie_in(&self, bytes: &[u8]) -> Option<&[u8]> {
+        self.values.iter().find(|secret| secret.stands_in(bytes)).map(Secret::cookie)
+    }
+
     /// Whether one of them stands in a value of these fields.
     pub fn occur_in_fields(&self, fields: &Fields) -> bool {
         fields.iter().any(|(_, value)| self.occur_in(value))
@@ -89,6 +100,12 @@ impl Secrets {
     /// Whether one of them stands in a field of a response, but for those that set cookies.
     pub fn occur_in_head(&self, response: &ResponseHead) -> bool {
         response.fields.iter().any(|(name, value)| !is_set_cookie(name) && self.occur_in(value))
+    }
+
+    /// The name of the cookie whose value stands there.
+    pub fn cookie_in_head(&self, response: &ResponseHead) -> Option<&[u8]> {
+        let others = response.fields.iter().filter(|(name, _)| !is_set_cookie(name));
+        others.filter_map(|(_, value)| self.cookie_in(value)).next()
     }
 }
 
@@ -170,6 +187,23 @@ mod tests {
         assert!(!secrets("portal=1234567").occur_in(b"12345678") && secrets("CFTOKEN=1234567").is_empty());
         assert!(secrets("portal=12").occur_in(b"/x?portal=12") && !secrets("portal=12").occur_in(b"/x?p=12"));
         assert!(secrets("last_visit=1732000000").is_empty(), "a time");
+    }
+
+    #[test]
+    fn what_stands_in_the_url_is_no_secret_unless_it_is_a_sessions() {
+        let response =
+            ok().with("Set-Cookie", "ck_board=YjIwMjZrMTF0ZXN0; path=/").with("Set-Cookie", "ck_a=5ae8b0c1d2e3");
+        let secrets = |target: &str| {
+            let request = RequestHead { target: target.to_owned(), ..get() };
+            Secrets::of(&request, &response, &dropping())
+        };
+        let page = b"<a href='/board?name=b2026k11test'>";
+        assert_eq!(secrets("/").cookie_in(page), Some(&b"ck_board"[..]));
+        assert_eq!(secrets("/board?name=b2026k11test").cookie_in(page), None);
+        assert_eq!(secrets("/board?name=b2026k11test").cookie_in(b"x5ae8b0c1d2e3"), Some(&b"ck_a"[..]));
+        let session = ok().with("Set-Cookie", "PHPSESSID=YjIwMjZrMTF0ZXN0");
+        let request = RequestHead { target: "/board?name=b2026k11test".to_owned(), ..get() };
+        assert!(Secrets::of(&request, &session, &dropping()).occur_in(page));
     }
 
     #[test]

@@ -49,6 +49,8 @@ pub(super) struct Live {
     is_left_alone: bool,
     /// Why it is for who asked alone, as far as that shows once it is there.
     is_of_one_client: Option<Reason>,
+    /// The name of the cookie for which it is, where the value of one stands in it.
+    pub(super) cookie_in_it: Option<Vec<u8>>,
     /// It sets a cookie that would be dropped, and has a form that is sent by POST.
     has_form_of_a_session: bool,
     body_length: Option<u64>,
@@ -170,7 +172,10 @@ async fn exchange(
         true => None,
         false => held::look_through(&sought, &response.head, &mut response.body, &mut charge).await?,
     };
-    let mut has_form = false;
+    let (mut has_form, mut cookie_in_it) = (false, None);
+    if is_of_one_client == Some(Reason::CookieValueInAnswer) {
+        cookie_in_it = secrets.cookie_in_head(&response.head).map(<[u8]>::to_vec);
+    }
     let body_length = match response.body.length() {
         // What is stored of a file has no body.
         _ if names_a_file => Some(0),
@@ -178,6 +183,10 @@ async fn exchange(
         known => {
             let page = read(&mut response).await;
             has_form = page.as_ref().is_some_and(|page| !secrets.is_empty() && forms::is_sent_back(page));
+            if is_of_one_client == Some(Reason::CookieValueInAnswer) {
+                let in_page = page.as_ref().and_then(|page| secrets.cookie_in(page)).map(<[u8]>::to_vec);
+                cookie_in_it = cookie_in_it.or(in_page);
+            }
             known.or(page.map(|page| page.len() as u64))
         }
     };
@@ -193,6 +202,7 @@ async fn exchange(
         names_a_file,
         is_left_alone,
         is_of_one_client,
+        cookie_in_it,
         has_form_of_a_session: has_form,
         body_length,
         is_file,

@@ -204,8 +204,15 @@ impl Explaining<'_> {
             Point::of("response", line, Side::Neither, Because::Ground(Ground::NamedFile), places)
         }));
         let mut told = Vec::new();
+        // The line of the cookie says it.
+        let is_said_of_it = self.heard().is_some_and(|answered| answered.live.cookie_in_it.is_some());
+        all.retain(|one| {
+            !is_said_of_it || one.line != Line::Absent || one.because != Because::Reason(Reason::CookieValueInAnswer)
+        });
         for mut one in all {
-            if self.is_noise(&one) {
+            if self.is_in_the_answer(&one) {
+                (one.side, one.because) = (Side::Against, Because::Reason(Reason::CookieValueInAnswer));
+            } else if self.is_noise(&one) {
                 one.because = Because::Ground(Ground::NoiseDropped);
             }
             let point = Point::new(&one, places);
@@ -219,6 +226,13 @@ impl Explaining<'_> {
             points.push(Point::of("response", "<form method=\"post\">".to_owned(), Side::Neither, because, places));
         }
         points
+    }
+
+    /// Whether it tells of the cookie that is dropped, and whose value stands in the answer.
+    fn is_in_the_answer(&self, one: &Evidence<'_>) -> bool {
+        let found = self.heard().and_then(|answered| answered.live.cookie_in_it.as_deref());
+        let is_dropped = one.because == Because::Ground(Ground::CookieDropped);
+        matches!(one.line, Line::Response(_, value) if is_dropped && found == Some(cookies::name(value)))
     }
 
     /// Whether it tells of a cookie that is dropped, and of one that opens no session.

@@ -140,3 +140,31 @@ fn of_a_long_file_it_is_said_that_it_is_not_stored() {
         assert_eq!(scenario.client().get(url).cache_status("stored").is_some(), refusal.is_none(), "{url}");
     }
 }
+
+#[test]
+fn a_page_that_is_one_visitors_for_a_cookies_value_names_that_cookie() {
+    let page = |session: &str, board: &str| {
+        ok(
+            &[&format!("Set-Cookie: PHPSESSID={session}"), &format!("Set-Cookie: last_board={board}")],
+            "<p>b2026k11test",
+        )
+    };
+    let granting = |route: &mut Route| {
+        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
+        Arc::make_mut(&mut route.session).cookies.push("PHPSESSID".to_owned());
+        route.cookies.noise.push("last_board".to_owned());
+    };
+    let told = |target: &str, page| {
+        let scenario = Setup::safe().route(granting).run([get(target).answers(page)]);
+        let explained = explain(&scenario, "GET", target, &[], true);
+        let against = explained.points.iter().filter(|point| point.side == Side::Against);
+        (explained.answer.unwrap().unwrap().refusal, against.map(|point| point.line.clone()).collect::<Vec<_>>())
+    };
+    // A cookie of gnuboard5: the last board, in base64.
+    let (refusal, against) = told("/", page("0a1b2c3d4e5f", "YjIwMjZrMTF0ZXN0"));
+    assert_eq!(refusal, Some(Reason::CookieValueInAnswer));
+    assert!(matches!(&against[..], [line] if line.contains("last_board")), "{against:?}");
+    assert_eq!(told("/board?name=b2026k11test", page("0a1b2c3d4e5f", "YjIwMjZrMTF0ZXN0")), (None, vec![]));
+    let (_, against) = told("/board?name=b2026k11test", page("b2026k11test", "x"));
+    assert!(matches!(&against[..], [line] if line.contains("PHPSESSID")), "{against:?}");
+}

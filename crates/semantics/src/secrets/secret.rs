@@ -13,14 +13,21 @@ const APART_BYTES_MIN: usize = 4;
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) struct Secret {
     text: Vec<u8>,
+    /// The name of the cookie that has it.
+    cookie: Vec<u8>,
     /// It is short, and counts only where no letter or digit follows or precedes it: `5` is no part of `2015`.
     is_apart: bool,
 }
 
 impl Secret {
     /// What is long enough to be found anywhere.
-    pub(super) fn long(text: &[u8]) -> Self {
-        Self { text: text.to_vec(), is_apart: false }
+    pub(super) fn long(name: &[u8], text: &[u8]) -> Self {
+        Self { text: text.to_vec(), cookie: name.to_vec(), is_apart: false }
+    }
+
+    /// The name of the cookie that has it.
+    pub(super) fn cookie(&self) -> &[u8] {
+        &self.cookie
     }
 
     /// A session's value of a few characters. A word or what is very short stands in pages that have no session in them, so it counts only
@@ -31,12 +38,13 @@ impl Secret {
         }
         let is_alone = value.len() >= APART_BYTES_MIN && !is_word(value);
         let text = if is_alone { value.to_vec() } else { [name, b"=", value].concat() };
-        Some(Self { text, is_apart: true })
+        Some(Self { text, cookie: name.to_vec(), is_apart: true })
     }
 
     /// Whether wherever `other` is found, this is found as well.
     pub(super) fn is_within(&self, other: &Self) -> bool {
-        self == other || (!self.is_apart && memmem::find(&other.text, &self.text).is_some())
+        (&self.text, self.is_apart) == (&other.text, other.is_apart)
+            || (!self.is_apart && memmem::find(&other.text, &self.text).is_some())
     }
 
     /// Whether it stands in these bytes, be it encoded as pages encode.
