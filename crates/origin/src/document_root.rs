@@ -46,7 +46,7 @@ use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 pub use url_path::UrlPath;
-pub(crate) use url_path::{PlainPath, percent_decode};
+pub(crate) use url_path::{PlainPath, percent_decode, push_encoded};
 #[cfg(test)]
 pub(crate) use waiting::all_who_may_wait;
 pub(crate) use waiting::may_wait;

@@ -110,20 +110,25 @@ pub(crate) fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
 
 /// `text` as a path of a URL again.
 pub(crate) fn encode(text: &[u8]) -> String {
-    const HEX: &[u8; 16] = b"0123456789ABCDEF";
     let mut path = String::with_capacity(text.len());
     for byte in text {
         // The characters of pchar (RFC 3986 section 3.3) that mean nothing to anybody, and the separator.
         if byte.is_ascii_alphanumeric() || b"-._~!$&'()*+,;=:@/".contains(byte) {
             path.push(char::from(*byte));
         } else {
-            path.push('%');
-            for digit in [byte >> 4, byte & 15] {
-                path.push(HEX.get(usize::from(digit)).copied().map_or('0', char::from));
-            }
+            push_encoded(*byte, &mut path);
         }
     }
     path
+}
+
+/// Appends `byte` percent-encoded.
+pub(crate) fn push_encoded(byte: u8, out: &mut String) {
+    const HEX: &[u8; 16] = b"0123456789ABCDEF";
+    out.push('%');
+    for digit in [byte >> 4, byte & 15] {
+        out.push(HEX.get(usize::from(digit)).copied().map_or('0', char::from));
+    }
 }
 
 #[cfg(test)]
