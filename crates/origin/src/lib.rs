@@ -9,6 +9,7 @@
 //! |---|---|
 //! | `address`, `request`, `upload` | who is asked, and with what |
 //! | `document_root` | from the path of a URL to a file or a script below a directory |
+//! | `rewrite` | from a short address to the script that it stands for |
 //! | `client` | one worker's side: asks in the way that the kind wants |
 //! | `files` | the files below a directory, and those that an application names |
 //! | `http` | HTTP/1.1 over TCP or a Unix socket |
@@ -37,6 +38,7 @@ mod meta_variables;
 mod places;
 pub mod request;
 pub mod response;
+pub mod rewrite;
 mod scgi;
 mod spawned;
 pub mod upload;
@@ -56,5 +58,6 @@ pub use interim::{Interim, NoInterim};
 pub use limits::Limits;
 pub use request::{Circumstances, Gateway, Request};
 pub use response::{Body, Piece, Reply, Response};
+pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, rewritten};
 pub use spawned::SpawnedProgram;
 pub use upload::{NoUpload, Upload, UploadPiece};

@@ -1,0 +1,168 @@
+//! Short addresses: `/free/12` is `/bbs/board.php?bo_table=free&wr_id=12`, as an application's .htaccess or nginx rules have it.
+//!
+//! A [`Rewrite`] is one line: `/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}`. The left side is a pattern of
+//! the whole path of a URL, the right side the path and the query that take its place. Patterns are no regular expressions:
+//!
+//! | placeholder | takes one or more |
+//! |---|---|
+//! | `{name}` | bytes of any kind |
+//! | `{name:digits}` | `0-9` |
+//! | `{name:alnum}` | `0-9A-Za-z` |
+//! | `{name:word}` | `0-9A-Za-z_` |
+//! | `{name:id}` | `0-9A-Za-z_-` |
+//!
+//! A placeholder stays within its segment and takes as much as it can, as a group of a regular expression does. Time is linear in
+//! the length of the path for each placeholder (`segment`).
+//!
+//! **A path is read as below a document root** ([`UrlPath`](crate::document_root::UrlPath)): it is decoded once, and dot segments and doubled
+//! slashes are resolved before anything is compared. So no spelling gets around a pattern, and no placeholder takes `..`. A path with
+//! an encoded slash, an encoded control character or malformed encoding fits no pattern.
+//!
+//! **What was captured stays one value.** It goes into the query as it was sent, `%XX` included; what would end a value or mean
+//! something else there is percent-encoded. Into the path on the right go only captures that hold neither a dot nor a separator. The client's
+//! own query follows, as with nginx's `rewrite` and Apache's `[QSA]`.
+//!
+//! Nothing here looks at the disk: that a short address counts only where neither a file nor a directory is there is up to
+//! [`document_root`](crate::document_root).
+
+mod error;
+mod parse;
+mod path;
+mod segment;
+#[cfg(test)]
+mod tests;
+
+use crate::document_root::push_encoded;
+pub use error::RewriteError;
+use path::{Name, SentPath};
+use segment::Segment;
+use std::fmt;
+use std::ops::Range;
+
+/// The most rewrites of one list: each is compared with a path until one fits.
+pub const REWRITES_MAX: usize = 64;
+
+/// The longest text of a rewrite, in bytes.
+pub const TEXT_BYTES_MAX: usize = 2048;
+
+/// The most placeholders on each side.
+pub const PLACEHOLDERS_MAX: usize = 8;
+
+/// The longest result, in bytes: a capture may stand in it several times, and each byte of it may take three.
+const RESULT_BYTES_MAX: usize = 64 << 10;
+
+/// One short address, and where it leads. See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Rewrite {
+    /// As it was written, with one blank on each side of the arrow.
+    text: String,
+    segments: Vec<Segment>,
+    /// Whether the short address ends in a slash.
+    is_directory: bool,
+    path: Vec<Piece>,
+    /// Empty: the target has no query.
+    query: Vec<Piece>,
+}
+
+/// A piece of the right side.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Piece {
+    Literal(String),
+    /// What the placeholder of that number has taken, counted on the left.
+    Captured(usize),
+}
+
+/// What a placeholder has taken of a segment.
+struct Captured<'a> {
+    name: &'a Name<'a>,
+    /// Of the segment without percent-encoding, in bytes.
+    range: Range<usize>,
+}
+
+/// The path and the query that take the place of `path_and_query`, by the first of the rules that fits it.
+///
+/// `path_and_query` begins with `/`, as a request-target does. The result does too, and is visible ASCII without `#` where that is.
+pub fn rewritten(rules: &[Rewrite], path_and_query: &str) -> Option<String> {
+    if rules.is_empty() {
+        return None;
+    }
+    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+    let path = SentPath::read(path)?;
+    let target = rules.iter().find_map(|rule| Some(rule.target(&rule.captured(&path)?, query)))?;
+    (target.len() <= RESULT_BYTES_MAX).then_some(target)
+}
+
+impl Rewrite {
+    /// Reads one from its line.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, RewriteError> {
+        parse::rewrite(text)
+    }
+
+    /// What the placeholders take of a path, in their order; `None`: it does not fit.
+    fn captured<'a>(&self, path: &'a SentPath<'a>) -> Option<Vec<Captured<'a>>> {
+        if self.segments.len() != path.names.len() || self.is_directory != path.is_directory {
+            return None;
+        }
+        let mut captured = Vec::new();
+        for (segment, name) in self.segments.iter().zip(&path.names) {
+            let ranges = segment.filled_by(name.read())?;
+            captured.extend(ranges.into_iter().map(|range| Captured { name, range }));
+        }
+        Some(captured)
+    }
+
+    fn target(&self, captured: &[Captured<'_>], client_query: &str) -> String {
+        let mut target = String::new();
+        write(&self.path, captured, Captured::write_plain, &mut target);
+        if !self.query.is_empty() {
+            target.push('?');
+            write(&self.query, captured, Captured::write_value, &mut target);
+        }
+        if !client_query.is_empty() {
+            target.push(if self.query.is_empty() { '?' } else { '&' });
+            target.push_str(client_query);
+        }
+        target
+    }
+}
+
+fn write<'c>(pieces: &[Piece], captured: &[Captured<'c>], write_one: fn(&Captured<'c>, &mut String), out: &mut String) {
+    for piece in pieces {
+        match piece {
+            Piece::Literal(text) => out.push_str(text),
+            Piece::Captured(number) => {
+                if let Some(one) = captured.get(*number) {
+                    write_one(one, out);
+                }
+            }
+        }
+    }
+}
+
+impl Captured<'_> {
+    /// Without percent-encoding: for what is letters, digits, `_` and `-` alone.
+    fn write_plain(&self, out: &mut String) {
+        let read = self.name.read().get(self.range.clone()).unwrap_or_default();
+        out.extend(read.iter().map(|byte| char::from(*byte)));
+    }
+
+    /// As it was sent, fit to be the value of a parameter.
+    fn write_value(&self, out: &mut String) {
+        for byte in self.name.sent_for(self.range.clone()).bytes() {
+            if byte.is_ascii_alphanumeric() || b"%-._~!$'()*,:@".contains(&byte) {
+                out.push(char::from(byte));
+            } else {
+                push_encoded(byte, out);
+            }
+        }
+    }
+}
+
+impl fmt::Display for Rewrite {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}

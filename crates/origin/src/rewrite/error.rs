@@ -1,0 +1,101 @@
+//! What can be wrong with the line of a rewrite, in words for whoever wrote it.
+//!
+//! Messages repeat nothing of the line but names of placeholders, which are letters, digits and `_`.
+
+use super::{PLACEHOLDERS_MAX, TEXT_BYTES_MAX};
+use std::fmt;
+
+/// Why a text is no [`Rewrite`](super::Rewrite).
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum RewriteError {
+    /// There is no `=>` in it.
+    NoArrow,
+    /// It is longer than [`TEXT_BYTES_MAX`].
+    TooLong,
+    /// The left side begins with no slash.
+    RelativePattern,
+    /// The left side has a `?`.
+    PatternWithQuery,
+    /// One of the sides has what only regular expressions have.
+    RegularExpression,
+    /// The left side has an empty segment, one of dots, a control character, an encoded slash or malformed encoding.
+    UnreachablePattern,
+    /// A brace is not closed, or closes nothing.
+    Brace,
+    /// A placeholder's name is empty, too long or has other characters than letters, digits and `_`.
+    Name,
+    /// A placeholder has a kind that is none.
+    Kind,
+    /// Two placeholders have this name.
+    Twice(String),
+    /// Nothing stands between two placeholders.
+    SideBySide,
+    /// There are more than [`PLACEHOLDERS_MAX`] on a side.
+    TooMany,
+    /// The right side begins with no slash.
+    RelativeTarget,
+    /// The path on the right side can be read in two ways or leads above the root.
+    UnsafeTarget,
+    /// The right side has a character that stands in no request.
+    TargetCharacter,
+    /// A placeholder on the right side has a kind.
+    KindInTarget,
+    /// The placeholder of this name on the right side is not on the left.
+    Unknown(String),
+    /// The placeholder of this name stands in the path of the right side, and takes any bytes.
+    AnyInPath(String),
+}
+
+impl RewriteError {
+    /// What to write instead.
+    pub fn help(&self) -> &'static str {
+        match self {
+            Self::NoArrow => "like \"/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}\"",
+            Self::TooLong => "write several, one for each address",
+            Self::RelativePattern => "write the whole path: \"/shop/list-{id:alnum}\"",
+            Self::PatternWithQuery => "write the path alone: the query of a request goes with it by itself",
+            Self::RegularExpression | Self::Kind => {
+                "placeholders are {name}, {name:digits}, {name:alnum}, {name:word} and {name:id}"
+            }
+            Self::UnreachablePattern => "write the path as a browser shows it: such a path is never compared",
+            Self::Brace => "braces stand around the name of a placeholder: {name}, {name:digits}",
+            Self::Name => "letters, digits and `_`, at most 64: {wr_id:digits}",
+            Self::Twice(_) => "give each placeholder a name of its own",
+            Self::SideBySide => "put a literal between them: {year:digits}-{month:digits}",
+            Self::TooMany => "keep those that the script reads",
+            Self::RelativeTarget => "write the path below the root, and the query: \"/bbs/board.php?bo_table={board}\"",
+            Self::UnsafeTarget => "write the path of the script without `.`, `..`, `//`, `\\` and `%2F`",
+            Self::TargetCharacter => "write it percent-encoded: a space is \"%20\"",
+            Self::KindInTarget => "write the kind on the left side alone: {id:digits} there, {id} here",
+            Self::Unknown(_) => "name the placeholders of the left side",
+            Self::AnyInPath(_) => "give it a kind on the left side, or use it in the query",
+        }
+    }
+}
+
+impl fmt::Display for RewriteError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::NoArrow => f.write_str("it has no ` => `"),
+            Self::TooLong => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
+            Self::RelativePattern => f.write_str("the short address does not begin with `/`"),
+            Self::PatternWithQuery => f.write_str("the short address has a query"),
+            Self::RegularExpression => f.write_str("it looks like a regular expression"),
+            Self::UnreachablePattern => f.write_str("no path looks like the short address"),
+            Self::Brace => f.write_str("a brace has no other"),
+            Self::Name => f.write_str("a placeholder has no sound name"),
+            Self::Kind => f.write_str("there is no such kind of placeholder"),
+            Self::Twice(name) => write!(f, "two placeholders are called `{name}`"),
+            Self::SideBySide => f.write_str("nothing stands between two placeholders"),
+            Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders on a side"),
+            Self::RelativeTarget => f.write_str("what it leads to does not begin with `/`"),
+            Self::UnsafeTarget => f.write_str("the path that it leads to can be read in two ways"),
+            Self::TargetCharacter => f.write_str("what it leads to has a character that no request has"),
+            Self::KindInTarget => f.write_str("a placeholder has a kind on the right side"),
+            Self::Unknown(name) => write!(f, "no placeholder of the short address is called `{name}`"),
+            Self::AnyInPath(name) => write!(f, "`{name}` takes any bytes, and stands in the path that it leads to"),
+        }
+    }
+}
+
+impl std::error::Error for RewriteError {}
