@@ -18,6 +18,8 @@
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
 //!
+//! Patterns of names are [globs](glob).
+//!
 //! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
 //! in front of applications that do not know of caches; the differences stand in the functions that make them.
 
@@ -35,6 +37,7 @@ pub mod downstream;
 mod encoded;
 pub mod evidence;
 pub mod freshness;
+pub mod glob;
 pub mod grant;
 pub mod ground;
 pub mod hop_by_hop;
