@@ -13,6 +13,7 @@
 //! 5. A directory is its first index file. Without the slash at its end it is a redirect to itself with one; without an index
 //!    file it is forbidden. There are no listings.
 //! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as nothing.
+//! 7. A short address ([`rewrite`](crate::rewrite)) leads to its script where neither a file nor a directory is there, before `try_files`.
 //!
 //! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open
 //! already counts only while the whole path, the root's part as well, leads to it (`open_files`).
@@ -30,6 +31,7 @@ mod waiting;
 use crate::Limits;
 use crate::error::Error;
 use crate::request::Gateway;
+use crate::rewrite::rewritten;
 pub(crate) use medium::Medium;
 pub use names::SOURCE_SUFFIXES;
 pub use open::is_shortage;
@@ -192,29 +194,31 @@ pub struct Script {
     /// PATH_TRANSLATED: PATH_INFO as a file below the root; none without PATH_INFO. It is only a name: nothing says that it is
     /// there or may be read.
     pub path_translated: Option<PathBuf>,
+    /// QUERY_STRING where it is another than the request's own: behind a short address.
+    pub query: Option<String>,
 }
 
-/// What the path of a URL leads to below `root`; `path` is as it was sent, without the query.
+/// What a URL leads to below `root`; `target` is its path and query as they were sent.
 ///
 /// The answer mostly comes from the kernel's memory. Where it doesn't, a thread of the runtime's pool waits for the disk, not
 /// the worker.
 ///
 /// # Errors
 /// The root isn't there or can't be read, there are no descriptors left: nothing that the path is to blame for.
-pub async fn find(root: &Path, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
-    match DocumentRoot::new(root, rules.open_files).find(path, rules) {
+pub async fn find(root: &Path, target: &str, rules: &Rules<'_>) -> io::Result<Found> {
+    match DocumentRoot::new(root, rules.open_files).find(target, rules) {
         Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
         found => return found,
     }
     let (gateway, scripts) = (rules.gateway.clone(), rules.scripts);
-    let (own_root, own_path) = (root.to_owned(), path.to_owned());
+    let (own_root, own_target) = (root.to_owned(), target.to_owned());
     let waited = may_wait(move || {
         let rules = Rules { gateway: &gateway, scripts, open_files: &OpenFiles::default() };
-        DocumentRoot::waiting(&own_root).find(&own_path, &rules)
+        DocumentRoot::waiting(&own_root).find(&own_target, &rules)
     });
     let found = waited.await?;
     // Now that it is in memory, it is found again without a wait, and stays open.
-    Ok(DocumentRoot::new(root, rules.open_files).find(path, rules).unwrap_or(found))
+    Ok(DocumentRoot::new(root, rules.open_files).find(target, rules).unwrap_or(found))
 }
 
 /// A look-up, for as long as an answer may take: a disk that hangs must not hold a request for ever.
@@ -269,14 +273,19 @@ impl<'a> DocumentRoot<'a> {
         Ok(opened)
     }
 
-    /// What the path of a URL leads to; `path` is as it was sent, without the query.
+    /// What a URL leads to; `target` is its path and query as they were sent.
     ///
     /// # Errors
     /// Something other than what is at that path: no descriptors, no memory; where nobody waits also of kind `WouldBlock`.
-    pub(crate) fn find(&self, path: &str, rules: &Rules<'_>) -> io::Result<Found> {
-        let Some(path) = UrlPath::read(path) else { return Ok(Found::Missing) };
+    pub(crate) fn find(&self, target: &str, rules: &Rules<'_>) -> io::Result<Found> {
+        let Some(path) = UrlPath::read(path_of(target)) else { return Ok(Found::Missing) };
         let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(Found::Missing) };
         let search = Search { root: self, rules, below };
+        if let Some(stands_for) = rewritten(&rules.gateway.rewrites, target)
+            && (path.is_odd() || !search.is_there(below)?)
+        {
+            return self.behind_short_address(&stands_for, rules);
+        }
         if rules.gateway.try_files.is_empty() {
             return if path.is_odd() { Ok(Found::Missing) } else { search.at(below, WithoutIndex::Forbidden) };
         }
@@ -290,6 +299,23 @@ impl<'a> DocumentRoot<'a> {
             }
         }
         Ok(Found::Missing)
+    }
+
+    /// What the path and the query lead to that a short address stands for. They are looked for once, as they are.
+    fn behind_short_address(&self, target: &str, rules: &Rules<'_>) -> io::Result<Found> {
+        let Some(path) = UrlPath::read(path_of(target)).filter(|path| !path.is_odd()) else {
+            return Ok(Found::Missing);
+        };
+        let Some(below) = path.below(&rules.gateway.url_prefix) else { return Ok(Found::Missing) };
+        // A redirect to the path with a slash would tell the client what the short address hides, and lose the query.
+        let found = Search { root: self, rules, below }.at(below, WithoutIndex::Missing)?;
+        Ok(match found {
+            Found::Script(script) => {
+                let query = target.split_once('?').map(|(_, query)| query.to_owned());
+                Found::Script(Script { query: Some(query.unwrap_or_default()), ..script })
+            }
+            other => other,
+        })
     }
 
     /// What is at that name, which begins with `/` and has no dot segments: for whoever has decided already that it is to be sent. No
@@ -312,4 +338,9 @@ impl<'a> DocumentRoot<'a> {
             _ => None,
         })
     }
+}
+
+/// The path of a request-target.
+fn path_of(target: &str) -> &str {
+    target.split('?').next().unwrap_or_default()
 }

@@ -46,6 +46,8 @@ pub(crate) struct Subject<'a> {
     pub(crate) path_info: &'a str,
     /// The file that `path_info` would name below the document root.
     pub(crate) path_translated: Option<&'a [u8]>,
+    /// The query, where it is another than the request's own.
+    pub(crate) query: Option<&'a str>,
     /// The script's file.
     pub(crate) script_filename: Option<&'a [u8]>,
     /// The document root.
@@ -125,8 +127,8 @@ impl<'a> MetaVariables<'a> {
         if let Some(path) = subject.path_translated {
             self.push("PATH_TRANSLATED", path);
         }
-        let query = head.target.split_once('?').map_or("", |(_, query)| query);
-        self.push("QUERY_STRING", query.as_bytes());
+        let own_query = || head.target.split_once('?').map_or("", |(_, query)| query);
+        self.push("QUERY_STRING", subject.query.unwrap_or_else(own_query).as_bytes());
         match subject.remote {
             Some(address) => self.push_text("REMOTE_ADDR", address.ip().to_canonical()),
             None => self.push("REMOTE_ADDR", NOBODY.as_bytes()),
@@ -237,6 +239,7 @@ mod tests {
             script_name: "/mt/search.cgi",
             path_info: "/a b",
             path_translated: Some(b"/srv/mt/a b"),
+            query: None,
             script_filename: Some(b"/srv/mt/search.cgi"),
             document_root: Some(b"/srv/mt"),
         }
@@ -295,6 +298,16 @@ mod tests {
         let variables = MetaVariables::of(&Subject { path_info: "", path_translated: None, ..subject(&head) });
         let expected = [("QUERY_STRING", Some("")), ("PATH_INFO", None), ("PATH_TRANSLATED", None)];
         assert_values(&variables, &expected);
+    }
+
+    #[test]
+    fn a_short_address_is_told_as_it_was_sent_beside_the_query_that_it_stands_for() {
+        let head = RequestHead::new(Method::GET, "/free/12?page=2").with("Host", "a");
+        let variables = MetaVariables::of(&Subject { query: Some("b=free&id=12&page=2"), ..subject(&head) });
+        assert_values(
+            &variables,
+            &[("QUERY_STRING", Some("b=free&id=12&page=2")), ("REQUEST_URI", Some("/free/12?page=2"))],
+        );
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use crate::Limits;
 use crate::document_root::{FileRules, OpenFiles};
+use crate::rewrite::Rewrite;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
 use std::path::PathBuf;
@@ -51,6 +52,9 @@ pub struct Gateway {
     pub index: Vec<String>,
     /// What is looked for, the first that is there: `{path}`, `{path}/`, `/index.php`.
     pub try_files: Vec<String>,
+    /// Short addresses, and what stands for them where neither a file nor a directory is there; the first that fits. At most
+    /// [`REWRITES_MAX`](crate::REWRITES_MAX).
+    pub rewrites: Vec<Rewrite>,
     /// The ends of the names of scripts; default `.php`. Other files below the root are served as they are.
     pub script_suffixes: Vec<String>,
     /// What is sent of the files below the root, and how.
@@ -71,6 +75,7 @@ impl Default for Gateway {
             url_prefix: String::new(),
             index: ["index.html", "index.php"].map(str::to_owned).to_vec(),
             try_files: Vec::new(),
+            rewrites: Vec::new(),
             script_suffixes: vec![".php".to_owned()],
             files: FileRules::default(),
             passes_authorization: None,

@@ -124,6 +124,7 @@ fn environment(script: &Script, root: &Path, request: &Request<'_>, body: BodyLe
         script_name: &script.script_name,
         path_info: &script.path_info,
         path_translated: script.path_translated.as_ref().map(|path| path.as_os_str().as_encoded_bytes()),
+        query: script.query.as_deref(),
         script_filename: Some(script.file.as_os_str().as_encoded_bytes()),
         document_root: Some(document_root.as_os_str().as_encoded_bytes()),
     });

@@ -24,9 +24,10 @@ pub(super) enum Sought {
 /// Searches below `programs`, or takes it for the program itself.
 pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Sought, Error> {
     let method = &request.head.method;
-    let (path, query) = request.head.target.split_once('?').unwrap_or((&request.head.target, ""));
+    let target = &*request.head.target;
+    let query = target.split_once('?').map_or("", |(_, query)| query);
     let (found, root) =
-        document_root::in_time(request.limits, below_or_itself(programs, path, request.gateway)).await?;
+        document_root::in_time(request.limits, below_or_itself(programs, target, request.gateway)).await?;
     Ok(match found {
         Found::Script(script) => Sought::Script(script, root),
         Found::Redirect(path) => Sought::Answer(moved(path, query, method)),
@@ -37,17 +38,19 @@ pub(super) async fn search(programs: &Path, request: &Request<'_>) -> Result<Sou
 }
 
 /// What is below the directory of programs; or the program, where it is one.
-async fn below_or_itself(programs: &Path, path: &str, gateway: &Gateway) -> io::Result<(Found, PathBuf)> {
-    match find(programs, path, gateway).await {
+async fn below_or_itself(programs: &Path, target: &str, gateway: &Gateway) -> io::Result<(Found, PathBuf)> {
+    match find(programs, target, gateway).await {
         Ok(found) => Ok((found, programs.to_owned())),
-        Err(error) if error.kind() == io::ErrorKind::NotADirectory => itself(programs, path, gateway).await,
+        Err(error) if error.kind() == io::ErrorKind::NotADirectory => {
+            itself(programs, target.split('?').next().unwrap_or_default(), gateway).await
+        }
         Err(error) => Err(error),
     }
 }
 
-async fn find(root: &Path, path: &str, gateway: &Gateway) -> io::Result<Found> {
+async fn find(root: &Path, target: &str, gateway: &Gateway) -> io::Result<Found> {
     let open_files = &OpenFiles::default();
-    document_root::find(root, path, &Rules { gateway, scripts: Scripts::Programs, open_files }).await
+    document_root::find(root, target, &Rules { gateway, scripts: Scripts::Programs, open_files }).await
 }
 
 /// One program for all paths: found by its own name, with the path behind it.

@@ -53,6 +53,21 @@ impl Search<'_> {
         }
     }
 
+    /// Whether a file or a directory is there, for clients or not, or a script that the path goes through: what nginx's `-e` asks. What hides is
+    /// not there.
+    pub(super) fn is_there(&self, name: &[u8]) -> io::Result<bool> {
+        let is_script_before = |limit| Ok(!matches!(self.script_before(name, limit)?, Found::Missing));
+        if let Some(hidden) = names::first_hidden(name) {
+            return is_script_before(hidden);
+        }
+        Ok(match self.open(name, Purpose::Look)? {
+            Opened::File(_) => !names::is_backup(name),
+            Opened::Directory | Opened::Denied(_) | Opened::Broken(_) => true,
+            Opened::Absent => false,
+            Opened::BeyondFile => return is_script_before(name.len()),
+        })
+    }
+
     fn directory(&self, name: &[u8], without_index: WithoutIndex) -> io::Result<Found> {
         let is_meant = name.ends_with(b"/");
         if without_index == WithoutIndex::Missing && !is_meant {
@@ -157,19 +172,23 @@ impl Search<'_> {
 
     /// `None`: the path is no UTF-8, and a script is told text.
     fn script(&self, name: &[u8], path_info: &[u8]) -> Option<Script> {
-        let prefix = self.rules.gateway.url_prefix.trim_end_matches('/');
         let file = |name| self.root.path.join(OsStr::from_bytes(relative(name)));
         Some(Script {
             file: file(name),
-            script_name: [prefix, std::str::from_utf8(name).ok()?].concat(),
+            script_name: String::from_utf8(self.url_path(name)).ok()?,
             path_info: std::str::from_utf8(path_info).ok()?.to_owned(),
             path_translated: (!path_info.is_empty()).then(|| file(path_info)),
+            query: None,
         })
     }
 
     fn redirect(&self) -> Found {
-        let prefix = self.rules.gateway.url_prefix.trim_end_matches('/').as_bytes();
-        Found::Redirect(encode(&[prefix, self.below, b"/"].concat()))
+        Found::Redirect(encode(&[&*self.url_path(self.below), b"/"].concat()))
+    }
+
+    /// The path of the URL, decoded, for a name below the root.
+    fn url_path(&self, name: &[u8]) -> Vec<u8> {
+        [self.rules.gateway.url_prefix.trim_end_matches('/').as_bytes(), name].concat()
     }
 }
 

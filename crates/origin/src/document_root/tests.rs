@@ -1,6 +1,7 @@
 //! Scenarios on a directory of their own.
 
 mod hostile;
+mod short_addresses;
 
 use super::*;
 use std::fs;
@@ -48,7 +49,8 @@ impl Scratch {
             Found::File(file) => format!("file {}", String::from_utf8_lossy(&file.name)),
             Found::Script(script) => {
                 assert_eq!(script.path_translated.is_some(), !script.path_info.is_empty());
-                format!("script {} {}", script.script_name, script.path_info)
+                let query = script.query.map(|query| format!("?{query}")).unwrap_or_default();
+                format!("script {} {}{query}", script.script_name, script.path_info)
             }
             Found::Redirect(to) => format!("redirect {to}"),
             Found::Missing => "missing".to_owned(),

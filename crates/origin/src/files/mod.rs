@@ -48,9 +48,8 @@ const ALLOWED: &str = "GET, HEAD";
 /// [`Error::Unreachable`] when the root itself can't be opened, [`Error::FirstByteTimeout`] when the
 /// disk takes too long. What a path alone is to blame for is a response.
 pub(crate) async fn send(root: &Path, request: &Request<'_>, place: Option<Place>) -> Result<Response, Error> {
-    let path = request.head.target.split('?').next().unwrap_or_default();
     let rules = Rules { gateway: request.gateway, scripts: Scripts::None, open_files: request.open_files };
-    let found = in_time(request.limits, find(root, path, &rules)).await?;
+    let found = in_time(request.limits, find(root, &request.head.target, &rules)).await?;
     answer(root, request, found, place).await
 }
 

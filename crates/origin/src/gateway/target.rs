@@ -15,6 +15,7 @@ use crate::meta_variables::{MetaVariables, Subject};
 use crate::request::{Gateway, Request};
 use crate::response::Response;
 use http::{Method, StatusCode};
+use kasoku_wire::RequestHead;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -33,6 +34,7 @@ pub(crate) struct Program {
     path_info: String,
     path_translated: Option<PathBuf>,
     file: Option<PathBuf>,
+    query: Option<String>,
 }
 
 /// What the path of the request leads to.
@@ -41,15 +43,14 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
     if matches!(head.method, Method::CONNECT | Method::TRACE) {
         return Ok(Target::Answer(Response::own(StatusCode::NOT_IMPLEMENTED, &head.method)));
     }
-    let path = head.target.split('?').next().unwrap_or_default();
     let Some(root) = &gateway.root else {
-        let none = || Target::Answer(Response::own(StatusCode::NOT_FOUND, &head.method));
-        return Ok(application(path, gateway).map_or_else(none, Target::Program));
+        let answer = |status| Target::Answer(Response::own(status, &head.method));
+        return Ok(application(path(head), gateway).map_or_else(answer, Target::Program));
     };
     let rules = Rules { gateway, scripts: Scripts::BySuffix, open_files };
-    match document_root::in_time(limits, document_root::find(root, path, &rules)).await? {
-        Found::Script(Script { file, script_name, path_info, path_translated }) => {
-            Ok(Target::Program(Program { script_name, path_info, path_translated, file: Some(file) }))
+    match document_root::in_time(limits, document_root::find(root, &head.target, &rules)).await? {
+        Found::Script(Script { file, script_name, path_info, path_translated, query }) => {
+            Ok(Target::Program(Program { script_name, path_info, path_translated, file: Some(file), query }))
         }
         // It takes none of the places: they are the application server's.
         found => files::answer(root, request, found, None).await.map(Target::Answer),
@@ -61,26 +62,36 @@ pub(crate) async fn find(request: &Request<'_>) -> Result<Target, Error> {
 pub(crate) async fn find_for_check(request: &Request<'_>) -> Result<Target, Error> {
     match find(request).await? {
         Target::Answer(response) if response.head.status == StatusCode::NOT_FOUND => {
-            let script_name = request.head.target.split('?').next().unwrap_or_default().to_owned();
+            let script_name = path(request.head).to_owned();
             // php-fpm looks at SCRIPT_NAME only where there is a SCRIPT_FILENAME.
             let file = request.gateway.root.as_ref().map(|root| root.join(script_name.trim_start_matches('/')));
-            let program = Program { script_name, path_info: String::new(), path_translated: None, file };
+            let program = Program { script_name, path_info: String::new(), path_translated: None, file, query: None };
             Ok(Target::Program(program))
         }
         target => Ok(target),
     }
 }
 
-/// An application that answers for all paths; `None`: the path is none of its.
-fn application(path: &str, gateway: &Gateway) -> Option<Program> {
-    let path = UrlPath::read(path)?;
-    Some(Program {
+/// An application that answers for all paths.
+///
+/// # Errors
+/// The status for a path that is none of its.
+fn application(path: &str, gateway: &Gateway) -> Result<Program, StatusCode> {
+    let path = UrlPath::read(path).ok_or(StatusCode::NOT_FOUND)?;
+    let below = path.below(&gateway.url_prefix).ok_or(StatusCode::NOT_FOUND)?;
+    Ok(Program {
         script_name: gateway.url_prefix.trim_end_matches('/').to_owned(),
         // Variables are text here; a path that is none in UTF-8 names nothing.
-        path_info: String::from_utf8(path.below(&gateway.url_prefix)?.to_vec()).ok()?,
+        path_info: String::from_utf8(below.to_vec()).map_err(|_| StatusCode::NOT_FOUND)?,
         path_translated: None,
         file: None,
+        query: None,
     })
+}
+
+/// The path of the request, as it was sent.
+fn path(head: &RequestHead) -> &str {
+    head.target.split('?').next().unwrap_or_default()
 }
 
 impl Program {
@@ -102,6 +113,7 @@ impl Program {
             script_name: &self.script_name,
             path_info: &self.path_info,
             path_translated: bytes(&self.path_translated),
+            query: self.query.as_deref(),
             script_filename: bytes(&self.file),
             document_root: bytes(&request.gateway.root),
         });

@@ -1,5 +1,5 @@
 use super::*;
-use crate::OpenFiles;
+use crate::{OpenFiles, Rewrite};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 const NAMES: &str =
@@ -69,6 +69,22 @@ fn a_directory_without_its_slash_is_a_redirect_that_keeps_the_query() {
         let whole = site.whole(get("/app?a=b")).await.unwrap();
         assert_eq!((whole.status, whole.head.fields.first("location")), (301, Some(&b"/app/?a=b"[..])));
         assert_eq!(site.whole(get("/app/")).await.unwrap().body, "/app/index.cgi||\n");
+    });
+}
+
+#[test]
+fn a_short_address_runs_its_program_with_its_query() {
+    play(async {
+        let mut site = Site::new();
+        site.write(
+            "board.cgi",
+            "#!/bin/sh\nprintf 'Content-Type: text/plain\\n\\n'; echo \"$SCRIPT_NAME|$QUERY_STRING|$REQUEST_URI\"",
+        );
+        let rule = "/{board:word}/{id:digits} => /board.cgi?board={board}&id={id}";
+        site.gateway.rewrites = vec![Rewrite::parse(rule).unwrap()];
+        let whole = site.whole(get("/free/12?page=2")).await.unwrap();
+        assert_eq!(whole.body, "/board.cgi|board=free&id=12&page=2|/free/12?page=2\n");
+        assert_eq!(status(&mut site, "/free/x").await, 404);
     });
 }
 
