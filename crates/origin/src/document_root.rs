@@ -14,12 +14,14 @@
 //!    file it is forbidden. There are no listings.
 //! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as nothing.
 //! 7. A short address ([`rewrite`](crate::rewrite)) leads to its script where neither a file nor a directory is there, before `try_files`.
+//! 8. No script runs below a path of `no_programs`, however it was found.
 //!
 //! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open
 //! already counts only while the whole path, the root's part as well, leads to it (`open_files`).
 
 mod medium;
 mod names;
+mod no_programs;
 mod open;
 mod open_files;
 mod search;
@@ -34,6 +36,7 @@ use crate::request::Gateway;
 use crate::rewrite::rewritten;
 pub(crate) use medium::Medium;
 pub use names::SOURCE_SUFFIXES;
+pub use no_programs::PathGlob;
 pub use open::is_shortage;
 pub(crate) use open::{Opened, Wait};
 use open::{Purpose, open, open_root};

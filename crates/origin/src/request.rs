@@ -1,7 +1,7 @@
 //! What an origin is asked with, whichever kind it is.
 
 use crate::Limits;
-use crate::document_root::{FileRules, OpenFiles};
+use crate::document_root::{FileRules, OpenFiles, PathGlob};
 use crate::rewrite::Rewrite;
 use kasoku_wire::RequestHead;
 use std::net::SocketAddr;
@@ -55,6 +55,8 @@ pub struct Gateway {
     /// Short addresses, and what stands for them where neither a file nor a directory is there; the first that fits. At most
     /// [`REWRITES_MAX`](crate::REWRITES_MAX).
     pub rewrites: Vec<Rewrite>,
+    /// Paths of URLs below which nothing is run: a script there is forbidden, like a source.
+    pub no_programs: Vec<PathGlob>,
     /// The ends of the names of scripts; default `.php`. Other files below the root are served as they are.
     pub script_suffixes: Vec<String>,
     /// What is sent of the files below the root, and how.
@@ -76,6 +78,7 @@ impl Default for Gateway {
             index: ["index.html", "index.php"].map(str::to_owned).to_vec(),
             try_files: Vec::new(),
             rewrites: Vec::new(),
+            no_programs: Vec::new(),
             script_suffixes: vec![".php".to_owned()],
             files: FileRules::default(),
             passes_authorization: None,

@@ -4,7 +4,7 @@
 //! executable is 403, what isn't there 404, and no byte of a file is ever sent. Or it is one program, which answers for all
 //! paths: SCRIPT_NAME is the prefix that the route takes off, PATH_INFO all that follows.
 
-use crate::document_root::{self, Found, OpenFiles, Rules, Script, Scripts};
+use crate::document_root::{self, Found, OpenFiles, PathGlob, Rules, Script, Scripts, UrlPath};
 use crate::error::Error;
 use crate::request::{Gateway, Request};
 use crate::response::Response;
@@ -62,6 +62,10 @@ async fn itself(program: &Path, path: &str, gateway: &Gateway) -> io::Result<(Fo
     let Some(rest) = path.strip_prefix(prefix).filter(|rest| rest.is_empty() || rest.starts_with('/')) else {
         return Ok((Found::Missing, root.to_owned()));
     };
+    // The program lies nowhere in the URL, so all of its path counts.
+    if UrlPath::read(path).is_some_and(|path| PathGlob::is_any(&gateway.no_programs, path.text())) {
+        return Ok((Found::Forbidden, root.to_owned()));
+    }
     let mut url = String::from("/");
     for byte in name.as_encoded_bytes() {
         let _ = write!(url, "%{byte:02X}");

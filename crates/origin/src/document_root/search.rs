@@ -3,7 +3,7 @@
 use super::names;
 use super::open::{Opened, Purpose};
 use super::url_path::encode;
-use super::{DocumentRoot, Found, Handle, PATH_PLACEHOLDER, Rules, Script, Scripts};
+use super::{DocumentRoot, Found, Handle, PATH_PLACEHOLDER, PathGlob, Rules, Script, Scripts};
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;
@@ -23,6 +23,8 @@ pub(super) enum WithoutIndex {
 enum Kind {
     Static,
     Script,
+    /// A script where no program runs.
+    NotRun,
     Source,
     Backup,
 }
@@ -111,7 +113,7 @@ impl Search<'_> {
                 Opened::Broken(error) => return Ok(self.broken(script, error)),
                 Opened::File(file) => {
                     let kind = self.kind(script);
-                    let is_script = kind == Kind::Script;
+                    let is_script = matches!(kind, Kind::Script | Kind::NotRun);
                     return Ok(if is_script { self.file(kind, file, script, info) } else { Found::Missing });
                 }
             }
@@ -132,6 +134,8 @@ impl Search<'_> {
         };
         if names::is_backup(name) {
             Kind::Backup
+        } else if is_script && PathGlob::is_any(&self.rules.gateway.no_programs, &self.url_path(name)) {
+            Kind::NotRun
         } else if is_script {
             Kind::Script
         } else if names::is_source(name, suffixes) || names::is_source(name, &self.rules.gateway.files.source_suffixes)
@@ -147,6 +151,7 @@ impl Search<'_> {
         match kind {
             Kind::Backup => Found::Missing,
             Kind::Source => self.forbidden(name, "source of a script that nothing runs here"),
+            Kind::NotRun => self.forbidden(name, "a script where no program runs"),
             Kind::Static => Found::File(file.named(name.to_vec())),
             Kind::Script if self.rules.scripts == Scripts::Programs && file.stat.st_mode & EXECUTABLE == 0 => {
                 self.forbidden(name, "a program that is not executable")

@@ -1,6 +1,7 @@
 //! Scenarios on a directory of their own.
 
 mod hostile;
+mod no_programs;
 mod short_addresses;
 
 use super::*;

@@ -8,7 +8,7 @@
 //! Without one, the application is all there is: SCRIPT_NAME is what the route says stands before it, mostly nothing, and
 //! PATH_INFO is the whole rest of the path, decoded.
 
-use crate::document_root::{self, Found, Rules, Script, Scripts, UrlPath};
+use crate::document_root::{self, Found, PathGlob, Rules, Script, Scripts, UrlPath};
 use crate::error::Error;
 use crate::files;
 use crate::meta_variables::{MetaVariables, Subject};
@@ -79,6 +79,10 @@ pub(crate) async fn find_for_check(request: &Request<'_>) -> Result<Target, Erro
 fn application(path: &str, gateway: &Gateway) -> Result<Program, StatusCode> {
     let path = UrlPath::read(path).ok_or(StatusCode::NOT_FOUND)?;
     let below = path.below(&gateway.url_prefix).ok_or(StatusCode::NOT_FOUND)?;
+    // No script is known whose path would count, so all of the URL's does.
+    if PathGlob::is_any(&gateway.no_programs, path.text()) {
+        return Err(StatusCode::FORBIDDEN);
+    }
     Ok(Program {
         script_name: gateway.url_prefix.trim_end_matches('/').to_owned(),
         // Variables are text here; a path that is none in UTF-8 names nothing.

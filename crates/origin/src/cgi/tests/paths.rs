@@ -1,4 +1,5 @@
 use super::*;
+use crate::document_root::PathGlob;
 use crate::{OpenFiles, Rewrite};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
@@ -85,6 +86,21 @@ fn a_short_address_runs_its_program_with_its_query() {
         let whole = site.whole(get("/free/12?page=2")).await.unwrap();
         assert_eq!(whole.body, "/board.cgi|board=free&id=12&page=2|/free/12?page=2\n");
         assert_eq!(status(&mut site, "/free/x").await, 404);
+    });
+}
+
+#[test]
+fn where_no_program_runs_one_program_runs_for_no_path_either() {
+    play(async {
+        let mut site = Site::new();
+        site.write("a.cgi", NAMES);
+        site.gateway.no_programs = vec![PathGlob::new("/data/*")];
+        site.write("data/x.cgi", NAMES);
+        assert_eq!((status(&mut site, "/data/x.cgi/y").await, status(&mut site, "/a.cgi").await), (403, 200));
+        let mut one = Site { directory: site.directory.join("a.cgi"), ..site.clone() };
+        for (target, expected) in [("/x", 200), ("/data/x", 403), ("//d%61ta/./x", 403)] {
+            assert_eq!(status(&mut one, target).await, expected, "{target}");
+        }
     });
 }
 
