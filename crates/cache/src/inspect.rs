@@ -29,6 +29,8 @@ pub enum Outcome {
     Pass(Reason),
     /// The client gets an error, since it wants a stored response or none.
     Unavailable(Reason),
+    /// The client gets an error, since the configuration refuses the request; a cache by itself refuses none.
+    Refused(Reason),
     /// The client gets an error without anybody being asked: the origin has just failed for the first reason, and there is
     /// nothing stored for the second.
     Failed(Reason, Reason),
@@ -42,6 +44,7 @@ impl Outcome {
             Self::Ask(_) => "ask",
             Self::Pass(_) => "pass",
             Self::Unavailable(_) => "unavailable",
+            Self::Refused(_) => "refused",
             Self::Failed(..) => "failed",
         }
     }
@@ -49,7 +52,11 @@ impl Outcome {
     /// Why.
     pub fn reason(self) -> Reason {
         match self {
-            Self::Hit(reason) | Self::Ask(reason) | Self::Pass(reason) | Self::Unavailable(reason) => reason,
+            Self::Hit(reason)
+            | Self::Ask(reason)
+            | Self::Pass(reason)
+            | Self::Unavailable(reason)
+            | Self::Refused(reason) => reason,
             Self::Failed(why, _) => why,
         }
     }

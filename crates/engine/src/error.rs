@@ -22,6 +22,8 @@ pub(crate) enum Fault {
     WrongScheme,
     /// CONNECT or TRACE.
     MethodRefused,
+    /// The configuration refuses the URL.
+    RefusedUrl,
     /// An expectation other than 100-continue.
     Expectation,
     /// The request has been here too often.
@@ -59,6 +61,7 @@ impl Fault {
             Self::Body(UploadError::Closed | UploadError::Malformed) => StatusCode::BAD_REQUEST,
             Self::NoSite | Self::WrongScheme => StatusCode::MISDIRECTED_REQUEST,
             Self::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
+            Self::RefusedUrl => StatusCode::FORBIDDEN,
             Self::Expectation => StatusCode::EXPECTATION_FAILED,
             Self::Loop => StatusCode::LOOP_DETECTED,
             //= RFC 9111 section 5.2.1.7
@@ -111,6 +114,7 @@ impl Fault {
             Self::NoSite => Reason::NoSite,
             Self::WrongScheme => Reason::WrongScheme,
             Self::MethodRefused => Reason::MethodRefused,
+            Self::RefusedUrl => Reason::RefusedUrl,
             Self::Expectation => Reason::Expectation,
             Self::Loop => Reason::Loop,
             Self::OnlyIfCached(reason) | Self::Origin(reason) => *reason,
@@ -126,6 +130,7 @@ impl Fault {
                 | Self::NoSite
                 | Self::WrongScheme
                 | Self::MethodRefused
+                | Self::RefusedUrl
                 | Self::Loop
         )
     }

@@ -348,6 +348,8 @@ pub struct Route {
     pub pass_urls: Vec<UrlPattern>,
     /// URLs by which a visitor chooses the version for small devices, and for others, where that is in the key.
     pub device_urls: DeviceUrls,
+    /// URLs that are answered 403, whatever the method and the origin, which is not asked.
+    pub refuse_urls: Vec<UrlPattern>,
     /// What else of the URL enters it: a site's, the same in all its rules.
     pub key: UrlKey,
     /// What becomes of cookies where the policy grants lifetimes.
@@ -386,6 +388,7 @@ impl Route {
             query: QueryKey::default(),
             pass_urls: Vec::new(),
             device_urls: DeviceUrls::default(),
+            refuse_urls: Vec::new(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
             page: Arc::default(),

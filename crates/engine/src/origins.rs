@@ -20,7 +20,7 @@
 use crate::clock::Moment;
 use crate::forward::{Audience, circumstances};
 use crate::options::Route;
-use crate::route::{Routed, route_elsewhere};
+use crate::route::{Routed, refusing, route_elsewhere};
 use crate::sendfile::{self, Said};
 use crate::serve::Exchange;
 use crate::settings::Settings;
@@ -32,7 +32,7 @@ use kasoku_metrics::{Counter, Timer};
 use kasoku_origin::group::{self, Asking, Choice};
 use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
-use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload};
+use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload, refused};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::cell::Cell;
@@ -161,6 +161,9 @@ async fn elsewhere(
     let mut passes_somewhere = false;
     for _ in 0..LOCAL_REDIRECTS_MAX {
         let Some(site) = errand.settings.sites.get(errand.site) else { return Err(Error::RedirectsForEver) };
+        if refusing(site, &target, &mut worker.paths.borrow_mut()).is_some() {
+            return Ok(refused(StatusCode::FORBIDDEN, &request.method));
+        }
         let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
         // What the first rule has kept back is not looked at, and not sent either.
         passes_somewhere |= passes || visitor::passes(&request.fields, &route, false).is_some();

@@ -25,6 +25,11 @@ pub(crate) fn forwarded(reason: Reason) -> CacheStatus {
     CacheStatus { fwd: Some(fwd(reason)), detail: Some(reason), ..CacheStatus::default() }
 }
 
+/// The status of a request that is refused: nobody was asked, and nothing looked up.
+pub(crate) fn refused() -> CacheStatus {
+    CacheStatus { detail: Some(Reason::RefusedUrl), ..CacheStatus::default() }
+}
+
 /// RFC 9211 section 2.2: the kind of reason for which a request goes on.
 pub(crate) fn fwd(reason: Reason) -> Fwd {
     match reason {
@@ -135,6 +140,11 @@ impl Notes {
             _ => return,
         };
         self.rule = settings.get(by).cloned();
+    }
+
+    /// Its URL is refused, by that route.
+    pub(crate) fn refused(&mut self, by: &Route) {
+        self.rule = by.places.settings.get("refuse-urls").cloned();
     }
 
     /// The response sets a cookie that is not dropped.

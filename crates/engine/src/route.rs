@@ -3,6 +3,7 @@
 mod normalised;
 mod parameters;
 mod proxied;
+mod refused;
 
 use crate::error::Fault;
 use crate::glob::matches;
@@ -17,6 +18,7 @@ use kasoku_wire::RequestHead;
 use kasoku_wire::target::{Target, parse_target, write_authority};
 use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
+pub(crate) use refused::refusing;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -26,6 +28,8 @@ pub(crate) struct Routed {
     pub(crate) route: Arc<Route>,
     /// Why it passes, if it does: its rule says so, its path can be read in two ways, or something in its URL is one visitor's.
     pub(crate) passes: Option<Reason>,
+    /// The route that refuses its URL, if one does.
+    pub(crate) refused_by: Option<Arc<Route>>,
     /// The effective request URI, `http://example.org/path?query`.
     pub(crate) key: Key,
     /// `http` or `https`, as the client sees it.
@@ -123,11 +127,12 @@ fn route_in(
     let target = &*without_path_parameters(target, &key.path_parameters);
     let (route, passes) = find(site, target, paths);
     let route = route.clone();
+    let refused_by = refusing(site, target, paths).cloned();
     write_normalised(target, &route.query, &mut uri);
     let asked_for = uri.get(authority_end..).unwrap_or_default();
     let passes = passes.or_else(|| url_credentials::passes(asked_for, &route));
     let passes = passes.or_else(|| parameters::passes(asked_for, &route));
-    Ok(Routed { route, passes, key: cache.key(uri), scheme, site: number, authority_end })
+    Ok(Routed { route, passes, refused_by, key: cache.key(uri), scheme, site: number, authority_end })
 }
 
 /// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.

@@ -8,7 +8,7 @@ use crate::error::Fault;
 use crate::options::Route;
 use crate::parse::{self, Received, Request};
 use crate::request_id::RequestId;
-use crate::respond::Notes;
+use crate::respond::{self, Notes};
 use crate::route::{self, Routed};
 use crate::session::{self, Seen};
 use crate::settings::Settings;
@@ -160,6 +160,11 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     if exchange.request.head.method.as_str() == "PURGE" {
         let (code, text) = purge::purge(exchange, routed);
         return Answer::Purged(code, text);
+    }
+    // A PURGE is for the cache, and may drop what was stored of a URL before that was refused.
+    if let Some(by) = &routed.refused_by {
+        exchange.aside().notes.refused(by);
+        return Answer::Own(Fault::RefusedUrl, Some(respond::refused()));
     }
     let upgrade = forward::upgrade(&exchange.request, routed);
     let is_anonymous = see(exchange, routed);

@@ -149,6 +149,7 @@ impl Because {
             Self::Reason(Reason::PassParameter) => "query.known",
             Self::Reason(Reason::NotAPage | Reason::PageUnseen) => "page-text",
             Self::Reason(Reason::Outage) => "outage-text",
+            Self::Reason(Reason::RefusedUrl) => "refuse-urls",
             Self::Ground(Ground::EndsSession) => "session.logout",
             Self::Reason(Reason::PassSession | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",

@@ -143,6 +143,7 @@ reasons! {
     BodyMalformed, "body-malformed", "RFC 9112 section 6.3", "The request's body is malformed.";
     NoSite, "no-site", "configuration", "No site is configured for this host.";
     WrongScheme, "wrong-scheme", "RFC 9110 section 15.5.20", "This connection is not secured, and https was asked for.";
+    RefusedUrl, "refused-url", "configuration", "The configuration refuses this URL.";
     MethodRefused, "method-refused", "RFC 9110 section 15.5.6", "This method is not served.";
     Expectation, "expectation", "RFC 9110 section 10.1.1", "Nothing but 100-continue can be expected.";
     Loop, "loop", "RFC 9110 section 7.6.3", "The request comes back to where it was sent from.";

@@ -96,6 +96,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
             "a page that is shorter than a mebibyte, and not compressed by the application, can be looked through"
         }
         Reason::Outage => "the application is out of order",
+        Reason::RefusedUrl => "the configuration says that this URL is refused",
         Reason::PassSession => {
             "what a session sees is its visitor's; where the application can tell that one is anonymous, `session.probe` says how to ask"
         }

@@ -100,7 +100,8 @@ impl Answered {
 
 /// Whether asking the origin tells something, and does nothing but tell.
 pub(super) fn is_wanted(request: &RequestHead, outcome: Outcome) -> bool {
-    let may_be_stored = !matches!(outcome, Outcome::Pass(_)) || outcome == Outcome::Pass(Reason::RequestNoStore);
+    let may_be_stored =
+        !matches!(outcome, Outcome::Pass(_) | Outcome::Refused(_)) || outcome == Outcome::Pass(Reason::RequestNoStore);
     request.method == Method::GET && may_be_stored
 }
 

@@ -153,6 +153,9 @@ impl Handle {
         if let Some(reason) = passing {
             inspection.outcome = Outcome::Pass(reason);
         }
+        if asked.routed.refused_by.is_some() {
+            inspection.outcome = Outcome::Refused(Reason::RefusedUrl);
+        }
         let file = inspection.entry.as_ref().and_then(|entry| entry.body.elsewhere());
         if file.is_some_and(|file| live::has_changed(&asked.routed.route, file)) {
             inspection = inspection.missed_for(&ask, Reason::SendfileChanged);

@@ -121,6 +121,7 @@ impl Explaining<'_> {
             Outcome::Failed(why, miss) => return CacheStatus { fwd: None, detail: Some(why), ..forwarded(miss) },
             Outcome::Unavailable(reason) => return CacheStatus { fwd: None, ..forwarded(reason) },
             Outcome::Pass(reason) => return forwarded(reason),
+            Outcome::Refused(_) => return respond::refused(),
             Outcome::Ask(reason) => forwarded(reason),
         };
         match answer {
@@ -140,6 +141,10 @@ impl Explaining<'_> {
     /// What the request itself would be told besides.
     fn notes(&self) -> Notes {
         let (route, mut notes) = (&self.asked.routed.route, Notes::default());
+        if let Some(by) = &self.asked.routed.refused_by {
+            notes.refused(by);
+            return notes;
+        }
         match (self.inspection.outcome, self.heard()) {
             (Outcome::Pass(reason), _) => {
                 notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.seen.is_anonymous)
@@ -165,8 +170,11 @@ impl Explaining<'_> {
         let Self { ask, inspection, .. } = self;
         let (policy, places) = (ask.policy.as_ref(), self.found.places);
         let mut points = self.of_route();
-        points.extend(self.of_visitor());
         let outcome = inspection.outcome;
+        if matches!(outcome, Outcome::Refused(_)) {
+            return points;
+        }
+        points.extend(self.of_visitor());
         let is_told = matches!(
             outcome,
             Outcome::Hit(_) | Outcome::Pass(Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)
@@ -267,7 +275,7 @@ impl Explaining<'_> {
                     None => {}
                 }
             }
-            Outcome::Pass(_) => {}
+            Outcome::Pass(_) | Outcome::Refused(_) => {}
             _ if !route.policy.grant.is_granting() => {}
             _ => {
                 for (name, value, ground) in visitor::kept_apart(received, route) {
@@ -282,6 +290,10 @@ impl Explaining<'_> {
     /// What the configuration has to say before the cache is asked.
     fn of_route(&self) -> Vec<Point> {
         let route = &self.asked.routed.route;
+        if let Some(by) = &self.asked.routed.refused_by {
+            let (line, because) = (super::shown::target(&self.asked.target), Because::Reason(Reason::RefusedUrl));
+            return vec![Point::of("configuration", line, Side::Against, because, &by.places)];
+        }
         let query = self.asked.target.split_once('?').map(|(_, query)| query);
         let kept = self.asked.routed.target().split_once('?').map_or("", |(_, query)| query);
         let (ignore, sort) = (!route.query.ignore.is_empty(), route.query.sort);

@@ -92,6 +92,7 @@ impl Page {
             "hit" => "hit: ",
             "ask" => "miss: ",
             "pass" => "passes by: ",
+            "refused" => "refused: ",
             _ => "error: ",
         };
         let verdict = format!("{} {}", self.bold(word.trim_end()), why);
