@@ -7,11 +7,11 @@
 pub use crate::url_pattern::UrlPattern;
 pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
-pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, SOURCE_SUFFIXES, Symlinks};
+pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, PathGlob, SOURCE_SUFFIXES, Symlinks};
 pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
-    Limits as OriginLimits, Origin, ProgramLimits, SendfileRules, SpawnedProgram,
+    Limits as OriginLimits, Origin, ProgramLimits, REWRITES_MAX, Rewrite, RewriteError, SendfileRules, SpawnedProgram,
 };
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::cookies;
