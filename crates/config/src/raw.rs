@@ -148,7 +148,9 @@ pub(crate) struct RawGateway {
     pub(crate) url_prefix: Option<At<String>>,
     pub(crate) index: Option<Texts>,
     pub(crate) try_files: Option<Texts>,
+    pub(crate) rewrite: Option<Texts>,
     pub(crate) script_suffixes: Option<Texts>,
+    pub(crate) no_programs: Option<Texts>,
     pub(crate) symlinks: Option<At<String>>,
     pub(crate) files: RawFiles,
 }
@@ -437,7 +439,9 @@ impl RawGateway {
             url_prefix: keys.text("url-prefix"),
             index: keys.texts("index"),
             try_files: keys.texts("try-files"),
+            rewrite: keys.texts("rewrite"),
             script_suffixes: keys.texts("script-suffixes"),
+            no_programs: keys.texts("no-programs"),
             symlinks: keys.text("symlinks"),
             files: keys.group("files", RawFiles::read),
         }

@@ -6,8 +6,8 @@ use http::StatusCode;
 use kasoku_config::check_text;
 use kasoku_engine::options::{
     AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener,
-    NOISE_COOKIES, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies,
-    ProgramLimits, SendfileRules, Symlinks, UrlKey,
+    NOISE_COOKIES, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, PathGlob,
+    ProgramLimits, Rewrite, Route, SendfileRules, Symlinks, UrlKey, UrlPattern,
 };
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
@@ -302,6 +302,49 @@ fn what_is_overruled_is_listed_and_the_innermost_list_holds() {
     assert_eq!((policy.grant.ttl_seconds, policy.grant.ttl_override_seconds), (0, 120));
     assert_eq!(policy.grant.ignore, [Ignored::SetCookie, Ignored::Expires]);
     assert_eq!(policy.strip_fields, ["x-a"]);
+}
+
+#[test]
+fn short_addresses_and_what_is_not_run_or_refused_take_in_the_lists_around() {
+    let options = options(
+        r#"
+refuse-urls = ["*.sql"]
+no-programs = ["/data/*"]
+
+[[site]]
+origin      = "fastcgi://127.0.0.1:9000"
+root        = "/var/www/html"
+rewrite     = ["/{board:word} => /bbs/board.php?bo_table={board}"]
+refuse-urls = ["default", "/install/*"]
+
+[[site.rule]]
+path        = "/shop/*"
+rewrite     = ["/shop/{id:id} => /shop/item.php?it_id={id}", "default"]
+no-programs = ["default", "/shop/cache"]
+refuse-urls = []
+"#,
+    );
+    let [site] = options.sites.as_slice() else { panic!("one site") };
+    let [shop] = site.rules.as_slice() else { panic!("one rule") };
+    let shown = |rewrites: &[Rewrite]| rewrites.iter().map(Rewrite::to_string).collect::<Vec<_>>();
+    let board = "/{board:word} => /bbs/board.php?bo_table={board}";
+    assert_eq!(shown(&site.route.gateway.rewrites), [board]);
+    assert_eq!(shown(&shop.route.gateway.rewrites), ["/shop/{id:id} => /shop/item.php?it_id={id}", board]);
+    assert_eq!(site.route.gateway.no_programs, [PathGlob::new("/data/*")]);
+    assert_eq!(shop.route.gateway.no_programs, ["/data/*", "/shop/cache"].map(PathGlob::new));
+    let urls = |route: &Route| route.refuse_urls.iter().map(UrlPattern::to_string).collect::<Vec<_>>();
+    assert_eq!((urls(&site.route), urls(&shop.route)), (vec!["*.sql".to_owned(), "/install/*".to_owned()], Vec::new()));
+}
+
+#[test]
+fn a_list_of_short_addresses_has_a_bound() {
+    let of = |count: usize| {
+        let lines: String = (0..count).map(|number| format!("\"/a{number} => /b\", ")).collect();
+        check_text(&format!("[[site]]\norigin = \"file:///srv\"\nrewrite = [\"default\", {lines}]\n"))
+    };
+    assert!(of(64).0.is_some());
+    let (refused, issues) = of(65);
+    assert!(refused.is_none() && issues[0].message.contains("more than 64 lines in `rewrite`"), "{issues:?}");
 }
 
 #[test]

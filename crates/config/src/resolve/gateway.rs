@@ -1,17 +1,23 @@
-//! How URLs become files and scripts: document root, index files, what is tried, links.
+//! How URLs become files and scripts: document root, index files, what is tried, short addresses, where nothing runs, links.
 //!
 //! Nothing is looked up on the disk here: a directory may come later than the configuration.
 
 use super::set;
+use super::visitors::{DEFAULT, after, own};
 use crate::issue::{At, Fault, Issue, quoted};
 use crate::raw::{RawFiles, RawGateway, RawRoute, Texts};
 use crate::table::{self, Scope};
-use crate::{address, bounds};
-use kasoku_engine::options::{Gateway, OriginAddress, PATH_PLACEHOLDER, Route, Symlinks};
+use crate::{address, bounds, glob};
+use kasoku_engine::options::{
+    Gateway, OriginAddress, PATH_PLACEHOLDER, PathGlob, REWRITES_MAX, Rewrite, Route, Symlinks,
+};
 use std::sync::Arc;
 
 /// The most names of `index` and `try-files`: each is looked for in each request for what is not there.
 const NAMES_MAX: usize = 16;
+
+/// The most patterns of `no-programs`: each is looked at for each script.
+const NO_PROGRAMS_MAX: usize = 64;
 
 /// See [`set_lifetime_of_files`].
 const FILES_LIFETIME_SECONDS: u64 = 1;
@@ -26,7 +32,13 @@ pub(super) fn set_gateway(gateway: &mut Gateway, raw: &RawGateway) {
     }
     set_texts(&mut gateway.index, &raw.index);
     set_texts(&mut gateway.try_files, &raw.try_files);
+    if let Some(rewrites) = &raw.rewrite {
+        gateway.rewrites = after(rewrites, &gateway.rewrites, |text| Rewrite::parse(text).ok());
+    }
     set_texts(&mut gateway.script_suffixes, &raw.script_suffixes);
+    if let Some(globs) = &raw.no_programs {
+        gateway.no_programs = after(globs, &gateway.no_programs, |text| Some(PathGlob::new(text)));
+    }
     match symlinks(raw.symlinks.as_ref()) {
         Some(Ok(0)) => gateway.files.symlinks = Symlinks::Beneath,
         Some(Ok(1)) => gateway.files.symlinks = Symlinks::Anywhere,
@@ -98,12 +110,22 @@ pub(super) fn check(raw: &RawGateway, issues: &mut Vec<Issue>) {
     }
     each(&raw.index, index_fault, issues);
     each(&raw.try_files, try_fault, issues);
+    each(&raw.rewrite, rewrite_fault, issues);
     each(&raw.script_suffixes, suffix_fault, issues);
+    each(&raw.no_programs, no_programs_fault, issues);
     each(&raw.files.source_suffixes, suffix_fault, issues);
     for (key, list) in [("index", &raw.index), ("try-files", &raw.try_files)] {
         if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(NAMES_MAX) {
             let issue = Issue::error(format!("there are more than {NAMES_MAX} names in `{key}`")).at(&surplus.place);
             issues.push(issue.help("each is looked for in each request: keep those that are there"));
+        }
+    }
+    for (key, list, max) in
+        [("rewrite", &raw.rewrite, REWRITES_MAX), ("no-programs", &raw.no_programs, NO_PROGRAMS_MAX)]
+    {
+        if let Some(surplus) = own(list).nth(max) {
+            let issue = Issue::error(format!("there are more than {max} lines in `{key}`")).at(&surplus.place);
+            issues.push(issue.help("one pattern may stand for many paths: each is compared in each request"));
         }
     }
     let one = |text: &Option<At<String>>, fault: fn(&str) -> Option<Fault>| {
@@ -132,6 +154,24 @@ fn suffix_fault(suffix: &str) -> Option<Fault> {
     let is_suffix = suffix.len() > 1 && suffix.starts_with('.') && !suffix.contains(['/', '*', '\0']);
     let message = || format!("{} is not the end of a file's name", quoted(suffix));
     (!is_suffix).then(|| Fault::new(message(), "with the dot: \".php\""))
+}
+
+fn rewrite_fault(text: &str) -> Option<Fault> {
+    let error = Rewrite::parse(text).err().filter(|_| text != DEFAULT)?;
+    Some(Fault::new(format!("{} is not a short address: {error}", quoted(text)), error.help()))
+}
+
+fn no_programs_fault(text: &str) -> Option<Fault> {
+    if text == DEFAULT {
+        return None;
+    }
+    if let Err(fault) = glob::parse_path_pattern(text) {
+        return Some(fault);
+    }
+    // It would protect nothing.
+    let fits_nothing = text.contains("//") || text.split('/').any(|segment| matches!(segment, "." | ".."));
+    let message = || format!("{} fits no path: doubled slashes and segments of dots are resolved before", quoted(text));
+    fits_nothing.then(|| Fault::new(message(), "write the path as it lies below the root: \"/data/*\""))
 }
 
 fn prefix_fault(prefix: &str) -> Option<Fault> {

@@ -124,6 +124,7 @@ impl<'w> Written<'w> {
         self.note("pass-urls", &raw.pass_urls);
         self.note("page-text", &raw.page_text);
         self.note("outage-text", &raw.outage_text);
+        self.note("refuse-urls", &raw.refuse_urls);
         self.note("key-device", &raw.key_device);
         self.note("device-mobile-urls", &raw.device_mobile_urls);
         self.note("device-desktop-urls", &raw.device_desktop_urls);
@@ -185,7 +186,7 @@ mod tests {
     fn each_caching_rule_of_the_table_has_a_place() {
         let is_caching = |row: &&crate::table::Setting| {
             row.scopes.contains(&crate::table::Scope::Top)
-                && ["cache.", "query.", "session.", "pass-urls", "page-text", "outage-text", "key-"]
+                && ["cache.", "query.", "session.", "pass-urls", "refuse-urls", "page-text", "outage-text", "key-"]
                     .iter()
                     .any(|it| row.path.starts_with(it))
         };

@@ -29,7 +29,9 @@ pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, 
 }
 
 fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
-    let RawGateway { root, url_prefix, index, try_files, script_suffixes, symlinks, files } = &raw.gateway;
+    // A short address leads to the rule of its script, whatever the origin.
+    let RawGateway { root, url_prefix, index, try_files, rewrite: _, script_suffixes, no_programs, symlinks, files } =
+        &raw.gateway;
     // An application behind HTTP may name a file to be sent.
     let RawFiles { source_suffixes, precompressed, charset, rate_max: _, stored_bytes_max } = files;
     let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
@@ -40,6 +42,7 @@ fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
         ("index", index.as_ref().map(|it| &it.place)),
         ("try-files", try_files.as_ref().map(|it| &it.place)),
         ("script-suffixes", script_suffixes.as_ref().map(|it| &it.place)),
+        ("no-programs", no_programs.as_ref().map(|it| &it.place)),
         ("symlinks", symlinks.as_ref().map(|it| &it.place)),
         ("files.source-suffixes", source_suffixes.as_ref().map(|it| &it.place)),
         ("files.precompressed", precompressed.as_ref().map(|it| &it.place)),

@@ -25,6 +25,9 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
         route.pass_urls = urls_after(urls, &route.pass_urls);
     }
     set_page(route, raw);
+    if let Some(urls) = &raw.refuse_urls {
+        route.refuse_urls = urls_after(urls, &route.refuse_urls);
+    }
     super::set(&mut policy.grant.key_device, &raw.key_device);
     let device = &mut route.device_urls;
     for (urls, written) in
@@ -102,7 +105,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         issues.push(issue.help("a path, and behind `=>` the pages that show it: \"/cart.php => /shop/*\""));
     }
     let devices = [&raw.device_mobile_urls, &raw.device_desktop_urls];
-    let others = [&raw.pass_urls, &raw.session.logout, &raw.session.harmless_urls];
+    let others = [&raw.pass_urls, &raw.refuse_urls, &raw.session.logout, &raw.session.harmless_urls];
     for text in others.into_iter().chain(devices).flat_map(own) {
         if url_pattern(&text.value).is_none() {
             let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
@@ -139,6 +142,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         (&raw.device_desktop_urls, NAMES_MAX),
         (&raw.page_text, TEXTS_MAX),
         (&raw.outage_text, TEXTS_MAX),
+        (&raw.refuse_urls, NAMES_MAX),
         (&raw.session.cookies, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),
         (&raw.session.logout, NAMES_MAX),

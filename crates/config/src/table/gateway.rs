@@ -50,11 +50,29 @@ pub(super) static GATEWAY: Section = Section {
             ..EVERYWHERE
         },
         Setting {
+            path: "rewrite",
+            kind: Kind::Texts("short addresses, and where they lead"),
+            default: Default::Value("[]"),
+            summary: "Short addresses of scripts, as the application's own .htaccess or nginx rules have them: a path, `=>`, and the path and query that take its place. The first that fits counts, where neither a file nor a directory of that path is there, and before `try-files`.",
+            details: "`{name}` takes one or more bytes of a segment, `{name:digits}`, `{name:alnum}`, `{name:word}` (`_` too) and `{name:id}` (`_` and `-` too) such characters alone. On the right, `{name}` stands for what was taken: in the query, or in the path if it has a kind. The client's own query goes behind. At most 64, with 8 placeholders each. `\"default\"` stands for the list around. See [files](files.md#short-addresses).",
+            example: "[\"/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}\"]",
+            ..EVERYWHERE
+        },
+        Setting {
             path: "script-suffixes",
             kind: Kind::Texts("ends of names"),
             default: Default::Value("[\".php\"]"),
             summary: "What is a script below a `root`: files whose names end so, as they are written. Other files are served as they are.",
             example: "[\".php\", \".php8\"]",
+            ..EVERYWHERE
+        },
+        Setting {
+            path: "no-programs",
+            kind: Kind::Texts("patterns of paths"),
+            default: Default::Value("[]"),
+            summary: "Where nothing is run, by the path of the URL as in a rule: a script there, or below, is 403, whatever it is called and however it is found. For directories that visitors can have files written to.",
+            details: "Other files there are served as they are. Case does not matter. It is the path of the script that counts: `/index.php/data/x` is not below `/data`. At most 64. `\"default\"` stands for the list around. See [files](files.md#where-nothing-runs).",
+            example: "[\"/data/*\", \"*/uploads/*\"]",
             ..EVERYWHERE
         },
         Setting {

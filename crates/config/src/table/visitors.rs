@@ -50,6 +50,14 @@ a rule.",
             ..NAMES
         },
         Setting {
+            path: "refuse-urls",
+            kind: Kind::Texts("URL patterns"),
+            summary: "URLs that are answered 403 from here, whatever the method and the origin, which is not asked.",
+            details: "Patterns as in `pass-urls`. A path that applications may read in another way is refused if it fits in either. In the log, and for `kasoku explain`, it is `refused-url`. A `PURGE` of such a URL still works.",
+            example: "[\"*.sql\", \"/install/*\", \"*?debug\"]",
+            ..NAMES
+        },
+        Setting {
             path: "session.cookies",
             kind: Kind::Texts("patterns of cookie names"),
             summary: "Cookies that start a session. Who has one passes, unless the session is known to be anonymous; in the answer to a request in nobody's name they are dropped, so that it can be kept.",

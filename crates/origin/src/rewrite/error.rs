@@ -76,7 +76,7 @@ impl RewriteError {
 impl fmt::Display for RewriteError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::NoArrow => f.write_str("it has no ` => `"),
+            Self::NoArrow => f.write_str("it has no `=>`"),
             Self::TooLong => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
             Self::RelativePattern => f.write_str("the short address does not begin with `/`"),
             Self::PatternWithQuery => f.write_str("the short address has a query"),
