@@ -35,6 +35,7 @@ mod range;
 mod request_head;
 mod request_target;
 mod response_head;
+mod rewrite;
 mod section;
 mod targeted_field;
 mod url_path;
@@ -50,11 +51,12 @@ pub struct Target {
 }
 
 /// All of them, in the order in which bytes meet what they check.
-pub const TARGETS: [Target; 19] = [
+pub const TARGETS: [Target; 20] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
     Target { name: "url_path", run: url_path::run },
+    Target { name: "rewrite", run: rewrite::run },
     Target { name: "response_head", run: response_head::run },
     Target { name: "chunked_body", run: chunked_body::run },
     Target { name: "fastcgi_records", run: fastcgi_records::run },

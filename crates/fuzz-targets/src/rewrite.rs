@@ -1,0 +1,87 @@
+//! Short addresses, and what they lead to. Input: the first line is path and query of a request, each other line a rewrite.
+
+use crate::input::lines;
+use kasoku_origin::document_root::UrlPath;
+use kasoku_origin::{Rewrite, rewritten};
+use std::slice;
+
+/// What divides a query for somebody, or ends it.
+const SEPARATORS: &[u8] = b"&=;+#";
+
+pub(crate) fn run(data: &[u8]) {
+    let lines = lines(data);
+    let texts: Vec<&str> = lines.iter().filter_map(|line| std::str::from_utf8(line).ok()).collect();
+    let Some((sent, texts)) = texts.split_first() else { return };
+    let rules: Vec<Rewrite> = texts.iter().filter_map(|text| parsed(text)).collect();
+    let is_target = sent.starts_with('/') && sent.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+    // Beyond that, the bound of the result may count.
+    if !is_target || sent.len() > 2048 {
+        return;
+    }
+    let each = rules.iter().map(|rule| rewritten(slice::from_ref(rule), sent));
+    assert_eq!(rewritten(&rules, sent), each.flatten().next(), "the first that fits does not win");
+    for rule in &rules {
+        if let Some(target) = rewritten(slice::from_ref(rule), sent) {
+            one(rule, sent, &target);
+        }
+    }
+}
+
+fn parsed(text: &str) -> Option<Rewrite> {
+    let rule = Rewrite::parse(text).ok()?;
+    assert_eq!(Rewrite::parse(&rule.to_string()).as_ref(), Ok(&rule), "written again, it reads otherwise");
+    Some(rule)
+}
+
+/// What a rule makes of a target.
+fn one(rule: &Rewrite, sent: &str, target: &str) {
+    assert!(target.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#'), "{target} is no request-target");
+    let (path, query) = target.split_once('?').unwrap_or((target, ""));
+    let (sent_path, sent_query) = sent.split_once('?').unwrap_or((sent, ""));
+    let read = UrlPath::read(path).expect("a path");
+    assert!(!read.is_odd(), "{path} can be read in two ways");
+    assert!(!path.contains("//") && path.split('/').count() == read.text().split(|byte| *byte == b'/').count());
+
+    // A capture is a value: it divides nothing, and ends nothing.
+    let line = rule.to_string();
+    let right = line.split_once(" => ").expect("an arrow").1;
+    let written = literals(right.split_once('?').map_or("", |(_, query)| query));
+    let joint = usize::from(!right.split_once('?').map_or("", |(_, query)| query).is_empty() && !sent_query.is_empty());
+    for separator in SEPARATORS {
+        let count = |text: &str| text.bytes().filter(|byte| byte == separator).count();
+        let expected = count(&written) + count(sent_query) + if *separator == b'&' { joint } else { 0 };
+        assert_eq!(count(query), expected, "{}: {sent} to {target} by {line}", char::from(*separator));
+    }
+    assert!(query.ends_with(sent_query));
+    spelled_otherwise(rule, (sent_path, sent_query), target);
+}
+
+/// With each byte of the path percent-encoded, it leads to the same.
+fn spelled_otherwise(rule: &Rewrite, (path, query): (&str, &str), target: &str) {
+    let read = UrlPath::read(path).expect("a path that fits");
+    let encode = |byte: &u8| if *byte == b'/' { "/".to_owned() } else { format!("%{byte:02x}") };
+    let path: String = read.text().iter().map(encode).collect();
+    let other = rewritten(slice::from_ref(rule), &format!("{path}?{query}")).expect("another spelling fits as well");
+    assert_eq!(decoded(&other), decoded(target));
+}
+
+/// A text without its placeholders.
+fn literals(text: &str) -> String {
+    text.split('{').enumerate().map(|(number, piece)| if number == 0 { piece } else { behind(piece) }).collect()
+}
+
+fn behind(piece: &str) -> &str {
+    piece.split_once('}').map_or("", |(_, behind)| behind)
+}
+
+fn decoded(text: &str) -> Vec<u8> {
+    let mut bytes = Vec::new();
+    let mut rest = text.as_bytes();
+    while let [first, after @ ..] = rest {
+        let digits = after.get(..2).filter(|_| *first == b'%').and_then(|digits| std::str::from_utf8(digits).ok());
+        let code = digits.and_then(|digits| u8::from_str_radix(digits, 16).ok());
+        bytes.push(code.unwrap_or(*first));
+        rest = if code.is_some() { &after[2..] } else { after };
+    }
+    bytes
+}
