@@ -85,6 +85,18 @@ pub struct Loaded {
 /// The report of all that is wrong, warnings included, when there is at least one error. That the file can't be read
 /// is one as well.
 pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
+    load_looking_at(flags, Look::Disk)
+}
+
+/// [`load`] for who has time: it also looks at what lies below document roots.
+///
+/// # Errors
+/// As [`load`].
+pub fn examine(flags: &ServeFlags) -> Result<Loaded, Report> {
+    load_looking_at(flags, Look::Trees)
+}
+
+fn load_looking_at(flags: &ServeFlags, look: Look) -> Result<Loaded, Report> {
     let mut report = Report::default();
     if let Some(path) = &flags.config {
         report.file_name = path.display().to_string();
@@ -103,7 +115,7 @@ pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
         }
     }
     let mut issues = Vec::new();
-    let options = check(&report.file_name, &report.file, flags, Look::Disk, &mut report.flags, &mut issues);
+    let options = check(&report.file_name, &report.file, flags, look, &mut report.flags, &mut issues);
     report.issues = issues;
     match options {
         Some(options) => Ok(Loaded { options, warnings: report }),
@@ -118,6 +130,8 @@ pub(crate) enum Look {
     Text,
     /// Also whether directories and programs are there.
     Disk,
+    /// Also what lies below the directories.
+    Trees,
 }
 
 /// Checks a text, which is called `name`, and flags together. `line` becomes the flags as a line.
@@ -132,8 +146,11 @@ pub(crate) fn check(
     let mut raw = document::parse(text, issues)?;
     CommandLine { line, issues }.lay_over(&mut raw, flags);
     let options = resolve::resolve(&raw, &resolve::Lines::new(name, text), issues);
-    if look == Look::Disk {
+    if look != Look::Text {
         on_disk::warn(&raw, issues);
+    }
+    if look == Look::Trees && !issues.iter().any(Issue::is_error) {
+        on_disk::warn_of_writable(&raw, &options, issues);
     }
     issues.sort_by_key(|issue| {
         issue.place.as_ref().map_or((true, Source::File, 0), |place| (false, place.source, place.span.start))

@@ -6,6 +6,12 @@
 //!
 //! A disk that does not answer must not keep a program from being told to stop, so it is looked at from a thread that is waited
 //! for only so long.
+//!
+//! `kasoku check` takes its time, and also looks for directories of uploads whose programs would run (`writable`).
+
+mod identity;
+mod tree;
+mod writable;
 
 use crate::address::{parse_directory, parse_origin};
 use crate::issue::{At, Issue, quoted};
@@ -15,7 +21,8 @@ use std::io::ErrorKind;
 use std::path::PathBuf;
 use std::sync::mpsc;
 use std::thread;
-use std::time::Duration;
+use std::time::{Duration, Instant};
+pub(crate) use writable::warn as warn_of_writable;
 
 /// For how long all disks together are waited for.
 const WAIT_MAX: Duration = Duration::from_secs(2);
@@ -66,7 +73,8 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     }
     wanted.truncate(PATHS_MAX);
     let paths = wanted.iter().map(|one| (one.path.clone(), one.kind)).collect();
-    let found = look(paths);
+    // Where nobody has looked there is no fault, least of all of a program that serves and is told to reload.
+    let Some(found) = in_time(paths, WAIT_MAX, |(path, kind): &(PathBuf, Kind)| fault(path, *kind)) else { return };
     for (number, Wanted { path, written, fails, .. }) in wanted.iter().enumerate() {
         let path = quoted(&path.display().to_string());
         let (message, help) = match found.get(number) {
@@ -105,27 +113,30 @@ fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &m
     }
 }
 
-/// Of each path, in order, what is wrong with it; fewer than there are paths where a disk does not answer.
-fn look(paths: Vec<(PathBuf, Kind)>) -> Vec<Option<&'static str>> {
-    if paths.is_empty() {
-        return Vec::new();
+/// What `look` finds of each job, in order, on a thread that is waited for only so long; fewer than there are jobs where a disk does not
+/// answer. `None`: there is no thread to be had.
+fn in_time<J: Send + 'static, F: Send + 'static>(
+    jobs: Vec<J>,
+    wait_max: Duration,
+    look: impl Fn(&J) -> F + Send + 'static,
+) -> Option<Vec<F>> {
+    let count = jobs.len();
+    let mut found = Vec::with_capacity(count);
+    if jobs.is_empty() {
+        return Some(found);
     }
-    let count = paths.len();
     let (sender, receiver) = mpsc::sync_channel(count);
     let thread = thread::Builder::new().name("kasoku-check".to_owned()).spawn(move || {
-        for (path, kind) in paths {
-            if sender.send(fault(&path, kind)).is_err() {
+        for job in jobs {
+            if sender.send(look(&job)).is_err() {
                 return;
             }
         }
     });
-    // Nobody has looked: that is no fault, least of all of a program that serves and is told to reload.
-    let Ok(thread) = thread else { return vec![None; count] };
-    let ends = std::time::Instant::now() + WAIT_MAX;
-    let left = || ends.saturating_duration_since(std::time::Instant::now());
-    let mut found = Vec::with_capacity(count);
+    let thread = thread.ok()?;
+    let ends = Instant::now() + wait_max;
     while found.len() < count
-        && let Ok(one) = receiver.recv_timeout(left())
+        && let Ok(one) = receiver.recv_timeout(ends.saturating_duration_since(Instant::now()))
     {
         found.push(one);
     }
@@ -133,7 +144,7 @@ fn look(paths: Vec<(PathBuf, Kind)>) -> Vec<Option<&'static str>> {
     if found.len() == count {
         let _ = thread.join();
     }
-    found
+    Some(found)
 }
 
 fn fault(path: &std::path::Path, kind: Kind) -> Option<&'static str> {

@@ -7,7 +7,7 @@ use std::process::ExitCode;
 
 pub(crate) fn check(config: PathBuf) -> ExitCode {
     let name = config.display().to_string();
-    match kasoku_config::load(&ServeFlags { config: Some(config), ..ServeFlags::default() }) {
+    match kasoku_config::examine(&ServeFlags { config: Some(config), ..ServeFlags::default() }) {
         Ok(loaded) => {
             eprint!("{}", loaded.warnings.render(wants_colour()));
             println!("{name}: ok, {} site(s)", loaded.options.sites.len());

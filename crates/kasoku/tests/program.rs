@@ -255,6 +255,24 @@ fn check_and_serve_name_a_directory_that_is_not_there() {
 }
 
 #[test]
+fn check_names_a_directory_of_uploads_where_programs_run() {
+    let root = std::env::temp_dir().join(format!("kasoku-uploads-{}", std::process::id()));
+    std::fs::create_dir_all(root.join("data")).unwrap();
+    for (directory, mode) in [(root.clone(), 0o755), (root.join("data"), 0o777)] {
+        std::fs::set_permissions(directory, std::os::unix::fs::PermissionsExt::from_mode(mode)).unwrap();
+    }
+    let site =
+        format!("user = \"nobody\"\n[[site]]\norigin = \"fastcgi://127.0.0.1:9\"\nroot = \"{}\"\n", root.display());
+    let checked = kasoku(&["check", file("uploads.toml", &site).to_str().unwrap()]);
+    let mended =
+        kasoku(&["check", file("uploads.toml", &format!("{site}no-programs = \"/data\"\n")).to_str().unwrap()]);
+    std::fs::remove_dir_all(&root).unwrap();
+    let (said, expected) = (text(&checked.stderr), format!("warning: anybody may write to `{}/data`", root.display()));
+    assert!(checked.status.success() && said.contains(&expected) && said.contains("[\"/data/*\"]"), "{said}");
+    assert_eq!(text(&mended.stderr), "");
+}
+
+#[test]
 fn what_is_known_of_an_application_can_be_read_without_the_source() {
     let listed = kasoku(&["application"]);
     let names = text(&listed.stdout);

@@ -1,0 +1,231 @@
+//! Warns of directories below a document root where what visitors have written would run.
+//!
+//! An application that takes uploads has a directory that its user, or anybody, may write to. Apache keeps scripts there from running by a
+//! .htaccess that the application brings along, which nothing else reads: here `no-programs` does that. So each directory that
+//! the program's user or anybody may write to is compared with what a request for a script in it would lead to: the first rule that
+//! matches, the suffixes of scripts, `no-programs` and `refuse-urls`.
+//!
+//! Not looked at is who else runs the scripts: a php-fpm under another user may write where Kasoku may not.
+
+use super::identity::Identity;
+use super::in_time;
+use super::tree::{Found, Interest, Writer, walk};
+use crate::address::parse_origin;
+use crate::glob::covers;
+use crate::issue::{Issue, Place, quoted};
+use crate::raw::{Raw, RawOrigins, RawRoute, RawSite};
+use kasoku_engine::options::{Options, OriginAddress, PathGlob, Route, Site};
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+/// For how long all roots together are looked at.
+const WAIT_MAX: Duration = Duration::from_secs(10);
+
+/// The most directories that one warning names.
+const NAMED_MAX: usize = 8;
+
+/// Warns of them. The options are those of the file, without errors.
+pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
+    let ends = Instant::now() + WAIT_MAX;
+    let user = options.user.clone();
+    let sites = raw.sites.iter().zip(&options.sites);
+    let jobs: Vec<Arc<Job>> = sites.flat_map(|(written, site)| jobs(raw, written, site)).map(Arc::new).collect();
+    let found = in_time(jobs.clone(), WAIT_MAX, move |job: &Arc<Job>| {
+        let identity = Identity::of(user.as_deref());
+        let found = walk(&job.at.root, identity.as_ref(), &**job, ends);
+        (found, identity.and_then(|identity| identity.name))
+    });
+    for (job, (found, user)) in jobs.iter().zip(found.iter().flatten()) {
+        let writers = [Writer::Anybody, Writer::User].into_iter();
+        issues.extend(writers.filter_map(|writer| job.issue(found, writer, user.as_deref())));
+    }
+}
+
+/// A directory from which programs run, and what of the URL's path stands before the path below it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+struct Root {
+    root: PathBuf,
+    prefix: String,
+}
+
+/// A root of a site, which is to be looked at.
+struct Job {
+    at: Root,
+    routes: Arc<Routes>,
+    place: Option<Place>,
+}
+
+/// What a site does with paths.
+struct Routes {
+    /// By the path of the rule.
+    rules: Vec<(String, Runner)>,
+    otherwise: Runner,
+}
+
+/// What of a route decides whether a script runs.
+struct Runner {
+    /// From where, and how a script there may be called.
+    runs: Vec<(Root, String)>,
+    no_programs: Vec<PathGlob>,
+    /// Patterns of paths.
+    refused: Vec<String>,
+}
+
+fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<Job> {
+    let rules = site.rules.iter().map(|rule| (rule.path.clone(), Runner::of(&rule.route))).collect();
+    let routes = Arc::new(Routes { rules, otherwise: Runner::of(&site.route) });
+    let around = Levels { routes: vec![&raw.route, &written.route], origins: vec![written.origins.as_ref()] };
+    // An application's own rules stand behind those of the file.
+    let of_rules = routes.rules.iter().map(|(_, runner)| runner).zip(&written.rules).map(|(runner, rule)| {
+        let mut levels = around.clone();
+        levels.routes.push(&rule.route);
+        levels.origins.push(rule.origins.as_ref());
+        (runner, levels)
+    });
+    let mut jobs: Vec<Job> = Vec::new();
+    for (runner, levels) in std::iter::once((&routes.otherwise, around.clone())).chain(of_rules) {
+        for (at, _) in &runner.runs {
+            if !jobs.iter().any(|job| job.at == *at) {
+                jobs.push(Job { at: at.clone(), routes: routes.clone(), place: levels.place(at) });
+            }
+        }
+    }
+    jobs
+}
+
+/// Where a route is written: from the outside in.
+#[derive(Clone)]
+struct Levels<'r> {
+    routes: Vec<&'r RawRoute>,
+    origins: Vec<Option<&'r RawOrigins>>,
+}
+
+impl Levels<'_> {
+    /// Where a root is written: as an origin, or as `root`.
+    fn place(&self, at: &Root) -> Option<Place> {
+        let urls =
+            self.origins.iter().rev().flatten().flat_map(|origins| &origins.value).filter_map(|one| one.url.as_ref());
+        let names_it = |text: &str| matches!(parse_origin(text), Ok(OriginAddress::Cgi(path)) if path == at.root);
+        let url = urls.into_iter().find(|url| names_it(&url.value));
+        let root = || self.routes.iter().rev().find_map(|route| route.gateway.root.as_ref());
+        url.or_else(root).map(|text| text.place.clone())
+    }
+}
+
+impl Runner {
+    fn of(route: &Route) -> Self {
+        let gateway = &route.gateway;
+        let prefix = gateway.url_prefix.trim_end_matches('/').to_owned();
+        let at = |root: &PathBuf| Root { root: root.clone(), prefix: prefix.clone() };
+        let mut runs = Vec::new();
+        for origin in &route.origins {
+            match (&origin.address, &gateway.root) {
+                (OriginAddress::Cgi(root), _) => runs.push((at(root), "x".to_owned())),
+                (OriginAddress::FastCgi(_) | OriginAddress::Scgi(_) | OriginAddress::Spawned(_), Some(root)) => {
+                    runs.extend(gateway.script_suffixes.iter().map(|suffix| (at(root), format!("x{suffix}"))));
+                }
+                _ => {}
+            }
+        }
+        let patterns = route.refuse_urls.iter().map(ToString::to_string);
+        let refused = patterns.filter(|pattern| !pattern.contains('?')).collect();
+        Self { runs, no_programs: gateway.no_programs.clone(), refused }
+    }
+
+    fn is_from(&self, at: &Root) -> bool {
+        self.runs.iter().any(|(root, _)| root == at)
+    }
+}
+
+impl Routes {
+    fn all(&self) -> impl Iterator<Item = &Runner> {
+        self.rules.iter().map(|(_, runner)| runner).chain([&self.otherwise])
+    }
+
+    /// Whether a request for a script in that directory runs it.
+    fn would_run(&self, at: &Root, below: &str) -> bool {
+        let names = self.all().flat_map(|runner| &runner.runs).filter(|(root, _)| root == at).map(|(_, name)| name);
+        names.into_iter().any(|name| {
+            let path = format!("{}{below}/{name}", at.prefix);
+            let sent = encoded(&path);
+            let rule = self.rules.iter().find(|(pattern, _)| covers(pattern, &sent));
+            let runner = rule.map_or(&self.otherwise, |(_, runner)| runner);
+            runner.runs.iter().any(|(root, script)| root == at && script == name)
+                && !PathGlob::is_any(&runner.no_programs, path.as_bytes())
+                && !runner.refused.iter().any(|pattern| covers(pattern, &sent))
+        })
+    }
+}
+
+impl Interest for Job {
+    fn counts(&self, below: &str) -> bool {
+        self.routes.would_run(&self.at, below)
+    }
+
+    fn is_over(&self, below: &str) -> bool {
+        let path = format!("{}{below}", self.at.prefix);
+        self.routes
+            .all()
+            .filter(|runner| runner.is_from(&self.at))
+            .all(|runner| PathGlob::is_any(&runner.no_programs, path.as_bytes()))
+    }
+}
+
+impl Job {
+    /// What is said of the directories that one of the two may write to.
+    fn issue(&self, found: &Found, writer: Writer, user: Option<&str>) -> Option<Issue> {
+        let is_writers = |(_, of): &&(String, Writer)| *of == writer;
+        let below: Vec<&str> = found.directories.iter().filter(is_writers).map(|(below, _)| below.as_str()).collect();
+        let who = match (writer, user) {
+            (Writer::Anybody, _) => "anybody".to_owned(),
+            (Writer::User, Some(name)) => format!("{}, as whom Kasoku runs,", quoted(name)),
+            (Writer::User, None) => "the user as whom Kasoku runs".to_owned(),
+        };
+        let (first, others) = below.split_first()?;
+        let named = below.iter().take(NAMED_MAX).map(|below| quoted(&format!("{}{below}", self.at.root.display())));
+        let mut directories = named.collect::<Vec<_>>().join(", ");
+        if others.len() >= NAMED_MAX {
+            directories.push_str(&format!(" and {} more", below.len() - NAMED_MAX));
+        }
+        let mut help = if first.is_empty() { self.help_for_root() } else { self.help(&below) };
+        if found.is_cut_short {
+            help.push_str("; there may be more: not all that lies below the root was looked at");
+        }
+        let issue = Issue::warning(format!("{who} may write to {directories}, and programs there run")).help(help);
+        Some(match &self.place {
+            Some(place) => issue.at(place),
+            None => issue,
+        })
+    }
+
+    /// The line to add.
+    fn help(&self, below: &[&str]) -> String {
+        let pattern = |below: &&str| format!("\"{}/*\"", encoded(&format!("{}{below}", self.at.prefix)));
+        let patterns = below.iter().take(NAMED_MAX).map(pattern).collect::<Vec<_>>().join(", ");
+        let has_list = self.routes.all().any(|runner| !runner.no_programs.is_empty());
+        match has_list {
+            false => format!("none runs there with `no-programs = [{patterns}]`"),
+            true => format!("none runs there with {patterns} in `no-programs`"),
+        }
+    }
+
+    fn help_for_root(&self) -> String {
+        let pattern = format!("{}/data/*", encoded(&self.at.prefix));
+        format!(
+            "let another user own it, but for directories of uploads, where none runs with `no-programs = [\"{pattern}\"]`"
+        )
+    }
+}
+
+/// A path as a pattern has it, in which no `*` of a name stands for anything.
+fn encoded(path: &str) -> String {
+    let mut text = String::with_capacity(path.len());
+    for byte in path.bytes() {
+        match byte {
+            b'/' | b'-' | b'.' | b'_' | b'~' | b'0'..=b'9' | b'A'..=b'Z' | b'a'..=b'z' => text.push(char::from(byte)),
+            byte => text.push_str(&format!("%{byte:02X}")),
+        }
+    }
+    text
+}
