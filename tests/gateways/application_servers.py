@@ -59,6 +59,19 @@ index = ["all.php"]
 try-files = ["{{path}}", "{{path}}/", "/all.php"]
 
 [[site]]
+hosts = ["board.test"]
+origin = "fastcgi://unix:{directory}/fpm.sock"
+root = "{directory}/www"
+try-files = ["{{path}}", "{{path}}/", "/all.php"]
+no-programs = ["/data/*"]
+refuse-urls = ["*.sql", "*?refuse"]
+rewrite = [
+    "/{{bo_table:word}}/{{wr_id:digits}} => /all.php?bo_table={{bo_table}}&wr_id={{wr_id}}&rewrite=1",
+    "/{{bo_table:word}}/{{title}}/ => /all.php?bo_table={{bo_table}}&wr_seo_title={{title}}&rewrite=1",
+    "/file/{{name:word}} => /data/file/{{name}}.php",
+]
+
+[[site]]
 hosts = ["kept.test"]
 origin = "fastcgi://unix:{directory}/fpm.sock"
 root = "{directory}/www"
@@ -198,6 +211,13 @@ class Servers:
         # Whoever Kasoku becomes may not see into this tree.
         shutil.copy(SCRIPTS / "echo.fcgi", self.directory)
         (www / "plain.css").write_text("a { color: red }")
+        uploads = www / "data" / "file"
+        uploads.mkdir(parents=True)
+        for name in ["x.php", "x.PHP", "x.phtml", "x.php5", "x.phar"]:
+            (uploads / name).write_text("<?php touch(__DIR__ . '/ran'); echo 'run';")
+        (uploads / "a.jpg").write_bytes(b"\xff\xd8<?php touch(__DIR__ . '/ran'); ?>")
+        uploads.chmod(0o777)
+        (www / "dump.sql").write_text("secret")
         (www / "picture.jpg").write_bytes(b"\xff\xd8<?php echo 'run'; ?>")
         private = self.directory / "private"
         private.mkdir(mode=0o755)
@@ -271,6 +291,46 @@ def php_is_told_what_it_expects(servers):
 def a_front_controller_answers_for_what_is_no_file(servers):
     server = servers.ask("php", "/2024/hello?do=show").json()["server"]
     equal((server["SCRIPT_NAME"], server["REQUEST_URI"], server.get("PATH_INFO")), ("/all.php", "/2024/hello?do=show", None))
+
+
+def a_short_address_leads_to_its_script(servers):
+    told = servers.ask("board", "/free/12?page=2&x=%26").json()
+    equal(told["get"], {"bo_table": "free", "wr_id": "12", "rewrite": "1", "page": "2", "x": "&"})
+    server = told["server"]
+    expected = {
+        "SCRIPT_NAME": "/all.php", "SCRIPT_FILENAME": f"{servers.directory}/www/all.php", "PHP_SELF": "/all.php",
+        "REQUEST_URI": "/free/12?page=2&x=%26", "QUERY_STRING": "bo_table=free&wr_id=12&rewrite=1&page=2&x=%26",
+    }
+    equal({name: server.get(name) for name in expected}, expected)
+    equal("PATH_INFO" in server, False)
+    for title, value in [("%EA%B0%80%20b", "\uac00 b"), ("a&rewrite=0;c=d+e", "a&rewrite=0;c=d+e"), ("a%26b%3Dc%2B", "a&b=c+")]:
+        got = servers.ask("board", f"/free/{title}/").json()["get"]
+        equal(got, {"bo_table": "free", "wr_seo_title": value, "rewrite": "1"})
+    posted = servers.ask("board", "/free/12", "POST", "a=b", {"Content-Type": "application/x-www-form-urlencoded"}).json()
+    equal((posted["post"], posted["get"]["wr_id"]), ({"a": "b"}, "12"))
+    # What is there is not rewritten, and what fits nothing is the front controller's.
+    equal(servers.ask("board", "/plain.css").field("content-type").split(";")[0], "text/css")
+    equal(servers.ask("board", "/free/a-b").json()["get"], [])
+
+
+def an_uploaded_script_does_not_run(servers):
+    for path in ["x.php", "x.PHP", "x.php/y", "x.php/a.jpg", "x.phtml", "x.php5", "x.phar", "x.%70hp", "x%2ephp", "./x.php", "/x.php"]:
+        for method, body in [("GET", None), ("POST", "a=b")]:
+            answer = servers.ask("board", f"/data/file/{path}", method, body)
+            equal((path, answer.status, "run" in answer.text, "<?php" in answer.text), (path, 403, False, False))
+    for path in ["/%64ata/file/x.php", "//data//file/x.php", "/x/../data/file/x.php", "/x/%2e%2e/data/file/x.php", "/file/x"]:
+        equal((path, servers.ask("board", path).status), (path, 403))
+    equal(servers.ask("board", "/data/file/a.jpg").status, 200)
+    equal((servers.directory / "www" / "data" / "file" / "ran").exists(), False)
+    # It is the setting that keeps it from running.
+    equal(servers.ask("kept", "/data/file/x.php").text, "run")
+    (servers.directory / "www" / "data" / "file" / "ran").unlink()
+
+
+def a_refused_url_is_answered_without_php(servers):
+    for path in ["/dump.sql", "/dump.s%71l", "/all.php?refuse", "/all.php?a=b&%72efuse=1"]:
+        answer = servers.ask("board", path)
+        equal((path, answer.status, "refused-url" in answer.field("cache-status")), (path, 403, True))
 
 
 def files_are_served_and_only_scripts_run(servers):
@@ -563,7 +623,8 @@ def scgi_answers(servers):
 
 
 SCENARIOS = [
-    php_is_told_what_it_expects, a_front_controller_answers_for_what_is_no_file, files_are_served_and_only_scripts_run,
+    php_is_told_what_it_expects, a_front_controller_answers_for_what_is_no_file, a_short_address_leads_to_its_script,
+    an_uploaded_script_does_not_run, a_refused_url_is_answered_without_php, files_are_served_and_only_scripts_run,
     forms_and_uploads_arrive, statuses_and_redirects_are_php_s, what_php_logs_is_in_our_log_with_the_request_s_id,
     large_answers_come_whole, an_answer_flows_while_the_script_runs, a_child_that_dies_is_502_or_a_cut_answer,
     a_script_whose_client_has_left_ends, many_at_a_time_each_get_their_own,
