@@ -38,6 +38,8 @@ pub enum RewriteError {
     UnsafeTarget,
     /// The right side has a character that stands in no request.
     TargetCharacter,
+    /// The right side has a `%` without two hexadecimal digits, which a capture could complete.
+    TargetEncoding,
     /// A placeholder on the right side has a kind.
     KindInTarget,
     /// The placeholder of this name on the right side is not on the left.
@@ -66,6 +68,7 @@ impl RewriteError {
             Self::RelativeTarget => "write the path below the root, and the query: \"/bbs/board.php?bo_table={board}\"",
             Self::UnsafeTarget => "write the path of the script without `.`, `..`, `//`, `\\` and `%2F`",
             Self::TargetCharacter => "write it percent-encoded: a space is \"%20\"",
+            Self::TargetEncoding => "a percent sign is written \"%25\"",
             Self::KindInTarget => "write the kind on the left side alone: {id:digits} there, {id} here",
             Self::Unknown(_) => "name the placeholders of the left side",
             Self::AnyInPath(_) => "give it a kind on the left side, or use it in the query",
@@ -91,6 +94,7 @@ impl fmt::Display for RewriteError {
             Self::RelativeTarget => f.write_str("what it leads to does not begin with `/`"),
             Self::UnsafeTarget => f.write_str("the path that it leads to can be read in two ways"),
             Self::TargetCharacter => f.write_str("what it leads to has a character that no request has"),
+            Self::TargetEncoding => f.write_str("what it leads to has a `%` without two hexadecimal digits"),
             Self::KindInTarget => f.write_str("a placeholder has a kind on the right side"),
             Self::Unknown(name) => write!(f, "no placeholder of the short address is called `{name}`"),
             Self::AnyInPath(name) => write!(f, "`{name}` takes any bytes, and stands in the path that it leads to"),

@@ -130,7 +130,10 @@ fn target_pieces(target: &str, names: &Names<'_>) -> Result<(Vec<Piece>, Vec<Pie
 
 fn pieces(text: &str, names: &Names<'_>) -> Result<Vec<Piece>, RewriteError> {
     let piece = |token| match token {
-        Token::Literal(text) => Ok(Piece::Literal(text.to_owned())),
+        Token::Literal(text) => match percent_decode(text.as_bytes(), &mut Vec::new()) {
+            Some(()) => Ok(Piece::Literal(text.to_owned())),
+            None => Err(RewriteError::TargetEncoding),
+        },
         Token::Braced(inside) if inside.contains(':') => Err(RewriteError::KindInTarget),
         Token::Braced(inside) => {
             let name = sound_name(inside)?;

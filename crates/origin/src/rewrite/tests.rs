@@ -157,6 +157,16 @@ fn a_rewrite_is_written_as_it_was_read() {
 }
 
 #[test]
+fn a_percent_sign_before_a_placeholder_does_not_make_one_character_with_what_is_captured() {
+    for line in
+        ["/{a:digits} => /y?b=%{a}", "/{a:digits} => /y?b=%2{a}", "/{a:digits} => /y%{a}", "/{a:digits} => /y%2{a}"]
+    {
+        assert_eq!(Rewrite::parse(line), Err(RewriteError::TargetEncoding), "{line}");
+    }
+    expect("/{a:digits} => /y?b=%25{a}", &[("/26", Some("/y?b=%2526"))]);
+}
+
+#[test]
 fn what_is_no_rewrite_is_refused_in_words() {
     use RewriteError::*;
     let many = |count: usize| (0..count).map(|number| format!("/{{a{number}:word}}")).collect::<String>();
@@ -200,6 +210,7 @@ fn what_is_no_rewrite_is_refused_in_words() {
         ("/a => /b c", TargetCharacter),
         ("/a => /b?c#d", TargetCharacter),
         ("/a => /\u{ac00}", TargetCharacter),
+        ("/a => /b%zz", TargetEncoding),
         ("/{a:word} => /b?c={a:word}", KindInTarget),
         ("/{a} => /b?c={d}", Unknown("d".to_owned())),
         ("/{a} => /{a}.php", AnyInPath("a".to_owned())),
