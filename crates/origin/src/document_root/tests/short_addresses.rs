@@ -31,6 +31,7 @@ fn a_short_address_counts_where_neither_a_file_nor_a_directory_is() {
                 ("/free?page=2", "script /bbs/board.php ?board=free&page=2"),
                 ("/free/12?a=b?c", "script /bbs/board.php ?board=free&id=12&a=b?c"),
                 ("/free/a%20b%26c/", "script /bbs/board.php ?board=free&title=a%20b%26c"),
+                ("/free/a%5Cb/", "script /bbs/board.php ?board=free&title=a%5Cb"),
                 ("//fre%65/./12", "script /bbs/board.php ?board=fre%65&id=12"),
                 // What is there is what it always was.
                 ("/", "script /index.php "),
