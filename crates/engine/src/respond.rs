@@ -1,8 +1,7 @@
 //! The fields that we add to every response, and the names of things in them.
 
 use crate::options::{HitHeaders, Route, UrlPattern};
-use crate::path::PathReader;
-use crate::route::{Routed, is_any_url};
+use crate::route::Routed;
 use crate::visitor;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
@@ -130,7 +129,7 @@ impl Notes {
                     _ => "cookies",
                 }
             }
-            Reason::PassUrl => list_of(route, routed.target()),
+            Reason::PassUrl => list_of(routed),
             Reason::PassParameter => "query.known",
             Reason::NotAPage => "page-text",
             Reason::PassRule => {
@@ -233,8 +232,9 @@ pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, set
 }
 
 /// The list of URLs that pass in which this one is.
-fn list_of(route: &Route, target: &str) -> &'static str {
-    let is_in = |urls: &[UrlPattern]| is_any_url(urls, target, &mut PathReader::default());
+fn list_of(routed: &Routed) -> &'static str {
+    let route = &*routed.route;
+    let is_in = |urls: &[UrlPattern]| routed.is_any(|| urls.iter());
     match () {
         () if is_in(&route.pass_urls) => "pass-urls",
         () if is_in(&route.session.logout) => "session.logout",

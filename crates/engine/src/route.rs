@@ -1,24 +1,22 @@
 //! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
 
+mod find;
 mod normalised;
 mod parameters;
 mod proxied;
-mod refused;
 
 use crate::error::Fault;
-use crate::glob::matches;
 use crate::options::{HostPattern, Route, Site, UrlPattern};
-use crate::path::{PathReader, Reading};
+use crate::path::PathReader;
 use crate::serve::Exchange;
 use crate::url_credentials;
-use crate::url_pattern::path_and_query;
+use find::{Asked, find, stands_for};
 use kasoku_cache::{Cache, Key};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::RequestHead;
 use kasoku_wire::target::{Target, parse_target, write_authority};
 use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
-pub(crate) use refused::refusing;
 use std::borrow::Cow;
 use std::fmt::Write;
 use std::sync::Arc;
@@ -38,6 +36,8 @@ pub(crate) struct Routed {
     pub(crate) site: usize,
     /// Where the authority ends in the key.
     authority_end: usize,
+    /// The target for which this one is short (`rewrite`).
+    stands_for: Option<String>,
 }
 
 impl Routed {
@@ -54,6 +54,17 @@ impl Routed {
     /// What the origin is asked for: path and query, or `*`.
     pub(crate) fn target(&self) -> &str {
         self.key.uri().get(self.authority_end..).unwrap_or_default()
+    }
+
+    /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in
+    /// memory of its own.
+    pub(crate) fn is_any<'p, P>(&self, patterns: impl Fn() -> P) -> bool
+    where
+        P: Iterator<Item = &'p UrlPattern>,
+    {
+        let has_patterns = patterns().next().is_some();
+        let asked = Asked::new(self.target(), self.stands_for.as_deref());
+        has_patterns && asked.is_any(patterns, &mut PathReader::default())
     }
 }
 
@@ -125,14 +136,35 @@ fn route_in(
     }
     let authority_end = uri.len();
     let target = &*without_path_parameters(target, &key.path_parameters);
-    let (route, passes) = find(site, target, paths);
+    let long = stands_for(site, target);
+    let asked = Asked::new(target, long.as_deref());
+    let (route, passes) = find(site, &asked, paths);
     let route = route.clone();
-    let refused_by = refusing(site, target, paths).cloned();
+    let refused_by = find::refusing(site, &asked, paths).cloned();
     write_normalised(target, &route.query, &mut uri);
     let asked_for = uri.get(authority_end..).unwrap_or_default();
-    let passes = passes.or_else(|| url_credentials::passes(asked_for, &route));
-    let passes = passes.or_else(|| parameters::passes(asked_for, &route));
-    Ok(Routed { route, passes, refused_by, key: cache.key(uri), scheme, site: number, authority_end })
+    // What was left out of the query is not what the application reads.
+    let stands_for = match long {
+        Some(_) if asked_for != target => stands_for(site, asked_for),
+        long => long,
+    };
+    let read = stands_for.as_deref().unwrap_or(asked_for);
+    let passes = passes.or_else(|| passes_by_query(asked_for, read, &route));
+    Ok(Routed { route, passes, refused_by, key: cache.key(uri), scheme, site: number, authority_end, stands_for })
+}
+
+/// Why a request passes, if it does, for what its query says: a credential, or a parameter that pages do not take.
+fn passes_by_query(target: &str, read: &str, route: &Route) -> Option<Reason> {
+    let is_short = !std::ptr::eq(target, read);
+    let credential = url_credentials::passes(target, route);
+    let credential = credential.or_else(|| is_short.then(|| url_credentials::passes(read, route)).flatten());
+    credential.or_else(|| parameters::passes(read, route))
+}
+
+/// The route that refuses a target of this site, if one does.
+pub(crate) fn refusing<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> Option<&'s Arc<Route>> {
+    let long = stands_for(site, target);
+    find::refusing(site, &Asked::new(target, long.as_deref()), paths)
 }
 
 /// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
@@ -197,7 +229,8 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
     let Some(site) = site(sites, authority) else { return uri };
     let key = &site.route.key;
     let target = &*without_path_parameters(target, &key.path_parameters);
-    let (route, _) = find(site, target, paths);
+    let long = stands_for(site, target);
+    let (route, _) = find(site, &Asked::new(target, long.as_deref()), paths);
     let mut canonical = format!("{scheme}://{}", key.host.as_deref().unwrap_or(authority));
     write_normalised(target, &route.query, &mut canonical);
     canonical
@@ -205,72 +238,15 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
 pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
-    let (route, passes) = find(site, target, paths);
-    let passes = passes.or_else(|| url_credentials::passes(target, route));
-    (route.clone(), passes.or_else(|| parameters::passes(target, route)).is_some())
+    let long = stands_for(site, target);
+    let (route, passes) = find(site, &Asked::new(target, long.as_deref()), paths);
+    let read = long.as_deref().unwrap_or(target);
+    (route.clone(), passes.or_else(|| passes_by_query(target, read, route)).is_some())
 }
 
 /// The host that keys have for requests to this one.
 pub(crate) fn host_in_keys<'h>(sites: &'h [Site], authority: &'h str) -> &'h str {
     site(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
-}
-
-/// The route of a site's first rule that matches, or the site's own, and whether the request passes.
-///
-/// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
-/// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
-/// sent leads, and passes.
-fn find<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> (&'s Arc<Route>, Option<Reason>) {
-    if site.rules.is_empty() && !lists_urls(&site.route) {
-        return (&site.route, site.route.pass.then_some(Reason::PassRule));
-    }
-    let (path, query) = path_and_query(target);
-    let mut reading = paths.read(path);
-    let as_sent = first_match(site, |rule| matches(rule, path));
-    if as_sent.pass {
-        return (as_sent, Some(Reason::PassRule));
-    }
-    if let Some(reading) = &mut reading {
-        let as_read = first_match(site, |rule| matches(rule, path) || reading.fits(rule, matches));
-        if !Arc::ptr_eq(as_sent, as_read) {
-            return (as_sent, Some(Reason::PassRule));
-        }
-    }
-    let is_listed = lists_urls(as_sent) && fits_any(urls(as_sent), path, query, reading);
-    (as_sent, is_listed.then_some(Reason::PassUrl))
-}
-
-fn lists_urls(route: &Route) -> bool {
-    urls(route).next().is_some()
-}
-
-/// The URLs of a route that pass: those of its list, and those that write into a session or end it, of which the application has to hear.
-fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
-    let listed = route.pass_urls.iter().chain(&route.session.logout).chain(&route.session.harmless_urls);
-    listed.chain(&route.device_urls.mobile).chain(&route.device_urls.desktop)
-}
-
-/// Whether one of these patterns fits a target.
-pub(crate) fn is_any_url(patterns: &[UrlPattern], target: &str, paths: &mut PathReader) -> bool {
-    if patterns.is_empty() {
-        return false;
-    }
-    let (path, query) = path_and_query(target);
-    fits_any(patterns.iter(), path, query, paths.read(path))
-}
-
-fn fits_any<'p>(
-    patterns: impl Iterator<Item = &'p UrlPattern>,
-    path: &str,
-    query: Option<&str>,
-    mut reading: Option<Reading<'_>>,
-) -> bool {
-    let fits = |glob: &str| matches(glob, path) || reading.as_mut().is_some_and(|it| it.fits(glob, matches));
-    UrlPattern::is_any(patterns, fits, query)
-}
-
-fn first_match(site: &Site, mut is_match: impl FnMut(&str) -> bool) -> &Arc<Route> {
-    site.rules.iter().find(|rule| is_match(&rule.path)).map_or(&site.route, |rule| &rule.route)
 }
 
 /// Host, path and query, and the scheme where the request-target names one.
@@ -320,26 +296,6 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn a_path_that_can_be_read_in_two_ways_passes() {
-        let route = |pass| {
-            let route = Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new());
-            Arc::new(Route { pass, ..route })
-        };
-        let rule = |path: &str, pass| crate::options::Rule { path: path.to_owned(), route: route(pass) };
-        let rules = vec![rule("/admin/*", true), rule("/caf%C3%A9/*", true), rule("/a b/*", false)];
-        let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules, route: route(false) };
-        let passes = |target: &str| find(&site, target, &mut PathReader::default()).1.is_some();
-        for target in
-            ["/admin/x", "/%61dmin/x", "//admin/x", "/admin/..%2fx", "/admin/../x", "/caf%C3%A9/", "/caf%c3%a9/x"]
-        {
-            assert!(passes(target), "{target}");
-        }
-        for target in ["/x", "/b/../x", "/%78", "/x?/admin/"] {
-            assert!(!passes(target), "{target}");
-        }
-    }
 
     #[test]
     fn a_program_that_leads_to_a_credential_in_a_url_makes_a_page_for_one() {

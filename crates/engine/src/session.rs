@@ -14,8 +14,7 @@ mod states;
 pub(crate) mod table;
 
 use crate::options::UrlPattern;
-use crate::path::PathReader;
-use crate::route::{Base, Routed, is_any_url};
+use crate::route::{Base, Routed};
 use crate::serve::Exchange;
 use doings::CookieIds;
 use http::StatusCode;
@@ -23,6 +22,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::{Fields, ResponseHead};
 use states::{ShownBy, is_shown_by};
+use std::iter;
 use table::{Deed, Passing, SessionId, Sessions, Standing, says_anonymous};
 
 /// What is known of who sends a request.
@@ -50,9 +50,8 @@ pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms
     })
 }
 
-/// Whether a pattern fits the URL of a request. Only what is asked of few requests comes here, so its path may be read in memory of its own.
 fn fits(pattern: &UrlPattern, routed: &Routed) -> bool {
-    is_any_url(std::slice::from_ref(pattern), routed.target(), &mut PathReader::default())
+    routed.is_any(|| iter::once(pattern))
 }
 
 /// A request on its way to the application for its visitor alone, and what is to be done once it has been answered.

@@ -54,7 +54,7 @@ pub(super) static GATEWAY: Section = Section {
             kind: Kind::Texts("short addresses, and where they lead"),
             default: Default::Value("[]"),
             summary: "Short addresses of scripts, as the application's own .htaccess or nginx rules have them: a path, `=>`, and the path and query that take its place. The first that fits counts, where neither a file nor a directory of that path is there, and before `try-files`.",
-            details: "`{name}` takes one or more bytes of a segment, `{name:digits}`, `{name:alnum}`, `{name:word}` (`_` too) and `{name:id}` (`_` and `-` too) such characters alone. On the right, `{name}` stands for what was taken: in the query, or in the path if it has a kind. The client's own query goes behind. At most 64, with 8 placeholders each. `\"default\"` stands for the list around. See [files](files.md#short-addresses).",
+            details: "`{name}` takes one or more bytes of a segment, `{name:digits}`, `{name:alnum}`, `{name:word}` (`_` too) and `{name:id}` (`_` and `-` too) such characters alone. On the right, `{name}` stands for what was taken: in the query, or in the path if it has a kind. The client's own query goes behind. At most 64, with 8 placeholders each. `\"default\"` stands for the list around. Rules, and the lists of URLs that pass or are refused, hold for a short address as for the one that it stands for; in front of an origin of HTTP, which rewrites by itself, that is all this does. See [files](files.md#short-addresses).",
             example: "[\"/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}\"]",
             ..EVERYWHERE
         },

@@ -4,9 +4,7 @@ use super::live::{Answered, PATIENCE};
 use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::options::{Places, Route, Rule, Site};
-use crate::path::PathReader;
 use crate::respond::{self, Dropped, Notes, forwarded};
-use crate::route::is_any_url;
 use crate::session::Seen;
 use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
@@ -323,7 +321,7 @@ impl Explaining<'_> {
         }
         if let Outcome::Pass(reason @ (Reason::PassUrl | Reason::PassCredentialInUrl)) = self.inspection.outcome {
             let routed = &self.asked.routed;
-            let is_listed = || is_any_url(&routed.route.pass_urls, routed.target(), &mut PathReader::default());
+            let is_listed = || routed.is_any(|| routed.route.pass_urls.iter());
             let is_end = reason == Reason::PassUrl && !is_listed();
             let because = if is_end { Because::Ground(Ground::EndsSession) } else { Because::Reason(reason) };
             tell(super::shown::target(&self.asked.target), Side::Against, because);

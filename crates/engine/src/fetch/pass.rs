@@ -6,11 +6,11 @@ use super::{ToClient, failed};
 use crate::body::ClientBody;
 use crate::deliver::{Answer, Conditions, Meant};
 use crate::forward::{Audience, forward, measured};
-use crate::options::{DeviceUrls, Route};
+use crate::options::{DeviceUrls, Route, UrlPattern};
 use crate::origins::{self, Errand};
 use crate::request_id::{self, Digits};
 use crate::respond::forwarded;
-use crate::route::{Routed, canonical, is_any_url};
+use crate::route::{Routed, canonical};
 use crate::serve::Exchange;
 use crate::session;
 use crate::visitor;
@@ -91,8 +91,7 @@ fn keep_choice(exchange: &Exchange, routed: &Routed, status: StatusCode) {
     if !route.policy.grant.key_device || status.is_client_error() || status.is_server_error() {
         return;
     }
-    let mut paths = exchange.worker.paths.borrow_mut();
-    let mut fits = |urls| is_any_url(urls, routed.target(), &mut paths);
+    let fits = |urls: &Vec<UrlPattern>| routed.is_any(|| urls.iter());
     let chosen = if fits(mobile) { Some(Device::Mobile) } else { fits(desktop).then_some(Device::Desktop) };
     if let Some(device) = chosen {
         exchange.aside().own_cookies.push(device.cookie().into_bytes());

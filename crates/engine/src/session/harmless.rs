@@ -15,7 +15,7 @@
 use crate::options::Route;
 use crate::parse::Request;
 use crate::path::PathReader;
-use crate::route::{Routed, is_any_url};
+use crate::route::Routed;
 use crate::url_pattern::path_and_query;
 use http::Method;
 use kasoku_semantics::reason::Reason;
@@ -46,9 +46,8 @@ pub(super) fn is_answer(request: &Fields, response: &ResponseHead, routed: &Rout
 /// Whether the configuration lists its URL, read in the one way in which it can be read.
 fn is_listed(routed: &Routed) -> bool {
     let (path, _) = path_and_query(routed.target());
-    let mut reader = PathReader::default();
-    let is_plain = reader.read(path).is_none();
-    is_plain && is_any_url(&routed.route.session.harmless_urls, routed.target(), &mut reader)
+    let is_plain = PathReader::default().read(path).is_none();
+    is_plain && routed.is_any(|| routed.route.session.harmless_urls.iter())
 }
 
 /// Whether a page is asked for that others would get from memory: its rule grants a lifetime, and says by what such a page is known.
