@@ -4,10 +4,10 @@
 //! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
 
 use crate::glob::matches;
-use percent_encoding::percent_decode_str;
+use kasoku_semantics::query::{any_pair, decoded, name_and_value, read_name};
 use smallvec::SmallVec;
 use std::borrow::Cow;
-use std::{fmt, iter};
+use std::fmt;
 
 /// Patterns with a parameter that are looked at without memory of their own.
 const PARAMETERS_ON_STACK: usize = 32;
@@ -67,46 +67,6 @@ impl UrlPattern {
     }
 }
 
-/// Whether one of the parameters of a query is it; where one holds a `;`, by which some programs divide as well (CGI.pm), so are its parts.
-pub(crate) fn any_pair(query: &str, mut is_it: impl FnMut(&str) -> bool) -> bool {
-    pairs(query).any(|pair| is_it(pair) || (has(pair, b";") && pair.split(';').any(&mut is_it)))
-}
-
-/// What stands between the `&` of a query.
-pub(crate) fn pairs(query: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(query);
-    iter::from_fn(move || {
-        let (pair, next) = split(rest?, b'&');
-        rest = next;
-        Some(pair)
-    })
-}
-
-/// Name and value of a parameter, as they were sent.
-pub(crate) fn name_and_value(pair: &str) -> (&str, &str) {
-    let (name, value) = split(pair, b'=');
-    (name, value.unwrap_or_default())
-}
-
-/// Path and query of a target.
-pub(crate) fn path_and_query(target: &str) -> (&str, Option<&str>) {
-    split(target, b'?')
-}
-
-/// What stands before and behind the first of that ASCII character. Parts of URLs are short: a loop is done with them before a
-/// search for long texts has begun.
-fn split(text: &str, at: u8) -> (&str, Option<&str>) {
-    match text.bytes().position(|byte| byte == at) {
-        Some(at) => (text.get(..at).unwrap_or_default(), text.get(at + 1..)),
-        None => (text, None),
-    }
-}
-
-/// Whether one of these ASCII characters is there.
-fn has(text: &str, any: &[u8]) -> bool {
-    text.bytes().any(|byte| any.contains(&byte))
-}
-
 /// A parameter as it was sent, and as programs read it.
 struct Pair<'q> {
     name: &'q str,
@@ -148,29 +108,12 @@ impl fmt::Display for UrlPattern {
     }
 }
 
-/// The name of a parameter as applications read it: PHP leaves out spaces before it, and all from a NUL on.
-pub(crate) fn read_name(text: &str) -> Cow<'_, str> {
-    match decoded(text) {
-        Cow::Borrowed(name) => Cow::Borrowed(name),
-        Cow::Owned(name) => Cow::Owned(name.trim_start_matches(' ').split('\0').next().unwrap_or_default().to_owned()),
-    }
-}
-
-/// A name or a value of a query as applications read it: without percent-encoding, and `+` for a space.
-pub(crate) fn decoded(text: &str) -> Cow<'_, str> {
-    if !has(text, b"%+") {
-        return Cow::Borrowed(text);
-    }
-    let text = text.replace('+', " ");
-    Cow::Owned(percent_decode_str(&text).decode_utf8_lossy().into_owned())
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
 
     fn fits(pattern: &str, target: &str) -> bool {
-        let (path, query) = path_and_query(target);
+        let (path, query) = kasoku_semantics::query::path_and_query(target);
         UrlPattern::is_any([UrlPattern::parse(pattern).unwrap()].iter(), |glob| matches(glob, path), query)
     }
 

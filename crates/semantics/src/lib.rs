@@ -18,7 +18,7 @@
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
 //!
-//! Patterns of names are [globs](glob).
+//! Patterns of names are [globs](glob); how applications read a query, [`query`] knows.
 //!
 //! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
 //! in front of applications that do not know of caches; the differences stand in the functions that make them.
@@ -46,6 +46,7 @@ mod overruling;
 pub mod partial;
 pub mod policy;
 pub mod precondition;
+pub mod query;
 pub mod range;
 pub mod reason;
 pub mod request;

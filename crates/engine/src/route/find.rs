@@ -8,8 +8,8 @@
 use crate::glob::matches;
 use crate::options::{Route, Site, UrlPattern};
 use crate::path::{PathReader, Reading};
-use crate::url_pattern::path_and_query;
 use kasoku_origin::rewritten;
+use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
 

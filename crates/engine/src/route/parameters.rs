@@ -7,7 +7,7 @@
 
 use crate::glob::matches;
 use crate::options::Route;
-use crate::url_pattern::{name_and_value, pairs, path_and_query, read_name};
+use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
 
 /// Why a request for that target passes, if it does, because of a parameter that is not listed.
