@@ -5,6 +5,8 @@
 //! | `url` | one URL, in all variants |
 //! | `prefix` | all URLs that begin like this one |
 //! | `site` | all of a host |
+//! | `tag` | all that has this tag; may come several times |
+//! | `in` | of `tag`: only in the site that serves this host |
 //! | `all` | everything |
 //! | `soft` | it is not dropped, but stale |
 
@@ -22,12 +24,21 @@ pub(crate) fn purge(engine: &Handle, query: &str) -> Result<String, String> {
 
 fn wanted(query: &str) -> Result<(Target, Purge), String> {
     let (mut target, mut purge) = (None, Purge::Hard);
+    let (mut tags, mut host) = (Vec::new(), None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let named = match &*name {
             "url" => Target::Url(value.into_owned()),
             "prefix" => Target::Prefix(value.into_owned()),
             "site" => Target::Site(value.into_owned()),
             "all" => Target::All,
+            "tag" => {
+                tags.push(value.into_owned());
+                continue;
+            }
+            "in" => {
+                host = Some(value.into_owned());
+                continue;
+            }
             "soft" => {
                 purge = Purge::Soft;
                 continue;
@@ -35,10 +46,16 @@ fn wanted(query: &str) -> Result<(Target, Purge), String> {
             other => return Err(format!("unknown parameter {other}")),
         };
         if target.replace(named).is_some() {
-            return Err("one of url, prefix, site and all at a time".to_owned());
+            return Err("one of url, prefix, site, tag and all at a time".to_owned());
         }
     }
-    target.map(|target| (target, purge)).ok_or_else(|| "one of url, prefix, site and all is needed".to_owned())
+    match (target, tags.is_empty(), host) {
+        (None, false, host) => Ok((Target::Tags(tags, host), purge)),
+        (Some(target), true, None) => Ok((target, purge)),
+        (None, true, _) => Err("one of url, prefix, site, tag and all is needed".to_owned()),
+        (Some(_), true, Some(_)) => Err("`in` goes with tag alone".to_owned()),
+        (Some(_), false, _) => Err("one of url, prefix, site, tag and all at a time".to_owned()),
+    }
 }
 
 fn json(target: &Target, purge: Purge, purged: Purged) -> String {
@@ -46,6 +63,7 @@ fn json(target: &Target, purge: Purge, purged: Purged) -> String {
         Target::Url(url) => ("url", url.as_str()),
         Target::Prefix(prefix) => ("prefix", prefix.as_str()),
         Target::Site(host) => ("site", host.as_str()),
+        Target::Tags(tags, _) => ("tag", &*tags.join(" ")),
         Target::All => ("all", ""),
     };
     let answer = serde_json::json!({

@@ -378,7 +378,7 @@ fn a_purge_says_what_it_was_about() {
     });
     assert_eq!(said, expected);
     for (query, words) in [
-        ("", "one of url, prefix, site and all is needed"),
+        ("", "one of url, prefix, site, tag and all is needed"),
         ("url=http://a/&all", "at a time"),
         ("ulr=x", "unknown parameter ulr"),
         ("url=/x", "not an http or https URL"),

@@ -4,6 +4,7 @@ use crate::budget::{Budget, Charge};
 use crate::generations::{Epoch, Generations, Standing};
 use crate::own_tag::LINE_BYTES as OWN_TAG_LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
+use crate::tags::Tags;
 use crate::{Body, Key, Resource};
 use kasoku_semantics::Validators;
 use kasoku_semantics::age::date_value;
@@ -31,6 +32,8 @@ pub struct Meta {
     pub variant: Vec<u8>,
     /// The application's validators, where clients get a tag of ours in their place (see [`own_tag`](crate::own_tag)).
     pub(crate) withheld: Option<Box<Fields>>,
+    /// The tags by which it is dropped.
+    pub(crate) tags: Option<Arc<Tags>>,
     /// The epoch of purges in which its request began.
     pub(crate) epoch: Epoch,
     /// The fingerprint of the rules under which it was stored.
@@ -92,7 +95,8 @@ impl Meta {
                 + OWN_TAG_LINE_BYTES
                 + ALLOCATIONS_OF_WITHHELD * ALLOCATION_BYTES
         });
-        (own + names + withheld + ALLOCATIONS_OF_A_HEAD * ALLOCATION_BYTES) as u64
+        let tags = self.tags.as_ref().map_or(0, |tags| tags.memory_bytes() + 2 * ALLOCATION_BYTES);
+        (own + names + withheld + tags + ALLOCATIONS_OF_A_HEAD * ALLOCATION_BYTES) as u64
     }
 }
 
@@ -175,8 +179,13 @@ impl Entry {
     }
 
     /// Whether no purge of many keys has come since it was last looked at: then it holds.
-    pub(crate) fn is_checked(&self, epoch: Epoch) -> bool {
+    fn is_checked(&self, epoch: Epoch) -> bool {
         self.checked.load(Ordering::Relaxed) == epoch
+    }
+
+    /// Whether no purge of many keys has met it.
+    pub(crate) fn holds(&self, key: &Key, generations: &Generations) -> bool {
+        self.standing(key, generations).0 == Standing::Valid
     }
 
     /// What the purges since its request began have left of it, up to that epoch.
@@ -186,7 +195,7 @@ impl Entry {
         if self.is_checked(epoch) {
             return (Standing::Valid, epoch);
         }
-        let standing = generations.standing(key.bytes(), self.meta.epoch);
+        let standing = generations.standing(key.bytes(), self.meta.tags.as_deref(), self.meta.epoch);
         if standing == Standing::Valid {
             self.checked.store(epoch, Ordering::Relaxed);
         }

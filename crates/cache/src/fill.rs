@@ -20,9 +20,11 @@
 //! under the deadlines of their callers.
 
 use crate::budget::Budget;
+use crate::fills::Which;
 use crate::generations::{Epoch, Generations, Standing};
 use crate::pieces::{Found, Pieces};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::tags::Tags;
 use crate::{Entry, Meta};
 use bytes::Bytes;
 use kasoku_semantics::reason::Reason;
@@ -43,6 +45,8 @@ pub(crate) struct Fill {
     rules: u64,
     /// False for fills that nobody may join: the request asked for an answer of its own.
     pub(crate) is_joinable: bool,
+    /// The tags by which what it brings is dropped.
+    pub(crate) tags: Option<Arc<Tags>>,
     /// The epoch of purges in which it began.
     pub(crate) epoch: Epoch,
     generations: Arc<Generations>,
@@ -76,20 +80,19 @@ pub(crate) enum Phase {
 
 impl Fill {
     pub(crate) fn new(
-        hash: KeyHash,
-        key: &[u8],
-        detail: &[u8],
-        rules: u64,
+        which: Which<'_>,
         is_joinable: bool,
+        tags: Option<Arc<Tags>>,
         budget: &Arc<Budget>,
         generations: &Arc<Generations>,
     ) -> Self {
         Self {
-            hash,
-            key: key.into(),
-            detail: detail.into(),
-            rules,
+            hash: which.hash,
+            key: which.key.into(),
+            detail: which.detail.into(),
+            rules: which.rules,
             is_joinable,
+            tags,
             epoch: generations.epoch(),
             generations: generations.clone(),
             state: Mutex::new(State {
@@ -159,13 +162,14 @@ impl Fill {
 
     /// Whether its key was purged together with others since it began.
     fn is_purged(&self) -> bool {
-        self.generations.standing(&self.key, self.epoch) != Standing::Valid
+        self.generations.standing(&self.key, self.tags.as_deref(), self.epoch) != Standing::Valid
     }
 }
 
 impl Fill {
-    pub(crate) fn can_be_joined(&self, key: &[u8], detail: &[u8], rules: u64) -> bool {
-        let is_this = self.is_joinable && *self.key == *key && *self.detail == *detail && self.rules == rules;
+    pub(crate) fn can_be_joined(&self, which: Which<'_>) -> bool {
+        let is_this = *self.key == *which.key && *self.detail == *which.detail && self.rules == which.rules;
+        let is_this = is_this && self.is_joinable;
         is_this && !self.is_purged() && {
             let state = self.state();
             state.is_storable && !state.is_poisoned && !state.is_late

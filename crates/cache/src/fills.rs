@@ -6,6 +6,7 @@ use crate::fill::Fill;
 use crate::generations::Generations;
 use crate::resource::Resource;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::tags::Tags;
 use kasoku_store::KeyHash;
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -21,6 +22,16 @@ pub(crate) struct Fills {
     running: AtomicUsize,
     budget: Arc<Budget>,
     generations: Arc<Generations>,
+}
+
+/// Which fill: of which key, of which variant and range of it, by which rules.
+#[derive(Clone, Copy)]
+pub(crate) struct Which<'a> {
+    pub(crate) hash: KeyHash,
+    pub(crate) key: &'a [u8],
+    pub(crate) detail: &'a [u8],
+    /// The fingerprint of the rules that it is begun under: requests by others do not join it.
+    pub(crate) rules: u64,
 }
 
 /// What [`Fills::begin`] found.
@@ -42,37 +53,35 @@ impl Fills {
         self.running.load(Ordering::Relaxed)
     }
 
-    /// The running fill of this key and detail under these rules; or what is `stored` by now, where that is news, which is looked up under the
-    /// lock where no such fill runs; or a new fill.
+    /// The running fill; or what is `stored` by now, where that is news, which is looked up under the lock where no such fill runs; or a new
+    /// fill, with the `tags` of what it brings.
     pub(crate) fn begin(
         &self,
-        hash: KeyHash,
-        key: &[u8],
-        detail: &[u8],
-        rules: u64,
+        which: Which<'_>,
         is_joinable: bool,
+        tags: impl FnOnce() -> Option<Arc<Tags>>,
         stored: impl FnOnce() -> Option<Option<Arc<Resource>>>,
     ) -> Begun {
-        let mut shard = self.shard(hash);
-        let running = || shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail, rules));
+        let mut shard = self.shard(which.hash);
+        let running = || shard.get(&which.hash)?.iter().find(|fill| fill.can_be_joined(which));
         if is_joinable && let Some(fill) = running() {
             return Begun::Running(FillReader::new(fill.clone()));
         }
         if let Some(stored) = stored() {
             return Begun::Needless(stored);
         }
-        Begun::New(self.add(&mut shard, hash, key, detail, rules, is_joinable))
+        Begun::New(self.add(&mut shard, which, is_joinable, tags()))
     }
 
     /// A new one that nobody joins.
-    pub(crate) fn begin_alone(&self, hash: KeyHash, key: &[u8], rules: u64) -> Arc<Fill> {
-        self.add(&mut self.shard(hash), hash, key, b"", rules, false)
+    pub(crate) fn begin_alone(&self, which: Which<'_>, tags: Option<Arc<Tags>>) -> Arc<Fill> {
+        self.add(&mut self.shard(which.hash), which, false, tags)
     }
 
     /// A reader of a running fill, if there is one.
-    pub(crate) fn join(&self, hash: KeyHash, key: &[u8], detail: &[u8], rules: u64) -> Option<FillReader> {
-        let shard = self.shard(hash);
-        let fill = shard.get(&hash)?.iter().find(|fill| fill.can_be_joined(key, detail, rules))?;
+    pub(crate) fn join(&self, which: Which<'_>) -> Option<FillReader> {
+        let shard = self.shard(which.hash);
+        let fill = shard.get(&which.hash)?.iter().find(|fill| fill.can_be_joined(which))?;
         Some(FillReader::new(fill.clone()))
     }
 
@@ -103,17 +112,9 @@ impl Fills {
         }
     }
 
-    fn add(
-        &self,
-        shard: &mut Shard,
-        hash: KeyHash,
-        key: &[u8],
-        detail: &[u8],
-        rules: u64,
-        is_joinable: bool,
-    ) -> Arc<Fill> {
-        let fill = Arc::new(Fill::new(hash, key, detail, rules, is_joinable, &self.budget, &self.generations));
-        shard.entry(hash).or_default().push(fill.clone());
+    fn add(&self, shard: &mut Shard, which: Which<'_>, is_joinable: bool, tags: Option<Arc<Tags>>) -> Arc<Fill> {
+        let fill = Arc::new(Fill::new(which, is_joinable, tags, &self.budget, &self.generations));
+        shard.entry(which.hash).or_default().push(fill.clone());
         self.running.fetch_add(1, Ordering::Relaxed);
         fill
     }

@@ -1,4 +1,4 @@
-//! What has been purged as a whole: everything, a site, or all URIs with one beginning. Nothing is scanned for it.
+//! What has been purged as a whole: everything, a site, all URIs with one beginning, or all that has one tag. Nothing is scanned for it.
 //!
 //! The epoch counts such purges. Each stored response knows the epoch in which its request began, and the last one in which
 //! somebody has looked whether it still holds. A hit compares that with the present epoch: one number. Only when it has
@@ -8,10 +8,15 @@
 //! them is widened, those of prefixes to their sites, those of sites to everything, each with the epoch that it has: nothing
 //! that was purged comes back, and what goes with it is only what is older still than those purges.
 
+mod tagged;
+
 use crate::Key;
 use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
+use crate::tags::{Tags, of_site, of_tag};
+use kasoku_semantics::tags::Tagged;
 use kasoku_semantics::time::Now;
 use std::collections::HashMap;
+use tagged::TagMarks;
 
 /// Sites with marks.
 const SITES_MAX: usize = 16 << 10;
@@ -35,6 +40,8 @@ pub enum Purge {
     Hard,
     /// It is stale from now on: validated before it is used, and served meanwhile where stale responses may be.
     Soft,
+    /// It is gone, since a request has changed what it shows.
+    Change,
 }
 
 /// What a purge of many keys meets.
@@ -46,6 +53,10 @@ pub enum Scope<'a> {
     Site(&'a str),
     /// All URIs that begin with these bytes: scheme, authority and at least the path's first slash, as in keys.
     Prefix(&'a str),
+    /// All that has this tag in the site of that name (`kasoku_semantics::tags`).
+    Tag(&'a str, &'a str),
+    /// All that has tags in the site of that name.
+    Tagged(&'a str),
 }
 
 /// Why a [`Scope`] is none.
@@ -55,12 +66,15 @@ pub enum ScopeError {
     IncompletePrefix,
     /// A site without a name.
     EmptySite,
+    /// A tag without a name.
+    EmptyTag,
 }
 
 impl std::fmt::Display for ScopeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::IncompletePrefix => "a prefix begins with scheme, host and a slash, like http://example.org/blog/",
+            Self::EmptyTag => "a tag has a name",
             Self::EmptySite => "a site is the name of a host without a port, like example.org",
         })
     }
@@ -75,6 +89,8 @@ pub(crate) enum Standing {
     Valid,
     /// It is stale since then.
     Stale(Now),
+    /// It is gone: somebody has changed what it shows.
+    Changed,
     /// It is gone.
     Gone,
 }
@@ -90,6 +106,7 @@ struct Marks {
     everything: Mark,
     sites: HashMap<Box<str>, SiteMarks>,
     prefixes: usize,
+    tagged: TagMarks,
 }
 
 #[derive(Default)]
@@ -102,6 +119,7 @@ struct SiteMarks {
 #[derive(Clone, Copy, Default)]
 struct Mark {
     gone: Epoch,
+    changed: Epoch,
     stale: Epoch,
     /// When the last soft purge was.
     stale_since: Option<Now>,
@@ -111,25 +129,28 @@ impl Mark {
     fn set(&mut self, purge: Purge, epoch: Epoch, now: Now) {
         match purge {
             Purge::Hard => self.gone = epoch,
+            Purge::Change => self.changed = epoch,
             Purge::Soft => (self.stale, self.stale_since) = (epoch, Some(now)),
         }
     }
 
     /// Makes it meet all that either meets.
     fn join(&mut self, other: &Self) {
-        (self.gone, self.stale) = (self.gone.max(other.gone), self.stale.max(other.stale));
+        (self.gone, self.changed) = (self.gone.max(other.gone), self.changed.max(other.changed));
+        self.stale = self.stale.max(other.stale);
         let both = [self.stale_since, other.stale_since].into_iter().flatten();
         self.stale_since = both.min_by_key(|since| since.mono_ms);
     }
 
     /// The epoch of the last purge.
     fn last(&self) -> Epoch {
-        self.gone.max(self.stale)
+        self.gone.max(self.changed).max(self.stale)
     }
 
     fn standing(&self, born: Epoch) -> Standing {
         match self.stale_since {
             _ if born < self.gone => Standing::Gone,
+            _ if born < self.changed => Standing::Changed,
             Some(since) if born < self.stale => Standing::Stale(since),
             _ => Standing::Valid,
         }
@@ -158,14 +179,34 @@ impl Generations {
                 let host = host_of(prefix).ok_or(ScopeError::IncompletePrefix)?;
                 marks.mark_prefix(host, prefix, purge, epoch, now);
             }
+            Scope::Tag(_, "") => return Err(ScopeError::EmptyTag),
+            Scope::Tag(site, tag) => marks.tagged.mark_tag(of_site(site), of_tag(site, tag), purge, epoch, now),
+            Scope::Tagged(site) => marks.tagged.mark_site(of_site(site), purge, epoch, now),
+        }
+        if marks.tagged.has_too_many_sites() {
+            marks.everything.set(purge, epoch, now);
+            marks.tagged.clear();
         }
         // After the marks: who sees the new epoch must find them.
         self.epoch.store(epoch, Ordering::SeqCst);
         Ok(())
     }
 
-    /// What is left of a response of that key whose request began in that epoch.
-    pub(crate) fn standing(&self, key: &[u8], born: Epoch) -> Standing {
+    /// Drops what has these tags, since they have changed. Who reads the epoch after this returns finds the marks.
+    pub(crate) fn change(&self, tags: &Tags, now: Now) {
+        let mut marks = self.marks();
+        let epoch = self.epoch().saturating_add(1);
+        for tag in &tags.each {
+            marks.tagged.mark_tag(tags.site, *tag, Purge::Change, epoch, now);
+        }
+        if tags.has_unknown {
+            marks.tagged.mark_site(tags.site, Purge::Change, epoch, now);
+        }
+        self.epoch.store(epoch, Ordering::SeqCst);
+    }
+
+    /// What is left of a response of that key, with these tags, whose request began in that epoch.
+    pub(crate) fn standing(&self, key: &[u8], tags: Option<&Tags>, born: Epoch) -> Standing {
         if born == self.epoch() {
             return Standing::Valid;
         }
@@ -176,7 +217,8 @@ impl Generations {
         let of_prefixes = site.into_iter().flat_map(|site| &site.prefixes);
         let met = of_prefixes.filter(|(prefix, _)| uri.starts_with(&***prefix)).map(|(_, mark)| mark);
         let met = met.chain(site.map(|site| &site.whole)).chain([&marks.everything]);
-        met.map(|mark| mark.standing(born)).fold(Standing::Valid, Standing::worse)
+        let by_url = met.map(|mark| mark.standing(born)).fold(Standing::Valid, Standing::worse);
+        by_url.worse(tags.map_or(Standing::Valid, |tags| marks.tagged.standing(tags, born)))
     }
 
     fn marks(&self) -> MutexGuard<'_, Marks> {
@@ -189,6 +231,7 @@ impl Standing {
     fn worse(self, other: Self) -> Self {
         match (self, other) {
             (Self::Gone, _) | (_, Self::Gone) => Self::Gone,
+            (Self::Changed, _) | (_, Self::Changed) => Self::Changed,
             (Self::Stale(one), Self::Stale(other)) => {
                 Self::Stale(if one.mono_ms < other.mono_ms { one } else { other })
             }
@@ -201,7 +244,7 @@ impl Marks {
     fn mark_site(&mut self, host: &str, purge: Purge, epoch: Epoch, now: Now) {
         let site = self.site(host);
         site.whole.set(purge, epoch, now);
-        if purge == Purge::Hard {
+        if purge != Purge::Soft {
             // What they say is said by the site's mark now.
             let said = std::mem::take(&mut site.prefixes).len();
             self.prefixes = self.prefixes.saturating_sub(said);
@@ -298,7 +341,7 @@ impl crate::Cache {
     /// something was stored.
     pub fn purge(&self, key: &Key, purge: Purge, now: Now) -> bool {
         match purge {
-            Purge::Hard => self.invalidate(key),
+            Purge::Hard | Purge::Change => self.invalidate(key),
             Purge::Soft => self.expire(key, now),
         }
     }
@@ -311,6 +354,12 @@ impl crate::Cache {
     pub fn purge_all_of(&self, scope: Scope<'_>, purge: Purge, now: Now) -> Result<(), ScopeError> {
         self.0.generations.purge(scope, purge, now)
     }
+
+    /// Drops all responses that have one of these tags in that site, since a request has changed what they show; what is being filled with
+    /// them is not stored. Where not all tags are known, all that has tags there.
+    pub fn drop_changed_tags(&self, site: &str, changed: &Tagged, now: Now) {
+        self.0.generations.change(&Tags::new(site, changed), now);
+    }
 }
 
 #[cfg(test)]
@@ -320,7 +369,7 @@ mod tests {
     const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 5 };
 
     fn standing(generations: &Generations, uri: &str, born: Epoch) -> Standing {
-        generations.standing(uri.as_bytes(), born)
+        generations.standing(uri.as_bytes(), None, born)
     }
 
     #[test]

@@ -21,7 +21,8 @@
 //! | [`elsewhere`] | the answer whose bytes are a file of somebody else's: what is stored of it |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`coding`] | what is made of a stored body in content codings |
-//! | [`generations`] | what is purged as a whole: a site, or all URIs with one beginning |
+//! | [`generations`], `tags` | what is purged as a whole: a site, all URIs with one beginning, all that has one tag |
+//! | `doubts` | what may have changed, and is dropped at most once a second |
 //! | [`inspect`], [`refusals`] | why a request gets what it gets, for whoever asks: nothing is changed |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
@@ -29,6 +30,7 @@ pub mod body;
 pub mod body_writer;
 pub mod budget;
 pub mod coding;
+mod doubts;
 pub mod elsewhere;
 pub mod entry;
 mod failing;
@@ -46,10 +48,12 @@ pub mod refusals;
 pub mod resource;
 pub mod save;
 mod sync;
+mod tags;
 pub mod verdict;
 
 pub use body::Body;
 pub use body_writer::BodyWriter;
+pub use doubts::Later;
 pub use elsewhere::Elsewhere;
 pub use entry::{Entry, Meta};
 pub use failing::NOBODYS_OWN;
@@ -62,6 +66,7 @@ pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
 pub use budget::{HeldCharge, SpareCharge};
+use doubts::Doubts;
 use failing::Failing;
 use fills::Fills;
 use generations::Generations;
@@ -93,6 +98,7 @@ struct Inner {
     failing: Failing,
     refusals: Refusals,
     generations: Arc<Generations>,
+    doubts: Doubts,
 }
 
 impl Cache {
@@ -110,6 +116,7 @@ impl Cache {
             failing: Failing::new(),
             refusals: Refusals::new(),
             generations,
+            doubts: Doubts::default(),
         }))
     }
 

@@ -8,9 +8,10 @@
 
 use crate::failing::{Advice, OF_A_VISITOR, mark_as_probe};
 use crate::fill::{Fill, FillReader};
-use crate::fills::Begun;
+use crate::fills::{Begun, Which};
 use crate::generations::Standing;
 use crate::resource::Resource;
+use crate::tags::Tags;
 use crate::verdict::{FillWriter, Purpose};
 use crate::{Cache, Entry, Key, Meta};
 use http::Method;
@@ -43,6 +44,19 @@ pub struct Ask<'a> {
     pub policy: &'a Arc<Policy>,
     /// The present.
     pub now: Now,
+    /// The target as the application reads it, where that is another than the key's: tags are made of its parameters.
+    pub read: Option<&'a str>,
+}
+
+impl Ask<'_> {
+    fn tags(&self) -> Option<Arc<Tags>> {
+        Tags::of(self.key, self.read, self.policy)
+    }
+
+    /// Its fill of that detail.
+    fn which<'w>(&'w self, detail: &'w [u8]) -> Which<'w> {
+        Which { hash: self.key.hash(), key: self.key.bytes(), detail, rules: self.policy.rules }
+    }
 }
 
 /// What a look-up says. Whoever gets a [`FillWriter`] must ask the origin.
@@ -93,8 +107,8 @@ impl Cache {
             return None;
         }
         let entry = resource.select(&ask.request.fields, ask.policy)?;
-        let is_checked = entry.is_checked(self.0.generations.epoch()) && entry.meta.is_under(ask.policy);
-        if !is_checked || entry.body.elsewhere().is_some() {
+        let is_good = entry.meta.is_under(ask.policy) && entry.holds(ask.key, &self.0.generations);
+        if !is_good || entry.body.elsewhere().is_some() {
             return None;
         }
         let directives = request_directives(&ask.request.fields);
@@ -137,7 +151,7 @@ impl Cache {
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
     pub fn fill_alone(&self, ask: &Ask<'_>) -> FillWriter {
-        let fill = self.0.fills.begin_alone(ask.key.hash(), ask.key.bytes(), ask.policy.rules);
+        let fill = self.0.fills.begin_alone(ask.which(b""), ask.tags());
         self.writer(ask, fill, None, Purpose::Miss)
     }
 
@@ -159,7 +173,7 @@ impl Cache {
                 self.begin_miss(asked, Missed::variant(&variant), Reason::VaryMiss)
             }
             Judged::Gone(entry, reason) => {
-                if matches!(reason, Reason::Purged | Reason::KeptTooLong) {
+                if matches!(reason, Reason::Purged | Reason::Changed | Reason::KeptTooLong) {
                     self.remove(ask.key, entry);
                 }
                 self.begin_miss(asked, Missed::entry(entry), reason)
@@ -210,6 +224,7 @@ impl Cache {
         match standing {
             Standing::Valid => Ok(Cow::Borrowed(entry)),
             Standing::Gone => Err(Reason::Purged),
+            Standing::Changed => Err(Reason::Changed),
             Standing::Stale(since) => Ok(Cow::Owned(Arc::new(self.expired(entry, ask.key, since, epoch)))),
         }
     }
@@ -267,7 +282,7 @@ impl Cache {
         }
         let whole = detail(variant, None);
         if range.is_some()
-            && let Some(reader) = self.0.fills.join(ask.key.hash(), ask.key.bytes(), &whole, ask.policy.rules)
+            && let Some(reader) = self.0.fills.join(ask.which(&whole))
         {
             return Lookup::Join(reader, reason);
         }
@@ -324,8 +339,7 @@ impl Cache {
         }
         if is_visitor {
             if wanted.is_joinable
-                && let Some(reader) =
-                    self.0.fills.join(ask.key.hash(), ask.key.bytes(), &wanted.detail, ask.policy.rules)
+                && let Some(reader) = self.0.fills.join(ask.which(&wanted.detail))
             {
                 return Lookup::Join(reader, wanted.reason);
             }
@@ -355,14 +369,7 @@ impl Cache {
             let stored = || self.stored_since(ask, wanted.seen).map(Some);
             if may_have_changed { stored().or_else(|| self.failed_since(ask, wanted)) } else { None }
         };
-        match self.0.fills.begin(
-            ask.key.hash(),
-            ask.key.bytes(),
-            &wanted.detail,
-            ask.policy.rules,
-            wanted.is_joinable,
-            changed,
-        ) {
+        match self.0.fills.begin(ask.which(&wanted.detail), wanted.is_joinable, || ask.tags(), changed) {
             Begun::Running(reader) => Lookup::Join(reader, wanted.reason),
             Begun::Needless(stored) => self.decide(Asked { decisions: decisions + 1, ..asked }, stored.as_deref()),
             Begun::New(fill) => {

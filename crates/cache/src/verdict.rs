@@ -6,8 +6,10 @@
 
 use crate::failing::{unname, was_never_sent};
 use crate::fill::Fill;
+use crate::fills::Which;
 use crate::generations::Epoch;
 use crate::refusals::Refusal;
+use crate::tags::Tags;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::Validators;
@@ -378,10 +380,15 @@ impl FillWriter {
     }
 
     pub(crate) fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
-        let meta = meta(exchange, &self.policy, self.epoch());
+        let tags = self.tags();
+        let meta = Meta { tags, ..meta(exchange, &self.policy, self.epoch()) };
         storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
         self.cache.has_place_for(&meta, exchange.body_length)?;
         Ok(meta)
+    }
+
+    fn tags(&self) -> Option<Arc<Tags>> {
+        self.fill.as_ref().and_then(|fill| fill.tags.clone())
     }
 
     /// The epoch of purges in which the request began.
@@ -440,8 +447,10 @@ impl FillWriter {
 
     /// Those who wait ask for themselves: what comes now is what this one request asked for.
     fn ask_again(mut self) -> Verdict {
+        let tags = self.tags();
         self.end(|fill| fill.release(Reason::PartialMiss));
-        self.fill = Some(self.cache.0.fills.begin_alone(self.key.hash(), self.key.bytes(), self.policy.rules));
+        let which = Which { hash: self.key.hash(), key: self.key.bytes(), detail: b"", rules: self.policy.rules };
+        self.fill = Some(self.cache.0.fills.begin_alone(which, tags));
         self.purpose = Purpose::Miss;
         self.base = None;
         Verdict::AskAgain(self)
@@ -466,7 +475,7 @@ pub(crate) fn meta(exchange: &Exchange<'_>, policy: &Policy, epoch: Epoch) -> Me
     tell(request, &mut head, &freshness, policy);
     let is_withheld = Validators::of(policy, exchange.is_file) == Validators::OwnTag;
     let withheld = is_withheld.then(|| Box::new(withhold(request, &mut head, response_time)));
-    Meta { head, freshness, nominated, variant, withheld, epoch, rules: policy.rules }
+    Meta { head, freshness, nominated, variant, withheld, tags: None, epoch, rules: policy.rules }
 }
 
 impl Cache {

@@ -51,6 +51,7 @@ fn beside(setting: &Setting) -> &'static str {
         "ignore" | "announce-ttl" | "key-cookies" | "noise-cookies" | "pass-cookies" | "cookies" | "key-fields" => {
             "ttl = \"1s\"\n"
         }
+        "no-change-redirects" => "changes = [\"/x => *\"]\n",
         "outage-text" => "page-text = [\"x\"]\n",
         "session.cookies" => "",
         "session.probe" => "session.cookies = [\"sid\"]\n",
@@ -149,7 +150,9 @@ fn each_limit_of_the_engine_can_be_set() {
         assert!(keys.contains(&format!("origin-health.{name}")), "no row for the rule of health {name}");
     }
     // The fingerprint of the rules is made of them, and what is dropped is the cookies of sessions and noise.
-    let is_set = |name: &&String| !["profile", "rules", "dropped-cookies", "session-cookies"].contains(&name.as_str());
+    // What tags are made of is one setting, whose site nobody writes.
+    let unwritten = ["profile", "rules", "dropped-cookies", "session-cookies", "site", "templates"];
+    let is_set = |name: &&String| !unwritten.contains(&name.as_str());
     for name in fields_of(&Policy::new(Profile::Safe)).iter().filter(is_set) {
         let name = name.trim_end_matches("-seconds");
         let has_row = keys.contains(&format!("cache.{name}")) || keys.contains(name);

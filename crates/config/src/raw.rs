@@ -4,11 +4,13 @@
 //! the bounds of numbers are checked here, by the table's rows; what a text means and what must fit together is
 //! `resolve`'s business.
 
+mod changes;
 mod visitors;
 
 use crate::issue::{At, Issue, Place};
 use crate::reader::{self, Keys};
 use crate::table::Scope;
+pub(crate) use changes::RawChanges;
 use std::time::Duration;
 use toml::de::DeTable;
 pub(crate) use visitors::{RawSession, RawVisitors};
@@ -116,6 +118,7 @@ pub(crate) struct RawRoute {
     pub(crate) cache: RawCache,
     pub(crate) expiry: RawExpiry,
     pub(crate) visitors: RawVisitors,
+    pub(crate) changes: RawChanges,
     pub(crate) query: RawQuery,
     pub(crate) compress: RawCompress,
     pub(crate) origin_limits: RawOriginLimits,
@@ -401,6 +404,7 @@ impl RawRoute {
             cache: keys.group("cache", RawCache::read),
             expiry: RawExpiry::read(keys),
             visitors: RawVisitors::read(keys),
+            changes: RawChanges::read(keys),
             query: keys.group("query", RawQuery::read),
             compress: keys.group("compress", RawCompress::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),

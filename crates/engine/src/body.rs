@@ -11,6 +11,7 @@
 //!
 //! Either way, the client has to keep a pace (`pace`).
 
+use crate::changes::Form;
 use crate::connection::{Connection, READ_BYTES};
 use crate::options::RequestBuffer;
 use crate::pace::Pace;
@@ -79,6 +80,8 @@ pub(crate) struct ClientBody {
     memory_bytes_max: usize,
     charge: Option<SpareCharge>,
     end: Option<UploadPiece>,
+    /// What of it is kept for whoever has to know what the request changes.
+    form: Option<Form>,
 }
 
 impl ClientBody {
@@ -86,9 +89,28 @@ impl ClientBody {
         let limits = &connection.limits;
         let decoder = BodyDecoder::new(length, &limits.body);
         let pace = Pace::new(limits.body_timeout, limits.body_rate_min);
-        let (file, ahead, charge, end) = Default::default();
+        let (file, ahead, charge, end, form) = Default::default();
         let (received, memory_bytes_max) = (0, BODY_AHEAD_BYTES);
-        Self { connection, decoder, length, received, pace, state, head, file, ahead, memory_bytes_max, charge, end }
+        Self {
+            connection,
+            decoder,
+            length,
+            received,
+            pace,
+            state,
+            head,
+            file,
+            ahead,
+            memory_bytes_max,
+            charge,
+            end,
+            form,
+        }
+    }
+
+    /// Keeps its beginning as it goes on.
+    pub(crate) fn keeping(self, form: Option<Form>) -> Self {
+        Self { form, ..self }
     }
 
     /// Reads until the body is complete or [`BODY_AHEAD_BYTES`] of it are there.
@@ -174,6 +196,9 @@ impl ClientBody {
                     self.received += data.len() as u64;
                     if self.received > self.connection.limits.request_body_bytes_max {
                         return Err(UploadError::TooLarge);
+                    }
+                    if let Some(form) = &self.form {
+                        form.goes_on(&data);
                     }
                     return Ok(UploadPiece::Data(data));
                 }

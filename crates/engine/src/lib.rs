@@ -54,6 +54,7 @@
 mod accept;
 mod access_log;
 mod body;
+mod changes;
 mod checks;
 mod client;
 pub mod clock;

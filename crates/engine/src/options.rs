@@ -5,6 +5,7 @@
 //! the names; `Duration`s carry their own.
 
 pub use crate::url_pattern::UrlPattern;
+use http::Method;
 pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
 pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, PathGlob, SOURCE_SUFFIXES, Symlinks};
@@ -16,6 +17,7 @@ pub use kasoku_origin::{
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::cookies;
 use kasoku_semantics::policy::{Policy, Profile};
+pub use kasoku_semantics::tags::{TagRules, TagTemplate, TemplateError};
 use kasoku_wire::http1::{BodyLength, BodyLimits, HeadLimits};
 use std::collections::BTreeMap;
 use std::fmt;
@@ -350,6 +352,8 @@ pub struct Route {
     pub device_urls: DeviceUrls,
     /// URLs that are answered 403, whatever the method and the origin, which is not asked.
     pub refuse_urls: Vec<UrlPattern>,
+    /// Which requests change what of the pages that are stored.
+    pub changes: Arc<ChangeRules>,
     /// What else of the URL enters it: a site's, the same in all its rules.
     pub key: UrlKey,
     /// What becomes of cookies where the policy grants lifetimes.
@@ -389,6 +393,7 @@ impl Route {
             pass_urls: Vec::new(),
             device_urls: DeviceUrls::default(),
             refuse_urls: Vec::new(),
+            changes: Arc::default(),
             key: UrlKey::default(),
             cookies: CookieRules::default(),
             page: Arc::default(),
@@ -442,6 +447,28 @@ pub struct DeviceUrls {
     pub mobile: Vec<UrlPattern>,
     /// The other one.
     pub desktop: Vec<UrlPattern>,
+}
+
+/// Which requests change what of the pages that are stored: those that have the tags are dropped.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ChangeRules {
+    /// Each that is about a request counts.
+    pub list: Vec<Change>,
+    /// Redirections to these URLs say that nothing was changed: to a form for logging in, for one.
+    pub no_change_redirects: Vec<UrlPattern>,
+}
+
+/// Requests that change something.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Change {
+    /// None: any. GET stands for HEAD as well.
+    pub method: Option<Method>,
+    /// Their URLs, which pass.
+    pub url: UrlPattern,
+    /// What they change, made of parameters of the URL, the form, and the redirection that answers it.
+    pub tags: Vec<TagTemplate>,
+    /// They change all that has tags.
+    pub is_all: bool,
 }
 
 /// How host and path enter the key. What is changed in the key is changed in the origin's request as well.

@@ -12,11 +12,13 @@ use crate::connection::Peer;
 use crate::handle::Handle;
 use crate::options::{AddressRange, Site};
 use crate::path::PathReader;
-use crate::route::{Routed, canonical, host_in_keys};
+use crate::route::{Routed, canonical, host_in_keys, serving};
 use crate::serve::Exchange;
+use crate::settings::tagged_as;
 use http::{Method, StatusCode};
 use kasoku_cache::{Cache, Purge, Scope, ScopeError};
 use kasoku_metrics::Counter;
+use kasoku_semantics::tags::TAGS_MAX;
 use kasoku_semantics::time::Now;
 use kasoku_wire::target::{Target as RequestTarget, parse_target, write_authority};
 use std::fmt;
@@ -30,6 +32,8 @@ pub enum Target {
     Prefix(String),
     /// All of one host: `example.org`.
     Site(String),
+    /// All that has one of these tags: in the site that serves this host, or in all sites.
+    Tags(Vec<String>, Option<String>),
     /// Everything.
     All,
 }
@@ -48,6 +52,8 @@ pub enum PurgeError {
     Url(String),
     /// It can't be what many URLs have in common.
     Scope(ScopeError),
+    /// No site here has tags, or not the one that was named.
+    NoTags,
 }
 
 impl fmt::Display for PurgeError {
@@ -55,6 +61,7 @@ impl fmt::Display for PurgeError {
         match self {
             Self::Url(url) => write!(f, "not an http or https URL: {url}"),
             Self::Scope(error) => write!(f, "{error}"),
+            Self::NoTags => f.write_str("no such site has tags: `tags` in its configuration says which responses get"),
         }
     }
 }
@@ -96,9 +103,28 @@ fn purge_target(cache: &Cache, sites: &[Site], target: &Target, purge: Purge, no
             // The key's host may have a port, which a site's name has not.
             all_of(Scope::Site(without_port(host_in_keys(sites, &host))))?;
         }
+        Target::Tags(tags, host) => {
+            for name in tagged_sites(sites, host.as_deref())? {
+                tags.iter().try_for_each(|tag| all_of(Scope::Tag(name, &tag.to_ascii_lowercase())))?;
+            }
+        }
         Target::All => all_of(Scope::All)?,
     }
     Ok(Purged { was_stored: None })
+}
+
+/// The names under which sites have tags: that of the one that serves a host, or all.
+fn tagged_sites<'s>(sites: &'s [Site], host: Option<&str>) -> Result<Vec<&'s str>, PurgeError> {
+    let is_meant: &dyn Fn(&Site) -> bool = match host {
+        Some(host) => {
+            let host = host_as_in_keys(host)?;
+            &move |one| serving(sites, &host).is_some_and(|site| std::ptr::eq(site, one))
+        }
+        None => &|_| true,
+    };
+    let names = sites.iter().filter(|site| is_meant(site)).map(tagged_as);
+    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
+    if names.is_empty() { Err(PurgeError::NoTags) } else { Ok(names) }
 }
 
 /// A URL as keys spell it, but for the query, once for http and once for https. Without a scheme it is one for http.
@@ -157,6 +183,7 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
                 (Target::Url(url), _) => format!("Purged {url}: nothing was stored for it"),
                 (Target::Prefix(prefix), _) => format!("Purged all that begins with {prefix}"),
                 (Target::Site(host), _) => format!("Purged all of {host}"),
+                (Target::Tags(tags, _), _) => format!("Purged all that has the tags {}", tags.join(" ")),
                 (Target::All, _) => "Purged everything".to_owned(),
             };
             (StatusCode::OK, what)
@@ -207,12 +234,17 @@ fn refusal(exchange: &Exchange) -> Option<&'static str> {
     (!may_purge).then_some("This address may not purge: `purge-from` lists those that may.")
 }
 
-/// What plugins mean: `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
+/// What plugins mean: tags in Surrogate-Key or Xkey-Purge; else a URL, and `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
 fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), &'static str> {
     let fields = &exchange.request.head.fields;
     let is_set = |name: &str| fields.only(name).is_some_and(|value| value != b"0");
     let purge = if is_set("soft-purge") || is_set("fastly-soft-purge") { Purge::Soft } else { Purge::Hard };
     let url = routed.key.uri();
+    if let Some(tags) = ["surrogate-key", "xkey-purge"].into_iter().find_map(|name| fields.combined(name)) {
+        let tags: Vec<String> = String::from_utf8_lossy(&tags).split([' ', ',']).map(str::to_owned).collect();
+        let tags: Vec<String> = tags.into_iter().filter(|tag| !tag.is_empty()).take(TAGS_MAX).collect();
+        return Ok((Target::Tags(tags, Some(without_port(routed.authority()).to_owned())), purge));
+    }
     let target = match fields.only("x-purge-method").unwrap_or(b"exact").to_ascii_lowercase().as_slice() {
         b"exact" | b"default" => Target::Url(url.to_owned()),
         b"prefix" => Target::Prefix(url.to_owned()),

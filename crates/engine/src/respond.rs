@@ -34,17 +34,14 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
     match reason {
         Reason::UriMiss
         | Reason::Purged
+        | Reason::Changed
         | Reason::KeptTooLong
         | Reason::RulesChanged
         | Reason::SendfileChanged
         | Reason::KnownPrivate => Fwd::UriMiss,
         Reason::VaryMiss => Fwd::VaryMiss,
         Reason::PartialMiss => Fwd::Partial,
-        Reason::Stale
-        | Reason::StaleNoCache
-        | Reason::StaleMustRevalidate
-        | Reason::NoLifetime
-        | Reason::Invalidated => Fwd::Stale,
+        Reason::Stale | Reason::StaleNoCache | Reason::StaleMustRevalidate | Reason::NoLifetime => Fwd::Stale,
         Reason::ClientNoCache
         | Reason::ClientMaxAge
         | Reason::ClientMinFresh
@@ -57,6 +54,7 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         Reason::PassRule
         | Reason::PassUrl
         | Reason::PassParameter
+        | Reason::PassValue
         | Reason::NotAPage
         | Reason::PassSession
         | Reason::PassCredentialInUrl
@@ -131,6 +129,7 @@ impl Notes {
             }
             Reason::PassUrl => list_of(routed),
             Reason::PassParameter => "query.known",
+            Reason::PassValue => "tags",
             Reason::NotAPage => "page-text",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
@@ -232,7 +231,7 @@ pub(crate) fn write_hit_headers(status: &CacheStatus, notes: Option<&Notes>, set
 }
 
 /// The list of URLs that pass in which this one is.
-fn list_of(routed: &Routed) -> &'static str {
+pub(crate) fn list_of(routed: &Routed) -> &'static str {
     let route = &*routed.route;
     let is_in = |urls: &[UrlPattern]| routed.is_any(|| urls.iter());
     match () {
@@ -240,7 +239,8 @@ fn list_of(routed: &Routed) -> &'static str {
         () if is_in(&route.session.logout) => "session.logout",
         () if is_in(&route.session.harmless_urls) => "session.harmless-urls",
         () if is_in(&route.device_urls.mobile) => "device-mobile-urls",
-        () => "device-desktop-urls",
+        () if is_in(&route.device_urls.desktop) => "device-desktop-urls",
+        () => "changes",
     }
 }
 

@@ -12,9 +12,10 @@ use crate::serve::Exchange;
 use crate::url_credentials;
 use find::{Asked, find, stands_for};
 use kasoku_cache::{Cache, Key};
+use kasoku_semantics::invalidation::location_target;
 use kasoku_semantics::reason::Reason;
-use kasoku_wire::RequestHead;
 use kasoku_wire::target::{Target, parse_target, write_authority};
+use kasoku_wire::{Fields, RequestHead};
 use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
 use std::borrow::Cow;
@@ -56,6 +57,16 @@ impl Routed {
         self.key.uri().get(self.authority_end..).unwrap_or_default()
     }
 
+    /// The target for which this one is short, if it is: what the application reads.
+    pub(crate) fn stands_for(&self) -> Option<&str> {
+        self.stands_for.as_deref()
+    }
+
+    /// Path and query as the application reads them.
+    pub(crate) fn read_target(&self) -> &str {
+        self.stands_for().unwrap_or(self.target())
+    }
+
     /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in
     /// memory of its own.
     pub(crate) fn is_any<'p, P>(&self, patterns: impl Fn() -> P) -> bool
@@ -65,6 +76,31 @@ impl Routed {
         let has_patterns = patterns().next().is_some();
         let asked = Asked::new(self.target(), self.stands_for.as_deref());
         has_patterns && asked.is_any(patterns, &mut PathReader::default())
+    }
+}
+
+/// Where an answer sends its client, as the application there would read it.
+pub(crate) struct Elsewhere {
+    target: String,
+    stands_for: Option<String>,
+}
+
+impl Elsewhere {
+    /// Of the Location of an answer; `None`: it has none, or one that nobody can read.
+    pub(crate) fn of(exchange: &Exchange, routed: &Routed, answer: &Fields) -> Option<Self> {
+        let target = location_target(routed.key.uri(), answer)?;
+        let stands_for = stands_for(exchange.settings.sites.get(routed.site)?, &target);
+        Some(Self { target, stands_for })
+    }
+
+    pub(crate) fn read_target(&self) -> &str {
+        self.stands_for.as_deref().unwrap_or(&self.target)
+    }
+
+    /// Whether one of these patterns fits it.
+    pub(crate) fn is_any(&self, patterns: &[UrlPattern]) -> bool {
+        let asked = Asked::new(&self.target, self.stands_for.as_deref());
+        asked.is_any(|| patterns.iter(), &mut PathReader::default())
     }
 }
 
@@ -226,7 +262,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
     let split =
         uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
     let Some((scheme, (authority, target))) = split else { return uri };
-    let Some(site) = site(sites, authority) else { return uri };
+    let Some(site) = serving(sites, authority) else { return uri };
     let key = &site.route.key;
     let target = &*without_path_parameters(target, &key.path_parameters);
     let long = stands_for(site, target);
@@ -246,7 +282,7 @@ pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str)
 
 /// The host that keys have for requests to this one.
 pub(crate) fn host_in_keys<'h>(sites: &'h [Site], authority: &'h str) -> &'h str {
-    site(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
+    serving(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
 }
 
 /// Host, path and query, and the scheme where the request-target names one.
@@ -275,7 +311,8 @@ fn host_name(authority: &str) -> &str {
     }
 }
 
-fn site<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
+/// The site that serves an authority.
+pub(crate) fn serving<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
     sites.get(site_number(sites, authority)?)
 }
 
@@ -317,11 +354,11 @@ mod tests {
             site_of(vec![HostPattern::Exact("a.org".into()), HostPattern::Below(".a.org".into())], "a"),
             site_of(vec![], "any"),
         ];
-        let name = |host| site(&sites, host).map(|site| site.name.clone());
+        let name = |host| serving(&sites, host).map(|site| site.name.clone());
         assert_eq!(name("a.org").as_deref(), Some("a"));
         assert_eq!(name("www.a.org").as_deref(), Some("a"));
         assert_eq!(name("xa.org").as_deref(), Some("any"));
-        assert!(site(&sites[..1], ".a.org").is_none());
+        assert!(serving(&sites[..1], ".a.org").is_none());
         assert_eq!((host_name("a:80"), host_name("[::1]:80"), host_name("[::1]")), ("a", "[::1]", "[::1]"));
     }
 }

@@ -14,7 +14,7 @@ use crate::session::{self, Seen};
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
-use crate::{fetch, forward, log, lookup, purge, tunnel, visitor};
+use crate::{changes, fetch, forward, log, lookup, purge, tunnel, visitor};
 use http::{Method, StatusCode};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -61,6 +61,8 @@ pub(crate) struct Aside {
     pub(crate) session: Option<Box<session::Ongoing>>,
     /// What we set ourselves: the end of its visitor's session, or what its visitor has chosen.
     pub(crate) own_cookies: Vec<Vec<u8>>,
+    /// What it may have changed, as far as nobody knows.
+    pub(crate) doubt: Option<Box<changes::Doubt>>,
     /// What is told of it besides what the cache did.
     pub(crate) notes: Notes,
 }
@@ -100,6 +102,7 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         let answer = answer(&mut exchange).await;
         let delivered = deliver::deliver(&exchange, answer).await;
         log::log(&worker, &exchange, &delivered);
+        changes::has_gone_out(&exchange);
         if let Some(tunnel) = delivered.tunnel {
             Box::pin(tunnel::run(&connection, tunnel)).await;
             // Whatever was said in it, a log-in too, is over now.

@@ -6,6 +6,7 @@
 use crate::options::{AddressRange, Compression, HitHeaders, Limits, Options, RequestBuffer, Route, Site};
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::tags::TagRules;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -60,14 +61,22 @@ fn session_cookies(sites: &[Site]) -> Vec<String> {
 pub(crate) fn sites(options: &Options) -> Vec<Site> {
     let mut sites = options.sites.clone();
     for site in &mut sites {
-        own(&mut site.route);
-        site.rules.iter_mut().for_each(|rule| own(&mut rule.route));
+        let tagged_as = tagged_as(site).to_owned();
+        own(&mut site.route, &tagged_as);
+        site.rules.iter_mut().for_each(|rule| own(&mut rule.route, &tagged_as));
     }
     sites
 }
 
-/// Makes a copy of a route that nobody else has, with the fingerprint of its rules.
-fn own(route: &mut Arc<Route>) {
+/// Whose tags the responses of a site get; empty: nothing there is tagged.
+pub(crate) fn tagged_as(site: &Site) -> &str {
+    let mut routes = std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route));
+    let has_tags = routes.any(|route| !route.policy.tags.templates.is_empty() || !route.changes.list.is_empty());
+    if has_tags { &site.name } else { "" }
+}
+
+/// Makes a copy of a route that nobody else has, with the fingerprint of its rules. `tagged_as`: whose tags its responses get, if any do.
+fn own(route: &mut Arc<Route>, tagged_as: &str) {
     let mut own = Route::clone(route);
     if own.policy.grant.is_granting() {
         let dropped = [&own.session.cookies[..], &own.cookies.noise].concat();
@@ -76,6 +85,8 @@ fn own(route: &mut Arc<Route>) {
         grant.session_cookies.clone_from(&own.session.cookies);
     }
     // How long a failure is remembered decides nothing about who may have what.
+    let tags = TagRules { site: tagged_as.to_owned(), templates: own.policy.tags.templates.clone() };
+    own.policy = Arc::new(Policy { tags, ..(*own.policy).clone() });
     let decides = Policy { rules: 0, back_off_max_seconds: 0, ..(*own.policy).clone() };
     let rules = fingerprint(&own, &decides);
     own.policy = Arc::new(Policy { rules, ..(*own.policy).clone() });
@@ -133,7 +144,7 @@ mod tests {
         let mut route = Route::new(Profile::Safe, Vec::new());
         change(&mut route);
         let mut route = Arc::new(route);
-        own(&mut route);
+        own(&mut route, "");
         route.policy.rules
     }
 
@@ -174,7 +185,7 @@ mod tests {
             let mut route = Route::new(Profile::Safe, Vec::new());
             change(&mut route);
             let mut route = Arc::new(route);
-            own(&mut route);
+            own(&mut route, "");
             route.asked_about_sessions
         };
         fn rules(route: &mut Route) -> &mut SessionRules {
@@ -194,9 +205,9 @@ mod tests {
     #[test]
     fn a_fingerprint_does_not_depend_on_an_earlier_one() {
         let mut route = Arc::new(Route::new(Profile::Safe, Vec::new()));
-        own(&mut route);
+        own(&mut route, "");
         let first = route.policy.rules;
-        own(&mut route);
+        own(&mut route, "");
         assert_eq!(route.policy.rules, first);
     }
 }

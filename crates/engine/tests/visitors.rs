@@ -11,6 +11,7 @@
 //! - `visitors/validators.rs`: by what a browser is told that it has a page already, and what it may keep.
 //! - `visitors/pages.rs`: what is a page, and what is said in its place.
 //! - `visitors/harmless.rs`: what passes with a session and makes nobody of anybody.
+//! - `visitors/changes.rs`: what a write changes of what is stored.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -21,6 +22,8 @@ mod apart;
 mod application;
 #[path = "visitors/board.rs"]
 mod board;
+#[path = "visitors/changes.rs"]
+mod changes;
 #[path = "visitors/ending.rs"]
 mod ending;
 #[path = "visitors/harmless.rs"]

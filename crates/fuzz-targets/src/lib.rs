@@ -28,6 +28,7 @@ mod date;
 mod entity_tag;
 mod exchange;
 mod fastcgi_records;
+mod form;
 mod input;
 mod list;
 mod proxy_protocol;
@@ -51,7 +52,7 @@ pub struct Target {
 }
 
 /// All of them, in the order in which bytes meet what they check.
-pub const TARGETS: [Target; 20] = [
+pub const TARGETS: [Target; 21] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
@@ -59,6 +60,7 @@ pub const TARGETS: [Target; 20] = [
     Target { name: "rewrite", run: rewrite::run },
     Target { name: "response_head", run: response_head::run },
     Target { name: "chunked_body", run: chunked_body::run },
+    Target { name: "form", run: form::run },
     Target { name: "fastcgi_records", run: fastcgi_records::run },
     Target { name: "cgi_head", run: cgi_head::run },
     Target { name: "list", run: list::run },

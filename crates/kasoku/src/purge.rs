@@ -22,6 +22,12 @@ pub(crate) struct PurgeFlags {
     /// All of a host, such as example.org
     #[arg(long, value_name = "HOST", group = "target")]
     site: Vec<String>,
+    /// All that has this tag (`tags` in the configuration), such as board-free
+    #[arg(long, value_name = "TAG", group = "target")]
+    tag: Vec<String>,
+    /// With --tag: only in the site that serves this host
+    #[arg(long = "in", value_name = "HOST", requires = "tag")]
+    host: Option<String>,
     /// Everything
     #[arg(long, group = "target")]
     all: bool,
@@ -63,6 +69,11 @@ fn purge_each(flags: &PurgeFlags) -> Result<(), NoAnswer> {
     for host in &flags.site {
         operator.ask_for("POST", &format!("/purge?site={}{soft}", in_query(host)))?;
         println!("{done}: all of {host}");
+    }
+    let of_host = flags.host.as_ref().map(|host| format!("&in={}", in_query(host))).unwrap_or_default();
+    for tag in &flags.tag {
+        operator.ask_for("POST", &format!("/purge?tag={}{of_host}{soft}", in_query(tag)))?;
+        println!("{done}: all that has the tag {tag}");
     }
     if flags.all {
         operator.ask_for("POST", &format!("/purge?all{soft}"))?;

@@ -56,6 +56,8 @@ counters! {
     Collapsed "collapsed" "Misses that waited for another client's fill.";
     Stored "stored" "Responses stored.";
     Invalidated "invalidated" "Stored responses dropped because an unsafe method succeeded.";
+    Changes "changes" "Requests that have changed pages, whose tags were dropped (changes).";
+    DoubtfulChanges "doubtful_changes" "Requests that may have changed pages, whose tags are dropped at most once a second (changes).";
     Purges "purges" "Purges that were carried out: by the method PURGE, and by the operator.";
     OriginRequests "origin_requests" "Requests sent to origins.";
     OriginConnections "origin_connections" "Connections opened to origins.";

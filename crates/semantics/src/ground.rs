@@ -60,6 +60,10 @@ grounds! {
     // How the request is read.
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
     EndsSession, "configuration", "The configuration says that this URL ends a session, of which the application has to hear: it passes.";
+    WritesIntoSession, "configuration", "The configuration says that this URL writes into a session what no shared page shows: it passes.";
+    ChoosesMobile, "configuration", "The configuration says that this URL chooses the version for small devices: it passes.";
+    ChoosesDesktop, "configuration", "The configuration says that this URL chooses the version for large devices: it passes.";
+    ChangesPages, "configuration", "The configuration says that this URL changes pages: it passes, and drops what has their tags.";
     QueryIgnored, "configuration", "These parameters are left out of the key, and of the request to the application.";
     QuerySorted, "configuration", "The parameters are sorted by name in the key.";
     PathParametersStripped, "configuration", "These parameters of the path are left out of the key, and of the request to the application.";
@@ -147,10 +151,15 @@ impl Because {
             Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "noise-cookies",
             Self::Reason(Reason::PassUrl) | Self::Ground(Ground::FormSentBack) => "pass-urls",
             Self::Reason(Reason::PassParameter) => "query.known",
+            Self::Reason(Reason::PassValue) => "tags",
             Self::Reason(Reason::NotAPage | Reason::PageUnseen) => "page-text",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",
             Self::Ground(Ground::EndsSession) => "session.logout",
+            Self::Ground(Ground::WritesIntoSession) => "session.harmless-urls",
+            Self::Ground(Ground::ChoosesMobile) => "device-mobile-urls",
+            Self::Ground(Ground::ChoosesDesktop) => "device-desktop-urls",
+            Self::Ground(Ground::ChangesPages) => "changes",
             Self::Reason(Reason::PassSession | Reason::CookieValueUnseen)
             | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",
             Self::Ground(Ground::FieldInKey) => "key-fields",

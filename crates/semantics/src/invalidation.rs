@@ -3,7 +3,7 @@
 
 use http::{Method, StatusCode};
 use kasoku_wire::Fields;
-use url::Url;
+use url::{Position, Url};
 
 /// The most URIs that one response can invalidate besides its target: a response has one Location and one
 /// Content-Location.
@@ -26,6 +26,14 @@ pub fn invalidated_uris(request_uri: &str, response: &Fields) -> Vec<String> {
     let mut uris: Vec<String> = uris.filter(|uri| uri != request_uri).collect();
     uris.dedup();
     uris
+}
+
+/// Path and query of the Location of a response to a request for that URI, whatever host it names: where a proxy stands before the
+/// application, that may be another one.
+pub fn location_target(request_uri: &str, response: &Fields) -> Option<String> {
+    let location = std::str::from_utf8(response.only("location")?).ok()?;
+    let url = Url::parse(request_uri).ok()?.join(location).ok()?;
+    Some(url[Position::BeforePath..Position::AfterQuery].to_owned())
 }
 
 fn resolve(target: &Url, value: &[u8]) -> Option<String> {
@@ -60,6 +68,21 @@ mod tests {
         for method in [Method::GET, Method::HEAD, Method::OPTIONS, Method::TRACE] {
             assert!(!invalidates(&method, StatusCode::OK));
         }
+    }
+
+    #[test]
+    fn the_target_of_a_location_is_its_path_and_query() {
+        for (location, target) in [
+            ("d?e#f", Some("/a/d?e")),
+            ("https://other.example:8443/x?bo_table=free&wr_id=1&&#c_6", Some("/x?bo_table=free&wr_id=1&&")),
+            ("?d", Some("/a/b?d")),
+            ("http://other.example", Some("/")),
+            ("http://[", None),
+        ] {
+            let fields = [("Location", location)].into_iter().collect();
+            assert_eq!(location_target(URI, &fields).as_deref(), target, "{location}");
+        }
+        assert_eq!(location_target(URI, &Fields::new()), None);
     }
 
     #[test]

@@ -1,6 +1,7 @@
 //! What an operator may choose about the rules. Everything else follows from the RFCs.
 
 use crate::grant::Grant;
+use crate::tags::TagRules;
 
 /// Which rules apply where the RFCs leave a shared cache room to do harm.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Default)]
@@ -43,6 +44,8 @@ pub struct Policy {
     pub ttl_max_seconds: u64,
     /// Response fields that are not stored: lower case.
     pub strip_fields: Vec<String>,
+    /// What responses are dropped by, besides their URLs.
+    pub tags: TagRules,
     /// The lifetimes that the operator grants. A request whose answer may be shared must then be prepared as [`Grant`] says.
     pub grant: Grant,
     /// How long past its lifetime, in seconds, a response may be served while the origin cannot be reached
@@ -72,6 +75,7 @@ impl Policy {
             keep_seconds: None,
             ttl_max_seconds: 0,
             strip_fields: Vec::new(),
+            tags: TagRules::default(),
             grant: Grant::default(),
             stale_disconnected_seconds: 86_400,
             back_off_max_seconds: 30,

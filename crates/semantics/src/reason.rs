@@ -45,6 +45,7 @@ reasons! {
     Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
     UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";
     Purged, "purged", "configuration", "What was stored for this URI has been purged.";
+    Changed, "changed", "configuration", "What was stored for this URI has been dropped: a request has changed what it shows.";
     KeptTooLong, "kept-too-long", "configuration", "What is stored is older than the configuration wants to keep it.";
     RulesChanged, "rules-changed", "configuration", "What is stored for this URI was stored under rules that have changed since.";
     SendfileChanged, "sendfile-changed", "configuration", "The file that the application had named is another by now, or can't be had: it is asked again.";
@@ -54,7 +55,6 @@ reasons! {
     StaleNoCache, "no-cache", "RFC 9111 section 5.2.2.4", "The response's no-cache demands validation before each use.";
     StaleMustRevalidate, "must-revalidate", "RFC 9111 section 5.2.2.2", "must-revalidate, proxy-revalidate or s-maxage forbids to serve it stale.";
     NoLifetime, "no-lifetime", "RFC 9111 section 4.2.4", "The response has no expiry, so it can only be used when validated.";
-    Invalidated, "invalidated", "RFC 9111 section 4.4", "The stored response was invalidated and must be validated first.";
     ClientNoCache, "client-no-cache", "RFC 9111 section 5.2.1.4", "The client asked for validation with no-cache.";
     ClientMaxAge, "client-max-age", "RFC 9111 section 5.2.1.1", "The client asked for a younger response with max-age.";
     ClientMinFresh, "client-min-fresh", "RFC 9111 section 5.2.1.3", "The client asked for a response that stays fresh longer with min-fresh.";
@@ -66,6 +66,7 @@ reasons! {
     // Passing by.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
     PassUrl, "pass-url", "configuration", "The configuration lists this URL among those that pass the cache.";
+    PassValue, "pass-value", "configuration", "A parameter by which such pages are dropped has a value that is not written in the plain way.";
     PassParameter, "pass-parameter", "configuration", "The URL has a parameter that the configuration does not list for such pages: what it does is not known.";
     PassSession, "pass-session", "DESIGN: cookies and credentials", "The request carries a session that is not known to be anonymous: its page is its visitor's.";
     PassCredentialInUrl, "pass-credential-in-url", "DESIGN: cookies and credentials", "The URL has a parameter that is named like a credential: its page is its visitor's.";

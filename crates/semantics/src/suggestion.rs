@@ -85,6 +85,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::Upgrade => "another protocol is not HTTP, and is not cached",
         Reason::PassRule => "the configuration says that these requests pass",
         Reason::PassUrl => "the configuration says that this URL passes",
+        Reason::PassValue => "a link to the page itself has the value as the application writes it",
         Reason::PassParameter => {
             "the configuration lists the parameters that shared pages take, and this is none of them"
         }

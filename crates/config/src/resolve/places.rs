@@ -4,7 +4,7 @@
 
 use crate::applications::Application;
 use crate::issue::{At, Place, Source};
-use crate::raw::{Raw, RawCache, RawExpiry, RawQuery, RawRule, RawSite, RawVisitors};
+use crate::raw::{Raw, RawCache, RawChanges, RawExpiry, RawQuery, RawRule, RawSite, RawVisitors};
 use kasoku_engine::options::Places;
 use std::path::Path;
 use std::sync::Arc;
@@ -55,6 +55,7 @@ impl<'w> Written<'w> {
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
+        self.changes(&raw.route.changes);
         self.query(&raw.route.query);
         self
     }
@@ -63,6 +64,7 @@ impl<'w> Written<'w> {
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
+        self.changes(&raw.route.changes);
         self.query(&raw.route.query);
     }
 
@@ -75,6 +77,7 @@ impl<'w> Written<'w> {
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
+        self.changes(&raw.route.changes);
         self.query(&raw.route.query);
     }
 
@@ -85,6 +88,7 @@ impl<'w> Written<'w> {
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
+        self.changes(&raw.route.changes);
         self.query(&raw.route.query);
     }
 
@@ -142,6 +146,12 @@ impl<'w> Written<'w> {
         self.note("session.expire-after", &raw.session.expire_after);
     }
 
+    fn changes(&mut self, raw: &RawChanges) {
+        self.note("tags", &raw.tags);
+        self.note("changes", &raw.changes);
+        self.note("no-change-redirects", &raw.no_change_redirects);
+    }
+
     fn query(&mut self, raw: &RawQuery) {
         self.note("query.sort", &raw.sort);
         self.note("query.ignore", &raw.ignore);
@@ -186,9 +196,20 @@ mod tests {
     fn each_caching_rule_of_the_table_has_a_place() {
         let is_caching = |row: &&crate::table::Setting| {
             row.scopes.contains(&crate::table::Scope::Top)
-                && ["cache.", "query.", "session.", "pass-urls", "refuse-urls", "page-text", "outage-text", "key-"]
-                    .iter()
-                    .any(|it| row.path.starts_with(it))
+                && [
+                    "cache.",
+                    "query.",
+                    "session.",
+                    "pass-urls",
+                    "refuse-urls",
+                    "page-text",
+                    "outage-text",
+                    "tags",
+                    "changes",
+                    "key-",
+                ]
+                .iter()
+                .any(|it| row.path.starts_with(it))
         };
         let rows: Vec<_> = crate::table::settings().filter(is_caching).collect();
         let text: String = rows.iter().map(|row| format!("{} = {}\n", row.path, row.example)).collect();

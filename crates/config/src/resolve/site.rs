@@ -5,7 +5,9 @@
 
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
-use super::{compress, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused, visitors};
+use super::{
+    changes, compress, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused, visitors,
+};
 use crate::applications::Application;
 use crate::issue::{At, Issue};
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
@@ -85,6 +87,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());
     expiry::warn(&raw.route.expiry, &route, is_final, issues);
     visitors::warn(&raw.route.visitors, &route, issues);
+    changes::warn(&raw.route.changes, &route, issues);
     let site = Site { name, hosts, rules, route: Arc::new(route) };
     unused::warn(&raw.route, routes(&site), issues);
     site
@@ -134,6 +137,7 @@ fn rule(
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     expiry::warn(&raw.route.expiry, &route, true, issues);
     visitors::warn(&raw.route.visitors, &route, issues);
+    changes::warn(&raw.route.changes, &route, issues);
     sendfile::warn(&[&raw.route.sendfile], &route, issues);
     unused::warn(&raw.route, std::iter::once(&route), issues);
     let path = raw.path.as_ref()?;
@@ -163,6 +167,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     policy::set_cache(&mut policy, &raw.cache);
     expiry::set_route(route, &mut policy, &raw.expiry);
     visitors::set_route(route, &mut policy, &raw.visitors);
+    changes::set_route(route, &mut policy, &raw.changes);
     if policy != *route.policy {
         route.policy = Arc::new(policy);
     }
@@ -192,6 +197,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     dangers::check(raw, issues);
     expiry::check(raw, issues);
     visitors::check(raw, issues);
+    changes::check(raw, issues);
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);

@@ -150,8 +150,13 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         (&raw.session.stateful_urls, NAMES_MAX),
         (&raw.key_languages, LANGUAGES_MAX),
     ];
+    check_lengths(&lists, issues);
+}
+
+/// Lists that are longer than they may be.
+pub(super) fn check_lengths(lists: &[(&Option<Texts>, usize)], issues: &mut Vec<Issue>) {
     for (list, max) in lists {
-        if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(max) {
+        if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(*max) {
             let issue = Issue::error(format!("the list is longer than {max}")).at(&surplus.place);
             issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
         }
@@ -217,11 +222,11 @@ pub(super) fn names_after(list: &Texts, before: &[String]) -> Vec<String> {
     after(list, before, |text| Some(text.to_owned()))
 }
 
-fn urls_after(list: &Texts, before: &[UrlPattern]) -> Vec<UrlPattern> {
+pub(super) fn urls_after(list: &Texts, before: &[UrlPattern]) -> Vec<UrlPattern> {
     after(list, before, url_pattern)
 }
 
-fn url_pattern(text: &str) -> Option<UrlPattern> {
+pub(super) fn url_pattern(text: &str) -> Option<UrlPattern> {
     let is_sound = text.bytes().all(|byte| byte.is_ascii_graphic());
     UrlPattern::parse(text).filter(|_| is_sound)
 }

@@ -8,6 +8,7 @@
 //! The rows do not say how values become options: that is `raw` and `resolve`.
 
 mod cache;
+mod changes;
 mod compress;
 mod expiry;
 mod gateway;
@@ -107,7 +108,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 18] = [
+pub(crate) static SECTIONS: [&Section; 19] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -121,6 +122,7 @@ pub(crate) static SECTIONS: [&Section; 18] = [
     &cache::CACHE,
     &expiry::EXPIRY,
     &visitors::VISITORS,
+    &changes::CHANGES,
     &cache::QUERY,
     &compress::COMPRESS,
     &limits::CLIENTS,

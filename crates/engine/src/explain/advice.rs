@@ -81,7 +81,7 @@ impl Explaining<'_> {
         if let Some(entry) = self.inspection.entry.as_ref() {
             let freshness = &entry.meta.freshness;
             let was_of_use = freshness.lifetime > freshness.initial_age && !freshness.no_cache;
-            if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::RulesChanged) {
+            if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::Changed | Reason::RulesChanged) {
                 return Tips::Needless;
             }
             return advice(self.ask.request, &entry.meta.head, freshness, policy).into();

@@ -56,6 +56,12 @@ pub struct Explanation {
     pub url: String,
     /// The key: the effective URI, with the query as the rule wants it.
     pub key: String,
+    /// The target for which its own is short; none: it is not.
+    pub stands_for: Option<String>,
+    /// The tags by which its response is dropped.
+    pub tags: Vec<String>,
+    /// What the request itself drops when it has been carried out, as far as its URL tells; none: nothing.
+    pub changes: Option<Vec<String>>,
     /// Which site serves it, and where that is written.
     pub site: Named,
     /// The rule that its path matches; none: the site's own settings hold.
@@ -148,7 +154,8 @@ impl Handle {
             .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
         let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
-        let ask = Ask { key: &asked.routed.key, request: &outgoing, policy: &asked.routed.route.policy, now };
+        let read = asked.routed.stands_for();
+        let ask = Ask { key: &asked.routed.key, request: &outgoing, policy: &asked.routed.route.policy, now, read };
         let mut inspection = self.cache().inspect(&ask);
         if let Some(reason) = passing {
             inspection.outcome = Outcome::Pass(reason);

@@ -3,6 +3,7 @@
 use super::live::{Answered, PATIENCE};
 use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
+use crate::changes;
 use crate::options::{Places, Route, Rule, Site};
 use crate::respond::{self, Dropped, Notes, forwarded};
 use crate::session::Seen;
@@ -15,8 +16,10 @@ use kasoku_semantics::evidence::{self, Evidence, Line, Side};
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::ground::{Because, Ground};
 use kasoku_semantics::policy::Profile;
+use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::tags::{Parameters, Tagged};
 use std::sync::Arc;
 
 /// A question whose answer is known, and only has to be told.
@@ -73,6 +76,9 @@ impl Explaining<'_> {
             method: self.ask.request.method.to_string(),
             url: super::shown::printable(&self.asked.request.head.target),
             key: super::shown::printable(self.ask.key.uri()),
+            stands_for: self.asked.routed.stands_for().map(super::shown::printable),
+            tags: self.tags(),
+            changes: changes::told(&self.asked.request.head.method, &self.asked.routed),
             site: Named::new(self.found.site.map_or("", |site| &site.name), places.site.as_ref()),
             rule: self.found.rule.map(|rule| Named::new(&rule.path, places.rule.as_ref())),
             profile: Named::new(profile, places.settings.get("profile")),
@@ -84,6 +90,14 @@ impl Explaining<'_> {
             tips: self.tips(),
             answer,
         }
+    }
+
+    fn tags(&self) -> Vec<String> {
+        let mut parameters = Parameters::default();
+        parameters.read(path_and_query(self.asked.routed.read_target()).1.unwrap_or_default());
+        let is_stored_under = !matches!(self.inspection.outcome, Outcome::Pass(_) | Outcome::Refused(_));
+        let templates = self.ask.policy.tags.templates.iter().filter(|_| is_stored_under);
+        Tagged::of(templates, &parameters).tags
     }
 
     /// The answer of the origin, where there is one.
@@ -320,10 +334,15 @@ impl Explaining<'_> {
             tell(String::new(), Side::For, Because::Ground(Ground::QuerySorted));
         }
         if let Outcome::Pass(reason @ (Reason::PassUrl | Reason::PassCredentialInUrl)) = self.inspection.outcome {
-            let routed = &self.asked.routed;
-            let is_listed = || routed.is_any(|| routed.route.pass_urls.iter());
-            let is_end = reason == Reason::PassUrl && !is_listed();
-            let because = if is_end { Because::Ground(Ground::EndsSession) } else { Because::Reason(reason) };
+            let list = (reason == Reason::PassUrl).then(|| respond::list_of(&self.asked.routed));
+            let because = match list {
+                Some("session.logout") => Because::Ground(Ground::EndsSession),
+                Some("session.harmless-urls") => Because::Ground(Ground::WritesIntoSession),
+                Some("device-mobile-urls") => Because::Ground(Ground::ChoosesMobile),
+                Some("device-desktop-urls") => Because::Ground(Ground::ChoosesDesktop),
+                Some("changes") => Because::Ground(Ground::ChangesPages),
+                _ => Because::Reason(reason),
+            };
             tell(super::shown::target(&self.asked.target), Side::Against, because);
         }
         if self.inspection.outcome == Outcome::Pass(Reason::PassRule) {

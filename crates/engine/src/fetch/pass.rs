@@ -4,6 +4,7 @@
 use super::fill_task::{own_head, pump};
 use super::{ToClient, failed};
 use crate::body::ClientBody;
+use crate::changes::{Changing, Form};
 use crate::deliver::{Answer, Conditions, Meant};
 use crate::forward::{Audience, forward, measured};
 use crate::options::{DeviceUrls, Route, UrlPattern};
@@ -41,7 +42,10 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     }
     let status = forwarded(reason);
     let mut interim = ToClient::new(exchange);
-    let mut upload = match client_body(exchange, &routed.route, &mut outgoing, &mut interim).await {
+    let mut changing = Changing::of(exchange, routed).map(Box::new);
+    let has_body = !matches!(request.body, BodyLength::None);
+    let form = changing.as_mut().filter(|_| has_body).and_then(|changing| changing.form(worker, routed));
+    let mut upload = match client_body(exchange, &routed.route, &mut outgoing, form, &mut interim).await {
         Ok(upload) => upload,
         Err(error) => return failed(&error, status),
     };
@@ -49,7 +53,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     let request_time = worker.now();
     let errand = Errand::new(exchange, routed, audience, exchange.begin_origin());
     // What changes something is not broken off in the middle, and its answer says what of the stored is invalid now.
-    let sent = if upload.is_some() || !request.head.method.is_safe() {
+    let sent = if upload.is_some() || !request.head.method.is_safe() || changing.is_some() {
         origins::send(worker, &routed.route, &errand, &outgoing, &mut upload, &mut interim).await
     } else {
         // Nobody else waits for the answer: a client that leaves takes its request back.
@@ -72,10 +76,16 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
                 None => (audience, writer, status),
             };
             let answered = errand.replaced().unwrap_or(response.head.status);
+            if let Some(changing) = changing {
+                changing.has_answer(exchange, routed, Some((answered, &response.head.fields)));
+            }
             let passed = Passed { outgoing, audience, writer, request_time, answered, status };
             after_pass(exchange, routed, passed, response)
         }
         Err(error) => {
+            if let Some(changing) = changing.filter(|_| !error.is_unasked()) {
+                changing.has_answer(exchange, routed, None);
+            }
             if let Some(answered) = errand.replaced() {
                 invalidate(exchange, routed, answered, &Fields::new(), writer.as_ref());
             }
@@ -104,6 +114,7 @@ async fn client_body(
     exchange: &Exchange,
     route: &Route,
     outgoing: &mut RequestHead,
+    form: Option<Form>,
     interim: &mut impl Interim,
 ) -> Result<Option<ClientBody>, Error> {
     let Exchange { worker, connection, request, body, settings, .. } = exchange;
@@ -111,7 +122,8 @@ async fn client_body(
         return Ok(None);
     }
     let fields = &request.head.fields;
-    let mut upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
+    let upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
+    let mut upload = upload.keeping(form);
     if route.buffers(request.body) {
         if route.group.is_down(worker.now().mono_ms) {
             return Err(Error::Down);
@@ -159,7 +171,8 @@ fn begin_beside(
     let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
     let is_post = outgoing.method == Method::POST;
     let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(exchange, routed);
-    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now() };
+    let read = routed.stands_for();
+    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now(), read };
     (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
 }
 
@@ -182,7 +195,8 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Re
     let key = &routed.key;
     if let (Audience::Shared, Some(own)) = (audience, &writer) {
         let now = worker.now();
-        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now };
+        let read = routed.stands_for();
+        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now, read };
         worker.cache.on_head(&ask, &response.head, request_time, now, own);
     }
     invalidate(exchange, routed, answered, &response.head.fields, writer.as_ref());

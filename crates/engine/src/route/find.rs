@@ -8,6 +8,7 @@
 use crate::glob::matches;
 use crate::options::{Route, Site, UrlPattern};
 use crate::path::{PathReader, Reading};
+use http::Method;
 use kasoku_origin::rewritten;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
@@ -111,10 +112,12 @@ fn lists_urls(route: &Route) -> bool {
     urls(route).next().is_some()
 }
 
-/// The URLs of a route that pass: those of its list, and those that write into a session or end it, of which the application has to hear.
+/// The URLs of a route that pass: those of its list, and those that write into a session or end it, or change something, of which the application
+/// has to hear.
 fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
     let listed = route.pass_urls.iter().chain(&route.session.logout).chain(&route.session.harmless_urls);
-    listed.chain(&route.device_urls.mobile).chain(&route.device_urls.desktop)
+    let changes = route.changes.list.iter().filter(|change| change.method.as_ref().is_none_or(Method::is_safe));
+    listed.chain(&route.device_urls.mobile).chain(&route.device_urls.desktop).chain(changes.map(|change| &change.url))
 }
 
 #[cfg(test)]

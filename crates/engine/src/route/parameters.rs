@@ -1,9 +1,10 @@
-//! Which parameters of a query the configuration knows (`query.known`).
+//! Which parameters of a query the configuration knows (`query.known`), and which values of those of which tags are made.
 //!
 //! An application may take parameters that nobody thought of when a lifetime was granted: a preview, a coupon, a theme, a language that
 //! it then keeps in a session. Where the configuration lists the parameters that pages take, a URL with another one is not one of
 //! those pages, so its request passes. Names are compared as programs read them, and a name that can be read in two ways is not
-//! in the list.
+//! in the list. A page that is dropped by its tags is found by them only if its parameters are written in the one way in which the requests
+//! that change it write them.
 
 use crate::glob::matches;
 use crate::options::Route;
@@ -12,16 +13,18 @@ use kasoku_semantics::reason::Reason;
 
 /// Why a request for that target passes, if it does, because of a parameter that is not listed.
 pub(super) fn passes(target: &str, route: &Route) -> Option<Reason> {
-    let known = &route.query.known[..];
-    if known.is_empty() || !route.policy.grant.is_granting() {
+    let (known, tags) = (&route.query.known[..], &route.policy.tags);
+    let is_any_known = known.is_empty() && tags.templates.is_empty();
+    if is_any_known || !route.policy.grant.is_granting() {
         return None;
     }
-    let (_, query) = path_and_query(target);
+    let query = path_and_query(target).1?;
     let is_unknown = |pair: &str| !pair.is_empty() && !is_known(pair, known);
     // Some programs divide at `;` as well, so each part counts.
-    query
-        .is_some_and(|query| pairs(query).flat_map(|pair| pair.split(';')).any(is_unknown))
-        .then_some(Reason::PassParameter)
+    if !known.is_empty() && pairs(query).flat_map(|pair| pair.split(';')).any(is_unknown) {
+        return Some(Reason::PassParameter);
+    }
+    (!tags.are_plain(query)).then_some(Reason::PassValue)
 }
 
 fn is_known(pair: &str, known: &[String]) -> bool {
@@ -52,6 +55,20 @@ mod tests {
         for target in ["/b?bo_table=free&w=d", "/b?bo.table=free", "/b?page[]=1", "/b?page=1;w=d", "/b?=1", "/b?PAGE=1"]
         {
             assert_eq!(passes(target, &board), Some(Reason::PassParameter), "{target}");
+        }
+    }
+
+    #[test]
+    fn a_url_whose_tags_nobody_can_tell_passes() {
+        let mut board = route(&[]);
+        let tags = ["board-{bo_table}", "post-{bo_table}-{wr_id:digits}"];
+        Arc::make_mut(&mut board.policy).tags.templates =
+            tags.iter().map(|text| crate::options::TagTemplate::parse(text).unwrap()).collect();
+        for target in ["/b", "/b?bo_table=Free&wr_id=5", "/b?wr_id=&stx=%20", "/b?other=05"] {
+            assert_eq!(passes(target, &board), None, "{target}");
+        }
+        for target in ["/b?wr_id=05", "/b?bo_table=free&wr_id=5%20", "/b?bo.table=a.b", "/b?wr_id[]=x"] {
+            assert_eq!(passes(target, &board), Some(Reason::PassValue), "{target}");
         }
     }
 

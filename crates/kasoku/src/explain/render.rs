@@ -22,6 +22,13 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
         None => page.row("rule", "none: what the site says holds"),
     }
     page.row("key", &text(said, "/key"));
+    page.row_unless_empty("short for", &text(said, "/stands_for"));
+    page.row_unless_empty("tags", &texts(said, "/tags"));
+    match said.pointer("/changes").and_then(Value::as_array) {
+        None => {}
+        Some(tags) if tags.is_empty() => page.row("changes", "what its form and the answer to it name"),
+        Some(_) => page.row("changes", &texts(said, "/changes")),
+    }
     page.row("memory", &stored(said));
     page.points(said);
     page.line("");
@@ -45,6 +52,12 @@ impl Page {
     fn row(&mut self, name: &str, value: &str) {
         let line = format!("{name:<COLUMN$}{value}");
         self.line(&line);
+    }
+
+    fn row_unless_empty(&mut self, name: &str, value: &str) {
+        if !value.is_empty() {
+            self.row(name, value);
+        }
     }
 
     /// Each line of the configuration, the request and the response that has a say, and all that it says.
@@ -226,6 +239,13 @@ fn named(said: &Value, pointer: &str) -> String {
 
 fn text(said: &Value, pointer: &str) -> String {
     printable(said.pointer(pointer).and_then(Value::as_str).unwrap_or_default())
+}
+
+/// A list of texts in one line; `*` is all that has tags.
+fn texts(said: &Value, pointer: &str) -> String {
+    let all = said.pointer(pointer).and_then(Value::as_array);
+    let texts: Vec<String> = all.into_iter().flatten().filter_map(Value::as_str).map(printable).collect();
+    if texts == ["*"] { "all that has tags".to_owned() } else { texts.join(" ") }
 }
 
 fn number(said: &Value, pointer: &str) -> u64 {

@@ -1,0 +1,126 @@
+//! The marks of tags: what was dropped by a tag, or with all that has tags in a site.
+//!
+//! There is a bound on marks, as on those of prefixes: the older half is widened to all that is tagged in their sites. A response that has
+//! tags nobody knows is dropped with any tag of its site.
+
+use super::{Epoch, Mark, Now, Purge, SITES_MAX, Standing, median};
+use crate::tags::{TagHash, Tags};
+use std::collections::HashMap;
+
+/// Tags that are marked, in all sites.
+const TAGS_MARKED_MAX: usize = 64 << 10;
+
+#[derive(Default)]
+pub(super) struct TagMarks {
+    sites: HashMap<TagHash, OfSite>,
+    /// In all sites.
+    tags: usize,
+}
+
+#[derive(Default)]
+struct OfSite {
+    /// All that has tags.
+    whole: Mark,
+    /// What has tags that nobody knows.
+    unknown: Mark,
+    tags: HashMap<TagHash, Mark>,
+}
+
+impl TagMarks {
+    /// Marks all that has tags in a site.
+    pub(super) fn mark_site(&mut self, site: TagHash, purge: Purge, epoch: Epoch, now: Now) {
+        let of_site = self.sites.entry(site).or_default();
+        of_site.whole.set(purge, epoch, now);
+        if purge != Purge::Soft {
+            // What they say is said by the site's mark now.
+            self.tags = self.tags.saturating_sub(std::mem::take(&mut of_site.tags).len());
+        }
+    }
+
+    pub(super) fn mark_tag(&mut self, site: TagHash, tag: TagHash, purge: Purge, epoch: Epoch, now: Now) {
+        if self.tags >= TAGS_MARKED_MAX && !self.sites.get(&site).is_some_and(|it| it.tags.contains_key(&tag)) {
+            self.widen();
+        }
+        let of_site = self.sites.entry(site).or_default();
+        of_site.unknown.set(purge, epoch, now);
+        let before = of_site.tags.len();
+        of_site.tags.entry(tag).or_default().set(purge, epoch, now);
+        self.tags += of_site.tags.len() - before;
+    }
+
+    pub(super) fn standing(&self, tags: &Tags, born: Epoch) -> Standing {
+        let Some(of_site) = self.sites.get(&tags.site) else { return Standing::Valid };
+        let unknown = tags.has_unknown.then_some(&of_site.unknown);
+        let met = tags.each.iter().filter_map(|tag| of_site.tags.get(tag)).chain(unknown).chain([&of_site.whole]);
+        met.map(|mark| mark.standing(born)).fold(Standing::Valid, Standing::worse)
+    }
+
+    /// Makes marks of sites of the older half.
+    fn widen(&mut self) {
+        let up_to = median(self.sites.values().flat_map(|site| site.tags.values()).map(Mark::last));
+        for OfSite { whole, tags, .. } in self.sites.values_mut() {
+            tags.retain(|_, mark| {
+                let stays = mark.last() > up_to;
+                if !stays {
+                    whole.join(mark);
+                }
+                stays
+            });
+        }
+        self.tags = self.sites.values().map(|site| site.tags.len()).sum();
+    }
+
+    /// Whether there are marks of so many sites that names of sites must have come and gone.
+    pub(super) fn has_too_many_sites(&self) -> bool {
+        self.sites.len() > SITES_MAX
+    }
+
+    /// Forgets all, which the caller has marked elsewhere.
+    pub(super) fn clear(&mut self) {
+        *self = Self::default();
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 5 };
+
+    fn tags(site: TagHash, each: &[TagHash]) -> Tags {
+        Tags { site, each: each.into(), has_unknown: false }
+    }
+
+    #[test]
+    fn a_tag_meets_what_has_it_in_its_site() {
+        let mut marks = TagMarks::default();
+        marks.mark_tag(1, 10, Purge::Change, 5, NOW);
+        assert_eq!(marks.standing(&tags(1, &[9, 10]), 4), Standing::Changed);
+        assert_eq!(marks.standing(&tags(1, &[9, 10]), 5), Standing::Valid, "born after it");
+        assert_eq!(marks.standing(&tags(1, &[9]), 4), Standing::Valid);
+        assert_eq!(marks.standing(&tags(2, &[10]), 4), Standing::Valid);
+        assert_eq!(marks.standing(&Tags { has_unknown: true, ..tags(1, &[]) }, 4), Standing::Changed);
+        marks.mark_site(1, Purge::Hard, 6, NOW);
+        assert_eq!(marks.standing(&tags(1, &[]), 5), Standing::Gone);
+        assert_eq!((marks.tags, marks.standing(&tags(1, &[10]), 6)), (0, Standing::Valid));
+        marks.mark_tag(1, 10, Purge::Soft, 7, NOW);
+        assert_eq!(marks.standing(&tags(1, &[10]), 6), Standing::Stale(NOW));
+        assert_eq!(marks.standing(&tags(1, &[10]), 5), Standing::Gone, "what is gone stays gone");
+    }
+
+    #[test]
+    fn beyond_the_bound_old_tags_are_all_of_their_sites() {
+        let mut marks = TagMarks::default();
+        let max = TAGS_MARKED_MAX as u64;
+        (0..max).for_each(|number| marks.mark_tag(number % 2, number, Purge::Change, number + 1, NOW));
+        assert_eq!(marks.standing(&tags(0, &[1]), 0), Standing::Valid, "the tag of the other site");
+        marks.mark_tag(0, max, Purge::Change, max + 1, NOW);
+        assert!(marks.tags <= TAGS_MARKED_MAX / 2 + 1, "{}", marks.tags);
+        assert_eq!(marks.tags, marks.sites.values().map(|site| site.tags.len()).sum::<usize>());
+        assert_eq!(marks.standing(&tags(0, &[]), max / 2 - 5), Standing::Changed, "older than what was widened");
+        assert_eq!(marks.standing(&tags(0, &[]), max / 2 + 5), Standing::Valid);
+        for number in [0, max / 2, max - 2, max] {
+            assert_eq!(marks.standing(&tags(0, &[number]), number), Standing::Changed, "{number}");
+        }
+    }
+}

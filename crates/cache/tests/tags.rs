@@ -1,0 +1,120 @@
+//! What has a tag is dropped with it, and what was begun before is not stored.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_cache::verdict::Exchange;
+use kasoku_cache::{Ask, BodyWriter, Cache, Limits, Lookup, Purge, Scope, Verdict};
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::tags::{TagTemplate, Tagged};
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::sync::Arc;
+
+const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
+const SITE: &str = "a.example";
+
+struct Board {
+    cache: Cache,
+    policy: Arc<Policy>,
+}
+
+impl Board {
+    fn new() -> Self {
+        let cache = Cache::new(Limits { memory_bytes_max: 256 << 20, object_bytes_max: 16 << 20 });
+        let mut policy = Policy::new(Profile::Safe);
+        policy.tags.site = SITE.to_owned();
+        policy.tags.templates =
+            ["board-{b}", "post-{b}-{id:digits}"].map(|text| TagTemplate::parse(text).unwrap()).to_vec();
+        Self { cache, policy: Arc::new(policy) }
+    }
+
+    fn look_up(&self, target: &str, read: Option<&str>) -> Lookup {
+        let key = self.cache.key(format!("http://{SITE}{target}"));
+        let request = RequestHead::new(Method::GET, target);
+        self.cache.look_up(&Ask { key: &key, request: &request, policy: &self.policy, now: NOW, read })
+    }
+
+    fn begin(&self, target: &str, read: Option<&str>) -> BodyWriter {
+        let Lookup::Fill(writer, _) = self.look_up(target, read) else { panic!("no fill: {target}") };
+        let request = RequestHead::new(Method::GET, target);
+        let response = ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60");
+        let (request_time, response_time, body_length) = (NOW, NOW, None);
+        let exchange = Exchange {
+            request: &request,
+            response: &response,
+            request_time,
+            response_time,
+            body_length,
+            is_file: false,
+        };
+        match writer.on_response(&exchange) {
+            Verdict::Write(body) => body,
+            _ => panic!("not written: {target}"),
+        }
+    }
+
+    async fn store(&self, target: &str, read: Option<&str>) {
+        let mut body = self.begin(target, read);
+        body.push(Bytes::from_static(b"page")).await.unwrap();
+        assert!(body.finish(None), "not stored: {target}");
+    }
+
+    fn is_hit(&self, target: &str) -> bool {
+        matches!(self.look_up(target, None), Lookup::Hit(..))
+    }
+
+    fn changes(&self, tags: &[&str]) {
+        let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
+        self.cache.drop_changed_tags(SITE, &Tagged { tags, is_all_known: true }, NOW);
+    }
+}
+
+#[tokio::test]
+async fn what_has_a_tag_is_dropped_with_it_whatever_its_url() {
+    let board = Board::new();
+    let (list, post, other) = ("/b?b=free", "/b?page=1&b=free&id=5", "/b?b=qa");
+    for target in [list, post, other] {
+        board.store(target, None).await;
+    }
+    board.store("/free/5", Some("/b?b=free&id=5")).await;
+    board.changes(&["post-free-5", "nobodys"]);
+    assert!(board.is_hit(list) && board.is_hit(other) && !board.is_hit("/free/5"));
+    assert!(matches!(board.look_up(post, None), Lookup::Fill(_, Reason::Changed)));
+    board.changes(&["board-free"]);
+    assert!(!board.is_hit(list) && board.is_hit(other));
+    for site in ["b.example", ""] {
+        board.cache.purge_all_of(Scope::Tagged(site), Purge::Hard, NOW).unwrap();
+    }
+    assert!(board.is_hit(other), "another site's");
+    board.cache.purge_all_of(Scope::Tag(SITE, "board-qa"), Purge::Hard, NOW).unwrap();
+    assert!(matches!(board.look_up(other, None), Lookup::Fill(_, Reason::Purged)));
+}
+
+#[tokio::test]
+async fn what_has_tags_that_nobody_knows_is_dropped_with_each() {
+    let board = Board::new();
+    board.store("/b?b=fr%20ee", None).await;
+    board.store("/b?b=free", None).await;
+    board.changes(&["board-qa"]);
+    assert!(!board.is_hit("/b?b=fr%20ee") && board.is_hit("/b?b=free"));
+    board.cache.drop_changed_tags(SITE, &Tagged { tags: Vec::new(), is_all_known: false }, NOW);
+    assert!(!board.is_hit("/b?b=free"));
+}
+
+#[tokio::test]
+async fn what_was_begun_before_a_change_is_joined_by_nobody_and_not_stored() {
+    let board = Board::new();
+    let target = "/b?b=free&id=5";
+    let mut body = board.begin(target, None);
+    assert!(matches!(board.look_up(target, None), Lookup::Join(..)));
+    board.changes(&["post-free-5"]);
+    let Lookup::Fill(newer, _) = board.look_up(target, None) else { panic!("it joined a fill from before") };
+    drop(newer);
+    body.push(Bytes::from_static(b"old")).await.unwrap();
+    assert!(!body.finish(None) && !board.is_hit(target));
+    board.store(target, None).await;
+    assert!(board.is_hit(target));
+}

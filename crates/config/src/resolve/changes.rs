@@ -1,0 +1,125 @@
+//! Tags, and what drops them.
+
+use super::visitors::{after, own, url_pattern, urls_after};
+use crate::issue::{Issue, quoted};
+use crate::raw::{RawChanges, RawRoute};
+use http::Method;
+use kasoku_engine::options::{Change, ChangeRules, Route, TagTemplate, TemplateError};
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::tags::TEMPLATES_MAX;
+use std::sync::Arc;
+
+/// The most changes of one list: each is compared with what passes.
+const CHANGES_MAX: usize = 64;
+
+/// The most tags of one change.
+const TAGS_OF_A_CHANGE_MAX: usize = 16;
+
+/// What stands for all that has tags.
+const ALL: &str = "*";
+
+/// Lays written keys over a route.
+pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawChanges) {
+    if let Some(tags) = &raw.tags {
+        policy.tags.templates = after(tags, &policy.tags.templates, |text| TagTemplate::parse(text).ok());
+    }
+    let mut rules = ChangeRules::clone(&route.changes);
+    if let Some(changes) = &raw.changes {
+        rules.list = after(changes, &rules.list, |text| change(text).ok());
+    }
+    if let Some(urls) = &raw.no_change_redirects {
+        rules.no_change_redirects = urls_after(urls, &rules.no_change_redirects);
+    }
+    if rules != *route.changes {
+        route.changes = Arc::new(rules);
+    }
+}
+
+/// Why a text says nothing of a change.
+enum Fault<'t> {
+    NoArrow,
+    Method(&'t str),
+    Url(&'t str),
+    NoTags,
+    Tag(&'t str, TemplateError),
+    TooMany,
+}
+
+/// `POST */write_update.php => board-{bo_table} front`
+fn change(text: &str) -> Result<Change, Fault<'_>> {
+    let (request, tags) = text.split_once("=>").ok_or(Fault::NoArrow)?;
+    let (method, url) = match request.trim().split_once(' ') {
+        Some((method, url)) => (Some(self::method(method).ok_or(Fault::Method(method))?), url.trim()),
+        None => (None, request.trim()),
+    };
+    let url = url_pattern(url).ok_or(Fault::Url(url))?;
+    let (mut templates, mut is_all) = (Vec::new(), false);
+    for tag in tags.split_ascii_whitespace() {
+        match tag {
+            ALL => is_all = true,
+            tag => templates.push(TagTemplate::parse(tag).map_err(|error| Fault::Tag(tag, error))?),
+        }
+    }
+    match templates.len() {
+        0 if !is_all => Err(Fault::NoTags),
+        0..=TAGS_OF_A_CHANGE_MAX => Ok(Change { method, url, tags: templates, is_all }),
+        _ => Err(Fault::TooMany),
+    }
+}
+
+fn method(text: &str) -> Option<Method> {
+    let is_one = text.bytes().all(|byte| byte.is_ascii_uppercase());
+    Method::from_bytes(text.as_bytes()).ok().filter(|_| is_one)
+}
+
+/// The faults of such keys, once for each place where they are written.
+pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
+    let raw = &raw.changes;
+    for text in own(&raw.tags) {
+        if let Err(error) = TagTemplate::parse(&text.value) {
+            let issue = Issue::error(format!("{} is not a tag: {error}", quoted(&text.value))).at(&text.place);
+            issues.push(issue.help("write a word, with parameters of the URL in braces: \"board-{name}\""));
+        }
+    }
+    for text in own(&raw.changes) {
+        let Err(fault) = change(&text.value) else { continue };
+        let (why, help) = match fault {
+            Fault::NoArrow => ("has no `=>`".to_owned(), "write \"POST /save => tag\""),
+            Fault::Method(method) => (
+                format!("has no method before its URL, but {}", quoted(method)),
+                "write it in capitals, like \"POST\", or leave it out",
+            ),
+            Fault::Url(url) => (
+                format!("has no URL pattern, but {}", quoted(url)),
+                "a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\"",
+            ),
+            Fault::NoTags => {
+                ("says nothing of what is changed".to_owned(), "behind `=>` stand tags, or `*` for all that has tags")
+            }
+            Fault::Tag(tag, error) => (
+                format!("names {}, which is not a tag: {error}", quoted(tag)),
+                "write a word, with parameters in braces: \"board-{name}\"",
+            ),
+            Fault::TooMany => {
+                (format!("has more than {TAGS_OF_A_CHANGE_MAX} tags"), "write it twice, with some of them each")
+            }
+        };
+        issues.push(Issue::error(format!("{} {why}", quoted(&text.value))).at(&text.place).help(help));
+    }
+    for text in own(&raw.no_change_redirects).filter(|text| url_pattern(&text.value).is_none()) {
+        let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
+        issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
+    }
+    let lists = [(&raw.tags, TEMPLATES_MAX), (&raw.changes, CHANGES_MAX), (&raw.no_change_redirects, CHANGES_MAX)];
+    super::visitors::check_lengths(&lists, issues);
+}
+
+/// What does nothing where it is written.
+pub(super) fn warn(raw: &RawChanges, route: &Route, issues: &mut Vec<Issue>) {
+    if route.changes.list.is_empty()
+        && let Some(urls) = raw.no_change_redirects.as_ref().filter(|urls| !urls.value.is_empty())
+    {
+        let issue = Issue::warning("`no-change-redirects` has no effect without `changes`").at(&urls.place);
+        issues.push(issue.help("say which requests change what: `changes = [\"POST /save => page-{id}\"]`"));
+    }
+}

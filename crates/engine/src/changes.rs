@@ -1,0 +1,218 @@
+//! What a request changes of pages that are stored: they are dropped by their tags, before its answer goes out.
+//!
+//! RFC 9111 section 4.4 drops the URL of an unsafe request, and the ones that its answer names. An application changes more: a new post stands on the
+//! list and on the front page, and some change things by GET. So the configuration says which requests change what (`changes`), in tags
+//! (`semantics::tags`) of the parameters of their URLs, their forms and the redirections that answer them.
+//!
+//! **What has happened** the answer tells:
+//!
+//! | answer | what follows |
+//! |---|---|
+//! | a redirection | the change was made, since that is how applications answer a form: its tags are dropped |
+//! | 2xx, 5xx, or none | it may have been made: its tags are dropped at most once a second, or posts that fail would empty the cache; and once more when the answer has gone out, since it may have begun before the work was done |
+//! | another redirection, listed in `no-change-redirects`, and 4xx | nothing was changed |
+//!
+//! Where a parameter can't be told (a form that is too long or of another type, a value that is not plain), all that has tags in the site counts as
+//! what may have changed.
+
+use crate::options::Change;
+use crate::route::{Elsewhere, Routed};
+use crate::serve::Exchange;
+use crate::worker::Worker;
+use bytes::BytesMut;
+use http::{Method, StatusCode};
+use kasoku_cache::SpareCharge;
+use kasoku_metrics::Counter;
+use kasoku_semantics::query::path_and_query;
+use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};
+use kasoku_wire::Fields;
+use kasoku_wire::form;
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// How much of a form is read, in bytes.
+const FORM_BYTES_MAX: usize = 64 << 10;
+
+/// What a request may change.
+pub(crate) struct Changing {
+    /// Those of the route's changes that are about it, by their number.
+    changes: Vec<usize>,
+    form: Option<Form>,
+}
+
+/// The beginning of a form, as it was sent on.
+#[derive(Clone)]
+pub(crate) struct Form(Rc<RefCell<Begun>>);
+
+struct Begun {
+    bytes: BytesMut,
+    is_cut: bool,
+    /// The account of these bytes.
+    _charge: Option<SpareCharge>,
+}
+
+impl Form {
+    fn new(worker: &Worker) -> Self {
+        let charge = worker.cache.try_charge(FORM_BYTES_MAX as u64);
+        // While memory is short, nothing of it is kept.
+        Self(Rc::new(RefCell::new(Begun { bytes: BytesMut::new(), is_cut: charge.is_none(), _charge: charge })))
+    }
+
+    /// The next piece of it goes on.
+    pub(crate) fn goes_on(&self, data: &[u8]) {
+        let mut begun = self.0.borrow_mut();
+        if begun.is_cut {
+            return;
+        }
+        let room = FORM_BYTES_MAX - begun.bytes.len();
+        begun.is_cut = data.len() > room;
+        begun.bytes.extend_from_slice(data.get(..room).unwrap_or(data));
+    }
+
+    fn read(&self, content_type: &[u8], parameters: &mut Parameters) {
+        let begun = self.0.borrow();
+        let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        let mut is_whole = !begun.is_cut;
+        if media_type.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
+            parameters.read(&String::from_utf8_lossy(&begun.bytes));
+        } else if let Some(boundary) = form::boundary(content_type) {
+            let form = form::read(&begun.bytes, &boundary);
+            is_whole &= form.is_whole;
+            form.fields.into_iter().for_each(|(name, value)| parameters.push(name, value));
+        } else {
+            is_whole = false;
+        }
+        if !is_whole {
+            parameters.are_cut();
+        }
+    }
+}
+
+impl Changing {
+    /// What a request that passes may change; `None`: nothing.
+    pub(crate) fn of(exchange: &Exchange, routed: &Routed) -> Option<Self> {
+        let changes: Vec<usize> = about(&exchange.request.head.method, routed).collect();
+        (!changes.is_empty()).then_some(Self { changes, form: None })
+    }
+
+    /// Where its form is kept as it goes on, if anything of it is looked for.
+    pub(crate) fn form(&mut self, worker: &Worker, routed: &Routed) -> Option<Form> {
+        let changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
+        let is_wanted = changes.flat_map(|change| &change.tags).any(TagTemplate::has_placeholders);
+        is_wanted.then(|| self.form.get_or_insert_with(|| Form::new(worker)).clone())
+    }
+
+    /// What has come of it; `None`: nothing was changed. `status`: `None` where there was no answer.
+    fn outcome(&self, exchange: &Exchange, routed: &Routed, answer: Option<(StatusCode, &Fields)>) -> Option<Outcome> {
+        let route = &*routed.route;
+        let status = answer.map_or(StatusCode::BAD_GATEWAY, |(status, _)| status);
+        let is_made = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
+        if !is_made && !status.is_success() && !status.is_server_error() {
+            return None;
+        }
+        let to = answer.filter(|_| is_made).and_then(|(_, fields)| Elsewhere::of(exchange, routed, fields));
+        if to.as_ref().is_some_and(|to| to.is_any(&route.changes.no_change_redirects)) {
+            return None;
+        }
+        let mut parameters = Parameters::default();
+        let targets = [Some(routed.read_target()), to.as_ref().map(Elsewhere::read_target)];
+        for target in targets.into_iter().flatten() {
+            parameters.read(path_and_query(target).1.unwrap_or_default());
+        }
+        if let Some(form) = &self.form {
+            let content_type = exchange.request.head.fields.first("content-type").unwrap_or_default();
+            form.read(content_type, &mut parameters);
+        }
+        let changes = || self.changes.iter().filter_map(|number| route.changes.list.get(*number));
+        let tagged = Tagged::of(changes().flat_map(|change| &change.tags), &parameters);
+        let is_all = changes().any(|change| change.is_all);
+        Some(Outcome { tagged, is_made, is_all })
+    }
+
+    /// Drops what a request has changed whose answer is about to go out, or that got none.
+    pub(crate) fn has_answer(&self, exchange: &Exchange, routed: &Routed, answer: Option<(StatusCode, &Fields)>) {
+        let Some(outcome) = self.outcome(exchange, routed, answer) else { return };
+        let Outcome { tagged, is_made, is_all } = outcome;
+        let (worker, site) = (&exchange.worker, &routed.route.policy.tags.site);
+        let doubtful = match is_made {
+            true => {
+                worker.cells.count(Counter::Changes);
+                let is_all_known = tagged.is_all_known;
+                let made = Tagged { is_all_known: !is_all, ..tagged };
+                worker.cache.drop_changed_tags(site, &made, worker.now());
+                let rest = Tagged { tags: Vec::new(), is_all_known: false };
+                (!is_all && !is_all_known).then_some(rest)
+            }
+            false => {
+                worker.cells.count(Counter::DoubtfulChanges);
+                Some(Tagged { is_all_known: tagged.is_all_known && !is_all, ..tagged })
+            }
+        };
+        if let Some(tagged) = doubtful {
+            let doubt = Box::new(Doubt { site: site.clone(), tagged });
+            doubt.drop_tags(worker);
+            if !is_made {
+                exchange.aside().doubt = Some(doubt);
+            }
+        }
+    }
+}
+
+/// Which of its route's changes are about a request, by their number.
+fn about<'r>(method: &'r Method, routed: &'r Routed) -> impl Iterator<Item = usize> {
+    let is_about_it = move |change: &Change| {
+        change.method.as_ref().is_none_or(|one| one == method || (one == Method::GET && method == Method::HEAD))
+            && routed.is_any(|| std::iter::once(&change.url))
+    };
+    let all = routed.route.changes.list.iter().enumerate();
+    all.filter(move |(_, change)| is_about_it(change)).map(|(number, _)| number)
+}
+
+/// What a request drops when it has been carried out, as far as its URL tells; `None`: nothing.
+pub(crate) fn told(method: &Method, routed: &Routed) -> Option<Vec<String>> {
+    let changes: Vec<&Change> = about(method, routed).filter_map(|it| routed.route.changes.list.get(it)).collect();
+    if changes.is_empty() {
+        return None;
+    }
+    if changes.iter().any(|change| change.is_all) {
+        return Some(vec!["*".to_owned()]);
+    }
+    let mut parameters = Parameters::default();
+    parameters.read(path_and_query(routed.read_target()).1.unwrap_or_default());
+    Some(Tagged::of(changes.iter().flat_map(|change| &change.tags), &parameters).tags)
+}
+
+/// What has come of a request.
+struct Outcome {
+    tagged: Tagged,
+    is_made: bool,
+    is_all: bool,
+}
+
+/// What may have changed.
+pub(crate) struct Doubt {
+    site: String,
+    tagged: Tagged,
+}
+
+impl Doubt {
+    fn drop_tags(&self, worker: &Rc<Worker>) {
+        if let Some(later) = worker.cache.drop_doubtful_tags(&self.site, &self.tagged, worker.now()) {
+            let worker = worker.clone();
+            tokio::task::spawn_local(async move {
+                let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);
+                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+                worker.cache.drop_later(&later, worker.now());
+            });
+        }
+    }
+}
+
+/// The answer to a request has gone out, or was cut.
+pub(crate) fn has_gone_out(exchange: &Exchange) {
+    let doubt = exchange.existing_aside().and_then(|mut aside| aside.doubt.take());
+    if let Some(doubt) = doubt {
+        doubt.drop_tags(&exchange.worker);
+    }
+}

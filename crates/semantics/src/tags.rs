@@ -1,0 +1,376 @@
+//! Tags (surrogate keys): names under which stored responses are dropped together, whatever their URLs.
+//!
+//! A [`TagTemplate`] makes tags of the parameters of a URL: `post-{bo_table}-{wr_id:digits}` is the tag `post-free-5` for
+//! `/board.php?bo_table=free&wr_id=5`. What a request changes is named by the same templates, of the parameters of its URL, its form
+//! and its redirection. Where a parameter is missing or empty there is no tag; where it comes several times, there is one for each value.
+//!
+//! A tag holds only if both sides spell it alike. Applications read `FREE` as `free` and `05` as `5`, each in its own way; so a value
+//! counts only if it is **plain**: letters, digits, `-` and `_`, compared without case, or with `:digits` a number as everybody writes it.
+//! A URL with another value is that of no page that is shared ([`TagRules::are_plain`]); a change with another value has changed
+//! something nobody knows of ([`Tagged::is_all_known`]).
+
+use crate::query::{decoded, name_and_value, pairs, read_name};
+use std::borrow::Cow;
+use std::fmt;
+
+/// Tags of one response, or of one change; who has more can't be told by its tags.
+pub const TAGS_MAX: usize = 64;
+
+/// Templates of one list.
+pub const TEMPLATES_MAX: usize = 64;
+
+/// The longest text of a template, in bytes.
+pub const TEMPLATE_BYTES_MAX: usize = 256;
+
+/// Placeholders of one template.
+pub const PLACEHOLDERS_MAX: usize = 4;
+
+/// The longest value that is plain, in bytes.
+const VALUE_BYTES_MAX: usize = 64;
+
+/// The tags that responses get.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct TagRules {
+    /// Whose tags they are: those of another site are others. Empty: nothing is tagged.
+    pub site: String,
+    /// Of which parameters they are made.
+    pub templates: Vec<TagTemplate>,
+}
+
+impl TagRules {
+    /// Whether all parameters of a query of which tags are made have plain values.
+    pub fn are_plain(&self, query: &str) -> bool {
+        let values = self.templates.iter().flat_map(TagTemplate::values);
+        let is_plain = |name: &str, text: &str| {
+            let mut of_name = values.clone().filter(|value| value.is_of(name));
+            of_name.all(|value| text.is_empty() || value.plain(text).is_some())
+        };
+        pairs(query).map(name_and_value).all(|(name, value)| is_plain(&read_name(name), &decoded(value)))
+    }
+}
+
+/// How tags are made. It is written as text with placeholders: `{name}`, or `{name:digits}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct TagTemplate {
+    parts: Vec<Part>,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Literal(String),
+    Value(Value),
+}
+
+/// The value of a parameter.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+struct Value {
+    name: String,
+    is_number: bool,
+}
+
+/// Why a text is no template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum TemplateError {
+    /// It is empty or too long.
+    Length,
+    /// It holds something else than letters, digits, `-`, `_`, `.`, `:` and placeholders.
+    Character(char),
+    /// A brace without its partner, or a placeholder without a name.
+    Placeholder,
+    /// A kind that is not `digits`.
+    Kind,
+    /// Too many placeholders.
+    TooMany,
+}
+
+impl fmt::Display for TemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length => write!(f, "a tag has 1 to {TEMPLATE_BYTES_MAX} bytes"),
+            Self::Character(found) => write!(f, "{found:?} can't stand in a tag"),
+            Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
+            Self::Kind => f.write_str("`digits` is the one kind that a placeholder may have"),
+            Self::TooMany => write!(f, "a tag has at most {PLACEHOLDERS_MAX} placeholders"),
+        }
+    }
+}
+
+impl std::error::Error for TemplateError {}
+
+impl TagTemplate {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        if text.is_empty() || text.len() > TEMPLATE_BYTES_MAX {
+            return Err(TemplateError::Length);
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, behind)) = rest.split_once('{') {
+            let (value, behind) = behind.split_once('}').ok_or(TemplateError::Placeholder)?;
+            push_literal(&mut parts, literal)?;
+            parts.push(Part::Value(Value::parse(value)?));
+            rest = behind;
+        }
+        push_literal(&mut parts, rest)?;
+        let template = Self { parts };
+        if template.values().count() > PLACEHOLDERS_MAX { Err(TemplateError::TooMany) } else { Ok(template) }
+    }
+
+    /// Whether its tags depend on parameters.
+    pub fn has_placeholders(&self) -> bool {
+        self.values().next().is_some()
+    }
+
+    fn values(&self) -> impl Iterator<Item = &Value> + Clone {
+        self.parts.iter().filter_map(|part| match part {
+            Part::Value(value) => Some(value),
+            Part::Literal(_) => None,
+        })
+    }
+
+    /// Adds the tags that it makes of these parameters.
+    fn fill(&self, of: &Parameters, tagged: &mut Tagged) {
+        let mut made = vec![String::new()];
+        for part in &self.parts {
+            let texts: Vec<Cow<'_, str>> = match part {
+                Part::Literal(text) => vec![Cow::Borrowed(text)],
+                Part::Value(value) => of.plain(value, tagged),
+            };
+            made = made.iter().flat_map(|begun| texts.iter().map(move |text| format!("{begun}{text}"))).collect();
+            if made.len() > TAGS_MAX {
+                tagged.is_all_known = false;
+                return;
+            }
+        }
+        made.into_iter().for_each(|tag| tagged.push(tag));
+    }
+}
+
+fn push_literal(parts: &mut Vec<Part>, text: &str) -> Result<(), TemplateError> {
+    let is_one = |letter: &char| letter.is_ascii_alphanumeric() || "-_.:".contains(*letter);
+    match text.chars().find(|letter| !is_one(letter)) {
+        Some('}') => Err(TemplateError::Placeholder),
+        Some(other) => Err(TemplateError::Character(other)),
+        None if text.is_empty() => Ok(()),
+        None => {
+            parts.push(Part::Literal(text.to_ascii_lowercase()));
+            Ok(())
+        }
+    }
+}
+
+impl Value {
+    fn parse(text: &str) -> Result<Self, TemplateError> {
+        let (name, is_number) = match text.split_once(':') {
+            None => (text, false),
+            Some((name, "digits")) => (name, true),
+            Some(_) => return Err(TemplateError::Kind),
+        };
+        let is_name =
+            !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
+        is_name.then(|| Self { name: name.to_owned(), is_number }).ok_or(TemplateError::Placeholder)
+    }
+
+    /// Whether a parameter of that name is it, or one of several (`id[]`, `id[3]`). PHP takes a dot and a space for an underscore.
+    fn is_of(&self, read_name: &str) -> bool {
+        let name = read_name.split_once('[').map_or(read_name, |(name, _)| name);
+        name == self.name || (name.contains(['.', ' ']) && name.replace(['.', ' '], "_") == self.name)
+    }
+
+    /// A value as tags spell it, if it is plain.
+    fn plain<'v>(&self, text: &'v str) -> Option<Cow<'v, str>> {
+        if text.is_empty() || text.len() > VALUE_BYTES_MAX {
+            return None;
+        }
+        if self.is_number {
+            let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
+            return is_number.then_some(Cow::Borrowed(text));
+        }
+        let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        let has_capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
+        is_plain.then(|| if has_capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) })
+    }
+}
+
+impl fmt::Display for TagTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.parts.iter().try_for_each(|part| match part {
+            Part::Literal(text) => f.write_str(text),
+            Part::Value(Value { name, is_number: false }) => write!(f, "{{{name}}}"),
+            Part::Value(Value { name, is_number: true }) => write!(f, "{{{name}:digits}}"),
+        })
+    }
+}
+
+/// Parameters as applications read them, wherever they come from.
+#[derive(Clone, Debug, Default)]
+pub struct Parameters {
+    pairs: Vec<(String, String)>,
+    is_cut: bool,
+}
+
+impl Parameters {
+    /// Adds those of a query, or of a form that is written like one.
+    pub fn read(&mut self, query: &str) {
+        for (name, value) in pairs(query).map(name_and_value) {
+            self.push(read_name(name).into_owned(), decoded(value).into_owned());
+        }
+    }
+
+    /// Adds one.
+    pub fn push(&mut self, name: String, value: String) {
+        self.pairs.push((name, value));
+    }
+
+    /// There are more that were not read.
+    pub fn are_cut(&mut self) {
+        self.is_cut = true;
+    }
+
+    fn plain(&self, value: &Value, tagged: &mut Tagged) -> Vec<Cow<'_, str>> {
+        let mut plain: Vec<Cow<'_, str>> = Vec::new();
+        for (_, text) in self.pairs.iter().filter(|(name, text)| !text.is_empty() && value.is_of(name)) {
+            match value.plain(text) {
+                Some(text) if !plain.contains(&text) => plain.push(text),
+                Some(_) => {}
+                None => tagged.is_all_known = false,
+            }
+        }
+        tagged.is_all_known &= !self.is_cut;
+        plain
+    }
+}
+
+/// The tags that templates make of parameters.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Tagged {
+    /// In no order, each once.
+    pub tags: Vec<String>,
+    /// False: there are more, or others that nobody can name.
+    pub is_all_known: bool,
+}
+
+impl Tagged {
+    /// What these templates make of these parameters.
+    pub fn of<'t>(templates: impl IntoIterator<Item = &'t TagTemplate>, parameters: &Parameters) -> Self {
+        let mut tagged = Self { tags: Vec::new(), is_all_known: true };
+        templates.into_iter().for_each(|template| template.fill(parameters, &mut tagged));
+        tagged
+    }
+
+    fn push(&mut self, tag: String) {
+        if self.tags.contains(&tag) {
+            return;
+        }
+        if self.tags.len() == TAGS_MAX {
+            self.is_all_known = false;
+            return;
+        }
+        self.tags.push(tag);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tagged(templates: &[&str], query: &str) -> Tagged {
+        let templates: Vec<TagTemplate> = templates.iter().map(|text| TagTemplate::parse(text).unwrap()).collect();
+        let mut parameters = Parameters::default();
+        parameters.read(query);
+        Tagged::of(&templates, &parameters)
+    }
+
+    #[test]
+    fn tags_are_made_of_parameters() {
+        for (template, query, tags) in [
+            ("front", "", &["front"][..]),
+            ("board-{bo_table}", "bo_table=free&page=2", &["board-free"]),
+            ("board-{bo_table}", "bo_table=Free", &["board-free"]),
+            ("Post-{b}-{id:digits}", "b=free&id=5", &["post-free-5"]),
+            ("post-{b}-{id:digits}", "b=free", &[]),
+            ("post-{b}-{id:digits}", "b=free&id=", &[]),
+            ("board-{b}", "b=free&b=qa&b=free", &["board-free", "board-qa"]),
+            ("post-{b}-{id}", "b=free&id%5B%5D=1&id[3]=2", &["post-free-1", "post-free-2"]),
+            ("board-{bo_table}", "bo.table=free&bo%20table=qa", &["board-free", "board-qa"]),
+        ] {
+            let found = tagged(&[template], query);
+            assert_eq!(
+                (found.tags.as_slice(), found.is_all_known),
+                (&*tags.iter().map(|it| (*it).to_owned()).collect::<Vec<_>>(), true),
+                "{template} {query}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_not_plain_is_no_tag_and_known_to_be_missing() {
+        let rules = |templates: &[&str]| TagRules {
+            site: "any".to_owned(),
+            templates: templates.iter().map(|text| TagTemplate::parse(text).unwrap()).collect(),
+        };
+        let long = format!("id={}", "a".repeat(65));
+        for (template, query) in [
+            ("post-{id:digits}", "id=05"),
+            ("post-{id:digits}", "id=5a"),
+            ("post-{id:digits}", "id=%205"),
+            ("post-{id:digits}", "id=+5"),
+            ("post-{id:digits}", "a=1&id=-5"),
+            ("post-{id}", "id=fr.ee"),
+            ("post-{id}", "id=caf%C3%A9"),
+            ("post-{id}", "id=5%00"),
+            ("post-{id}", "id[]=a/b"),
+            ("post-{id}", &long),
+        ] {
+            let found = tagged(&[template], query);
+            assert_eq!((found.tags.len(), found.is_all_known), (0, false), "{template} {query}");
+            assert!(!rules(&[template]).are_plain(query), "{template} {query}");
+        }
+        for query in ["", "id=5", "id=0", "id=", "other=%20", "id=5&id=6"] {
+            assert!(rules(&["post-{id:digits}", "x"]).are_plain(query), "{query}");
+        }
+    }
+
+    #[test]
+    fn tags_are_bounded_and_what_was_not_read_may_hold_others() {
+        let many: Vec<String> = (0..=TAGS_MAX).map(|number| format!("id={number}")).collect();
+        let found = tagged(&["post-{id}", "front"], &many.join("&"));
+        assert_eq!((found.tags.as_slice(), found.is_all_known), (&["front".to_owned()][..], false));
+        let literals: Vec<String> = (0..=TAGS_MAX).map(|number| format!("t{number}")).collect();
+        let literals: Vec<&str> = literals.iter().map(String::as_str).collect();
+        let found = tagged(&literals, "");
+        assert_eq!((found.tags.len(), found.is_all_known), (TAGS_MAX, false));
+        let mut cut = Parameters::default();
+        cut.are_cut();
+        let of = |text: &str| Tagged::of(&[TagTemplate::parse(text).unwrap()], &cut);
+        assert!(!of("post-{id}").is_all_known && of("front").is_all_known, "a text needs no parameter");
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused_and_says_why() {
+        use TemplateError::{Character, Kind, Length, Placeholder, TooMany};
+        let long = "a".repeat(TEMPLATE_BYTES_MAX + 1);
+        for (text, error) in [
+            ("", Length),
+            (&*long, Length),
+            ("a b", Character(' ')),
+            ("*", Character('*')),
+            ("a,b", Character(',')),
+            ("{}", Placeholder),
+            ("a{b", Placeholder),
+            ("a}b", Placeholder),
+            ("{a b}", Placeholder),
+            ("{a[]}", Placeholder),
+            ("{a:number}", Kind),
+            ("{a}{b}{c}{d}{e}", TooMany),
+        ] {
+            assert_eq!(TagTemplate::parse(text), Err(error), "{text}");
+        }
+        for text in ["a", "post-{b}-{id:digits}", "{a}{b}", "x.y:z_1"] {
+            assert_eq!(TagTemplate::parse(text).unwrap().to_string(), text);
+        }
+    }
+}
