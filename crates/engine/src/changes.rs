@@ -12,6 +12,8 @@
 //! | 2xx, 5xx, or none | it may have been made: its tags are dropped at most once a second, or posts that fail would empty the cache; and once more when the answer has gone out, since it may have begun before the work was done |
 //! | another redirection, listed in `no-change-redirects`, and 4xx | nothing was changed |
 //!
+//! A line may say by which answers alone it holds: what an administration answers with a page has mostly been refused.
+//!
 //! Where a parameter can't be told (a form that is too long or of another type, a value that is not plain), all that has tags in the site counts as
 //! what may have changed.
 
@@ -124,7 +126,9 @@ impl Changing {
             let content_type = exchange.request.head.fields.first("content-type").unwrap_or_default();
             form.read(content_type, &mut parameters);
         }
-        let changes = || self.changes.iter().filter_map(|number| route.changes.list.get(*number));
+        let is_so = |change: &&Change| change.answer.is_none_or(|answer| answer.is(status));
+        let changes = || self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
+        changes().next()?;
         let tagged = Tagged::of(changes().flat_map(|change| &change.tags), &parameters);
         let is_all = changes().any(|change| change.is_all);
         Some(Outcome { tagged, is_made, is_all })

@@ -5,7 +5,7 @@
 //! the names; `Duration`s carry their own.
 
 pub use crate::url_pattern::UrlPattern;
-use http::Method;
+use http::{Method, StatusCode};
 pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
 pub use kasoku_origin::document_root::{FileRules, PATH_PLACEHOLDER, PathGlob, SOURCE_SUFFIXES, Symlinks};
@@ -465,10 +465,30 @@ pub struct Change {
     pub method: Option<Method>,
     /// Their URLs, which pass.
     pub url: UrlPattern,
+    /// The answers by which they change something. None: any that may mean it.
+    pub answer: Option<AnswerStatus>,
     /// What they change, made of parameters of the URL, the form, and the redirection that answers it.
     pub tags: Vec<TagTemplate>,
     /// They change all that has tags.
     pub is_all: bool,
+}
+
+/// A status, or a class of statuses.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum AnswerStatus {
+    /// This one.
+    One(StatusCode),
+    /// All that begin with this digit.
+    Class(u16),
+}
+
+impl AnswerStatus {
+    pub(crate) fn is(self, status: StatusCode) -> bool {
+        match self {
+            Self::One(one) => one == status,
+            Self::Class(digit) => status.as_u16() / 100 == digit,
+        }
+    }
 }
 
 /// How host and path enter the key. What is changed in the key is changed in the origin's request as well.

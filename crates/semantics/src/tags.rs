@@ -2,7 +2,8 @@
 //!
 //! A [`TagTemplate`] makes tags of the parameters of a URL: `post-{bo_table}-{wr_id:digits}` is the tag `post-free-5` for
 //! `/board.php?bo_table=free&wr_id=5`. What a request changes is named by the same templates, of the parameters of its URL, its form
-//! and its redirection. Where a parameter is missing or empty there is no tag; where it comes several times, there is one for each value.
+//! and its redirection. Where a parameter is missing or empty there is no tag; where it comes several times, there is one for each value. With
+//! `{?name}` the tag has to have that parameter and with `{!name}` not to have it, whatever the value: `list-{bo_table}{!wr_id}` is a tag of lists alone.
 //!
 //! A tag holds only if both sides spell it alike. Applications read `FREE` as `free` and `05` as `5`, each in its own way; so a value
 //! counts only if it is **plain**: letters, digits, `-` and `_`, compared without case, or with `:digits` a number as everybody writes it.
@@ -49,7 +50,7 @@ impl TagRules {
     }
 }
 
-/// How tags are made. It is written as text with placeholders: `{name}`, or `{name:digits}`.
+/// How tags are made. It is written as text with placeholders: `{name}`, `{name:digits}`, `{?name}`, `{!name}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TagTemplate {
     parts: Vec<Part>,
@@ -59,6 +60,11 @@ pub struct TagTemplate {
 enum Part {
     Literal(String),
     Value(Value),
+    /// Nothing is written; the parameter has to be there, or not to be there.
+    Condition {
+        name: String,
+        is_there: bool,
+    },
 }
 
 /// The value of a parameter.
@@ -111,23 +117,27 @@ impl TagTemplate {
         while let Some((literal, behind)) = rest.split_once('{') {
             let (value, behind) = behind.split_once('}').ok_or(TemplateError::Placeholder)?;
             push_literal(&mut parts, literal)?;
-            parts.push(Part::Value(Value::parse(value)?));
+            parts.push(placeholder(value)?);
             rest = behind;
         }
         push_literal(&mut parts, rest)?;
         let template = Self { parts };
-        if template.values().count() > PLACEHOLDERS_MAX { Err(TemplateError::TooMany) } else { Ok(template) }
+        if template.placeholders().count() > PLACEHOLDERS_MAX { Err(TemplateError::TooMany) } else { Ok(template) }
     }
 
     /// Whether its tags depend on parameters.
     pub fn has_placeholders(&self) -> bool {
-        self.values().next().is_some()
+        self.placeholders().next().is_some()
+    }
+
+    fn placeholders(&self) -> impl Iterator<Item = &Part> {
+        self.parts.iter().filter(|part| !matches!(part, Part::Literal(_)))
     }
 
     fn values(&self) -> impl Iterator<Item = &Value> + Clone {
         self.parts.iter().filter_map(|part| match part {
             Part::Value(value) => Some(value),
-            Part::Literal(_) => None,
+            Part::Literal(_) | Part::Condition { .. } => None,
         })
     }
 
@@ -138,6 +148,8 @@ impl TagTemplate {
             let texts: Vec<Cow<'_, str>> = match part {
                 Part::Literal(text) => vec![Cow::Borrowed(text)],
                 Part::Value(value) => of.plain(value, tagged),
+                Part::Condition { name, is_there } if of.has(name) == *is_there => continue,
+                Part::Condition { .. } => return,
             };
             made = made.iter().flat_map(|begun| texts.iter().map(move |text| format!("{begun}{text}"))).collect();
             if made.len() > TAGS_MAX {
@@ -162,22 +174,36 @@ fn push_literal(parts: &mut Vec<Part>, text: &str) -> Result<(), TemplateError> 
     }
 }
 
-impl Value {
-    fn parse(text: &str) -> Result<Self, TemplateError> {
-        let (name, is_number) = match text.split_once(':') {
-            None => (text, false),
-            Some((name, "digits")) => (name, true),
-            Some(_) => return Err(TemplateError::Kind),
-        };
-        let is_name =
-            !name.is_empty() && name.chars().all(|letter| letter.is_ascii_alphanumeric() || "-_.".contains(letter));
-        is_name.then(|| Self { name: name.to_owned(), is_number }).ok_or(TemplateError::Placeholder)
+/// What stands in braces.
+fn placeholder(text: &str) -> Result<Part, TemplateError> {
+    for (mark, is_there) in [("?", true), ("!", false)] {
+        if let Some(name) = text.strip_prefix(mark) {
+            return Ok(Part::Condition { name: parameter(name)?, is_there });
+        }
     }
+    let (name, is_number) = match text.split_once(':') {
+        None => (text, false),
+        Some((name, "digits")) => (name, true),
+        Some(_) => return Err(TemplateError::Kind),
+    };
+    Ok(Part::Value(Value { name: parameter(name)?, is_number }))
+}
 
-    /// Whether a parameter of that name is it, or one of several (`id[]`, `id[3]`). PHP takes a dot and a space for an underscore.
+fn parameter(name: &str) -> Result<String, TemplateError> {
+    let is_one = |letter: char| letter.is_ascii_alphanumeric() || "-_.".contains(letter);
+    let is_name = !name.is_empty() && name.chars().all(is_one);
+    is_name.then(|| name.to_owned()).ok_or(TemplateError::Placeholder)
+}
+
+/// Whether a parameter is the one that is meant, or one of several (`id[]`, `id[3]`). PHP takes a dot and a space for an underscore.
+fn is_named(read_name: &str, meant: &str) -> bool {
+    let name = read_name.split_once('[').map_or(read_name, |(name, _)| name);
+    name == meant || (name.contains(['.', ' ']) && name.replace(['.', ' '], "_") == meant)
+}
+
+impl Value {
     fn is_of(&self, read_name: &str) -> bool {
-        let name = read_name.split_once('[').map_or(read_name, |(name, _)| name);
-        name == self.name || (name.contains(['.', ' ']) && name.replace(['.', ' '], "_") == self.name)
+        is_named(read_name, &self.name)
     }
 
     /// A value as tags spell it, if it is plain.
@@ -201,6 +227,8 @@ impl fmt::Display for TagTemplate {
             Part::Literal(text) => f.write_str(text),
             Part::Value(Value { name, is_number: false }) => write!(f, "{{{name}}}"),
             Part::Value(Value { name, is_number: true }) => write!(f, "{{{name}:digits}}"),
+            Part::Condition { name, is_there: true } => write!(f, "{{?{name}}}"),
+            Part::Condition { name, is_there: false } => write!(f, "{{!{name}}}"),
         })
     }
 }
@@ -228,6 +256,10 @@ impl Parameters {
     /// There are more that were not read.
     pub fn are_cut(&mut self) {
         self.is_cut = true;
+    }
+
+    fn has(&self, meant: &str) -> bool {
+        self.pairs.iter().any(|(name, text)| !text.is_empty() && is_named(name, meant))
     }
 
     fn plain(&self, value: &Value, tagged: &mut Tagged) -> Vec<Cow<'_, str>> {
@@ -296,6 +328,11 @@ mod tests {
             ("board-{b}", "b=free&b=qa&b=free", &["board-free", "board-qa"]),
             ("post-{b}-{id}", "b=free&id%5B%5D=1&id[3]=2", &["post-free-1", "post-free-2"]),
             ("board-{bo_table}", "bo.table=free&bo%20table=qa", &["board-free", "board-qa"]),
+            ("list-{b}{!id}{!title}", "b=free&page=2&id=", &["list-free"]),
+            ("list-{b}{!id}{!title}", "b=free&id=5", &[]),
+            ("list-{b}{!id}{!title}", "b=free&title=caf%C3%A9", &[]),
+            ("titled-{b}{?title}", "b=free&title=caf%C3%A9", &["titled-free"]),
+            ("titled-{b}{?title}", "b=free", &[]),
         ] {
             let found = tagged(&[template], query);
             assert_eq!(
@@ -329,6 +366,7 @@ mod tests {
             assert_eq!((found.tags.len(), found.is_all_known), (0, false), "{template} {query}");
             assert!(!rules(&[template]).are_plain(query), "{template} {query}");
         }
+        assert!(rules(&["titled-{b}{?id}{!x}"]).are_plain("b=free&id=caf%C3%A9&x=%20"), "no tag has that value");
         for query in ["", "id=5", "id=0", "id=", "other=%20", "id=5&id=6"] {
             assert!(rules(&["post-{id:digits}", "x"]).are_plain(query), "{query}");
         }
@@ -364,12 +402,14 @@ mod tests {
             ("a}b", Placeholder),
             ("{a b}", Placeholder),
             ("{a[]}", Placeholder),
+            ("{?}", Placeholder),
+            ("{!a:digits}", Placeholder),
             ("{a:number}", Kind),
             ("{a}{b}{c}{d}{e}", TooMany),
         ] {
             assert_eq!(TagTemplate::parse(text), Err(error), "{text}");
         }
-        for text in ["a", "post-{b}-{id:digits}", "{a}{b}", "x.y:z_1"] {
+        for text in ["a", "post-{b}-{id:digits}", "{a}{b}", "x.y:z_1", "list-{b}{!id}{?a}"] {
             assert_eq!(TagTemplate::parse(text).unwrap().to_string(), text);
         }
     }

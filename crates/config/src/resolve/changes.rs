@@ -3,8 +3,8 @@
 use super::visitors::{after, own, url_pattern, urls_after};
 use crate::issue::{Issue, quoted};
 use crate::raw::{RawChanges, RawRoute};
-use http::Method;
-use kasoku_engine::options::{Change, ChangeRules, Route, TagTemplate, TemplateError};
+use http::{Method, StatusCode};
+use kasoku_engine::options::{AnswerStatus, Change, ChangeRules, Route, TagTemplate, TemplateError};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TEMPLATES_MAX;
 use std::sync::Arc;
@@ -38,6 +38,8 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawChanges
 /// Why a text says nothing of a change.
 enum Fault<'t> {
     NoArrow,
+    Request,
+    Status(&'t str),
     Method(&'t str),
     Url(&'t str),
     NoTags,
@@ -45,13 +47,20 @@ enum Fault<'t> {
     TooMany,
 }
 
-/// `POST */write_update.php => board-{bo_table} front`
+/// `POST */write_update.php => board-{bo_table} front`, or with the answers by which it holds: `POST /admin/* 3xx => *`
 fn change(text: &str) -> Result<Change, Fault<'_>> {
     let (request, tags) = text.split_once("=>").ok_or(Fault::NoArrow)?;
-    let (method, url) = match request.trim().split_once(' ') {
-        Some((method, url)) => (Some(self::method(method).ok_or(Fault::Method(method))?), url.trim()),
-        None => (None, request.trim()),
+    let words: Vec<&str> = request.split_ascii_whitespace().collect();
+    let is_url = |word: &str| word.starts_with(['/', '*']);
+    let (method, url, answer) = match words[..] {
+        [url] => (None, url, None),
+        [url, answer] if is_url(url) => (None, url, Some(answer)),
+        [method, url] => (Some(method), url, None),
+        [method, url, answer] => (Some(method), url, Some(answer)),
+        _ => return Err(Fault::Request),
     };
+    let method = method.map(|text| self::method(text).ok_or(Fault::Method(text))).transpose()?;
+    let answer = answer.map(|text| status(text).ok_or(Fault::Status(text))).transpose()?;
     let url = url_pattern(url).ok_or(Fault::Url(url))?;
     let (mut templates, mut is_all) = (Vec::new(), false);
     for tag in tags.split_ascii_whitespace() {
@@ -62,7 +71,7 @@ fn change(text: &str) -> Result<Change, Fault<'_>> {
     }
     match templates.len() {
         0 if !is_all => Err(Fault::NoTags),
-        0..=TAGS_OF_A_CHANGE_MAX => Ok(Change { method, url, tags: templates, is_all }),
+        0..=TAGS_OF_A_CHANGE_MAX => Ok(Change { method, url, answer, tags: templates, is_all }),
         _ => Err(Fault::TooMany),
     }
 }
@@ -70,6 +79,16 @@ fn change(text: &str) -> Result<Change, Fault<'_>> {
 fn method(text: &str) -> Option<Method> {
     let is_one = text.bytes().all(|byte| byte.is_ascii_uppercase());
     Method::from_bytes(text.as_bytes()).ok().filter(|_| is_one)
+}
+
+/// `302`, or `3xx`.
+fn status(text: &str) -> Option<AnswerStatus> {
+    if let Some(digit) = text.strip_suffix("xx") {
+        let digit = digit.parse().ok()?;
+        return (2..=5).contains(&digit).then_some(AnswerStatus::Class(digit));
+    }
+    let status = StatusCode::from_bytes(text.as_bytes()).ok()?;
+    (200..600).contains(&status.as_u16()).then_some(AnswerStatus::One(status))
 }
 
 /// The faults of such keys, once for each place where they are written.
@@ -85,6 +104,14 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let Err(fault) = change(&text.value) else { continue };
         let (why, help) = match fault {
             Fault::NoArrow => ("has no `=>`".to_owned(), "write \"POST /save => tag\""),
+            Fault::Request => (
+                "says too much, or nothing, of the request".to_owned(),
+                "write \"POST /save => tag\", or \"POST /save 3xx => tag\"",
+            ),
+            Fault::Status(text) => (
+                format!("names {}, which is no status", quoted(text)),
+                "write \"302\", or \"3xx\" for all that begin so",
+            ),
             Fault::Method(method) => (
                 format!("has no method before its URL, but {}", quoted(method)),
                 "write it in capitals, like \"POST\", or leave it out",

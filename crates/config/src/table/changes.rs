@@ -15,7 +15,7 @@ and a request that changes something drops all that has the tags it names, befor
             path: "tags",
             kind: Kind::Texts("tags"),
             summary: "The tags that stored responses get: words, with parameters of the URL's query in braces. `kasoku purge --tag` drops what has one, and so does what `changes` lists.",
-            details: "`{name}` stands for the value of that parameter: letters, digits, `-` and `_`, without case; `{name:digits}` for a number. A tag whose parameter is missing or empty is not made; \
+            details: "`{name}` stands for the value of that parameter: letters, digits, `-` and `_`, without case; `{name:digits}` for a number. `{?name}` and `{!name}` write nothing: with them, the tag is made only where that parameter is there, or is not (`list-{bo_table}{!wr_id}`). A tag whose parameter is missing or empty is not made; \
 where it comes several times, there is a tag for each value. A short address has the parameters of the one for which it stands (`rewrite`). Where a lifetime is granted, a URL passes in which such a parameter \
 has another value (`05`, `fr.ee`): what changes the page would not find it. At most 64, of 4 parameters each.",
             example: "[\"board-{bo_table}\", \"post-{bo_table}-{wr_id:digits}\"]",
@@ -27,8 +27,8 @@ has another value (`05`, `fr.ee`): what changes the page would not find it. At m
             summary: "Which requests change what: a method (without one: any), a URL pattern as in `pass-urls`, `=>`, and the tags of what they change, or `*` for all that has tags in the site. These requests pass.",
             details: "The tags' parameters are looked for in the URL, in the first 64 KiB of a form, and in the URL to which the answer redirects. A redirection says that the change was made: what it changed is dropped at once, and what \
 was being fetched meanwhile is not stored. After any other answer that is no error of the request (4xx), something may have changed: the same is dropped, but at most once a second for each tag, since a post that fails is answered so as well. Where a \
-parameter can't be read (a longer form, another type, an odd value), that holds for all tags of the site. All lines that fit count. At most 64.",
-            example: "[\"POST */write_update.php => board-{bo_table} front\", \"/admin/* => *\"]",
+parameter can't be read (a longer form, another type, an odd value), that holds for all tags of the site. Behind the URL may stand the answers by which alone a line holds: `302`, or `3xx`. All lines that fit count. At most 64.",
+            example: "[\"POST */write_update.php => board-{bo_table} front\", \"POST /admin/* 3xx => *\"]",
             ..TEXTS
         },
         Setting {

@@ -4,7 +4,7 @@ use crate::application::{Application, Asked, Does};
 use crate::{grant, names, policy, urls};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{Change, ChangeRules, Rewrite, Route, TagTemplate, UrlPattern};
+use kasoku_engine::options::{AnswerStatus, Change, ChangeRules, Rewrite, Route, TagTemplate, UrlPattern};
 use kasoku_engine::purge::{PurgeError, Target};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
@@ -30,7 +30,7 @@ fn board() -> Application {
             (_, Some("alerts")) => Does::Answer(reply("200 OK", &[], "alert")),
             (_, Some("login")) => to("/login.php?url=x"),
             ("/comment.php" | "/delete.php", _) => to("http://elsewhere.example/board.php?b=free&id=5&&#c_6"),
-            ("/write.php" | "/admin.php", _) => to("./board.php"),
+            ("/write.php" | "/admin.php" | "/sure.php", _) => to("./board.php"),
             _ => Does::Answer(reply("200 OK", &["Content-Type: text/html"], format!("page {number}"))),
         }
     })
@@ -38,11 +38,14 @@ fn board() -> Application {
 
 fn change(text: &str) -> Change {
     let (request, tags) = text.split_once(" => ").unwrap();
+    let (request, answer) =
+        request.strip_suffix(" 3xx").map_or((request, None), |rest| (rest, Some(AnswerStatus::Class(3))));
     let (method, url) = request.split_once(' ').map_or((None, request), |(method, url)| (Some(method), url));
     let tags: Vec<&str> = tags.split(' ').collect();
     Change {
         method: method.map(|method| method.parse().unwrap()),
         url: UrlPattern::parse(url).unwrap(),
+        answer,
         is_all: tags.contains(&"*"),
         tags: tags.iter().filter(|tag| **tag != "*").map(|tag| TagTemplate::parse(tag).unwrap()).collect(),
     }
@@ -58,6 +61,7 @@ fn rules(route: &mut Route) {
         "POST /write.php => board-{b}",
         "GET /delete.php => board-{b}",
         "/admin.php => *",
+        "POST /sure.php 3xx => board-{b}",
     ];
     let list = list.map(change).to_vec();
     route.changes = Arc::new(ChangeRules { list, no_change_redirects: urls(&["*/login.php"]) });
@@ -174,8 +178,14 @@ fn what_was_refused_has_changed_nothing() {
         posts(&scene, &format!("/write.php?does={does}"), "b=free");
         posts(&scene, &format!("/admin.php?does={does}"), "");
     }
+    // What counts by a redirection alone.
+    for does in ["alerts", "fails", "resets", "login"] {
+        posts(&scene, &format!("/sure.php?does={does}"), "b=free");
+    }
     assert_eq!(stored(&scene), PAGES);
     scene.counted(Counter::DoubtfulChanges, 0);
+    posts(&scene, "/sure.php", "b=free");
+    assert_eq!(stored(&scene), [OTHER_BOARD]);
 }
 
 #[test]
