@@ -89,7 +89,7 @@ impl Doubts {
             }
         }
         let of_site = tags.has_unknown.then(|| sort(tags.site));
-        let of = |each: Vec<TagHash>, has_unknown| Tags { site: tags.site, each: each.into(), has_unknown };
+        let of = |each: Vec<TagHash>, has_unknown| Tags::of_hashes(tags.site, each.into(), has_unknown);
         let later = of(later, of_site == Some(Some(false)));
         let has_later = !later.each.is_empty() || later.has_unknown;
         (of(at_once, of_site == Some(None)), has_later.then_some(Later { tags: later, at_ms }))
@@ -119,7 +119,7 @@ mod tests {
     use super::*;
 
     fn tags(each: &[TagHash], has_unknown: bool) -> Tags {
-        Tags { site: 1, each: each.into(), has_unknown }
+        Tags::of_hashes(1, each.into(), has_unknown)
     }
 
     /// What is dropped at once, what later, and when that is.

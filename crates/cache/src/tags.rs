@@ -6,7 +6,7 @@
 use crate::Key;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::query::path_and_query;
-use kasoku_semantics::tags::{Parameters, Tagged};
+use kasoku_semantics::tags::{Excepted, Parameters, Tagged};
 use std::sync::Arc;
 use xxhash_rust::xxh3::Xxh3;
 
@@ -19,6 +19,8 @@ pub(crate) struct Tags {
     /// All that is tagged in one site.
     pub(crate) site: TagHash,
     pub(crate) each: Box<[TagHash]>,
+    /// Those of them that a page does not get in which a text stands, by the place of their template.
+    if_absent: Vec<(usize, TagHash)>,
     /// It has others that nobody knows: what drops any tag of the site drops it.
     pub(crate) has_unknown: bool,
 }
@@ -34,17 +36,41 @@ impl Tags {
         let (_, query) = path_and_query(read.unwrap_or(key.uri()));
         parameters.read(query.unwrap_or_default());
         let tagged = Tagged::of(&rules.templates, &parameters);
-        Some(Arc::new(Self::new(&rules.site, &tagged)))
+        let mut tags = Self::new(&rules.site, &tagged);
+        if rules.need_the_page() {
+            let certain = Tagged::of(rules.templates.iter().filter(|template| !template.needs_the_page()), &parameters);
+            for (place, template) in rules.needing_the_page() {
+                let made = Tagged::of([template], &parameters).tags;
+                let uncertain = made.iter().filter(|tag| !certain.tags.contains(tag));
+                tags.if_absent.extend(uncertain.map(|tag| (place, of_tag(&rules.site, tag))));
+            }
+        }
+        Some(Arc::new(tags))
+    }
+
+    /// Those of a page that has the texts of these templates.
+    pub(crate) fn of_page(self: &Arc<Self>, excepted: Excepted) -> Arc<Self> {
+        if excepted.is_empty() || self.if_absent.is_empty() {
+            return self.clone();
+        }
+        let (gone, left): (Vec<_>, Vec<_>) = self.if_absent.iter().partition(|(place, _)| excepted.has(*place));
+        let has = |list: &[(usize, TagHash)], tag: &TagHash| list.iter().any(|(_, other)| other == tag);
+        let each = self.each.iter().copied().filter(|tag| !has(&gone, tag) || has(&left, tag)).collect();
+        Arc::new(Self { if_absent: left, ..Self::of_hashes(self.site, each, self.has_unknown) })
     }
 
     pub(crate) fn new(site: &str, tagged: &Tagged) -> Self {
         let each = tagged.tags.iter().map(|tag| of_tag(site, tag)).collect();
-        Self { site: of_site(site), each, has_unknown: !tagged.is_all_known }
+        Self::of_hashes(of_site(site), each, !tagged.is_all_known)
+    }
+
+    pub(crate) fn of_hashes(site: TagHash, each: Box<[TagHash]>, has_unknown: bool) -> Self {
+        Self { site, each, if_absent: Vec::new(), has_unknown }
     }
 
     /// Memory held, in bytes.
     pub(crate) fn memory_bytes(&self) -> usize {
-        size_of::<Self>() + size_of_val(&*self.each)
+        size_of::<Self>() + size_of_val(&*self.each) + size_of_val(&*self.if_absent)
     }
 }
 

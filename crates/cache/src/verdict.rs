@@ -26,6 +26,7 @@ use kasoku_semantics::request::request_directives;
 use kasoku_semantics::reuse::{Failure, stale_on_failure};
 use kasoku_semantics::storable::storable;
 use kasoku_semantics::stored_fields::fields_to_store;
+use kasoku_semantics::tags::Excepted;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::{Freshened, freshen, freshness_after_validation, make_conditional};
 use kasoku_semantics::validators::withhold;
@@ -43,6 +44,8 @@ pub struct FillWriter {
     purpose: Purpose,
     /// Of a probe: the fields that its variant is made of.
     kept: Vec<String>,
+    /// Of the tags' templates those whose text stands in the page.
+    excepted: Excepted,
 }
 
 /// Why the origin is asked.
@@ -108,7 +111,7 @@ impl FillWriter {
         base: Option<Arc<Entry>>,
         purpose: Purpose,
     ) -> Self {
-        Self { cache, fill: Some(fill), key, policy, base, purpose, kept: Vec::new() }
+        Self { cache, fill: Some(fill), key, policy, base, purpose, kept: Vec::new(), excepted: Excepted::default() }
     }
 
     /// A probe, which keeps these fields of a request and no others of its client.
@@ -166,6 +169,11 @@ impl FillWriter {
     /// Whether a response would be stored, as far as its head tells.
     pub fn would_store(&self, exchange: &Exchange<'_>) -> bool {
         exchange.response.status != StatusCode::NOT_MODIFIED && self.may_store(exchange).is_ok()
+    }
+
+    /// The page has been looked through, and has the texts of these templates of tags.
+    pub fn has_texts_of(&mut self, excepted: Excepted) {
+        self.excepted = excepted;
     }
 
     /// It is for the client that asked alone, for a reason that is not in its head.
@@ -380,7 +388,7 @@ impl FillWriter {
     }
 
     pub(crate) fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
-        let tags = self.tags();
+        let tags = self.tags().map(|tags| tags.of_page(self.excepted));
         let meta = Meta { tags, ..meta(exchange, &self.policy, self.epoch()) };
         storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
         self.cache.has_place_for(&meta, exchange.body_length)?;

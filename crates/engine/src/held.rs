@@ -1,9 +1,9 @@
 //! Looks through a response before any client gets any of it, where its bytes decide whether it may be shared.
 //!
-//! Two things are looked for. A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
+//! Three things are looked for. A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
 //! ([`set_cookies`](kasoku_semantics::set_cookies)). And where the configuration knows a page by a text ([`PageRules`]), an answer
 //! without that text is no page, whatever its status: the application says in its place that a post is gone, is for members only, or that the
-//! database is away.
+//! database is away. And some tags are those of pages without a text ([`TagRules`]): of a page that can't be looked through as well.
 //!
 //! Others may be reading a fill while it comes, so it is held until it has come to its end, and only then begins to be one. What is longer than
 //! [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a content coding or in UTF-16, can't
@@ -19,6 +19,7 @@ use kasoku_semantics::charset::{begins_wide, says_wide};
 use kasoku_semantics::is_named_file;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::tags::{Excepted, TagRules};
 use kasoku_wire::{Fields, ResponseHead};
 use memchr::memmem;
 use std::mem;
@@ -37,6 +38,23 @@ pub(crate) struct Sought<'s> {
     secrets: &'s Secrets,
     /// By what a page is known, where the response should be one.
     page: Option<&'s PageRules>,
+    /// Where some tags depend on what stands in the page.
+    tags: Option<&'s TagRules>,
+}
+
+/// What was found.
+#[derive(Clone, Copy, Debug, Default)]
+pub(crate) struct Found {
+    /// Why the response may not be shared, if it may not.
+    pub(crate) reason: Option<Reason>,
+    /// The templates of tags that it does not get.
+    pub(crate) excepted: Excepted,
+}
+
+impl From<Reason> for Found {
+    fn from(reason: Reason) -> Self {
+        Self { reason: Some(reason), excepted: Excepted::default() }
+    }
 }
 
 impl<'s> Sought<'s> {
@@ -44,40 +62,46 @@ impl<'s> Sought<'s> {
     pub(crate) fn of(route: &'s Route, target: &str, head: &ResponseHead, is_file: bool, secrets: &'s Secrets) -> Self {
         let is_known = route.policy.grant.is_granting() && !route.page.texts.is_empty();
         let should_be_page = head.status == StatusCode::OK && !is_file && !is_named_file(target, head);
-        Self { secrets, page: (is_known && should_be_page).then_some(&*route.page) }
+        let tags = Some(&route.policy.tags).filter(|tags| should_be_page && tags.need_the_page());
+        Self { secrets, page: (is_known && should_be_page).then_some(&*route.page), tags }
     }
 
     /// Whether there is nothing to look for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.page.is_none()
+        self.secrets.is_empty() && self.page.is_none() && self.tags.is_none()
     }
 
-    /// Why a response that can't be looked through is for one client.
-    fn unseen(&self) -> Reason {
-        if self.secrets.is_empty() { Reason::PageUnseen } else { Reason::CookieValueUnseen }
+    /// What is known of a response that can't be looked through.
+    fn unseen(&self) -> Found {
+        let reason = match self.page {
+            _ if !self.secrets.is_empty() => Some(Reason::CookieValueUnseen),
+            Some(_) => Some(Reason::PageUnseen),
+            None => None,
+        };
+        Found { reason, ..Found::default() }
     }
 
     /// What its bytes say, once all are there.
-    fn judge(&self, body: &[u8], trailers: Option<&Fields>) -> Option<Reason> {
+    fn judge(&self, body: &[u8], trailers: Option<&Fields>) -> Found {
         if self.secrets.occur_in(body) || trailers.is_some_and(|fields| self.secrets.occur_in_fields(fields)) {
-            return Some(Reason::CookieValueInAnswer);
+            return Reason::CookieValueInAnswer.into();
         }
         if begins_wide(body) {
-            return Some(self.unseen());
+            return self.unseen();
         }
         let has_any = |texts: &[String]| texts.iter().any(|text| memmem::find(body, text.as_bytes()).is_some());
-        match self.page {
+        let reason = match self.page {
             // A visitor may have written the words of an outage into a page.
             Some(page) if has_any(&page.texts) => None,
             Some(page) if has_any(&page.outages) => Some(Reason::Outage),
             Some(_) => Some(Reason::NotAPage),
             None => None,
-        }
+        };
+        Found { reason, excepted: self.tags.map(|tags| tags.excepted_by(body)).unwrap_or_default() }
     }
 }
 
-/// Looks through a response, whose body goes on from where it was. `Ok(None)`: it may be shared; a reason: it may not. `charge`: the account
-/// of what is held.
+/// Looks through a response, whose body goes on from where it was. `charge`: the account of what is held.
 ///
 /// # Errors
 /// The body has broken off.
@@ -86,9 +110,9 @@ pub(crate) async fn look_through(
     head: &ResponseHead,
     body: &mut Body,
     charge: &mut HeldCharge,
-) -> Result<Option<Reason>, Error> {
+) -> Result<Found, Error> {
     if sought.secrets.occur_in_head(head) {
-        return Ok(Some(Reason::CookieValueInAnswer));
+        return Ok(Reason::CookieValueInAnswer.into());
     }
     if body.is_none() {
         return Ok(sought.judge(b"", None));
@@ -96,7 +120,7 @@ pub(crate) async fn look_through(
     let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
     if is_coded || is_stream || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
-        return Ok(Some(sought.unseen()));
+        return Ok(sought.unseen());
     }
     let mut read = BytesMut::new();
     let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
@@ -107,7 +131,7 @@ pub(crate) async fn look_through(
             piece = body.next() => piece?,
             () = &mut deadline => {
                 put_back(body, read.freeze(), None);
-                return Ok(Some(sought.unseen()));
+                return Ok(sought.unseen());
             }
         };
         match piece {
@@ -117,7 +141,7 @@ pub(crate) async fn look_through(
                 let has_room = charge.grows(read.capacity().saturating_sub(room) as u64);
                 if !has_room || read.len() > HELD_BYTES_MAX {
                     put_back(body, read.freeze(), None);
-                    return Ok(Some(sought.unseen()));
+                    return Ok(sought.unseen());
                 }
             }
             Piece::End(trailers) => {

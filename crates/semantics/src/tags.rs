@@ -9,8 +9,12 @@
 //! counts only if it is **plain**: letters, digits, `-` and `_`, compared without case, or with `:digits` a number as everybody writes it.
 //! A URL with another value is that of no page that is shared ([`TagRules::are_plain`]); a change with another value has changed
 //! something nobody knows of ([`Tagged::is_all_known`]).
+//!
+//! What depends on others need not show in a URL: the newest post of a board has no link to the next one, until there is one. A tag that is
+//! written `newest-{bo_table} unless TEXT` is that of a page in which the text does not stand, and of one through which nobody has looked.
 
 use crate::query::{decoded, name_and_value, pairs, read_name};
+use memchr::memmem;
 use std::borrow::Cow;
 use std::fmt;
 
@@ -39,6 +43,27 @@ pub struct TagRules {
 }
 
 impl TagRules {
+    /// Whether some tags depend on a text in the page.
+    pub fn need_the_page(&self) -> bool {
+        self.needing_the_page().next().is_some()
+    }
+
+    /// Those templates whose tags depend on one, with their places in the list.
+    pub fn needing_the_page(&self) -> impl Iterator<Item = (usize, &TagTemplate)> {
+        self.templates.iter().enumerate().filter(|(_, template)| template.needs_the_page())
+    }
+
+    /// The templates whose text stands in that page.
+    pub fn excepted_by(&self, page: &[u8]) -> Excepted {
+        let mut excepted = Excepted::default();
+        for (place, template) in self.needing_the_page() {
+            if template.unless.as_ref().is_some_and(|text| memmem::find(page, text.as_bytes()).is_some()) {
+                excepted.add(place);
+            }
+        }
+        excepted
+    }
+
     /// Whether all parameters of a query of which tags are made have plain values.
     pub fn are_plain(&self, query: &str) -> bool {
         let values = self.templates.iter().flat_map(TagTemplate::values);
@@ -50,10 +75,35 @@ impl TagRules {
     }
 }
 
-/// How tags are made. It is written as text with placeholders: `{name}`, `{name:digits}`, `{?name}`, `{!name}`.
+/// How tags are made. It is written as text with placeholders: `{name}`, `{name:digits}`, `{?name}`, `{!name}`; and behind ` unless `
+/// the text whose pages do not get them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TagTemplate {
     parts: Vec<Part>,
+    unless: Option<String>,
+}
+
+/// What stands between a template and the text whose pages do not get its tags.
+const UNLESS: &str = " unless ";
+
+/// Templates of a list, one bit each: those whose text stands in a page.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Excepted(u64);
+
+impl Excepted {
+    fn add(&mut self, place: usize) {
+        self.0 |= u32::try_from(place).ok().and_then(|place| 1_u64.checked_shl(place)).unwrap_or(0);
+    }
+
+    /// Whether the template in that place of the list is one of them.
+    pub fn has(self, place: usize) -> bool {
+        u32::try_from(place).ok().and_then(|place| self.0.checked_shr(place)).is_some_and(|bits| bits & 1 == 1)
+    }
+
+    /// Whether there are none.
+    pub fn is_empty(self) -> bool {
+        self.0 == 0
+    }
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
@@ -87,6 +137,8 @@ pub enum TemplateError {
     Kind,
     /// Too many placeholders.
     TooMany,
+    /// The text behind ` unless ` is empty or too long.
+    Text,
 }
 
 impl fmt::Display for TemplateError {
@@ -97,6 +149,7 @@ impl fmt::Display for TemplateError {
             Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
             Self::Kind => f.write_str("`digits` is the one kind that a placeholder may have"),
             Self::TooMany => write!(f, "a tag has at most {PLACEHOLDERS_MAX} placeholders"),
+            Self::Text => write!(f, "the text behind `unless` has 1 to {TEMPLATE_BYTES_MAX} bytes"),
         }
     }
 }
@@ -109,6 +162,13 @@ impl TagTemplate {
     /// # Errors
     /// What is wrong with it.
     pub fn parse(text: &str) -> Result<Self, TemplateError> {
+        let (text, unless) = match text.split_once(UNLESS) {
+            Some((text, unless)) => (text.trim_end(), Some(unless.trim())),
+            None => (text, None),
+        };
+        if unless.is_some_and(|unless| unless.is_empty() || unless.len() > TEMPLATE_BYTES_MAX) {
+            return Err(TemplateError::Text);
+        }
         if text.is_empty() || text.len() > TEMPLATE_BYTES_MAX {
             return Err(TemplateError::Length);
         }
@@ -121,8 +181,13 @@ impl TagTemplate {
             rest = behind;
         }
         push_literal(&mut parts, rest)?;
-        let template = Self { parts };
+        let template = Self { parts, unless: unless.map(str::to_owned) };
         if template.placeholders().count() > PLACEHOLDERS_MAX { Err(TemplateError::TooMany) } else { Ok(template) }
+    }
+
+    /// Whether a page gets its tags only if a text does not stand in it.
+    pub fn needs_the_page(&self) -> bool {
+        self.unless.is_some()
     }
 
     /// Whether its tags depend on parameters.
@@ -229,7 +294,8 @@ impl fmt::Display for TagTemplate {
             Part::Value(Value { name, is_number: true }) => write!(f, "{{{name}:digits}}"),
             Part::Condition { name, is_there: true } => write!(f, "{{?{name}}}"),
             Part::Condition { name, is_there: false } => write!(f, "{{!{name}}}"),
-        })
+        })?;
+        self.unless.as_ref().map_or(Ok(()), |text| write!(f, "{UNLESS}{text}"))
     }
 }
 
@@ -291,6 +357,12 @@ impl Tagged {
         let mut tagged = Self { tags: Vec::new(), is_all_known: true };
         templates.into_iter().for_each(|template| template.fill(parameters, &mut tagged));
         tagged
+    }
+
+    /// What the templates make of these parameters for a page that has the texts of some.
+    pub fn of_page(templates: &[TagTemplate], parameters: &Parameters, excepted: Excepted) -> Self {
+        let rest = templates.iter().enumerate().filter(|(place, _)| !excepted.has(*place));
+        Self::of(rest.map(|(_, template)| template), parameters)
     }
 
     fn push(&mut self, tag: String) {
@@ -388,8 +460,28 @@ mod tests {
     }
 
     #[test]
+    fn a_page_that_has_the_text_does_not_get_the_tag() {
+        let templates = ["board-{b}", "newest-{b} unless class=\"next\"", "board-{b} unless <p>"];
+        let rules = TagRules {
+            site: "any".to_owned(),
+            templates: templates.iter().map(|text| TagTemplate::parse(text).unwrap()).collect(),
+        };
+        assert!(rules.need_the_page());
+        let mut parameters = Parameters::default();
+        parameters.read("b=free");
+        for (page, tags) in [
+            ("<a class=\"next\" href=\"/6\">", &["board-free"][..]),
+            ("<a class=\"nex\" href=\"/6\">", &["board-free", "newest-free"]),
+            ("<p>", &["board-free", "newest-free"]),
+        ] {
+            let excepted = rules.excepted_by(page.as_bytes());
+            assert_eq!(Tagged::of_page(&rules.templates, &parameters, excepted).tags, tags, "{page}");
+        }
+    }
+
+    #[test]
     fn what_is_no_template_is_refused_and_says_why() {
-        use TemplateError::{Character, Kind, Length, Placeholder, TooMany};
+        use TemplateError::{Character, Kind, Length, Placeholder, Text, TooMany};
         let long = "a".repeat(TEMPLATE_BYTES_MAX + 1);
         for (text, error) in [
             ("", Length),
@@ -406,10 +498,19 @@ mod tests {
             ("{!a:digits}", Placeholder),
             ("{a:number}", Kind),
             ("{a}{b}{c}{d}{e}", TooMany),
+            ("a unless  ", Text),
+            (" unless b", Length),
         ] {
             assert_eq!(TagTemplate::parse(text), Err(error), "{text}");
         }
-        for text in ["a", "post-{b}-{id:digits}", "{a}{b}", "x.y:z_1", "list-{b}{!id}{?a}"] {
+        for text in [
+            "a",
+            "post-{b}-{id:digits}",
+            "{a}{b}",
+            "x.y:z_1",
+            "list-{b}{!id}{?a}",
+            "newest-{b} unless <i class=\"next\">",
+        ] {
             assert_eq!(TagTemplate::parse(text).unwrap().to_string(), text);
         }
     }

@@ -88,7 +88,7 @@ mod tests {
     const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 5 };
 
     fn tags(site: TagHash, each: &[TagHash]) -> Tags {
-        Tags { site, each: each.into(), has_unknown: false }
+        Tags::of_hashes(site, each.into(), false)
     }
 
     #[test]
@@ -99,7 +99,7 @@ mod tests {
         assert_eq!(marks.standing(&tags(1, &[9, 10]), 5), Standing::Valid, "born after it");
         assert_eq!(marks.standing(&tags(1, &[9]), 4), Standing::Valid);
         assert_eq!(marks.standing(&tags(2, &[10]), 4), Standing::Valid);
-        assert_eq!(marks.standing(&Tags { has_unknown: true, ..tags(1, &[]) }, 4), Standing::Changed);
+        assert_eq!(marks.standing(&Tags::of_hashes(1, Box::default(), true), 4), Standing::Changed);
         marks.mark_site(1, Purge::Hard, 6, NOW);
         assert_eq!(marks.standing(&tags(1, &[]), 5), Standing::Gone);
         assert_eq!((marks.tags, marks.standing(&tags(1, &[10]), 6)), (0, Standing::Valid));

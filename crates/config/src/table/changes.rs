@@ -17,7 +17,7 @@ and a request that changes something drops all that has the tags it names, befor
             summary: "The tags that stored responses get: words, with parameters of the URL's query in braces. `kasoku purge --tag` drops what has one, and so does what `changes` lists.",
             details: "`{name}` stands for the value of that parameter: letters, digits, `-` and `_`, without case; `{name:digits}` for a number. `{?name}` and `{!name}` write nothing: with them, the tag is made only where that parameter is there, or is not (`list-{bo_table}{!wr_id}`). A tag whose parameter is missing or empty is not made; \
 where it comes several times, there is a tag for each value. A short address has the parameters of the one for which it stands (`rewrite`). Where a lifetime is granted, a URL passes in which such a parameter \
-has another value (`05`, `fr.ee`): what changes the page would not find it. At most 64, of 4 parameters each.",
+has another value (`05`, `fr.ee`): what changes the page would not find it. Behind ` unless ` may stand a text: pages in which it stands do not get the tag (`newest-{bo_table} unless class=\"next\"`: the newest post has no link to the next one yet, so a new post changes that page alone). At most 64, of 4 parameters each.",
             example: "[\"board-{bo_table}\", \"post-{bo_table}-{wr_id:digits}\"]",
             ..TEXTS
         },

@@ -171,7 +171,7 @@ async fn exchange(
     let sought = Sought::of(route, &request.target, &response.head, is_file, &secrets);
     let is_of_one_client = match sought.is_empty() || names_a_file {
         true => None,
-        false => held::look_through(&sought, &response.head, &mut response.body, &mut charge).await?,
+        false => held::look_through(&sought, &response.head, &mut response.body, &mut charge).await?.reason,
     };
     let (mut has_form, mut cookie_in_it) = (false, None);
     if is_of_one_client == Some(Reason::CookieValueInAnswer) {

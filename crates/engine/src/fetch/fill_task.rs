@@ -112,9 +112,10 @@ impl FillTask {
                 let mut charge = self.worker.cache.hold();
                 match held::look_through(&sought, &response.head, &mut response.body, &mut charge).await {
                     Ok(found) => {
-                        self.count(found);
-                        is_outage = found == Some(Reason::Outage);
-                        one_client = found;
+                        self.count(found.reason);
+                        is_outage = found.reason == Some(Reason::Outage);
+                        one_client = found.reason;
+                        writer.has_texts_of(found.excepted);
                     }
                     Err(error) => {
                         self.errand.time.has_ended(self.worker.moment().mono_us);

@@ -129,6 +129,39 @@ fn what_was_changed_is_dropped_before_the_answer_goes_out() {
 }
 
 #[test]
+fn a_tag_may_be_that_of_pages_without_a_text() {
+    let board = Application::start(|asked: &Asked| {
+        let is_last = asked.target().contains("id=6");
+        let next = if is_last { "" } else { "<a class=\"next\" href=\"/next\">" };
+        let coding: &[&str] = if asked.target().contains("id=7") { &["Content-Encoding: br"] } else { &[] };
+        match asked.target().starts_with("/write.php") {
+            true => Does::Answer(reply("302 Found", &["Location: /"], "")),
+            false => Does::Answer(reply("200 OK", &[&["Content-Type: text/html"], coding].concat(), next)),
+        }
+    });
+    let scene = Setup::safe()
+        .route(|route| {
+            rules(route);
+            policy(route).tags.templates = ["board-{b}", "last-{b}{?id} unless class=\"next\""]
+                .map(|text| TagTemplate::parse(text).unwrap())
+                .to_vec();
+            route.changes =
+                Arc::new(ChangeRules { list: vec![change("/write.php => last-{b}")], ..ChangeRules::default() });
+        })
+        .run_before(&board.address());
+    // What comes in a content coding can't be read, so it may be the last.
+    let unread = "/board.php?b=free&id=7";
+    for target in [LIST, POST, OTHER_POST, OTHER_BOARD, unread] {
+        scene.client().get(target);
+        assert!(scene.client().get(target).is_hit(), "{target}");
+    }
+    posts(&scene, "/write.php", "b=free");
+    for (target, is_kept) in [(LIST, true), (POST, true), (OTHER_POST, false), (OTHER_BOARD, true), (unread, false)] {
+        assert_eq!(scene.client().get(target).is_hit(), is_kept, "{target}");
+    }
+}
+
+#[test]
 fn a_get_that_changes_something_passes_and_drops() {
     let board = board();
     for method in ["GET", "HEAD"] {
