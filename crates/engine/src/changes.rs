@@ -173,6 +173,11 @@ fn about<'r>(method: &'r Method, routed: &'r Routed) -> impl Iterator<Item = usi
     all.filter(move |(_, change)| is_about_it(change)).map(|(number, _)| number)
 }
 
+/// Whether the configuration says that such a request changes pages.
+pub(crate) fn is_listed(method: &Method, routed: &Routed) -> bool {
+    about(method, routed).next().is_some()
+}
+
 /// What a request drops when it has been carried out, as far as its URL tells; `None`: nothing.
 pub(crate) fn told(method: &Method, routed: &Routed) -> Option<Vec<String>> {
     let changes: Vec<&Change> = about(method, routed).filter_map(|it| routed.route.changes.list.get(it)).collect();

@@ -13,6 +13,7 @@ pub(crate) mod probe;
 mod states;
 pub(crate) mod table;
 
+use crate::changes;
 use crate::options::UrlPattern;
 use crate::route::{Base, Routed};
 use crate::serve::Exchange;
@@ -112,6 +113,11 @@ fn deed(exchange: &Exchange, routed: &Routed, reason: Reason) -> Deed {
     // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
     let has_session = exchange.seen.get().standing.is_some();
     if reason == Reason::PassSession && has_session && !becomes_tunnel {
+        return Deed::Reads;
+    }
+    // A member who writes stays one. Of a guest, nobody knows before the answer is there.
+    let is_somebodys = exchange.seen.get().standing.is_some_and(|standing| standing.is_somebodys);
+    if is_somebodys && !becomes_tunnel && changes::is_listed(&request.head.method, routed) {
         return Deed::Reads;
     }
     let changing = cookies();

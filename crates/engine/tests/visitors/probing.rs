@@ -3,9 +3,12 @@
 use crate::board::Board;
 use crate::states::{anonymous, asks, is_for, is_known_as, probing};
 use crate::{is_anonymous, is_found_anonymous};
+use http::Method;
+use kasoku_engine::options::{Change, ChangeRules, UrlPattern};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Client, Gate, get, ok};
 use std::net::IpAddr;
+use std::sync::Arc;
 use std::time::Duration;
 
 #[test]
@@ -110,6 +113,34 @@ fn who_is_known_to_be_somebody_is_asked_about_anew_after_more_than_reading() {
     is_known_as(&scene, &toms, "a guest");
     board.was_probed(&scene, 2);
     is_found_anonymous(&scene, &toms);
+}
+
+#[test]
+fn a_member_who_writes_is_not_asked_about_again() {
+    let board = Board::start();
+    let scene = board.behind(probing().route(|route| {
+        let list = vec![Change {
+            method: Some(Method::POST),
+            url: UrlPattern::parse("/login_check.php").unwrap(),
+            answer: None,
+            tags: Vec::new(),
+            is_all: true,
+        }];
+        route.changes = Arc::new(ChangeRules { list, ..ChangeRules::default() });
+    }));
+    let [toms, guests] = [Some("tom"), None].map(|name| format!("PHPSESSID={}", board.session(name)));
+    is_known_as(&scene, &toms, "tom");
+    board.was_probed(&scene, 1);
+    scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {toms}")], "user=tom");
+    is_known_as(&scene, &toms, "tom");
+    // A guest is, after the like; and questions are asked in their order.
+    is_known_as(&scene, &guests, "a guest");
+    board.was_probed(&scene, 2);
+    is_found_anonymous(&scene, &guests);
+    scene.client().send_body("POST", "/login_check.php", &[&format!("Cookie: {guests}")], "user=tom");
+    is_known_as(&scene, &guests, "tom");
+    board.was_probed(&scene, 3);
+    assert_eq!(board.count_of("/login.php"), 3);
 }
 
 #[test]
