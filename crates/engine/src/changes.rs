@@ -94,7 +94,8 @@ impl Form {
 impl Changing {
     /// What a request that passes may change; `None`: nothing.
     pub(crate) fn of(exchange: &Exchange, routed: &Routed) -> Option<Self> {
-        let changes: Vec<usize> = about(&exchange.request.head.method, routed).collect();
+        let about = about(&exchange.request.head.method, routed);
+        let changes: Vec<usize> = about.filter(|(_, change)| !change.is_none()).map(|(number, _)| number).collect();
         (!changes.is_empty()).then_some(Self { changes, form: None })
     }
 
@@ -163,14 +164,14 @@ impl Changing {
     }
 }
 
-/// Which of its route's changes are about a request, by their number.
-fn about<'r>(method: &'r Method, routed: &'r Routed) -> impl Iterator<Item = usize> {
+/// Those of its route's changes that are about a request, with their numbers.
+fn about<'r>(method: &'r Method, routed: &'r Routed) -> impl Iterator<Item = (usize, &'r Change)> {
     let is_about_it = move |change: &Change| {
         change.method.as_ref().is_none_or(|one| one == method || (one == Method::GET && method == Method::HEAD))
             && routed.is_any(|| std::iter::once(&change.url))
     };
     let all = routed.route.changes.list.iter().enumerate();
-    all.filter(move |(_, change)| is_about_it(change)).map(|(number, _)| number)
+    all.filter(move |(_, change)| is_about_it(change))
 }
 
 /// Whether the configuration says that such a request changes pages.
@@ -178,9 +179,15 @@ pub(crate) fn is_listed(method: &Method, routed: &Routed) -> bool {
     about(method, routed).next().is_some()
 }
 
+/// Whether the configuration says that such a request changes nothing.
+pub(crate) fn is_none(method: &Method, routed: &Routed) -> bool {
+    let mut changes = about(method, routed).peekable();
+    changes.peek().is_some() && changes.all(|(_, change)| change.is_none())
+}
+
 /// What a request drops when it has been carried out, as far as its URL tells; `None`: nothing.
 pub(crate) fn told(method: &Method, routed: &Routed) -> Option<Vec<String>> {
-    let changes: Vec<&Change> = about(method, routed).filter_map(|it| routed.route.changes.list.get(it)).collect();
+    let changes: Vec<&Change> = about(method, routed).map(|(_, change)| change).collect();
     if changes.is_empty() {
         return None;
     }

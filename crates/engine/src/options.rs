@@ -467,10 +467,18 @@ pub struct Change {
     pub url: UrlPattern,
     /// The answers by which they change something. None: any that may mean it.
     pub answer: Option<AnswerStatus>,
-    /// What they change, made of parameters of the URL, the form, and the redirection that answers it.
+    /// What they change, made of parameters of the URL, the form, and the redirection that answers it. Empty: nothing, not even the page to which
+    /// their answers redirect.
     pub tags: Vec<TagTemplate>,
     /// They change all that has tags.
     pub is_all: bool,
+}
+
+impl Change {
+    /// Whether such requests are known to change nothing.
+    pub fn is_none(&self) -> bool {
+        self.tags.is_empty() && !self.is_all
+    }
 }
 
 /// A status, or a class of statuses.

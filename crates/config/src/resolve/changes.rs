@@ -18,6 +18,9 @@ const TAGS_OF_A_CHANGE_MAX: usize = 16;
 /// What stands for all that has tags.
 const ALL: &str = "*";
 
+/// What stands for nothing.
+const NOTHING: &str = "-";
+
 /// Lays written keys over a route.
 pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawChanges) {
     if let Some(tags) = &raw.tags {
@@ -63,14 +66,15 @@ fn change(text: &str) -> Result<Change, Fault<'_>> {
     let answer = answer.map(|text| status(text).ok_or(Fault::Status(text))).transpose()?;
     let url = url_pattern(url).ok_or(Fault::Url(url))?;
     let (mut templates, mut is_all) = (Vec::new(), false);
-    for tag in tags.split_ascii_whitespace() {
+    let is_none = tags.trim() == NOTHING;
+    for tag in tags.split_ascii_whitespace().filter(|_| !is_none) {
         match tag {
             ALL => is_all = true,
             tag => templates.push(TagTemplate::parse(tag).map_err(|error| Fault::Tag(tag, error))?),
         }
     }
     match templates.len() {
-        0 if !is_all => Err(Fault::NoTags),
+        0 if !is_all && !is_none => Err(Fault::NoTags),
         0..=TAGS_OF_A_CHANGE_MAX => Ok(Change { method, url, answer, tags: templates, is_all }),
         _ => Err(Fault::TooMany),
     }
@@ -120,9 +124,10 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
                 format!("has no URL pattern, but {}", quoted(url)),
                 "a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\"",
             ),
-            Fault::NoTags => {
-                ("says nothing of what is changed".to_owned(), "behind `=>` stand tags, or `*` for all that has tags")
-            }
+            Fault::NoTags => (
+                "says nothing of what is changed".to_owned(),
+                "behind `=>` stand tags, `*` for all that has tags, or `-` for nothing",
+            ),
             Fault::Tag(tag, error) => (
                 format!("names {}, which is not a tag: {error}", quoted(tag)),
                 "write a word, with parameters in braces: \"board-{name}\"",

@@ -24,10 +24,10 @@ has another value (`05`, `fr.ee`): what changes the page would not find it. Behi
         Setting {
             path: "changes",
             kind: Kind::Texts("requests, and what they change"),
-            summary: "Which requests change what: a method (without one: any), a URL pattern as in `pass-urls`, `=>`, and the tags of what they change, or `*` for all that has tags in the site. These requests pass.",
+            summary: "Which requests change what: a method (without one: any), a URL pattern as in `pass-urls`, `=>`, and the tags of what they change, `*` for all that has tags in the site, or `-` for nothing. These requests pass.",
             details: "The tags' parameters are looked for in the URL, in the first 64 KiB of a form, and in the URL to which the answer redirects. A redirection says that the change was made: what it changed is dropped at once, and what \
 was being fetched meanwhile is not stored. After any other answer that is no error of the request (4xx), something may have changed: the same is dropped, but at most once a second for each tag, since a post that fails is answered so as well. Where a \
-parameter can't be read (a longer form, another type, an odd value), that holds for all tags of the site. Behind the URL may stand the answers by which alone a line holds: `302`, or `3xx`. All lines that fit count. At most 64.",
+parameter can't be read (a longer form, another type, an odd value), that holds for all tags of the site. What changes nothing does not drop the page either to which its answer redirects (a log-in; RFC 9111 section 4.4 allows that to be dropped). Behind the URL may stand the answers by which alone a line holds: `302`, or `3xx`. All lines that fit count. At most 64.",
             example: "[\"POST */write_update.php => board-{bo_table} front\", \"POST /admin/* 3xx => *\"]",
             ..TEXTS
         },

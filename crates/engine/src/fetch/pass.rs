@@ -4,7 +4,7 @@
 use super::fill_task::{own_head, pump};
 use super::{ToClient, failed};
 use crate::body::ClientBody;
-use crate::changes::{Changing, Form};
+use crate::changes::{self, Changing, Form};
 use crate::deliver::{Answer, Conditions, Meant};
 use crate::forward::{Audience, forward, measured};
 use crate::options::{DeviceUrls, Route, UrlPattern};
@@ -212,6 +212,9 @@ fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: 
     let worker = &exchange.worker;
     let canonical = |uri: String| canonical(&exchange.settings.sites, &mut worker.paths.borrow_mut(), uri);
     let method = &exchange.request.head.method;
+    // Who logs in is sent to a page, which is as it was.
+    let nothing = Fields::new();
+    let fields = if changes::is_none(method, routed) { &nothing } else { fields };
     let dropped = worker.cache.on_unsafe_response(method, &routed.key, status, fields, canonical, own);
     worker.cells.add(Counter::Invalidated, dropped as u64);
 }

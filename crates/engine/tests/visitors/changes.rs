@@ -47,7 +47,11 @@ fn change(text: &str) -> Change {
         url: UrlPattern::parse(url).unwrap(),
         answer,
         is_all: tags.contains(&"*"),
-        tags: tags.iter().filter(|tag| **tag != "*").map(|tag| TagTemplate::parse(tag).unwrap()).collect(),
+        tags: tags
+            .iter()
+            .filter(|tag| !["*", "-"].contains(*tag))
+            .map(|tag| TagTemplate::parse(tag).unwrap())
+            .collect(),
     }
 }
 
@@ -158,6 +162,27 @@ fn a_tag_may_be_that_of_pages_without_a_text() {
     posts(&scene, "/write.php", "b=free");
     for (target, is_kept) in [(LIST, true), (POST, true), (OTHER_POST, false), (OTHER_BOARD, true), (unread, false)] {
         assert_eq!(scene.client().get(target).is_hit(), is_kept, "{target}");
+    }
+}
+
+#[test]
+fn the_page_to_which_a_log_in_redirects_is_kept() {
+    let board = board();
+    for (changes, is_kept) in [
+        (&["POST /write.php => -"][..], true),
+        (&[], false),
+        (&["POST /write.php => -", "POST /write.php => x"], false),
+    ] {
+        let scene = Setup::safe()
+            .route(|route| {
+                rules(route);
+                let list = changes.iter().map(|text| change(text)).collect();
+                route.changes = Arc::new(ChangeRules { list, ..ChangeRules::default() });
+            })
+            .run_before(&board.address());
+        scene.client().get("/board.php");
+        posts(&scene, "/write.php", "user=tom");
+        assert_eq!(scene.client().get("/board.php").is_hit(), is_kept, "{changes:?}");
     }
 }
 
