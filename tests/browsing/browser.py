@@ -18,10 +18,11 @@ class BrowserError(Exception):
 
 
 class Browser:
-    """A context: one browser with a profile of its own."""
+    """A context: one browser with a profile of its own, or with the one of that directory, which then stays."""
 
-    def __init__(self):
-        self._profile = tempfile.mkdtemp(prefix="kasoku-browser-")
+    def __init__(self, profile=None):
+        self._is_kept = profile is not None
+        self._profile = profile or tempfile.mkdtemp(prefix="kasoku-browser-")
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             self._port = probe.getsockname()[1]
@@ -52,10 +53,25 @@ class Browser:
                 pass
         self._driver.terminate()
         self._driver.wait()
-        shutil.rmtree(self._profile, ignore_errors=True)
+        if not self._is_kept:
+            shutil.rmtree(self._profile, ignore_errors=True)
 
     def open(self, url):
         self._of_session("POST", "/url", {"url": url})
+
+    def back(self):
+        self._of_session("POST", "/back", {})
+
+    def dialogue(self):
+        """The words of the dialogue that is open, which is then closed; None where there is none."""
+        try:
+            words = self._of_session("GET", "/alert/text")
+            self._of_session("POST", "/alert/accept", {})
+            return words
+        except BrowserError as error:
+            if "no such alert" not in str(error):
+                raise
+            return None
 
     def url(self):
         return self._of_session("GET", "/url")

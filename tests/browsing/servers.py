@@ -106,6 +106,14 @@ class Servers:
         words = [PROGRAM, words[0], "--admin", f"unix:{self.admin}", *words[1:]]
         return run(words)
 
+    def kasoku_metrics(self):
+        """What the program counts, as Prometheus reads it."""
+        with socket.socket(socket.AF_UNIX) as connection:
+            connection.settimeout(PATIENCE_SECONDS)
+            connection.connect(str(self.admin))
+            connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+            return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
+
     def _database(self):
         data = self.directory / "database"
         log = self.directory / "database.log"

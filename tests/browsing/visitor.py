@@ -34,7 +34,7 @@ class Answer:
 
 
 class Visitor:
-    """Asks with the cookies that the site and the test gave. Its requests come from `address`, one of 127.0.0.0/8, and go to `port`, Kasoku's by itself."""
+    """Asks with the cookies that the site and the test gave. Its requests come from `address` (127.0.0.0/8) and go to `port`, Kasoku's if none is given."""
 
     def __init__(self, site, cookies=(), user_agent="Mozilla/5.0 (X11; Linux x86_64) Firefox/128.0", address=None, port=None):
         self._site = site
@@ -67,14 +67,20 @@ class Visitor:
             try:
                 self._connection.request(method, path, body, fields)
                 response = self._connection.getresponse()
-                answer = Answer(response, response.read())
+                # A 304 ends with its head, whatever framing it states; http.client would wait for the chunks.
+                answer = Answer(response, b"" if response.status == 304 else response.read())
+                response.close()
                 break
             except (http.client.RemoteDisconnected, ConnectionError):
                 if is_last:
                     raise
         for line in answer.set_cookies:
             self._take(line)
+        self.came(method, path, answer)
         return answer
+
+    def came(self, method, path, answer):
+        """Told of each answer that came over the network."""
 
     def cookie(self, prefix):
         """The value of the first cookie whose name begins so."""

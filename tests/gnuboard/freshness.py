@@ -1,0 +1,254 @@
+"""How soon a write is seen: by who made it, and by somebody else whose page came from memory until then.
+
+Each kind of write is a function that makes it, and says of which pages it should be seen, and how. Prints a table of seconds.
+"""
+
+import time
+
+from administrator import Administrator
+from guest import Guest
+from site_under_test import GUEST_PASSWORD, LONG_BOARD, MEMBER_PASSWORD, SECRETS_BOARD
+
+# Kasoku drops what may have changed at most once a second for each tag; a machine may be busy.
+PATIENCE_SECONDS = 5
+BOARD, OTHER_BOARD = "free", LONG_BOARD
+
+
+class Seen:
+    """A page, and what it should show after a write: a text, or no longer a text."""
+
+    def __init__(self, path, text, is_gone=False):
+        self.path, self._text, self._is_gone = path, text, is_gone
+
+    def by(self, page):
+        return (self._text in page.text) != self._is_gone
+
+    def __str__(self):
+        return f"{self.path} {'without' if self._is_gone else 'with'} {self._text!r}"
+
+
+def shows(path, text):
+    return Seen(path, text)
+
+
+def lacks(path, text):
+    return Seen(path, text, is_gone=True)
+
+
+class Writes:
+    """One of each kind. Each returns who made it, and what should be seen."""
+
+    def __init__(self, site):
+        self._site = site
+        self._count = 0
+
+    def kinds(self):
+        return [getattr(self, name) for name in vars(type(self)) if not name.startswith("_") and name != "kinds"]
+
+    def a_guests_post(self):
+        text, guest = self._text(), self._guest()
+        number = guest.write(BOARD, text, "내용", password=GUEST_PASSWORD)
+        return guest, [shows(listed(), text), shows("/", text), shows(post(number), text), shows("/bbs/group.php?gr_id=community", text)]
+
+    def a_members_post(self):
+        text, member = self._text(), self._member()
+        number = member.write(BOARD, text, "내용")
+        return member, [shows(listed(), text), shows("/", text), shows(post(number), text)]
+
+    def an_answer_to_a_post(self):
+        text, member = self._text(), self._member()
+        number = member.write(BOARD, self._text(), "내용")
+        self._warm(listed())
+        member.look(f"/bbs/write.php?w=r&bo_table={BOARD}&wr_id={number}")
+        member._send_post((), wr_subject=text, wr_content="답변")
+        return member, [shows(listed(), text)]
+
+    def a_guests_comment(self):
+        text, guest = self._text(), self._guest()
+        guest.comment(BOARD, 2, text, password=GUEST_PASSWORD)
+        return guest, [shows(post(2), text), shows(f"/{BOARD}/2", text), shows(f"{post(2)}&page=1", text)]
+
+    def a_members_comment(self):
+        text, member = self._text(), self._member()
+        member.comment(BOARD, 3, text)
+        return member, [shows(post(3), text)]
+
+    def a_guest_edits(self):
+        guest, before, after = self._guest(), self._text(), self._text()
+        number = guest.write(BOARD, before, "내용", password=GUEST_PASSWORD)
+        self._warm(listed(), post(number))
+        guest.edit(BOARD, number, after, "새 내용", password=GUEST_PASSWORD)
+        return guest, [shows(listed(), after), lacks(listed(), before), shows(post(number), after), lacks("/", before)]
+
+    def a_member_edits(self):
+        member, before, after = self._member(), self._text(), self._text()
+        number = member.write(BOARD, before, "내용")
+        self._warm(listed(), post(number), "/")
+        member.edit(BOARD, number, after, "새 내용")
+        return member, [shows(listed(), after), shows(post(number), after), shows("/", after)]
+
+    def a_post_becomes_secret(self):
+        member, text = self._member(), self._text()
+        number = member.write(SECRETS_BOARD, "공개", text)
+        self._warm(post(number, SECRETS_BOARD), f"/{SECRETS_BOARD}/{number}", f"{post(number, SECRETS_BOARD)}&page=1")
+        member.look(f"/bbs/write.php?w=u&bo_table={SECRETS_BOARD}&wr_id={number}")
+        member._send_post((), wr_subject="비밀", wr_content=text, secret="secret")
+        return None, [lacks(post(number, SECRETS_BOARD), text), lacks(f"{post(number, SECRETS_BOARD)}&page=1", text),
+                      lacks(f"/{SECRETS_BOARD}/{number}", text), shows(listed(SECRETS_BOARD), "비밀")]
+
+    def a_guest_deletes(self):
+        guest, text = self._guest(), self._text()
+        number = guest.write(BOARD, text, text, password=GUEST_PASSWORD)
+        self._warm(listed(), post(number), "/", f"/{BOARD}/{number}")
+        guest.delete(BOARD, number, password=GUEST_PASSWORD)
+        return guest, [lacks(listed(), text), lacks(post(number), text), lacks(f"/{BOARD}/{number}", text), lacks("/", text)]
+
+    def a_member_deletes_by_a_link(self):
+        member, text = self._member(), self._text()
+        number = member.write(BOARD, text, text)
+        self._warm(listed(), post(number), "/", f"{post(number)}&page=1")
+        member.delete(BOARD, number)
+        return member, [lacks(listed(), text), lacks(post(number), text), lacks(f"{post(number)}&page=1", text), lacks("/", text)]
+
+    def a_comment_is_deleted(self):
+        guest, text = self._guest(), self._text()
+        number = guest.comment(BOARD, 4, text, password=GUEST_PASSWORD)
+        self._warm(post(4))
+        guest.delete_comment(BOARD, 4, number, password=GUEST_PASSWORD)
+        return guest, [lacks(post(4), text)]
+
+    def several_are_deleted_from_the_list(self):
+        guest, administrator, text = self._guest(), self._administrator(), self._text()
+        numbers = [guest.write(BOARD, f"{text} {number}", text, password=GUEST_PASSWORD) for number in range(2)]
+        self._warm(listed(), *map(post, numbers))
+        administrator.delete_posts(BOARD, *numbers)
+        return administrator, [lacks(listed(), text), *(lacks(post(number), text) for number in numbers)]
+
+    def a_post_is_moved(self):
+        guest, administrator, text = self._guest(), self._administrator(), self._text()
+        number = guest.write(BOARD, text, text, password=GUEST_PASSWORD)
+        self._warm(listed(), listed(OTHER_BOARD), post(number))
+        administrator.move(BOARD, number, OTHER_BOARD)
+        return administrator, [lacks(listed(), text), shows(listed(OTHER_BOARD), text), lacks(post(number), text)]
+
+    def a_vote(self):
+        self._site.sql(f"UPDATE g5_board SET bo_use_good = 1 WHERE bo_table = '{BOARD}'")
+        self._site.kasoku("purge", "--all")
+        member = self._member()
+        page = member.read(BOARD, 5)
+        self._warm(post(5))
+        member.scripted("POST", page.link("/bbs/good.php?"), {"js": "on"})
+        return member, [shows(post(5), "추천</span><strong>1</strong>")]
+
+    def a_board_is_for_members(self):
+        administrator = self._administrator()
+        self._warm(post(8))
+        administrator.save(f"/adm/board_form.php?w=u&bo_table={BOARD}", "fboardform", bo_read_level="2")
+        self._later = lambda: self._administrator().save(f"/adm/board_form.php?w=u&bo_table={BOARD}", "fboardform", bo_read_level="1")
+        return None, [lacks(post(8), '<article id="bo_v"')]
+
+    def a_menu(self):
+        administrator, text = self._administrator(), self._text()
+        values = {"code[]": "10", "me_name[]": text, "me_link[]": "/bbs/faq.php", "me_target[]": "self", "me_order[]": "0", "me_use[]": "1",
+                  "me_mobile_use[]": "1"}
+        administrator.save("/adm/menu_list.php", "fmenulist", **values)
+        return administrator, [shows("/", text), shows(post(7), text), shows(listed(), text)]
+
+    def the_sites_title(self):
+        administrator, text = self._administrator(), self._text()
+        administrator.save("/adm/config_form.php", "fconfigform", action="/adm/config_form_update.php", cf_title=text)
+        return administrator, [shows("/", text), shows(listed(), text)]
+
+    def a_notice(self):
+        administrator, text = self._administrator(), self._text()
+        administrator.save("/adm/newwinform.php", "frmnewwin", nw_subject=text, nw_content=text, nw_begin_time="2020-01-01 00:00:00",
+                           nw_end_time="2099-01-01 00:00:00", nw_device="both", nw_division="both", nw_content_html="2")
+        return administrator, [shows("/", text)]
+
+    def a_notice_is_deleted(self):
+        administrator, text = self._administrator(), self._text()
+        administrator.save("/adm/newwinform.php", "frmnewwin", nw_subject=text, nw_content=text, nw_begin_time="2020-01-01 00:00:00",
+                           nw_end_time="2099-01-01 00:00:00", nw_device="both", nw_division="both", nw_content_html="2")
+        self._warm("/")
+        number = self._site.sql(f"SELECT nw_id FROM g5_new_win WHERE nw_subject = '{text}'")[0][0]
+        administrator.delete_by("/adm/newwinlist.php", f"newwinformupdate.php?w=d&nw_id={number}")
+        return administrator, [lacks("/", text)]
+
+    def the_name_of_an_item(self):
+        administrator = self._administrator()
+        item = self._site.content["items"][0]
+        name = f"등대 {self._text()}"
+        administrator.save(f"/adm/shop_admin/itemform.php?w=u&it_id={item}", "fitemform", it_name=name)
+        return administrator, [shows(f"/shop/item.php?it_id={item}", name), shows("/shop/list.php?ca_id=10", name)]
+
+    # -- pieces
+
+    def _text(self):
+        self._count += 1
+        return f"글월{self._count}호Q"
+
+    def _guest(self):
+        return Guest(self._site, address="127.0.0.31")
+
+    def _member(self):
+        member = Guest(self._site, address="127.0.0.32")
+        member.log_in("member1", MEMBER_PASSWORD)
+        return member
+
+    def _administrator(self):
+        return Administrator(self._site, address="127.0.0.33")
+
+    def _warm(self, *paths):
+        """Has these pages in memory: without that, the write would show nothing."""
+        for path in paths:
+            stranger(self._site).look(path, typed=True)
+            page = stranger(self._site).look(path, typed=True)
+            if not page.answer.is_hit:
+                raise AssertionError(f"{path} is not kept: {page.answer.decision}")
+
+
+def listed(board=BOARD):
+    return f"/bbs/board.php?bo_table={board}"
+
+
+def post(number, board=BOARD):
+    return f"{listed(board)}&wr_id={number}"
+
+
+def stranger(site):
+    return Guest(site, address="127.0.0.34")
+
+
+def measure(site):
+    """The table: of each kind of write its name, and the seconds until its author and somebody else have seen it."""
+    site.set(cf_delay_sec=-1)
+    writes = Writes(site)
+    rows = []
+    for write in writes.kinds():
+        writes._later = None
+        writes._warm("/", listed(), *(post(number) for number in range(1, 8)), "/bbs/group.php?gr_id=community", "/shop/list.php?ca_id=10")
+        author, expected = write()
+        rows.append((write.__name__.replace("_", " "), *seen(site, author, expected)))
+        if writes._later:
+            writes._later()
+    return rows
+
+
+def seen(site, author, expected):
+    """Seconds until the author, and until somebody else, has seen all of it. The author has to see it with the first look."""
+    begun = time.monotonic()
+    by_author = None
+    if author is not None:
+        for one in expected:
+            page = author.look(one.path, typed=True)
+            if not one.by(page):
+                raise AssertionError(f"its author does not see {one}: {page.answer.decision}, {page.text[:200]}")
+        by_author = 0.0
+    last = 0.0
+    for one in expected:
+        while not one.by(page := stranger(site).look(one.path, typed=True)):
+            last = time.monotonic() - begun
+            if last > PATIENCE_SECONDS:
+                raise AssertionError(f"somebody else does not see {one}: {page.answer.decision}, {page.text[:200]}")
+            time.sleep(0.02)
+    return by_author, last

@@ -1,0 +1,41 @@
+#!/usr/bin/env python3
+"""gnuboard5 behind Kasoku, with its shop, as its authors publish it: installed by its own installer, read, written with and shopped in.
+
+Everything is the real program: gnuboard5, php-fpm, MariaDB, nginx, and Chromium where a browser matters. It runs twice: Kasoku asks php-fpm itself
+(FastCGI), and Kasoku asks nginx, whose configuration is the one that the documentation shows. Prints a line for each scenario and `gnuboard: N passed, M
+failed`; exits with 1 when anything failed. Without the archive (see site_under_test.py) it says so, and passes nothing.
+"""
+
+import sys
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
+
+import browsers  # noqa: E402
+import table  # noqa: E402
+from scenarios import Tally  # noqa: E402
+from site_under_test import Site, archive  # noqa: E402
+
+APPLICATION = 'application = "gnuboard5"\n'
+
+
+def main():
+    tally = Tally("gnuboard")
+    if archive() is None:
+        print("gnuboard: 0 passed, 0 failed: the archive is not here")
+        return 0
+    ways = sys.argv[1:] or ["fastcgi", "http"]
+    for way in ways:
+        print(f"-- {way}")
+        with Site() as site:
+            rules = site.fastcgi_rules() if way == "fastcgi" else site.http_rules()
+            site.serve(rules + APPLICATION)
+            site.set(cf_delay_sec=-1)
+            tally.run(table.SCENARIOS, site)
+            tally.run(browsers.SCENARIOS, site)
+            status = tally.end(site) if way == ways[-1] else 0
+    return status
+
+
+if __name__ == "__main__":
+    sys.exit(main())
