@@ -48,9 +48,8 @@ fn options(text: &str) -> Options {
 fn beside(setting: &Setting) -> &'static str {
     match setting.path {
         "ttl-override" => "ttl = \"1s\"\nignore = [\"expires\"]\n",
-        "ignore" | "announce-ttl" | "key-cookies" | "noise-cookies" | "pass-cookies" | "cookies" | "key-fields" => {
-            "ttl = \"1s\"\n"
-        }
+        "ignore" | "announce-ttl" | "key-cookies" | "noise-cookies" | "pass-cookies" | "cookies" | "key-fields"
+        | "nobody-cookies" => "ttl = \"1s\"\n",
         "no-change-redirects" => "changes = [\"/x => *\"]\n",
         "outage-text" => "page-text = [\"x\"]\n",
         "session.cookies" => "",

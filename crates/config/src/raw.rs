@@ -5,12 +5,14 @@
 //! `resolve`'s business.
 
 mod changes;
+mod counters;
 mod visitors;
 
 use crate::issue::{At, Issue, Place};
 use crate::reader::{self, Keys};
 use crate::table::Scope;
 pub(crate) use changes::RawChanges;
+pub(crate) use counters::RawCounters;
 use std::time::Duration;
 use toml::de::DeTable;
 pub(crate) use visitors::{RawSession, RawVisitors};
@@ -119,6 +121,7 @@ pub(crate) struct RawRoute {
     pub(crate) expiry: RawExpiry,
     pub(crate) visitors: RawVisitors,
     pub(crate) changes: RawChanges,
+    pub(crate) counters: RawCounters,
     pub(crate) query: RawQuery,
     pub(crate) compress: RawCompress,
     pub(crate) origin_limits: RawOriginLimits,
@@ -405,6 +408,7 @@ impl RawRoute {
             expiry: RawExpiry::read(keys),
             visitors: RawVisitors::read(keys),
             changes: RawChanges::read(keys),
+            counters: RawCounters::read(keys),
             query: keys.group("query", RawQuery::read),
             compress: keys.group("compress", RawCompress::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),

@@ -6,8 +6,8 @@ use http::StatusCode;
 use kasoku_config::check_text;
 use kasoku_engine::options::{
     AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener,
-    NOISE_COOKIES, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OtherCookies, PathGlob,
-    ProgramLimits, Rewrite, Route, SendfileRules, Symlinks, UrlKey, UrlPattern,
+    NOISE_COOKIES, NobodysCookie, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits,
+    OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, Symlinks, UrlKey, UrlPattern,
 };
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
@@ -231,6 +231,7 @@ hosts  = ["example.org"]
 origin = "http://127.0.0.1:8000"
 grace  = "1m"
 noise-cookies = ["_ga"]
+nobody-cookies = ["counted={address}"]
 
 [[site.rule]]
 path = "/mt/*.cgi"
@@ -258,7 +259,12 @@ keep = "1d"
     let mut found = route.policy.grant.clone();
     found.ttl_status.sort_by_key(|one| one.first);
     assert_eq!(found, grant);
-    let cookies = CookieRules { others: Some(OtherCookies::Pass), noise: vec!["_ga".to_owned()], pass: Vec::new() };
+    let cookies = CookieRules {
+        others: Some(OtherCookies::Pass),
+        noise: vec!["_ga".to_owned()],
+        pass: Vec::new(),
+        nobodys: vec![NobodysCookie::parse("counted={address}").unwrap()],
+    };
     assert_eq!(route.cookies, cookies);
 }
 

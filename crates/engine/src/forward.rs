@@ -35,7 +35,7 @@ const VISITS_MAX: usize = 8;
 
 /// The address that is told where a lifetime is granted. To tell none would leave an HTTP server behind us with our own, which is often that of
 /// its own machine, and trusted.
-const NOBODYS_ADDRESS: &str = "0.0.0.0";
+pub(crate) const NOBODYS_ADDRESS: &str = "0.0.0.0";
 
 /// Whether the answer may go to others as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

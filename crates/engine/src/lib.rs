@@ -26,6 +26,7 @@
 //! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
 //! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
+//! | `nobodys_cookie` | the cookies that go along with what is asked for in nobody's name |
 //! | `session` | which sessions are known to be anonymous, and who is asked about them |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
@@ -76,6 +77,7 @@ pub mod listening;
 mod log;
 mod lookup;
 mod multipart;
+mod nobodys_cookie;
 pub mod options;
 mod origins;
 mod outgoing;

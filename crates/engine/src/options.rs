@@ -4,6 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
+pub use crate::nobodys_cookie::{NobodysCookie, NobodysCookieError};
 pub use crate::url_pattern::UrlPattern;
 use http::{Method, StatusCode};
 pub use kasoku_coding::Levels as CodingLevels;
@@ -519,6 +520,8 @@ pub struct CookieRules {
     /// Cookies with which a request passes, whatever else is said of them: globs over names. Where there are some, the others
     /// are removed unless [`CookieRules::others`] says otherwise.
     pub pass: Vec<String>,
+    /// Cookies that go along with each request in nobody's name.
+    pub nobodys: Vec<NobodysCookie>,
 }
 
 /// By what a page is told from what an application says in its place, with the same status: that something is not there, or only for members;
@@ -628,7 +631,7 @@ pub enum OtherCookies {
 
 impl Default for CookieRules {
     fn default() -> Self {
-        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec(), pass: Vec::new() }
+        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec(), pass: Vec::new(), nobodys: Vec::new() }
     }
 }
 

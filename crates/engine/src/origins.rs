@@ -19,6 +19,7 @@
 
 use crate::clock::Moment;
 use crate::forward::{Audience, circumstances};
+use crate::nobodys_cookie;
 use crate::options::Route;
 use crate::route::{Routed, refusing, route_elsewhere};
 use crate::sendfile::{self, Said};
@@ -127,7 +128,7 @@ pub(crate) async fn send<U: Upload + 'static>(
     let begun_us = worker.moment().mono_us;
     let sent = match (Sending { worker, route, errand, request }).until_answered(upload, interim).await {
         Ok(Reply::Response(response)) => sendfile::instead(worker, route, errand, response).await,
-        Ok(Reply::Elsewhere(target)) => Box::pin(elsewhere(worker, errand, request, target, interim)).await,
+        Ok(Reply::Elsewhere(target)) => Box::pin(elsewhere(worker, route, errand, request, target, interim)).await,
         Err(error) => Err(error),
     };
     let Moment { now, mono_us } = worker.moment();
@@ -152,6 +153,7 @@ pub(crate) async fn send<U: Upload + 'static>(
 /// not be shared under another name.
 async fn elsewhere(
     worker: &Worker,
+    first: &Route,
     errand: &Errand,
     request: &RequestHead,
     mut target: String,
@@ -166,7 +168,8 @@ async fn elsewhere(
         }
         let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
         // What the first rule has kept back is not looked at, and not sent either.
-        passes_somewhere |= passes || visitor::passes(&request.fields, &route, false).is_some();
+        passes_somewhere |=
+            passes || visitor::passes(&nobodys_cookie::without(&request.fields, first), &route, false).is_some();
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };
         match sending.until_answered(&mut Some(NoUpload), interim).await? {

@@ -136,7 +136,7 @@ fn of_compression(compression: &Compression) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{CookiePattern, OriginAddress, SessionRules, UrlPattern};
+    use crate::options::{CookiePattern, NobodysCookie, OriginAddress, SessionRules, UrlPattern};
     use kasoku_semantics::policy::Profile;
     use std::time::Duration;
 
@@ -162,6 +162,7 @@ mod tests {
         assert_ne!(plain, granting(|policy| policy.strip_fields.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.cookies.noise.clear()));
         assert_ne!(plain, rules(|route| route.cookies.pass.push("a".to_owned())));
+        assert_ne!(plain, rules(|route| route.cookies.nobodys.extend(NobodysCookie::parse("a=b"))));
         assert_ne!(plain, rules(|route| Arc::make_mut(&mut route.session).cookies.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.pass_urls.extend(UrlPattern::parse("/a"))));
         assert_ne!(plain, rules(|route| route.key.host = Some("a.example".to_owned())));

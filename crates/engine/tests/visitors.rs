@@ -12,6 +12,7 @@
 //! - `visitors/pages.rs`: what is a page, and what is said in its place.
 //! - `visitors/harmless.rs`: what passes with a session and makes nobody of anybody.
 //! - `visitors/changes.rs`: what a write changes of what is stored.
+//! - `visitors/nobodys_cookies.rs`: what is asked for in nobody's name is no visit.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -30,6 +31,8 @@ mod ending;
 mod harmless;
 #[path = "visitors/leaks.rs"]
 mod leaks;
+#[path = "visitors/nobodys_cookies.rs"]
+mod nobodys_cookies;
 #[path = "visitors/pages.rs"]
 mod pages;
 #[path = "visitors/probing.rs"]

@@ -10,6 +10,7 @@
 mod access_log;
 mod changes;
 mod compress;
+mod counters;
 mod dangers;
 mod expiry;
 mod gateway;

@@ -4,7 +4,7 @@
 
 use crate::applications::Application;
 use crate::issue::{At, Place, Source};
-use crate::raw::{Raw, RawCache, RawChanges, RawExpiry, RawQuery, RawRule, RawSite, RawVisitors};
+use crate::raw::{Raw, RawCache, RawChanges, RawCounters, RawExpiry, RawQuery, RawRule, RawSite, RawVisitors};
 use kasoku_engine::options::Places;
 use std::path::Path;
 use std::sync::Arc;
@@ -56,6 +56,7 @@ impl<'w> Written<'w> {
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
+        self.counters(&raw.route.counters);
         self.query(&raw.route.query);
         self
     }
@@ -65,6 +66,7 @@ impl<'w> Written<'w> {
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
+        self.counters(&raw.route.counters);
         self.query(&raw.route.query);
     }
 
@@ -78,6 +80,7 @@ impl<'w> Written<'w> {
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
+        self.counters(&raw.route.counters);
         self.query(&raw.route.query);
     }
 
@@ -89,6 +92,7 @@ impl<'w> Written<'w> {
         self.expiry(&raw.route.expiry);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
+        self.counters(&raw.route.counters);
         self.query(&raw.route.query);
     }
 
@@ -152,6 +156,10 @@ impl<'w> Written<'w> {
         self.note("no-change-redirects", &raw.no_change_redirects);
     }
 
+    fn counters(&mut self, raw: &RawCounters) {
+        self.note("nobody-cookies", &raw.nobody_cookies);
+    }
+
     fn query(&mut self, raw: &RawQuery) {
         self.note("query.sort", &raw.sort);
         self.note("query.ignore", &raw.ignore);
@@ -206,6 +214,7 @@ mod tests {
                     "outage-text",
                     "tags",
                     "changes",
+                    "nobody-cookies",
                     "key-",
                 ]
                 .iter()

@@ -6,7 +6,8 @@
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
 use super::{
-    changes, compress, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused, visitors,
+    changes, compress, counters, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused,
+    visitors,
 };
 use crate::applications::Application;
 use crate::issue::{At, Issue};
@@ -88,6 +89,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     expiry::warn(&raw.route.expiry, &route, is_final, issues);
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
+    counters::warn(&[&raw.route, &context.raw.route], &route, is_final, issues);
     let site = Site { name, hosts, rules, route: Arc::new(route) };
     unused::warn(&raw.route, routes(&site), issues);
     site
@@ -138,6 +140,7 @@ fn rule(
     expiry::warn(&raw.route.expiry, &route, true, issues);
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
+    counters::warn(&[&raw.route], &route, true, issues);
     sendfile::warn(&[&raw.route.sendfile], &route, issues);
     unused::warn(&raw.route, std::iter::once(&route), issues);
     let path = raw.path.as_ref()?;
@@ -168,6 +171,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     expiry::set_route(route, &mut policy, &raw.expiry);
     visitors::set_route(route, &mut policy, &raw.visitors);
     changes::set_route(route, &mut policy, &raw.changes);
+    counters::set_route(route, raw);
     if policy != *route.policy {
         route.policy = Arc::new(policy);
     }
@@ -198,6 +202,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     expiry::check(raw, issues);
     visitors::check(raw, issues);
     changes::check(raw, issues);
+    counters::check(raw, issues);
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);

@@ -10,6 +10,7 @@
 mod cache;
 mod changes;
 mod compress;
+mod counters;
 mod expiry;
 mod gateway;
 mod limits;
@@ -108,7 +109,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 19] = [
+pub(crate) static SECTIONS: [&Section; 20] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -123,6 +124,7 @@ pub(crate) static SECTIONS: [&Section; 19] = [
     &expiry::EXPIRY,
     &visitors::VISITORS,
     &changes::CHANGES,
+    &counters::COUNTERS,
     &cache::QUERY,
     &compress::COMPRESS,
     &limits::CLIENTS,

@@ -10,7 +10,9 @@ use super::forms;
 use crate::clock::Clock;
 use crate::error;
 use crate::fetch::{is_file, is_of_a_long_file};
+use crate::forward::NOBODYS_ADDRESS;
 use crate::held::{self, Sought};
+use crate::nobodys_cookie;
 use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
@@ -145,8 +147,9 @@ async fn exchange(
     let (client, route) = (Client::new(), &routed.route);
     let circumstances = Circumstances { is_https: routed.scheme == "https", ..Circumstances::default() };
     let (gateway, limits) = (&route.gateway, &route.origin);
+    let asks = nobodys_cookie::sent(&request, route, NOBODYS_ADDRESS);
     let asked =
-        Request { head: &request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
+        Request { head: &asks, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
     let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
     let mut asking = Asking::new(origins::key_hash(routed), true);
     let mut sent = Err(Error::Down);

@@ -2,7 +2,9 @@
 
 use super::News;
 use crate::error::reason;
+use crate::forward::NOBODYS_ADDRESS;
 use crate::held::{self, Sought};
+use crate::nobodys_cookie;
 use crate::options::Route;
 use crate::origins::{self, Errand};
 use crate::represent::makes_codings_of;
@@ -73,8 +75,9 @@ impl FillTask {
             let (worker, route) = (&self.worker, &self.route);
             // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
             let mut no_upload = Some(NoUpload);
-            let sent =
-                Box::pin(origins::send(worker, route, &self.errand, &request, &mut no_upload, &mut interim)).await;
+            let asks = nobodys_cookie::sent(&request, route, NOBODYS_ADDRESS);
+            let sent = Box::pin(origins::send(worker, route, &self.errand, &asks, &mut no_upload, &mut interim)).await;
+            drop(asks);
             let mut response = match sent {
                 Ok(response) => response,
                 Err(error) => return self.fail(writer, &request, error, news),

@@ -1,0 +1,76 @@
+//! How the application's own counters go on counting.
+
+use super::visitors::{after, check_lengths, own};
+use crate::issue::{Issue, Place, quoted};
+use crate::raw::{RawRoute, Texts};
+use kasoku_engine::options::{NobodysCookie, Route};
+use kasoku_semantics::cookies;
+
+/// The most cookies of nobody: each is written into each request in nobody's name.
+const COOKIES_MAX: usize = 16;
+
+/// Lays written keys over a route.
+pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
+    if let Some(list) = &raw.counters.nobody_cookies {
+        route.cookies.nobodys = after(list, &route.cookies.nobodys, |text| NobodysCookie::parse(text).ok());
+    }
+}
+
+/// The faults of such keys, once for each place where they are written.
+pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
+    let raw = &raw.counters;
+    for text in own(&raw.nobody_cookies) {
+        if let Err(error) = NobodysCookie::parse(&text.value) {
+            let issue = Issue::error(format!("{} is not a cookie: {error}", quoted(&text.value))).at(&text.place);
+            issues.push(issue.help("write name and value: \"counted={address:base64}\""));
+        }
+    }
+    check_lengths(&[(&raw.nobody_cookies, COOKIES_MAX)], issues);
+}
+
+/// What contradicts other settings, or does nothing, once it is known what holds at a place: `is_final` where nothing further in may add
+/// to it. `levels`: what was written there, the innermost first.
+pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
+    contradictions(levels, route, issues);
+    let Some(own) = levels.first() else { return };
+    let written = [("nobody-cookies", own.counters.nobody_cookies.as_ref().map(|it| &it.place))];
+    for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
+        if is_final && !route.policy.grant.is_granting() {
+            let issue = Issue::warning(format!("{} has no effect: no lifetime is granted here", quoted(key)));
+            issues.push(issue.at(place).help("write `ttl = \"1h\"` or `ttl-override` beside it, or leave it out"));
+        }
+    }
+}
+
+/// Cookies of nobody that would make somebody of nobody, or that the key has already: where one of the lists was written that say so.
+fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) {
+    type Written = fn(&RawRoute) -> Option<&Texts>;
+    let lists: [(&[String], &str, &str, Written); 3] = [
+        (&route.session.cookies, "session.cookies", "it would make somebody of nobody", |raw| {
+            raw.visitors.session.cookies.as_ref()
+        }),
+        (&route.cookies.pass, "pass-cookies", "it would make somebody of nobody", |raw| {
+            raw.expiry.pass_cookies.as_ref()
+        }),
+        (&route.policy.grant.key_cookies, "key-cookies", "visitors bring one of their own", |raw| {
+            raw.expiry.key_cookies.as_ref()
+        }),
+    ];
+    for (globs, key, why, written) in lists {
+        let is_in_it = |cookie: &&NobodysCookie| cookies::is_any(globs, cookie.name().as_bytes());
+        let Some(cookie) = route.cookies.nobodys.iter().find(is_in_it) else { continue };
+        let text = cookie.to_string();
+        let of_cookie = |raw: &&RawRoute| -> Option<Place> {
+            own(&raw.counters.nobody_cookies).find(|it| it.value == text).map(|it| it.place.clone())
+        };
+        let of_list = |raw: &&RawRoute| written(raw).map(|list| list.place.clone());
+        // Where neither was written, it was told further out.
+        let Some(place) = levels.iter().find_map(of_cookie).or_else(|| levels.iter().find_map(of_list)) else {
+            continue;
+        };
+        let message = format!("{} is in `{key}` as well: {why}", quoted(&text));
+        issues.push(
+            Issue::error(message).at(&place).help(format!("take its name out of `nobody-cookies` or of `{key}`")),
+        );
+    }
+}
