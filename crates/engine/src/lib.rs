@@ -28,6 +28,7 @@
 //! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
 //! | `nobodys_cookie` | the cookies that go along with what is asked for in nobody's name |
 //! | `session` | which sessions are known to be anonymous, and who is asked about them |
+//! | `known` | small facts about visitors, bounded in number, which all workers share |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `held` | looks through an answer before anybody gets it, where a cookie of it would be dropped |
@@ -73,6 +74,7 @@ mod glob;
 pub mod handle;
 mod head;
 mod held;
+mod known;
 pub mod listening;
 mod log;
 mod lookup;

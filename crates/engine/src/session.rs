@@ -8,7 +8,6 @@
 mod doings;
 pub(crate) mod expiry;
 mod harmless;
-mod known;
 pub(crate) mod probe;
 mod states;
 pub(crate) mod table;

@@ -4,9 +4,9 @@
 //! rules name others. So what may have changed a session is noted for each of its cookies, and what is known of the session holds only
 //! while none of them has been used for such a thing.
 
-use super::known::{Id, Known};
 use super::states::{ShownBy, States};
 use super::table::millis;
+use crate::known::{Id, Known};
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;
 use smallvec::SmallVec;

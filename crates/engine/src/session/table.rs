@@ -12,8 +12,8 @@
 //! number, the least useful goes first, and all workers share it. Only a keyed hash of the cookies is kept.
 
 use super::doings::{self, CookieIds, Doings, Together};
-use super::known::{Id, Known};
 use super::states::ShownBy;
+use crate::known::{Id, Known};
 use crate::options::{Route, SessionRules};
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;

@@ -7,23 +7,23 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 const SHARDS: usize = 16;
 
 /// Two hashes under different keys: nobody can make two things look like one.
-pub(super) type Id = [u64; 2];
+pub(crate) type Id = [u64; 2];
 
 /// See the [module](self).
-pub(super) struct Known<V>([Mutex<unsync::Cache<Id, V>>; SHARDS]);
+pub(crate) struct Known<V>([Mutex<unsync::Cache<Id, V>>; SHARDS]);
 
 impl<V: Copy + Default> Known<V> {
     /// With room for so many.
-    pub(super) fn with_room_for(count: usize) -> Self {
+    pub(crate) fn with_room_for(count: usize) -> Self {
         Self(std::array::from_fn(|_| Mutex::new(unsync::Cache::new(count / SHARDS))))
     }
 
-    pub(super) fn get(&self, id: Id) -> Option<V> {
+    pub(crate) fn get(&self, id: Id) -> Option<V> {
         self.shard(id).get(&id).copied()
     }
 
     /// Changes what is known; what was not known begins as its default.
-    pub(super) fn change<T>(&self, id: Id, change: impl FnOnce(&mut V) -> T) -> T {
+    pub(crate) fn change<T>(&self, id: Id, change: impl FnOnce(&mut V) -> T) -> T {
         let mut shard = self.shard(id);
         if let Some(mut value) = shard.get_mut(&id) {
             return change(&mut value);
@@ -35,7 +35,7 @@ impl<V: Copy + Default> Known<V> {
     }
 
     /// The same, where anything is known.
-    pub(super) fn change_known<T>(&self, id: Id, change: impl FnOnce(&mut V) -> T) -> Option<T> {
+    pub(crate) fn change_known<T>(&self, id: Id, change: impl FnOnce(&mut V) -> T) -> Option<T> {
         self.shard(id).get_mut(&id).map(|mut value| change(&mut value))
     }
 
@@ -49,7 +49,7 @@ impl<V: Copy + Default> Known<V> {
 
     /// Forgets everything.
     #[cfg(test)]
-    pub(super) fn clear(&self) {
+    pub(crate) fn clear(&self) {
         self.0.iter().for_each(|shard| shard.lock().unwrap().clear());
     }
 }
