@@ -1,5 +1,6 @@
 //! What others may ask of a running engine: the operator's listener, and an embedding program. Cheap to clone.
 
+use crate::beacon::Counted;
 use crate::clock::Clock;
 use crate::options::Options;
 use crate::session::table::Sessions;
@@ -18,6 +19,7 @@ pub struct Handle {
     cache: Cache,
     spool: Arc<Spool>,
     sessions: Arc<Sessions>,
+    counted: Arc<Counted>,
     metrics: Metrics,
     origins: Directory,
     clock: Arc<dyn Clock>,
@@ -36,8 +38,8 @@ impl Handle {
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
-        let (spool, sessions, origins) = Default::default();
-        Self { cache, spool, sessions, metrics, origins, clock, options, workers, tops }
+        let (spool, sessions, counted, origins) = Default::default();
+        Self { cache, spool, sessions, counted, metrics, origins, clock, options, workers, tops }
     }
 
     /// The cache that the workers share.
@@ -53,6 +55,11 @@ impl Handle {
     /// What is known of visitors' sessions.
     pub(crate) fn sessions(&self) -> &Arc<Sessions> {
         &self.sessions
+    }
+
+    /// Which visitors the application has counted.
+    pub(crate) fn counted(&self) -> &Arc<Counted> {
+        &self.counted
     }
 
     pub(crate) fn spool(&self) -> &Arc<Spool> {

@@ -24,6 +24,7 @@
 //! | [`explain`] | why a request gets what it gets, for whoever asks |
 //! | `forward` | the request as it goes to the origin |
 //! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
+//! | `url_template` | URLs made of the parameters of another |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
 //! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
 //! | `nobodys_cookie` | the cookies that go along with what is asked for in nobody's name |
@@ -49,12 +50,14 @@
 //! | `tunnel` | both directions after 101 |
 //! | `error` | every failure: who is guilty, which status, which reason |
 //! | `log` | counts, and tells |
+//! | `beacon` | tells the application of visitors who were served from memory |
 //! | [`top`] | which URLs are missed most, and which take longest |
 //! | `access_log` | a line for each request, to a file or to standard output |
 //! | [`clock`] | the time; nothing below the worker reads it |
 
 mod accept;
 mod access_log;
+mod beacon;
 mod body;
 mod changes;
 mod checks;
@@ -105,6 +108,7 @@ mod tunnel;
 mod unkeyed;
 mod url_credentials;
 mod url_pattern;
+mod url_template;
 mod visitor;
 mod worker;
 

@@ -6,6 +6,7 @@
 
 pub use crate::nobodys_cookie::{NobodysCookie, NobodysCookieError};
 pub use crate::url_pattern::UrlPattern;
+pub use crate::url_template::{UrlTemplate, UrlTemplateError};
 use http::{Method, StatusCode};
 pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
@@ -363,6 +364,8 @@ pub struct Route {
     pub page: Arc<PageRules>,
     /// What is known of the application's sessions.
     pub session: Arc<SessionRules>,
+    /// How the application hears of visitors who are served from memory.
+    pub beacons: Arc<BeaconRules>,
     /// Where what is known of sessions holds: whom they are asked about, and how. The engine makes it; nothing in a configuration.
     pub asked_about_sessions: u64,
     /// What is made of stored responses in content codings.
@@ -399,6 +402,7 @@ impl Route {
             cookies: CookieRules::default(),
             page: Arc::default(),
             session: Arc::default(),
+            beacons: Arc::default(),
             asked_about_sessions: 0,
             compression: Arc::default(),
             sendfile: Arc::default(),
@@ -532,6 +536,32 @@ pub struct PageRules {
     pub texts: Vec<String>,
     /// Where none of them does, one of these says that the application is out of order.
     pub outages: Vec<String>,
+}
+
+/// How the application hears of visitors who are served from memory, so that it counts them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct BeaconRules {
+    /// Path and query that are asked for in the name of such a visitor, once in a while. None: nothing is.
+    pub visitor: Option<String>,
+    /// How long that while is. Default 10 min.
+    pub every: Duration,
+    /// What is asked for with each page view, made of the parameters of the page's own query. None: nothing is.
+    pub view: Option<UrlTemplate>,
+    /// What a worker makes of the site's name, to know its visitors from those of others; nothing in a configuration.
+    pub mark: u64,
+}
+
+impl BeaconRules {
+    /// Whether there is anything to ask for.
+    pub(crate) fn is_any(&self) -> bool {
+        self.visitor.is_some() || self.view.is_some()
+    }
+}
+
+impl Default for BeaconRules {
+    fn default() -> Self {
+        Self { visitor: None, every: Duration::from_secs(600), view: None, mark: 0 }
+    }
 }
 
 /// What is known of an application's sessions. Without names of cookies: nothing, and the rest has no effect.

@@ -220,6 +220,26 @@ pub(crate) struct Base {
     site: usize,
 }
 
+impl Base {
+    /// That of a URI as keys spell it, of the site of that number; `None` where it is none.
+    pub(crate) fn of(uri: &str, site: usize) -> Option<Self> {
+        Some(Self { uri: base_and_target(uri)?.0.to_owned(), site })
+    }
+}
+
+/// Scheme and authority, and what stands behind them.
+fn base_and_target(uri: &str) -> Option<(&str, &str)> {
+    let authority_start = uri.find("://")? + "://".len();
+    let length = uri.get(authority_start..)?.find(['/', '*'])?;
+    uri.split_at_checked(authority_start + length)
+}
+
+/// Path and query of a request that has been answered, as the application reads them.
+pub(crate) fn read_target_of(exchange: &Exchange) -> Option<String> {
+    let (_, target) = base_and_target(&exchange.uri)?;
+    Some(stands_for(exchange.settings.sites.get(exchange.site)?, target).unwrap_or_else(|| target.to_owned()))
+}
+
 /// Where another target of the same site belongs.
 pub(crate) fn route_beside(exchange: &Exchange, base: &Base, target: &str) -> Option<Routed> {
     let Exchange { worker, settings, .. } = exchange;

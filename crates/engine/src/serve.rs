@@ -1,5 +1,6 @@
 //! The driver: the path of a request, step by step, for each request of a connection.
 
+use crate::beacon;
 use crate::body::BodyState;
 use crate::clock::Moment;
 use crate::connection::{Connection, IdleTimer};
@@ -39,6 +40,8 @@ pub(crate) struct Exchange {
     pub(crate) uri: String,
     /// What it is served by, once that is known.
     pub(crate) route: Option<Arc<Route>>,
+    /// Which of the sites that is.
+    pub(crate) site: usize,
     /// What an origin took, where one was asked or another request's answer awaited.
     origin: OnceCell<Rc<OriginTime>>,
     id: u128,
@@ -100,8 +103,10 @@ pub(crate) async fn serve(worker: Rc<Worker>, connection: Rc<Connection>) {
         exchange.request.keeps_alive &= number != requests_max;
 
         let answer = answer(&mut exchange).await;
+        let served = beacon::served(&exchange, &answer);
         let delivered = deliver::deliver(&exchange, answer).await;
         log::log(&worker, &exchange, &delivered);
+        beacon::follows(&exchange, &delivered, served);
         changes::has_gone_out(&exchange);
         if let Some(tunnel) = delivered.tunnel {
             Box::pin(tunnel::run(&connection, tunnel)).await;
@@ -146,6 +151,7 @@ async fn answer(exchange: &mut Exchange) -> Answer {
         }
     };
     let answer = answer_routed(exchange, &routed).await;
+    exchange.site = routed.site;
     exchange.route = Some(routed.route);
     exchange.uri = routed.key.into_uri();
     answer
@@ -243,6 +249,7 @@ impl Exchange {
             body: BodyState::new(request.body),
             uri: String::new(),
             route: None,
+            site: 0,
             origin: OnceCell::new(),
             id: worker.request_ids.make(),
             now: Cell::new(now),

@@ -3,7 +3,7 @@
 //! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
 //! own, since a count of references that all workers change would make them wait for each other.
 
-use crate::options::{AddressRange, Compression, HitHeaders, Limits, Options, RequestBuffer, Route, Site};
+use crate::options::{AddressRange, BeaconRules, Compression, HitHeaders, Limits, Options, RequestBuffer, Route, Site};
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
@@ -62,8 +62,9 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
     let mut sites = options.sites.clone();
     for site in &mut sites {
         let tagged_as = tagged_as(site).to_owned();
-        own(&mut site.route, &tagged_as);
-        site.rules.iter_mut().for_each(|rule| own(&mut rule.route, &tagged_as));
+        let mark = of_site(site);
+        own(&mut site.route, &tagged_as, mark);
+        site.rules.iter_mut().for_each(|rule| own(&mut rule.route, &tagged_as, mark));
     }
     sites
 }
@@ -75,8 +76,9 @@ pub(crate) fn tagged_as(site: &Site) -> &str {
     if has_tags { &site.name } else { "" }
 }
 
-/// Makes a copy of a route that nobody else has, with the fingerprint of its rules. `tagged_as`: whose tags its responses get, if any do.
-fn own(route: &mut Arc<Route>, tagged_as: &str) {
+/// Makes a copy of a route that nobody else has, with the fingerprint of its rules. `tagged_as`: whose tags its responses get, if any do;
+/// `mark`: that of its site.
+fn own(route: &mut Arc<Route>, tagged_as: &str, mark: u64) {
     let mut own = Route::clone(route);
     if own.policy.grant.is_granting() {
         let dropped = [&own.session.cookies[..], &own.cookies.noise].concat();
@@ -91,6 +93,7 @@ fn own(route: &mut Arc<Route>, tagged_as: &str) {
     let rules = fingerprint(&own, &decides);
     own.policy = Arc::new(Policy { rules, ..(*own.policy).clone() });
     own.asked_about_sessions = of_sessions(&own);
+    own.beacons = Arc::new(BeaconRules { mark, ..(*own.beacons).clone() });
     let mark = of_compression(&own.compression);
     own.compression = Arc::new(Compression { mark, ..(*own.compression).clone() });
     *route = Arc::new(own);
@@ -126,6 +129,13 @@ fn of_sessions(route: &Route) -> u64 {
     hasher.finish()
 }
 
+/// The site by whose name visitors are known.
+fn of_site(site: &Site) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    site.name.hash(&mut hasher);
+    hasher.finish()
+}
+
 /// All that decides of which responses codings may be made.
 fn of_compression(compression: &Compression) -> u64 {
     let mut hasher = DefaultHasher::new();
@@ -144,7 +154,7 @@ mod tests {
         let mut route = Route::new(Profile::Safe, Vec::new());
         change(&mut route);
         let mut route = Arc::new(route);
-        own(&mut route, "");
+        own(&mut route, "", 0);
         route.policy.rules
     }
 
@@ -186,7 +196,7 @@ mod tests {
             let mut route = Route::new(Profile::Safe, Vec::new());
             change(&mut route);
             let mut route = Arc::new(route);
-            own(&mut route, "");
+            own(&mut route, "", 0);
             route.asked_about_sessions
         };
         fn rules(route: &mut Route) -> &mut SessionRules {
@@ -206,9 +216,9 @@ mod tests {
     #[test]
     fn a_fingerprint_does_not_depend_on_an_earlier_one() {
         let mut route = Arc::new(Route::new(Profile::Safe, Vec::new()));
-        own(&mut route, "");
+        own(&mut route, "", 0);
         let first = route.policy.rules;
-        own(&mut route, "");
+        own(&mut route, "", 0);
         assert_eq!(route.policy.rules, first);
     }
 }

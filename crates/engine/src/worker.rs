@@ -1,12 +1,13 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
-//! What crosses the workers: the cache (sharded), what is known of visitors' sessions (sharded as well), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
+//! What crosses the workers: the cache (sharded), what is known of visitors' sessions and which of them were counted (sharded as well), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
 //! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
 //! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
 //! atomically.
 
 use crate::accept::{self, Closed, HandedOver};
 use crate::access_log::{self, WorkerLog};
+use crate::beacon;
 use crate::clock::{Clock, Moment};
 use crate::compress;
 use crate::connection::READ_BYTES;
@@ -58,6 +59,8 @@ pub(crate) struct Worker {
     pub(crate) sessions: Arc<Sessions>,
     /// Questions about sessions that are on their way.
     pub(crate) probes: Cell<usize>,
+    pub(crate) counted: Arc<beacon::Counted>,
+    pub(crate) beacons: beacon::Queue,
     pub(crate) client: Rc<Client>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
@@ -252,6 +255,8 @@ impl Seed {
                 spool: self.handle.spool().clone(),
                 sessions: self.handle.sessions().clone(),
                 probes: Cell::new(0),
+                counted: self.handle.counted().clone(),
+                beacons: beacon::Queue::default(),
                 client: Rc::new(Client::new()),
                 open_files: OpenFiles::with_capacity(
                     self.handle.options().limits.open_files_max,

@@ -13,7 +13,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use kasoku_engine::options::{AccessLog, AddressRange, HitHeaders, LogFormat, LogTarget, QueryKey};
+use kasoku_engine::options::{AccessLog, AddressRange, BeaconRules, HitHeaders, LogFormat, LogTarget, QueryKey};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Exchange, Scenario, Setup, get, ok};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
@@ -21,6 +21,7 @@ use std::alloc::System;
 use std::io::{Read, Write};
 use std::net::TcpStream;
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 #[global_allocator]
@@ -270,6 +271,7 @@ fn cases() -> Vec<Case> {
             &["lang", "cur*"],
             "Cookie: lang=de; _ga=1; currency=EUR; sid=2\r\n",
         ),
+        counted(),
         long(),
         negotiated(),
         without_host(),
@@ -299,6 +301,20 @@ fn granted(name: &'static str, key_cookies: &[&str], fields: &str) -> Case {
     let script = vec![get("/page").answers(ok(&["Vary: User-Agent, Accept"], BODY))];
     let fills = vec![request("GET", "/page", &fields)];
     Case { script, fills, ..Case::of(name, setup, "/page") }.with(&fields)
+}
+
+/// A page whose visitor the application has heard of by then.
+fn counted() -> Case {
+    let fields = "X-Forwarded-For: 198.51.100.7\r\n";
+    let case = granted("a visitor who has been told of (beacon)", &[], fields);
+    let proxy = AddressRange::Ip { address: [127, 0, 0, 1].into(), prefix_bits: 32 };
+    let mut case = case.set(|setup| {
+        let rules = BeaconRules { visitor: Some("/count".to_owned()), ..BeaconRules::default() };
+        setup.route(|route| route.beacons = Arc::new(rules)).options(|options| options.trusted_proxies = vec![proxy])
+    });
+    let page = ok(&["Content-Type: text/html", "Vary: User-Agent, Accept"], BODY);
+    case.script = vec![get("/page").answers(page), get("/count").answers(ok(&["Content-Type: text/html"], ""))];
+    case
 }
 
 /// A body in more pieces than one.

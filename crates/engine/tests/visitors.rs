@@ -12,6 +12,7 @@
 //! - `visitors/pages.rs`: what is a page, and what is said in its place.
 //! - `visitors/harmless.rs`: what passes with a session and makes nobody of anybody.
 //! - `visitors/changes.rs`: what a write changes of what is stored.
+//! - `visitors/beacon.rs`: how the application hears of visitors who are served from memory.
 //! - `visitors/nobodys_cookies.rs`: what is asked for in nobody's name is no visit.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
@@ -21,6 +22,8 @@ mod apart;
 #[allow(dead_code, reason = "not all of it is needed here")]
 #[path = "poisoning/application.rs"]
 mod application;
+#[path = "visitors/beacon.rs"]
+mod beacon;
 #[path = "visitors/board.rs"]
 mod board;
 #[path = "visitors/changes.rs"]

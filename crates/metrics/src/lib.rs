@@ -71,6 +71,8 @@ counters! {
     CodingsUseless "codings_useless" "Content codings that were not kept, since they saved less than a tenth or made the response larger than any may be.";
     CodingsPutOff "codings_put_off" "Hits sent as they are stored because their coding could not be made yet: too many waited already, or there was no memory for it.";
     SessionProbes "session_probes" "Questions to applications whether a session is anonymous (session.probe).";
+    Beacons "beacons" "Requests by which the application hears of visitors who are served from memory (beacon, view-beacon).";
+    BeaconsDropped "beacons_dropped" "The same that were not sent: too many waited already, or the origin was down.";
     NotPages "not_pages" "Answers that were not kept because they lack the text of a page (page-text).";
     Outages "outages" "Answers that were not kept because the application is out of order (outage-text).";
     SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than limits.send-rate-min.";

@@ -1,0 +1,208 @@
+//! URLs made of the parameters of another URL: `/count.php?id={wr_id}`.
+//!
+//! A placeholder is the name of a parameter of the other URL's query, in braces, and stands for its value as that was sent. So a value
+//! stays one value: what would end it is percent-encoded already. Placeholders stand behind `?` alone, since in a path a value could lead
+//! elsewhere. Where a parameter is missing, is empty or comes twice (which of them counts, each program decides for itself), there is no
+//! URL.
+
+use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
+use std::fmt;
+
+/// The longest text of a template, in bytes.
+const TEXT_BYTES_MAX: usize = 1024;
+
+/// The most placeholders of one.
+const PLACEHOLDERS_MAX: usize = 8;
+
+/// The longest URL that is made, in bytes.
+const URL_BYTES_MAX: usize = 2048;
+
+/// See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct UrlTemplate(Vec<Part>);
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Part {
+    Literal(String),
+    /// The value of the parameter of that name.
+    Value(String),
+}
+
+/// Why a text is no template.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum UrlTemplateError {
+    /// It does not begin with one `/`.
+    Path,
+    /// It holds what can't stand in a URL, or a `#`.
+    Character(char),
+    /// A brace without its partner, or one with something else than the name of a parameter in it.
+    Placeholder,
+    /// A placeholder in the path.
+    InPath,
+    /// Too many placeholders.
+    TooMany,
+    /// It is too long.
+    Length,
+}
+
+impl fmt::Display for UrlTemplateError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Path => f.write_str("a path begins with one `/`"),
+            Self::Character(found) => write!(f, "{found:?} can't stand in it"),
+            Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
+            Self::InPath => f.write_str("placeholders stand behind `?` alone"),
+            Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders"),
+            Self::Length => write!(f, "it is longer than {TEXT_BYTES_MAX} bytes"),
+        }
+    }
+}
+
+impl std::error::Error for UrlTemplateError {}
+
+impl UrlTemplate {
+    /// Reads one.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, UrlTemplateError> {
+        if text.len() > TEXT_BYTES_MAX {
+            return Err(UrlTemplateError::Length);
+        }
+        if !text.starts_with('/') || text.starts_with("//") {
+            return Err(UrlTemplateError::Path);
+        }
+        if let Some(found) = text.chars().find(|letter| !letter.is_ascii_graphic() || *letter == '#') {
+            return Err(UrlTemplateError::Character(found));
+        }
+        if path_and_query(text).0.contains(['{', '}']) {
+            return Err(UrlTemplateError::InPath);
+        }
+        let mut parts = Vec::new();
+        let mut rest = text;
+        while let Some((literal, behind)) = rest.split_once('{') {
+            let (name, behind) = behind.split_once('}').ok_or(UrlTemplateError::Placeholder)?;
+            push_literal(&mut parts, literal)?;
+            let is_name =
+                !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.[]".contains(&byte));
+            if !is_name {
+                return Err(UrlTemplateError::Placeholder);
+            }
+            parts.push(Part::Value(name.to_owned()));
+            rest = behind;
+        }
+        push_literal(&mut parts, rest)?;
+        let placeholders = parts.iter().filter(|part| matches!(part, Part::Value(_))).count();
+        if placeholders > PLACEHOLDERS_MAX { Err(UrlTemplateError::TooMany) } else { Ok(Self(parts)) }
+    }
+
+    /// The URL that it makes of the parameters of this one; `None` where it makes none.
+    pub(crate) fn fill(&self, target: &str) -> Option<String> {
+        let query = path_and_query(target).1.unwrap_or_default();
+        let Self(parts) = self;
+        let mut url = String::new();
+        for part in parts {
+            match part {
+                Part::Literal(text) => url.push_str(text),
+                Part::Value(name) => url.push_str(only_value(query, name)?),
+            }
+            if url.len() > URL_BYTES_MAX {
+                return None;
+            }
+        }
+        Some(url)
+    }
+}
+
+impl fmt::Display for UrlTemplate {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self(parts) = self;
+        parts.iter().try_for_each(|part| match part {
+            Part::Literal(text) => f.write_str(text),
+            Part::Value(name) => write!(f, "{{{name}}}"),
+        })
+    }
+}
+
+fn push_literal(parts: &mut Vec<Part>, text: &str) -> Result<(), UrlTemplateError> {
+    if text.contains('}') {
+        return Err(UrlTemplateError::Placeholder);
+    }
+    if !text.is_empty() {
+        parts.push(Part::Literal(text.to_owned()));
+    }
+    Ok(())
+}
+
+/// The value of the one parameter of that name, as it was sent.
+fn only_value<'q>(query: &'q str, name: &str) -> Option<&'q str> {
+    let mut values = pairs(query).map(name_and_value).filter(|(sent, _)| is_called(sent, name)).map(|(_, value)| value);
+    let value = values.next().filter(|value| !value.is_empty())?;
+    let is_sound = value.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#');
+    (is_sound && values.next().is_none()).then_some(value)
+}
+
+/// Whether a parameter that was sent by that name is this one. PHP takes a dot and a space in a name for an underscore.
+pub(crate) fn is_called(sent: &str, name: &str) -> bool {
+    let read = read_name(sent);
+    read == name || (read.contains(['.', ' ']) && read.replace(['.', ' '], "_") == name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_are_taken_as_they_were_sent() {
+        let template = UrlTemplate::parse("/count.php?b={bo_table}&id={wr_id}&x").unwrap();
+        for (target, url) in [
+            ("/b?bo_table=free&wr_id=5", Some("/count.php?b=free&id=5&x")),
+            ("/b?wr%5fid=%ED%95%9C+%26&x=1&bo_table=a/b", Some("/count.php?b=a/b&id=%ED%95%9C+%26&x")),
+            ("/b?bo_table=free", None),
+            ("/b?bo_table=free&wr_id=", None),
+            ("/b?bo_table=free&wr_id", None),
+            ("/b?bo_table=free&wr_id=5&wr_id=6", None),
+            ("/b?bo_table=free&wr_id=5&wr.id=6", None),
+            ("/b?bo_table=free&wr_id=5&wr_id=", None),
+            ("/b", None),
+        ] {
+            assert_eq!(template.fill(target).as_deref(), url, "{target}");
+        }
+        assert_eq!(UrlTemplate::parse("/").unwrap().fill("/b?c").as_deref(), Some("/"));
+    }
+
+    #[test]
+    fn the_url_that_is_made_has_a_bound() {
+        let template = UrlTemplate::parse("/?a={a}").unwrap();
+        assert!(template.fill(&format!("/?a={}", "x".repeat(2000))).is_some());
+        assert_eq!(template.fill(&format!("/?a={}", "x".repeat(2048))), None);
+    }
+
+    #[test]
+    fn what_is_no_template_is_refused() {
+        use UrlTemplateError::{Character, InPath, Length, Path, Placeholder, TooMany};
+        for (text, error) in [
+            ("", Path),
+            ("count.php", Path),
+            ("//other.example/", Path),
+            ("http://other.example/", Path),
+            ("/a b", Character(' ')),
+            ("/a#b", Character('#')),
+            ("/é", Character('é')),
+            ("/{id}", InPath),
+            ("/{id}?a={a}", InPath),
+            ("/?a={", Placeholder),
+            ("/?a=}", Placeholder),
+            ("/?a={}", Placeholder),
+            ("/?a={{b}}", Placeholder),
+            ("/?a={b&c}", Placeholder),
+            (&format!("/?{}", "{a}".repeat(9)), TooMany),
+            (&format!("/{}", "a".repeat(1024)), Length),
+        ] {
+            assert_eq!(UrlTemplate::parse(text), Err(error), "{text}");
+        }
+        for text in ["/", "/a?b", "/a?b={c}&d={e[0]}", "/a?{b}{c}"] {
+            assert_eq!(UrlTemplate::parse(text).unwrap().to_string(), text);
+        }
+    }
+}
