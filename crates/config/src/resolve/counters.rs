@@ -1,10 +1,11 @@
 //! How the application's own counters go on counting.
 
-use super::visitors::{after, check_lengths, own};
+use super::visitors::{after, check_lengths, is_target, own};
 use crate::issue::{Issue, Place, quoted};
 use crate::raw::{RawRoute, Texts};
-use kasoku_engine::options::{NobodysCookie, Route};
+use kasoku_engine::options::{BeaconRules, NobodysCookie, Route, UrlTemplate};
 use kasoku_semantics::cookies;
+use std::sync::Arc;
 
 /// The most cookies of nobody: each is written into each request in nobody's name.
 const COOKIES_MAX: usize = 16;
@@ -13,6 +14,18 @@ const COOKIES_MAX: usize = 16;
 pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
     if let Some(list) = &raw.counters.nobody_cookies {
         route.cookies.nobodys = after(list, &route.cookies.nobodys, |text| NobodysCookie::parse(text).ok());
+    }
+    let mut beacons = BeaconRules::clone(&route.beacons);
+    // Empty: none, whatever holds around.
+    if let Some(target) = &raw.counters.beacon {
+        beacons.visitor = Some(target.value.clone()).filter(|target| is_target(target));
+    }
+    super::set(&mut beacons.every, &raw.counters.beacon_every);
+    if let Some(template) = &raw.counters.view_beacon {
+        beacons.view = UrlTemplate::parse(&template.value).ok();
+    }
+    if beacons != *route.beacons {
+        route.beacons = Arc::new(beacons);
     }
 }
 
@@ -25,6 +38,18 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
             issues.push(issue.help("write name and value: \"counted={address:base64}\""));
         }
     }
+    if let Some(target) = raw.beacon.as_ref().filter(|target| !target.value.is_empty() && !is_target(&target.value)) {
+        let issue = Issue::error(format!("{} is not a path", quoted(&target.value))).at(&target.place);
+        issues.push(issue.help("write the path of a page that counts who asks for it: \"/count.php\""));
+    }
+    if let Some(template) = raw.view_beacon.as_ref().filter(|template| !template.value.is_empty())
+        && let Err(error) = UrlTemplate::parse(&template.value)
+    {
+        let issue = Issue::error(format!("{} is not a path: {error}", quoted(&template.value))).at(&template.place);
+        issues.push(
+            issue.help("write path and query, with parameters of the page's query in braces: \"/count.php?id={id}\""),
+        );
+    }
     check_lengths(&[(&raw.nobody_cookies, COOKIES_MAX)], issues);
 }
 
@@ -33,7 +58,16 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
     contradictions(levels, route, issues);
     let Some(own) = levels.first() else { return };
-    let written = [("nobody-cookies", own.counters.nobody_cookies.as_ref().map(|it| &it.place))];
+    let own = &own.counters;
+    let written = [
+        ("nobody-cookies", own.nobody_cookies.as_ref().map(|it| &it.place)),
+        ("beacon", own.beacon.as_ref().filter(|it| !it.value.is_empty()).map(|it| &it.place)),
+        ("view-beacon", own.view_beacon.as_ref().filter(|it| !it.value.is_empty()).map(|it| &it.place)),
+    ];
+    if let Some(every) = own.beacon_every.as_ref().filter(|_| route.beacons.visitor.is_none()) {
+        let issue = Issue::warning("`beacon-every` has no effect without `beacon`").at(&every.place);
+        issues.push(issue.help("name the URL that counts: `beacon = \"/count.php\"`, or leave it out"));
+    }
     for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
         if is_final && !route.policy.grant.is_granting() {
             let issue = Issue::warning(format!("{} has no effect: no lifetime is granted here", quoted(key)));

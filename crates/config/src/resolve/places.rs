@@ -158,6 +158,9 @@ impl<'w> Written<'w> {
 
     fn counters(&mut self, raw: &RawCounters) {
         self.note("nobody-cookies", &raw.nobody_cookies);
+        self.note("beacon", &raw.beacon);
+        self.note("beacon-every", &raw.beacon_every);
+        self.note("view-beacon", &raw.view_beacon);
     }
 
     fn query(&mut self, raw: &RawQuery) {
@@ -215,6 +218,8 @@ mod tests {
                     "tags",
                     "changes",
                     "nobody-cookies",
+                    "beacon",
+                    "view-beacon",
                     "key-",
                 ]
                 .iter()

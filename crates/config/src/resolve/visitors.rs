@@ -247,7 +247,8 @@ fn cookie_pattern(text: &str) -> Option<CookiePattern> {
     is_sound.then(|| CookiePattern { name: name.to_owned(), value: value.to_owned() })
 }
 
-fn is_target(text: &str) -> bool {
+/// Whether it is a path, maybe with a query, as a client asks for it.
+pub(super) fn is_target(text: &str) -> bool {
     text.starts_with('/') && !text.starts_with("//") && text.bytes().all(|byte| byte.is_ascii_graphic() && byte != b'#')
 }
 
