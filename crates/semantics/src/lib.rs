@@ -18,7 +18,7 @@
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
 //!
-//! Patterns of names are [globs](glob); how applications read a query, [`query`] knows.
+//! Patterns of names are [globs](glob); how applications read a query, [`query`] knows; where the links of a page lead, [`links`].
 //!
 //! The cache is a shared one. Two profiles ([`Profile`]) choose between what the RFCs alone say and what is safe
 //! in front of applications that do not know of caches; the differences stand in the functions that make them.
@@ -42,6 +42,7 @@ pub mod grant;
 pub mod ground;
 pub mod hop_by_hop;
 pub mod invalidation;
+pub mod links;
 mod overruling;
 pub mod partial;
 pub mod policy;

@@ -1,0 +1,131 @@
+//! Finds the links of a page: the URLs in its `href` attributes.
+//!
+//! It looks for the attribute in the bytes and reads no HTML beyond that, so an `href` in a comment or in a script is a link as well. Only
+//! values in quotes count, single or double, and of character references `&amp;` alone is resolved, in its four usual spellings. Both
+//! the number of links and their length are bounded.
+
+use url::{Position, Url};
+
+/// The most `href` attributes that are looked at.
+pub const LINKS_MAX: usize = 2048;
+
+/// The longest link, in bytes as it stands in the page.
+pub const LINK_BYTES_MAX: usize = 2048;
+
+/// How HTML spells an ampersand.
+const AMPERSANDS: [&str; 4] = ["&amp;", "&#38;", "&#038;", "&#x26;"];
+
+const NAME: &[u8] = b"href";
+
+/// Path and query of each link on a page that leads to a host of which `is_ours` says yes. `page_uri` is the absolute URI of the page, against which
+/// relative links are resolved. `is_ours` gets host and port in lower case, the port where it is not the scheme's own.
+pub fn targets<'h>(
+    page_uri: &str,
+    html: &'h [u8],
+    is_ours: impl Fn(&str) -> bool + 'h,
+) -> impl Iterator<Item = String> + 'h {
+    let page = Url::parse(page_uri).ok();
+    values(html).take(LINKS_MAX).filter_map(move |value| {
+        let text = std::str::from_utf8(value).ok().filter(|text| text.len() <= LINK_BYTES_MAX)?;
+        let text = AMPERSANDS.iter().fold(text.to_owned(), |text, written| text.replace(written, "&"));
+        let link = page.as_ref()?.join(&text).ok()?;
+        let is_http = matches!(link.scheme(), "http" | "https");
+        let is_one = is_http && is_ours(&link[Position::BeforeHost..Position::AfterPort]);
+        is_one.then(|| link[Position::BeforePath..Position::AfterQuery].to_owned())
+    })
+}
+
+/// The values of `href` attributes, as they stand in the page.
+fn values(html: &[u8]) -> impl Iterator<Item = &[u8]> {
+    let mut after = 0;
+    memchr::memchr2_iter(b'h', b'H', html).filter_map(move |begins| {
+        // What stands in a value is no attribute.
+        let is_outside = begins >= after;
+        let (value, ends) = attribute(html, begins).filter(|_| is_outside)?;
+        after = ends;
+        Some(value)
+    })
+}
+
+/// The value of the `href` that begins there, and where it ends. `None`: there is none, or it is not in quotes.
+fn attribute(html: &[u8], begins: usize) -> Option<(&[u8], usize)> {
+    let before = begins.checked_sub(1).and_then(|at| html.get(at))?;
+    // Not the end of `data-href`.
+    let is_whole = before.is_ascii_whitespace() || b"\"'/".contains(before);
+    let (name, rest) = html.get(begins..)?.split_at_checked(NAME.len())?;
+    if !is_whole || !name.eq_ignore_ascii_case(NAME) {
+        return None;
+    }
+    let rest = rest.trim_ascii_start().strip_prefix(b"=")?.trim_ascii_start();
+    let (quote, rest) = rest.split_first().filter(|(quote, _)| b"\"'".contains(quote))?;
+    let value = rest.get(..memchr::memchr(*quote, rest)?)?;
+    Some((value, html.len() - rest.len() + value.len()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn links(html: &str) -> Vec<String> {
+        targets("http://a.example:8080/bbs/board.php?id=1", html.as_bytes(), |host| host == "a.example:8080").collect()
+    }
+
+    #[test]
+    fn links_are_resolved_against_the_page() {
+        for (html, target) in [
+            ("<a href=\"/x?y\">", "/x?y"),
+            ("<a href='/x?y'>", "/x?y"),
+            ("<a HREF = \n '/x'>", "/x"),
+            ("<a class=\"b\"href=\"/x\">", "/x"),
+            ("<a href=\"x.php?a=1&amp;b=2&#38;c&#038;d&#x26;e&f#g\">", "/bbs/x.php?a=1&b=2&c&d&e&f"),
+            ("<a href=\"?a\">", "/bbs/board.php?a"),
+            ("<a href=\"\">", "/bbs/board.php?id=1"),
+            ("<a href=\"http://A.Example:8080/x\">", "/x"),
+            ("<a href=\"https://a.example:8080/x\">", "/x"),
+            ("<a href=\"//a.example:8080/x\">", "/x"),
+            ("<a href=\"/x?a=s|1|2 \u{e9}&quot;\">", "/x?a=s|1|2%20%C3%A9&quot;"),
+            ("<a href=\"/a/../x\">", "/x"),
+        ] {
+            assert_eq!(links(html), [target], "{html}");
+        }
+        assert_eq!(links("<a href=\"/1\"></a><a title='a href=/2' href='/3'>"), ["/1", "/3"]);
+    }
+
+    #[test]
+    fn what_leads_elsewhere_or_is_no_attribute_is_no_link() {
+        for html in [
+            "",
+            "href",
+            "<a href",
+            "<a href=",
+            "<a href=\"/x",
+            "<a href=/x>",
+            "<a data-href=\"/x\">",
+            "<a hrefs=\"/x\">",
+            "<a href=\"http://b.example:8080/x\">",
+            "<a href=\"http://a.example/x\">",
+            "<a href=\"http://user@b.example:8080/x\">",
+            "<a href=\"javascript:x\">",
+            "<a href=\"mailto:a@a.example\">",
+            "<a href=\"http://[\">",
+        ] {
+            assert_eq!(links(html), [""; 0], "{html}");
+        }
+        let bytes = b"<a href='/\xff'><a href='/x'>";
+        assert_eq!(targets("http://a/", bytes, |_| true).collect::<Vec<_>>(), ["/x"]);
+        assert_eq!(targets("nonsense", b"<a href='/x'>", |_| true).count(), 0);
+    }
+
+    #[test]
+    fn an_attribute_within_a_value_is_not_looked_at() {
+        assert_eq!(links("<a title=\"\" href=\"/1?' href='/2\">"), ["/1?%27%20href=%27/2"]);
+    }
+
+    #[test]
+    fn number_and_length_are_bounded() {
+        assert_eq!(links(&"<a href='/x'>".repeat(LINKS_MAX + 10)).len(), LINKS_MAX);
+        let long = |bytes: usize| format!("<a href='/{}'>", "x".repeat(bytes));
+        assert_eq!(links(&long(LINK_BYTES_MAX - 1)).len(), 1);
+        assert_eq!(links(&long(LINK_BYTES_MAX)).len(), 0);
+    }
+}
