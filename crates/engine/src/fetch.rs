@@ -1,10 +1,11 @@
-//! Asks the origin: for one client alone ([`pass`]), or into a fill ([`fill`], [`refresh`], [`probe`]).
+//! Asks the origin: for one client alone ([`pass`], with the link that is this client's own: [`fresh_link`]), or into a fill ([`fill`], [`refresh`], [`probe`]).
 //!
 //! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That client
 //! gets news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
 //! everybody else.
 
 mod fill_task;
+mod fresh_link;
 mod pass;
 
 use crate::connection::Connection;

@@ -364,6 +364,8 @@ pub struct Route {
     pub page: Arc<PageRules>,
     /// What is known of the application's sessions.
     pub session: Arc<SessionRules>,
+    /// URLs of which the links on shared pages work for nobody: they pass, with a link of the visitor's own.
+    pub fresh_links: Vec<FreshLink>,
     /// How the application hears of visitors who are served from memory.
     pub beacons: Arc<BeaconRules>,
     /// Where what is known of sessions holds: whom they are asked about, and how. The engine makes it; nothing in a configuration.
@@ -402,6 +404,7 @@ impl Route {
             cookies: CookieRules::default(),
             page: Arc::default(),
             session: Arc::default(),
+            fresh_links: Vec::new(),
             beacons: Arc::default(),
             asked_about_sessions: 0,
             compression: Arc::default(),
@@ -628,6 +631,17 @@ pub struct StatefulUrl {
     pub url: UrlPattern,
     /// The pages that show it; none: all may.
     pub shown_by: Option<UrlPattern>,
+}
+
+/// A URL of which an application makes a link for each visitor: with a parameter that holds for one session, or for a while.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct FreshLink {
+    /// The URL.
+    pub url: UrlPattern,
+    /// The page on which such a link stands, made of the parameters of the URL.
+    pub page: UrlTemplate,
+    /// The parameters of the URL that are made for one visitor, by their names.
+    pub parameters: Vec<String>,
 }
 
 /// What an application is asked, with a session's cookies, to learn whether that session is anonymous.

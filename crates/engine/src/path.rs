@@ -5,6 +5,7 @@
 //! again, no more than a few times the longest request-target.
 
 use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
 
 /// Reads paths, one at a time.
 #[derive(Default)]
@@ -23,6 +24,14 @@ impl PathReader {
         decode(path, &mut self.bytes, &mut self.decoded);
         fold(&self.decoded, &mut self.read);
         Some(Reading { path: &self.read, bytes: &mut self.bytes, rule: &mut self.decoded })
+    }
+}
+
+/// A path as applications read it.
+pub(crate) fn as_read(path: &str) -> Cow<'_, str> {
+    match PathReader::default().read(path) {
+        None => Cow::Borrowed(path),
+        Some(reading) => Cow::Owned(reading.path.to_owned()),
     }
 }
 

@@ -237,6 +237,7 @@ pub(crate) fn list_of(routed: &Routed) -> &'static str {
     match () {
         () if is_in(&route.pass_urls) => "pass-urls",
         () if is_in(&route.session.logout) => "session.logout",
+        () if routed.is_any(|| route.fresh_links.iter().map(|one| &one.url)) => "fresh-links",
         () if is_in(&route.session.harmless_urls) => "session.harmless-urls",
         () if is_in(&route.device_urls.mobile) => "device-mobile-urls",
         () if is_in(&route.device_urls.desktop) => "device-desktop-urls",

@@ -240,6 +240,12 @@ pub(crate) fn read_target_of(exchange: &Exchange) -> Option<String> {
     Some(stands_for(exchange.settings.sites.get(exchange.site)?, target).unwrap_or_else(|| target.to_owned()))
 }
 
+/// Path and query of another URL of the same site, as the application reads them.
+pub(crate) fn read_beside<'t>(exchange: &Exchange, routed: &Routed, target: &'t str) -> Cow<'t, str> {
+    let long = exchange.settings.sites.get(routed.site).and_then(|site| stands_for(site, target));
+    long.map_or(Cow::Borrowed(target), Cow::Owned)
+}
+
 /// Where another target of the same site belongs.
 pub(crate) fn route_beside(exchange: &Exchange, base: &Base, target: &str) -> Option<Routed> {
     let Exchange { worker, settings, .. } = exchange;

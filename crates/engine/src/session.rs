@@ -7,7 +7,7 @@
 
 mod doings;
 pub(crate) mod expiry;
-mod harmless;
+pub(crate) mod harmless;
 pub(crate) mod probe;
 mod states;
 pub(crate) mod table;
@@ -184,7 +184,7 @@ pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHea
 }
 
 /// The cookies with which a browser comes back: those of its request, as the response has set them.
-fn cookies_after(request: &Fields, response: &Fields) -> Fields {
+pub(crate) fn cookies_after(request: &Fields, response: &Fields) -> Fields {
     let pair = |line| cookies::pairs_of(line).next();
     let set: Vec<&[u8]> = response.all("set-cookie").filter_map(pair).collect();
     let is_of = |pair: &&[u8], other: &[u8]| cookies::name(pair) == cookies::name(other);

@@ -112,6 +112,7 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
         &route.pass_urls,
         &route.session.logout,
         &route.session.harmless_urls,
+        &route.fresh_links,
     );
     (policy, key, session, &*route.page, &route.gateway, route.pass).hash(&mut hasher);
     if route.key.host.is_some() {
@@ -146,7 +147,9 @@ fn of_compression(compression: &Compression) -> u64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{CookiePattern, NobodysCookie, OriginAddress, SessionRules, UrlPattern};
+    use crate::options::{
+        CookiePattern, FreshLink, NobodysCookie, OriginAddress, SessionRules, UrlPattern, UrlTemplate,
+    };
     use kasoku_semantics::policy::Profile;
     use std::time::Duration;
 
@@ -174,6 +177,12 @@ mod tests {
         assert_ne!(plain, rules(|route| route.cookies.pass.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.cookies.nobodys.extend(NobodysCookie::parse("a=b"))));
         assert_ne!(plain, rules(|route| Arc::make_mut(&mut route.session).cookies.push("a".to_owned())));
+        let fresh = || FreshLink {
+            url: UrlPattern::parse("/a").unwrap(),
+            page: UrlTemplate::parse("/b").unwrap(),
+            parameters: vec!["c".to_owned()],
+        };
+        assert_ne!(plain, rules(|route| route.fresh_links.push(fresh())));
         assert_ne!(plain, rules(|route| route.pass_urls.extend(UrlPattern::parse("/a"))));
         assert_ne!(plain, rules(|route| route.key.host = Some("a.example".to_owned())));
         let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };

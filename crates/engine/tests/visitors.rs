@@ -13,6 +13,7 @@
 //! - `visitors/harmless.rs`: what passes with a session and makes nobody of anybody.
 //! - `visitors/changes.rs`: what a write changes of what is stored.
 //! - `visitors/beacon.rs`: how the application hears of visitors who are served from memory.
+//! - `visitors/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
 //! - `visitors/nobodys_cookies.rs`: what is asked for in nobody's name is no visit.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
@@ -30,6 +31,8 @@ mod board;
 mod changes;
 #[path = "visitors/ending.rs"]
 mod ending;
+#[path = "visitors/fresh_links.rs"]
+mod fresh_links;
 #[path = "visitors/harmless.rs"]
 mod harmless;
 #[path = "visitors/leaks.rs"]

@@ -60,6 +60,7 @@ grounds! {
     // How the request is read.
     TwoReadings, "configuration", "The path can be read in two ways, which lead to two rules: it passes.";
     EndsSession, "configuration", "The configuration says that this URL ends a session, of which the application has to hear: it passes.";
+    LinkOfAVisitor, "configuration", "The configuration says that links to this URL are made for one visitor: it passes, with a link that the application makes for this one.";
     WritesIntoSession, "configuration", "The configuration says that this URL writes into a session what no shared page shows: it passes.";
     ChoosesMobile, "configuration", "The configuration says that this URL chooses the version for small devices: it passes.";
     ChoosesDesktop, "configuration", "The configuration says that this URL chooses the version for large devices: it passes.";
@@ -156,6 +157,7 @@ impl Because {
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",
             Self::Ground(Ground::EndsSession) => "session.logout",
+            Self::Ground(Ground::LinkOfAVisitor) => "fresh-links",
             Self::Ground(Ground::WritesIntoSession) => "session.harmless-urls",
             Self::Ground(Ground::ChoosesMobile) => "device-mobile-urls",
             Self::Ground(Ground::ChoosesDesktop) => "device-desktop-urls",

@@ -337,6 +337,7 @@ impl Explaining<'_> {
             let list = (reason == Reason::PassUrl).then(|| respond::list_of(&self.asked.routed));
             let because = match list {
                 Some("session.logout") => Because::Ground(Ground::EndsSession),
+                Some("fresh-links") => Because::Ground(Ground::LinkOfAVisitor),
                 Some("session.harmless-urls") => Because::Ground(Ground::WritesIntoSession),
                 Some("device-mobile-urls") => Because::Ground(Ground::ChoosesMobile),
                 Some("device-desktop-urls") => Because::Ground(Ground::ChoosesDesktop),

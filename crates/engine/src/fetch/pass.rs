@@ -2,6 +2,7 @@
 //! and that to a POST may be one for later GETs as well.
 
 use super::fill_task::{own_head, pump};
+use super::fresh_link::{self, Found};
 use super::{ToClient, failed};
 use crate::body::ClientBody;
 use crate::changes::{self, Changing, Form};
@@ -41,6 +42,14 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         outgoing.fields.push(request_id::FIELD, exchange.id().text(&mut Digits::default()));
     }
     let status = forwarded(reason);
+    let fresh = tokio::select! {
+        biased;
+        fresh = own_link(exchange, routed, upgrade) => fresh,
+        () = connection.gone() => return Answer::ClientGone(status, Meant::ForOneClient),
+    };
+    if let Some(fresh) = &fresh {
+        fresh.write(routed, &mut outgoing);
+    }
     let mut interim = ToClient::new(exchange);
     let mut changing = Changing::of(exchange, routed).map(Box::new);
     let has_body = !matches!(request.body, BodyLength::None);
@@ -66,7 +75,10 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
     };
     match sent {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
-        Ok(response) => {
+        Ok(mut response) => {
+            if let Some(fresh) = &fresh {
+                fresh.add_to(&mut response.head);
+            }
             session::opens(exchange, routed, &response.head);
             keep_choice(exchange, routed, response.head.status);
             let (audience, writer, status) = match errand.for_one_client() {
@@ -92,6 +104,12 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             failed(&error, status)
         }
     }
+}
+
+/// The visitor's own link, where the one that was followed is that of a shared page.
+async fn own_link(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Option<Found> {
+    let wanted = fresh_link::wanted(exchange, routed).filter(|_| upgrade.is_none())?;
+    Box::pin(wanted.find(exchange, routed)).await
 }
 
 /// Keeps in a cookie which version of the pages a visitor has chosen: what the application's session knows of it, a shared page does not.

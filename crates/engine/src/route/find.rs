@@ -112,12 +112,17 @@ fn lists_urls(route: &Route) -> bool {
     urls(route).next().is_some()
 }
 
-/// The URLs of a route that pass: those of its list, and those that write into a session or end it, or change something, of which the application
-/// has to hear.
+/// The URLs of a route that pass: those of its list, and those that write into a session or end it, of which the application makes links for one
+/// visitor, or which change something, of which it has to hear.
 fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
     let listed = route.pass_urls.iter().chain(&route.session.logout).chain(&route.session.harmless_urls);
     let changes = route.changes.list.iter().filter(|change| change.method.as_ref().is_none_or(Method::is_safe));
-    listed.chain(&route.device_urls.mobile).chain(&route.device_urls.desktop).chain(changes.map(|change| &change.url))
+    let fresh = route.fresh_links.iter().map(|one| &one.url);
+    listed
+        .chain(fresh)
+        .chain(&route.device_urls.mobile)
+        .chain(&route.device_urls.desktop)
+        .chain(changes.map(|change| &change.url))
 }
 
 #[cfg(test)]

@@ -24,8 +24,13 @@ use kasoku_wire::{Fields, ResponseHead};
 
 /// Whether a request that passes for that reason may be harmless. Its answer tells in the end ([`is_answer`]).
 pub(super) fn may_be(request: &Request, routed: &Routed, reason: Reason) -> bool {
-    let names_nobody = |name: &[u8]| routed.route.session.is_about(name) || is_of_anybody(name, &routed.route);
-    (is_listed(routed) || is_of_a_page(request, routed, reason)) && has_only(&request.head.fields, names_nobody)
+    (is_listed(routed) || is_of_a_page(request, routed, reason))
+        && names_a_session_at_most(&request.head.fields, &routed.route)
+}
+
+/// Whether a request says nothing of its visitor but, at most, which session it is.
+pub(crate) fn names_a_session_at_most(request: &Fields, route: &Route) -> bool {
+    has_only(request, |name| route.session.is_about(name) || is_of_anybody(name, route))
 }
 
 /// Whether a request that may be harmless comes from somebody without a session.

@@ -138,8 +138,8 @@ async fn judge(probe: &SessionProbe, mut response: Response) -> Option<bool> {
     (ended || is_there).then_some(is_there)
 }
 
-/// The visitor's request, for another URL.
-fn as_visitor(request: &Request, target: &str) -> Request {
+/// The visitor's request, for another URL: for a page that is read here.
+pub(crate) fn as_visitor(request: &Request, target: &str) -> Request {
     let mut head = RequestHead::new(Method::GET, target.to_owned());
     head.version = Version::HTTP_11;
     head.fields.clone_from(&request.head.fields);

@@ -82,7 +82,7 @@ pub(crate) struct Standing {
     pub(crate) id: SessionId,
     /// Whether it is known to be nobody's.
     pub(crate) is_anonymous: bool,
-    /// Whether the application said that it is somebody's, and nothing has happened since.
+    /// Whether it is known to be somebody's, and nothing has happened since.
     pub(crate) is_somebodys: bool,
     /// Whether it has long done nothing but read, and is not known to be somebody's.
     pub(crate) is_over: bool,
@@ -139,11 +139,12 @@ impl Sessions {
         let is_stateful = together.states.is_shown(now_ms, shows);
         let is_nobodys = says_so.unwrap_or_else(|| finding.is_some_and(|finding| finding.is_anonymous));
         let is_anonymous = is_nobodys && !is_stateful;
+        let is_somebodys =
+            says_so.map_or_else(|| finding.is_some_and(|finding| !finding.is_anonymous), |says_so| !says_so);
         let may_be_somebodys = says_so == Some(false) || (rules.probe.is_some() && !is_anonymous);
         let is_over = !may_be_somebodys && self.is_idle(id, &together, 0, rules, now_ms);
         let is_to_be_renewed = says_so.is_none()
             && finding.is_some_and(|finding| now_ms.saturating_sub(finding.at_ms) > millis(rules.anonymous_for) / 2);
-        let is_somebodys = finding.is_some_and(|finding| !finding.is_anonymous);
         Standing { id, is_anonymous, is_somebodys, is_over, is_to_be_renewed }
     }
 
