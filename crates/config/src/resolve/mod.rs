@@ -13,6 +13,7 @@ mod compress;
 mod counters;
 mod dangers;
 mod expiry;
+mod fresh_links;
 mod gateway;
 mod listen;
 mod origins;

@@ -133,6 +133,7 @@ impl<'w> Written<'w> {
         self.note("page-text", &raw.page_text);
         self.note("outage-text", &raw.outage_text);
         self.note("refuse-urls", &raw.refuse_urls);
+        self.note("fresh-links", &raw.fresh_links);
         self.note("key-device", &raw.key_device);
         self.note("device-mobile-urls", &raw.device_mobile_urls);
         self.note("device-desktop-urls", &raw.device_desktop_urls);
@@ -213,6 +214,7 @@ mod tests {
                     "session.",
                     "pass-urls",
                     "refuse-urls",
+                    "fresh-links",
                     "page-text",
                     "outage-text",
                     "tags",

@@ -6,8 +6,8 @@
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
 use super::{
-    changes, compress, counters, dangers, expiry, gateway, origins, policy, programs, sendfile, set, shadow, unused,
-    visitors,
+    changes, compress, counters, dangers, expiry, fresh_links, gateway, origins, policy, programs, sendfile, set,
+    shadow, unused, visitors,
 };
 use crate::applications::Application;
 use crate::issue::{At, Issue};
@@ -172,6 +172,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     visitors::set_route(route, &mut policy, &raw.visitors);
     changes::set_route(route, &mut policy, &raw.changes);
     counters::set_route(route, raw);
+    fresh_links::set_route(route, &raw.visitors);
     if policy != *route.policy {
         route.policy = Arc::new(policy);
     }
@@ -203,6 +204,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     visitors::check(raw, issues);
     changes::check(raw, issues);
     counters::check(raw, issues);
+    fresh_links::check(&raw.visitors, issues);
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);

@@ -58,6 +58,16 @@ a rule.",
             ..NAMES
         },
         Setting {
+            path: "fresh-links",
+            kind: Kind::Texts(
+                "URL patterns, each with the page on which such a link stands, and the names of parameters",
+            ),
+            summary: "URLs of which the application makes a link for each visitor, with parameters that hold for one session or for a while: the links of a shared page work for nobody. They pass; Kasoku asks for the page as the visitor who follows such a link, takes the named parameters from the link on it, and goes on with these.",
+            details: "Behind `=>` stands the page, whose `{name}` stands for that parameter of the URL, and then the names. For GET and HEAD, where the page's rule grants a lifetime, and the visitor has at most a session that is not known to be somebody's; other requests, and those for which the page has no such link, go on as they came. The page may be 1 MiB long.",
+            example: "[\"/download.php => /post.php?id={id} token\"]",
+            ..NAMES
+        },
+        Setting {
             path: "session.cookies",
             kind: Kind::Texts("patterns of cookie names"),
             summary: "Cookies that start a session. Who has one passes, unless the session is known to be anonymous; in the answer to a request in nobody's name they are dropped, so that it can be kept.",

@@ -1,0 +1,80 @@
+//! Links that an application makes for one visitor each.
+
+use super::visitors::{after, check_lengths, own, url_pattern};
+use crate::issue::{Issue, quoted};
+use crate::raw::RawVisitors;
+use kasoku_engine::options::{FreshLink, Route, UrlTemplate, UrlTemplateError};
+
+/// The most entries: each is compared with what is asked for.
+const LINKS_MAX: usize = 64;
+
+/// The most parameters of one entry.
+const PARAMETERS_MAX: usize = 8;
+
+/// Lays written keys over a route.
+pub(super) fn set_route(route: &mut Route, raw: &RawVisitors) {
+    if let Some(list) = &raw.fresh_links {
+        route.fresh_links = after(list, &route.fresh_links, |text| fresh_link(text).ok());
+    }
+}
+
+/// Why a text says nothing of such links.
+enum Fault<'t> {
+    NoArrow,
+    Url(&'t str),
+    Page(&'t str, UrlTemplateError),
+    NoParameters,
+    Parameter(&'t str),
+    TooMany,
+}
+
+/// `/download.php => /post.php?id={id} nonce`
+fn fresh_link(text: &str) -> Result<FreshLink, Fault<'_>> {
+    let (url, made) = text.split_once("=>").ok_or(Fault::NoArrow)?;
+    let url = url_pattern(url.trim()).ok_or(Fault::Url(url.trim()))?;
+    let mut words = made.split_ascii_whitespace();
+    let page = words.next().unwrap_or_default();
+    let page = UrlTemplate::parse(page).map_err(|error| Fault::Page(page, error))?;
+    let parameters: Vec<String> = words.map(str::to_owned).collect();
+    let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_graphic() && !b"&=;+#%{}".contains(&byte));
+    match parameters.len() {
+        0 => Err(Fault::NoParameters),
+        1..=PARAMETERS_MAX => match made.split_ascii_whitespace().skip(1).find(|name| !is_name(name)) {
+            Some(name) => Err(Fault::Parameter(name)),
+            None => Ok(FreshLink { url, page, parameters }),
+        },
+        _ => Err(Fault::TooMany),
+    }
+}
+
+/// The faults of this key, once for each place where it is written.
+pub(super) fn check(raw: &RawVisitors, issues: &mut Vec<Issue>) {
+    for text in own(&raw.fresh_links) {
+        let Err(fault) = fresh_link(&text.value) else { continue };
+        let (why, help) = match fault {
+            Fault::NoArrow => ("has no `=>`".to_owned(), "write \"/download.php => /post.php?id={id} token\""),
+            Fault::Url(url) => (
+                format!("has no URL pattern, but {}", quoted(url)),
+                "a path, and behind `?` one parameter: \"/download*\", \"*?act=download\"",
+            ),
+            Fault::Page(page, error) => (
+                format!("has no page behind `=>`, but {}: {error}", quoted(page)),
+                "write path and query, with parameters of the link's query in braces: \"/post.php?id={id}\"",
+            ),
+            Fault::NoParameters => (
+                "does not say which parameters are made for one visitor".to_owned(),
+                "write their names behind the page: \"/download.php => /post.php?id={id} token\"",
+            ),
+            Fault::Parameter(name) => (
+                format!("names {}, which is not the name of a parameter", quoted(name)),
+                "write names, with spaces between them",
+            ),
+            Fault::TooMany => (
+                format!("names more than {PARAMETERS_MAX} parameters"),
+                "name those alone that are made for one visitor",
+            ),
+        };
+        issues.push(Issue::error(format!("{} {why}", quoted(&text.value))).at(&text.place).help(help));
+    }
+    check_lengths(&[(&raw.fresh_links, LINKS_MAX)], issues);
+}
