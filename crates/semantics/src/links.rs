@@ -27,12 +27,26 @@ pub fn targets<'h>(
     let page = Url::parse(page_uri).ok();
     values(html).take(LINKS_MAX).filter_map(move |value| {
         let text = std::str::from_utf8(value).ok().filter(|text| text.len() <= LINK_BYTES_MAX)?;
-        let text = AMPERSANDS.iter().fold(text.to_owned(), |text, written| text.replace(written, "&"));
-        let link = page.as_ref()?.join(&text).ok()?;
+        let link = page.as_ref()?.join(&read(text)).ok()?;
         let is_http = matches!(link.scheme(), "http" | "https");
         let is_one = is_http && is_ours(&link[Position::BeforeHost..Position::AfterPort]);
         is_one.then(|| link[Position::BeforePath..Position::AfterQuery].to_owned())
     })
+}
+
+/// A value without the character references that stand for an ampersand.
+fn read(value: &str) -> String {
+    let mut text = String::with_capacity(value.len());
+    let mut rest = value;
+    while let Some((before, reference)) = rest.find('&').and_then(|at| rest.split_at_checked(at)) {
+        let written =
+            AMPERSANDS.iter().find(|written| reference.starts_with(**written)).map_or(1, |written| written.len());
+        text.push_str(before);
+        text.push('&');
+        rest = reference.get(written..).unwrap_or_default();
+    }
+    text.push_str(rest);
+    text
 }
 
 /// The values of `href` attributes, as they stand in the page.
@@ -78,6 +92,8 @@ mod tests {
             ("<a HREF = \n '/x'>", "/x"),
             ("<a class=\"b\"href=\"/x\">", "/x"),
             ("<a href=\"x.php?a=1&amp;b=2&#38;c&#038;d&#x26;e&f#g\">", "/bbs/x.php?a=1&b=2&c&d&e&f"),
+            ("<a href=\"/x?a&amp;#38;b\">", "/x?a&"),
+            ("<a href=\"/x?a&amp;amp;b\">", "/x?a&amp;b"),
             ("<a href=\"?a\">", "/bbs/board.php?a"),
             ("<a href=\"\">", "/bbs/board.php?id=1"),
             ("<a href=\"http://A.Example:8080/x\">", "/x"),
