@@ -30,6 +30,7 @@ mod exchange;
 mod fastcgi_records;
 mod form;
 mod input;
+mod links;
 mod list;
 mod proxy_protocol;
 mod range;
@@ -52,7 +53,7 @@ pub struct Target {
 }
 
 /// All of them, in the order in which bytes meet what they check.
-pub const TARGETS: [Target; 21] = [
+pub const TARGETS: [Target; 22] = [
     Target { name: "proxy_protocol", run: proxy_protocol::run },
     Target { name: "request_head", run: request_head::run },
     Target { name: "request_target", run: request_target::run },
@@ -63,6 +64,7 @@ pub const TARGETS: [Target; 21] = [
     Target { name: "form", run: form::run },
     Target { name: "fastcgi_records", run: fastcgi_records::run },
     Target { name: "cgi_head", run: cgi_head::run },
+    Target { name: "links", run: links::run },
     Target { name: "list", run: list::run },
     Target { name: "cache_control", run: cache_control::run },
     Target { name: "targeted_field", run: targeted_field::run },
