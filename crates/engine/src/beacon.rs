@@ -63,7 +63,8 @@ pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
     let Some(route) = exchange.route.as_deref().filter(|route| route.beacons.is_any()) else {
         return Served::Otherwise;
     };
-    let of_page = |head: &ResponseHead| match is_page(head) && route.policy.grant.is_granting() {
+    let is_granting = route.policy.grant.is_granting();
+    let of_page = |head: &ResponseHead| match is_page(head) && is_granting {
         true => Served::FromMemory,
         false => Served::Otherwise,
     };
@@ -71,8 +72,9 @@ pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
         Answer::Stored(entry, _) => of_page(&entry.meta.head),
         Answer::Filling(meta, ..) => of_page(&meta.head),
         // It was asked for in nobody's name, and turned out to be for this client alone.
-        Answer::Origin(response, Conditions::Ours, _) => of_page(&response.head),
-        Answer::Origin(response, Conditions::Origins, _) if is_counted(response) => Served::ByApplication,
+        Answer::Origin(response, Conditions::Ours, _) if is_granting => of_page(&response.head),
+        // Where nothing is granted, an application is told whose request it is, whether the answer may be kept or not.
+        Answer::Origin(response, ..) if is_counted(response) => Served::ByApplication,
         _ => Served::Otherwise,
     }
 }

@@ -168,15 +168,16 @@ fn a_visitor_is_told_of_again_after_a_while() {
 #[test]
 fn whoever_passes_has_been_counted_by_that() {
     let site = Site::start();
-    let scene = site.behind(setup());
+    let scene = site.behind(setup().rule("/own.php", |route| grant(route).ttl_override_seconds = 0));
     see(&scene, 9, "/page.php");
     site.is_told(&scene, 1);
     let mut client = scene.client();
+    visit(&mut client, 4, "GET", "/own.php", &[]);
     visit(&mut client, 1, "GET", "/page.php", &["Cookie: PHPSESSID=1"]);
     visit(&mut client, 2, "GET", "/login.php", &[]);
     client.send(format!("POST /x HTTP/1.1\r\nHost: a\r\nX-Forwarded-For: {}\r\nContent-Length: 0\r\n\r\n", address(3)));
     client.response();
-    for number in 1..4 {
+    for number in 1..5 {
         assert!(visit(&mut client, number, "GET", "/page.php", &[]).is_hit());
     }
     site.is_told(&scene, 1);

@@ -5,6 +5,7 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::{grant, is_found_anonymous, names, of_a_board, session, urls};
+use kasoku_engine::explain::Question;
 use kasoku_engine::options::{FreshLink, OriginAddress, Rewrite, Route, SessionProbe, UrlPattern, UrlTemplate};
 use kasoku_metrics::Counter;
 use kasoku_testkit::unreachable::dead_address;
@@ -390,6 +391,9 @@ fn links_of_a_rule_that_grants_nothing_pass_as_well() {
     let file = follow(&scene, &link, &[]);
     assert_eq!(file.text(), FILE);
     assert_eq!(file.cache_status("detail").as_deref(), Some("pass-url"));
+    let question = Question::get(format!("http://example.org{link}"));
+    let points = scene.engine.handle().explain(&question).unwrap().points;
+    assert!(points.iter().any(|point| point.source == "fresh-links (board.toml:20)"), "{points:?}");
 }
 
 #[test]
