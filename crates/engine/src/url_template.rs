@@ -17,7 +17,7 @@ const PLACEHOLDERS_MAX: usize = 8;
 /// The longest URL that is made, in bytes.
 const URL_BYTES_MAX: usize = 2048;
 
-/// See the [module](self).
+/// Path and query, with parameters of another URL's query in braces: `/count.php?id={wr_id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UrlTemplate(Vec<Part>);
 
