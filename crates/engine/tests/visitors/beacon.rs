@@ -347,7 +347,8 @@ fn nothing_follows_from_a_beacon() {
         session(route).anonymous_for = Duration::from_secs(3600);
         grant(route).ttl_override_seconds = 10_000;
         Arc::make_mut(&mut route.policy).tags.templates = vec![TagTemplate::parse("all").unwrap()];
-        let all = Change { method: None, url: urls(&["/count.php"]).remove(0), tags: Vec::new(), is_all: true };
+        let all =
+            Change { method: None, url: urls(&["/count.php"]).remove(0), answer: None, tags: Vec::new(), is_all: true };
         route.changes = Arc::new(ChangeRules { list: vec![all], no_change_redirects: Vec::new() });
     }));
     let cookies = "PHPSESSID=0123456789abcdef0123456789abcdef";
