@@ -272,7 +272,7 @@ impl Cache {
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
-        if self.0.known_private.passes(ask.key.hash(), ask.now) {
+        if self.is_no_page(ask) {
             return Lookup::Pass(Reason::NotAPage);
         }
         let range = ask.request.fields.combined("range");
@@ -392,6 +392,12 @@ impl Cache {
     }
 
     /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
+    /// Whether the application has said a moment ago that there is no page, and nothing has changed since.
+    fn is_no_page(&self, ask: &Ask<'_>) -> bool {
+        let Some(since) = self.0.known_private.passes_since(ask.key.hash(), ask.now) else { return false };
+        self.0.generations.standing(ask.key.bytes(), ask.tags().as_deref(), since) == Standing::Valid
+    }
+
     fn failed_since(&self, ask: &Ask<'_>, wanted: &Wanted<'_>) -> Option<Option<Arc<Resource>>> {
         let is_news = if wanted.is_probe {
             wanted.seen.is_some() && self.is_backing_off(ask, &wanted.detail)

@@ -430,7 +430,7 @@ impl FillWriter {
             self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
         }
         if reason == Reason::NotAPage {
-            self.cache.0.known_private.remember_no_page(self.key.hash(), exchange.response_time);
+            self.cache.0.known_private.remember_no_page(self.key.hash(), self.epoch(), exchange.response_time);
         }
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
         // says to one visitor is no news for the others.

@@ -3,8 +3,10 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::{cookie, of_a_board, session};
+use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
 use kasoku_engine::options::PageRules;
+use kasoku_engine::purge::Target;
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::sync::{Arc, Mutex};
@@ -154,6 +156,28 @@ fn where_nobody_is_shown_a_page_each_visitor_is_answered_as_who_they_are() {
     scene.advance(61);
     program.says(page("open to all"));
     kept(&scene);
+}
+
+#[test]
+fn after_a_purge_or_a_write_a_page_is_looked_for_again() {
+    for drops in ["purge all", "PURGE", "POST"] {
+        let program = Program::start();
+        program.says(ALERT);
+        let scene = program.behind();
+        for _ in 0..2 {
+            assert_eq!(scene.client().get("/post").detail(), "not-a-page");
+        }
+        program.says(page("open again"));
+        assert_eq!(scene.client().get("/post").detail(), "not-a-page", "remembered for a minute");
+        match drops {
+            "PURGE" => {
+                assert_eq!(scene.client().ask("PURGE", "/post", &[]).response().status, 200)
+            }
+            "POST" => assert_eq!(scene.client().send_body("POST", "/post", &[], "").status, 200),
+            _ => assert!(scene.engine.handle().purge(&Target::All, Purge::Hard).is_ok()),
+        }
+        kept(&scene);
+    }
 }
 
 #[test]
