@@ -12,6 +12,9 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 
 import browsers  # noqa: E402
+import counters  # noqa: E402
+import freshness  # noqa: E402
+import relief  # noqa: E402
 import table  # noqa: E402
 from scenarios import Tally  # noqa: E402
 from site_under_test import Site, archive  # noqa: E402
@@ -31,8 +34,8 @@ def main():
             rules = site.fastcgi_rules() if way == "fastcgi" else site.http_rules()
             site.serve(rules + APPLICATION)
             site.set(cf_delay_sec=-1)
-            tally.run(table.SCENARIOS, site)
-            tally.run(browsers.SCENARIOS, site)
+            for part in (relief, table, counters, freshness, browsers):
+                tally.run(part.SCENARIOS, site)
             status = tally.end(site) if way == ways[-1] else 0
     return status
 

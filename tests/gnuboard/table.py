@@ -4,18 +4,24 @@ What a browser's cache has to do with it is in browsers.py, what a write changes
 """
 
 import contextlib
+import hashlib
 import os
 import time
 import urllib.parse
 
+from counters import becomes, counted, rendered
 from guest import PHONE, Guest, Refused
+from page import Page
 from scenarios import equal, holds, lacks, true
 from site_under_test import ADMIN, ADMIN_PASSWORD, GUEST_PASSWORD, LONG_BOARD, MEMBER_PASSWORD, MEMBERS_BOARD
+from window import DESKTOP, NAVIGATION
 
 BOARD = "/bbs/board.php?bo_table=free"
 # What gnuboard says while its database is away, with status 200.
 AWAY = "MySQL Host, User, Password, DB 정보에 오류가 있습니다."
 FOREVER = 60
+# Until a page comes from memory: a session is asked about behind an answer.
+LOOKS_MAX = 50
 
 
 def post(number, board="free"):
@@ -50,10 +56,10 @@ def guests_share_the_pages_that_each_spoil_with_a_session(site):
     shop = [f"/shop/item.php?it_id={site.content['items'][0]}", "/shop/", "/shop/list.php?ca_id=10"]
     boards = ["/", BOARD, post(1), "/bbs/group.php?gr_id=community", f"/bbs/content.php?co_id={site.content['content']}", "/bbs/faq.php", "/bbs/new.php"]
     for path in boards + shop:
-        before = site.php_requests()
+        before = rendered(site)
         answer = is_kept(site, path)
         equal((answer.status, answer.set_cookies), (200, []), path)
-        true(site.php_requests() - before <= 1, f"requests that PHP gets for {path}")
+        true(rendered(site) - before <= 1, f"requests that PHP gets for {path}")
 
 
 def telephones_have_pages_of_their_own(site):
@@ -148,24 +154,19 @@ def guests_who_may_comment_are_served_from_memory(site):
     for number in numbers:
         is_kept(site, post(number))
     guests = [Guest(site, address=f"127.0.0.{host}") for host in range(50, 56)]
-    before, probes = site.php_requests(), probes_of(site)
+    before, probes = rendered(site), probes_of(site)
     looks = hits = 0
     for number in numbers:
         for guest in guests:
             looks += 1
             hits += guest.look(post(number)).answer.is_hit
     equal(hits, looks, "looks that were hits")
-    equal(site.php_requests() - before, 3 * looks, "requests that PHP gets: those of the captchas")
+    becomes(lambda: rendered(site) - before, 3 * looks, "requests that PHP gets: those of the captchas")
     equal(probes_of(site) - probes, 0, "questions about sessions")
 
 
 def probes_of(site):
     return counted(site, "session_probes")
-
-
-def counted(site, name):
-    lines = [line for line in site.kasoku_metrics().splitlines() if line.startswith(f"kasoku_{name}_total ")]
-    return int(lines[0].split()[1])
 
 
 # -- what had broken
@@ -186,17 +187,34 @@ def who_wrote_a_post_reads_it_again_though_reading_costs_points(site):
     site.kasoku("purge", "--all")
 
 
+def the_first_download_from_a_shared_page_is_given(site):
+    """The link stands for the session for which the page was made, and the file is given to who has opened the post."""
+    number, files = next(iter(site.content["attachments"].items()))
+    for agent in (DESKTOP, PHONE):
+        is_kept(site, post(number), agent)
+        for address, reads in (("127.0.0.57", False), ("127.0.0.58", True)):
+            guest = Guest(site, address=address, user_agent=agent)
+            # With a session, that of a captcha, or without one.
+            page = guest.look(post(number)) if reads else Page(post(number), guest.ask("GET", post(number), NAVIGATION))
+            true(page.answer.is_hit, page.answer.decision)
+            equal(guest.cookie("PHPSESSID") is None, not reads, "whether there is no session")
+            file = guest.ask("GET", page.link("/bbs/download.php?"), {**NAVIGATION, "Referer": f"{site.url}{post(number)}"})
+            equal(hashlib.md5(file.bytes).hexdigest(), files[0]["md5"], f"the file: {file.decision} {file.text[:200]}")
+
+
 def the_choice_of_a_version_is_kept(site):
     """By the link at the end of each page; in what passes as well as in what comes from memory."""
     for user_agent, first in [(None, "mobile"), (PHONE, "pc")]:
         guest = Guest(site, address="127.0.0.59", **({"user_agent": user_agent} if user_agent else {}))
         for version in (first, "pc" if first == "mobile" else "mobile"):
             guest.look(f"/?device={version}")
-            is_hit = False
-            while not is_hit:
+            for _ in range(LOOKS_MAX):
                 page = guest.look(BOARD)
                 equal("HandheldFriendly" in page.text, version == "mobile", f"the version for telephones, after device={version}")
-                is_hit = page.answer.is_hit
+                if page.answer.is_hit:
+                    break
+                time.sleep(0.1)
+            true(page.answer.is_hit, page.answer.decision)
 
 
 def a_cookie_that_a_log_in_leaves_behind_is_noise(site):
@@ -320,6 +338,7 @@ SCENARIOS = [
     what_was_changed_is_not_shown_in_an_outage,
     guests_who_may_comment_are_served_from_memory,
     who_wrote_a_post_reads_it_again_though_reading_costs_points,
+    the_first_download_from_a_shared_page_is_given,
     the_choice_of_a_version_is_kept,
     a_cookie_that_a_log_in_leaves_behind_is_noise,
     whoever_has_looked_at_the_shop_reads_boards_from_memory,

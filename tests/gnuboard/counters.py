@@ -1,0 +1,101 @@
+"""What the program counts of visitors who are served from memory: each once, with the right address, browser and referrer."""
+
+import contextlib
+import os
+import time
+
+from guest import PHONE, Guest
+from scenarios import equal, true
+from window import DESKTOP, NAVIGATION
+
+VISITORS = 40
+# None of them draws a captcha: what a script asks for a moment later is counted with the page as its referrer, if the program has not heard of the visitor by then.
+FIRST_PAGES = ["/", "/bbs/board.php?bo_table=free", "/bbs/group.php?gr_id=community", "/shop/"]
+PATIENCE_SECONDS = 20
+
+
+def counted(site, name):
+    """What Kasoku counts."""
+    lines = [line for line in site.kasoku_metrics().splitlines() if line.startswith(f"kasoku_{name}_total ")]
+    return int(lines[0].split()[1])
+
+
+def rendered(site):
+    """What PHP was asked for, without what Kasoku asks for so that a visitor is counted."""
+    log = (site.directory / "php-access.log").read_bytes()
+    return log.count(b"\n") - log.count(b"/bbs/profile.php")
+
+
+def becomes(look, wanted, what):
+    """Looks until it is as it should be: the program hears of visitors behind the answer."""
+    deadline = time.monotonic() + PATIENCE_SECONDS
+    while (found := look()) != wanted:
+        if time.monotonic() > deadline:
+            raise AssertionError(f"{what}: {found!r} instead of {wanted!r}")
+        time.sleep(0.02)
+
+
+def forty_visitors_are_counted_as_forty(site):
+    site.kasoku("purge", "--all")
+    site.sql("DELETE FROM g5_visit; DELETE FROM g5_visit_sum; DELETE FROM g5_login")
+    others = [Guest(site, address="127.0.0.71", user_agent=agent) for agent in (DESKTOP, PHONE)]
+    posts = [f"/bbs/board.php?bo_table=free&wr_id={number}" for number in site.content["posts"]["free"][:3]]
+    for other in others:
+        for path in FIRST_PAGES + posts:
+            other.look(path)
+    becomes(lambda: [row[0] for row in visits(site)], ["127.0.0.71"], "addresses before the forty")
+    visitors = []
+    for number in range(VISITORS):
+        agent = f"{PHONE if number % 4 == 3 else DESKTOP} Nr/{number}"
+        visitor = Guest(site, address=f"127.0.2.{number + 1}", user_agent=agent)
+        referer = f"https://search.example/?q={number}"
+        page = visitor._show("GET", FIRST_PAGES[number % len(FIRST_PAGES)], {**NAVIGATION, "Sec-Fetch-Site": "cross-site", "Referer": referer})
+        true(page.answer.is_hit, f"a hit: {page.answer.decision}")
+        visitors.append([visitor.address, referer, agent])
+        becomes(lambda: len(visits(site)), number + 2, "visits")
+        for path in posts:
+            true(visitor.look(path).answer.is_hit, f"a hit: {visitor.page.answer.decision}")
+    equal(visits(site)[1:], visitors, "address, referrer and browser of each")
+    equal(site.sql("SELECT SUM(vs_count) FROM g5_visit_sum"), [[str(VISITORS + 1)]], "the sum of visits")
+    online = {row[0] for row in site.sql("SELECT lo_ip FROM g5_login")}
+    equal({address for address, _, _ in visitors} - online, set(), "who is not online")
+
+
+def visits(site):
+    return site.sql("SELECT vi_ip, vi_referer, vi_agent FROM g5_visit ORDER BY vi_id")
+
+
+def nobody_waits_for_the_counting_while_the_program_is_away(site):
+    path = FIRST_PAGES[1]
+    for _ in range(2):
+        page = Guest(site, address="127.0.0.71").look(path)
+    true(page.answer.is_hit, page.answer.decision)
+    before = counted(site, "beacons") + counted(site, "beacons_dropped")
+    with no_program(site):
+        for number in range(300):
+            answer = Guest(site, address=f"127.0.{3 + number // 250}.{number % 250 + 1}").ask("GET", path, NAVIGATION)
+            true(answer.is_hit, f"a hit: {answer.decision}")
+    becomes(lambda: counted(site, "beacons") + counted(site, "beacons_dropped") - before, 300, "visitors who were told of, or dropped")
+    # Afterwards they are told of again. Each look is another visitor's: one who was dropped is not told of again soon.
+    hosts = iter(range(1, 250))
+    becomes(lambda: is_counted(site, f"127.0.5.{next(hosts)}"), True, "a visitor is counted")
+
+
+def is_counted(site, address):
+    Guest(site, address=address).look(FIRST_PAGES[0])
+    time.sleep(0.2)
+    return address in [row[0] for row in visits(site)]
+
+
+@contextlib.contextmanager
+def no_program(site):
+    """Nothing listens where Kasoku, or nginx, looks for PHP."""
+    away = site.php_socket.with_name("away-php.sock")
+    os.rename(site.php_socket, away)
+    try:
+        yield
+    finally:
+        os.rename(away, site.php_socket)
+
+
+SCENARIOS = [forty_visitors_are_counted_as_forty, nobody_waits_for_the_counting_while_the_program_is_away]
