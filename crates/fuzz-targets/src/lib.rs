@@ -25,6 +25,7 @@ mod chunked_body;
 mod configuration;
 mod content_range;
 mod date;
+mod difference;
 mod entity_tag;
 mod exchange;
 mod fastcgi_records;
@@ -75,6 +76,7 @@ pub const TARGETS: [Target; 22] = [
     Target { name: "range", run: range::run },
     Target { name: "content_range", run: content_range::run },
     Target { name: "exchange", run: exchange::run },
+    Target { name: "difference", run: difference::run },
     Target { name: "configuration", run: configuration::run },
 ];
 

@@ -14,6 +14,7 @@
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
 //! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
+//! | is it the same for everybody? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
 //! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
@@ -32,6 +33,7 @@ pub mod coding;
 pub mod cookies;
 pub mod credentials;
 mod deception;
+pub mod difference;
 pub mod directives;
 pub mod downstream;
 mod encoded;

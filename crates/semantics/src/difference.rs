@@ -1,0 +1,105 @@
+//! Whether two pages are the same for everybody: one that was made for nobody, and one for a visitor.
+//!
+//! Where an operator grants a lifetime, a page is shared that never said that it may be. It may be if it does not depend on who asks, and whether it
+//! does can be seen: the same page is fetched in another visitor's name, and the two are compared byte by byte. A clock or a counter is
+//! named as noise ([`Noise`]). What stands in a form, in a `<meta>` or in a script is where tokens are, so there nothing is noise, or, in a script, only
+//! what names its value ([`Part`]).
+//!
+//! It is a comparison of bytes, and reads pages only as far as it has to know which part a byte is in.
+
+mod lines;
+mod noise;
+mod regions;
+
+use crate::coding::media_type;
+use kasoku_wire::ResponseHead;
+pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX};
+use noise::Reduced;
+pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError};
+pub use regions::Part;
+use regions::regions;
+
+/// How a body is read.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Markup {
+    /// A page.
+    Html,
+    /// A page in XML, a feed, or other XML.
+    Xml,
+    /// JSON, or a script.
+    Script,
+    /// Any other text.
+    Text,
+}
+
+impl Markup {
+    /// Of a response; `None`: its type is no text's. What has no type may be anything, so browsers may take it for a page.
+    pub fn of(head: &ResponseHead) -> Option<Self> {
+        let Some(value) = head.fields.first("content-type") else { return Some(Self::Html) };
+        let media_type = media_type(value).to_ascii_lowercase();
+        let of_application = media_type.strip_prefix(b"application/");
+        Some(match &media_type[..] {
+            b"text/html" | b"" => Self::Html,
+            b"text/xml" => Self::Xml,
+            b"text/json" => Self::Script,
+            // It never ends.
+            b"text/event-stream" => return None,
+            text if text.starts_with(b"text/") && text.ends_with(b"script") => Self::Script,
+            text if text.starts_with(b"text/") => Self::Text,
+            _ => match of_application? {
+                b"xml" => Self::Xml,
+                b"json" => Self::Script,
+                other if other.ends_with(b"+xml") => Self::Xml,
+                other if other.ends_with(b"+json") || other.ends_with(b"script") => Self::Script,
+                _ => return None,
+            },
+        })
+    }
+}
+
+/// Where two answers differ.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Place {
+    /// In what is said before the body.
+    Head,
+    /// In that part of the body.
+    Body(Part),
+}
+
+impl Place {
+    /// One word for people.
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::Head => "head",
+            Self::Body(Part::Form) => "form",
+            Self::Body(Part::Meta) => "meta",
+            Self::Body(Part::Script) => "script",
+            Self::Body(Part::Page | Part::Sealed) => "page",
+        }
+    }
+}
+
+/// A difference, as far as it is told: a line of each answer, around the first byte that differs. A value that is noise is written as its
+/// placeholder.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Where it is.
+    pub place: Place,
+    /// The line of the answer to nobody.
+    pub nobodys: String,
+    /// The line of the answer to the visitor.
+    pub visitors: String,
+}
+
+/// Where the bodies of two answers differ by more than noise; empty: nowhere.
+pub fn differences(nobodys: &[u8], visitors: &[u8], markup: Markup, noise: &[Noise]) -> Vec<Difference> {
+    if nobodys == visitors {
+        return Vec::new();
+    }
+    let [nobodys, visitors] = [nobodys, visitors].map(|body| Reduced::of(body, &regions(body, markup), noise));
+    if nobodys.bytes == visitors.bytes { Vec::new() } else { lines::differing(&nobodys, &visitors) }
+}
+
+#[cfg(test)]
+#[path = "difference/tests.rs"]
+mod tests;

@@ -1,0 +1,95 @@
+//! Where two pages differ, in lines for people: a few of them, each cut to the place that differs.
+//!
+//! Pages are compared line by line where they have as many lines, as two renderings of one template have; else from the first line that
+//! differs. What a minifier has written in one line is divided at its tags.
+
+use super::noise::Reduced;
+use super::{Difference, Place};
+
+/// Differences of one pair of pages that are told.
+pub const DIFFERENCES_MAX: usize = 6;
+
+/// What is told of a line, in bytes.
+pub const LINE_BYTES_MAX: usize = 200;
+
+/// What is told of a line before the place that differs, in bytes.
+const BEFORE_BYTES: usize = 80;
+
+/// A page with a longer line is divided at its tags, in bytes.
+const LONG_LINE_BYTES: usize = 1_000;
+
+/// The lines in which two pages differ, which they do.
+pub(super) fn differing(nobodys: &Reduced, visitors: &Reduced) -> Vec<Difference> {
+    let is_long = |page: &Reduced| page.bytes.split(|byte| *byte == b'\n').any(|line| line.len() > LONG_LINE_BYTES);
+    let at_tags = is_long(nobodys) || is_long(visitors);
+    let (one, other) = (Lines::of(&nobodys.bytes, at_tags), Lines::of(&visitors.bytes, at_tags));
+    let are_paired = one.clone().count() == other.clone().count();
+    let mut all = Vec::new();
+    let mut pairs = one.zip(other).filter(|((_, one), (_, other))| one != other);
+    let shown = if are_paired { DIFFERENCES_MAX } else { 1 };
+    for ((start, one), (_, other)) in pairs.by_ref().take(shown) {
+        all.push(difference(nobodys, start, one, other));
+    }
+    if all.is_empty() {
+        // One goes on where the other has ended.
+        let common = nobodys.bytes.len().min(visitors.bytes.len());
+        let rest = |page: &'_ Reduced| page.bytes.get(common..).unwrap_or_default().to_vec();
+        all.push(difference(nobodys, common.saturating_sub(1), &rest(nobodys), &rest(visitors)));
+    }
+    all
+}
+
+fn difference(nobodys: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Difference {
+    let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
+    let place = Place::Body(nobodys.part_at(start + at.min(one.len().saturating_sub(1))));
+    Difference { place, nobodys: near(one, at), visitors: near(other, at) }
+}
+
+/// A line around a place in it.
+fn near(line: &[u8], at: usize) -> String {
+    let is_inside = |at: usize| line.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);
+    let mut start = at.saturating_sub(BEFORE_BYTES).min(line.len());
+    if line.len() <= LINE_BYTES_MAX {
+        start = 0;
+    }
+    while is_inside(start) {
+        start += 1;
+    }
+    let mut end = (start + LINE_BYTES_MAX).min(line.len());
+    while is_inside(end) {
+        end -= 1;
+    }
+    let text = String::from_utf8_lossy(line.get(start..end).unwrap_or_default()).trim().to_owned();
+    let (before, behind) = (if start > 0 { "…" } else { "" }, if end < line.len() { "…" } else { "" });
+    format!("{before}{text}{behind}")
+}
+
+/// The lines of a page, each with where it begins.
+#[derive(Clone)]
+struct Lines<'p> {
+    rest: &'p [u8],
+    at: usize,
+    at_tags: bool,
+}
+
+impl<'p> Lines<'p> {
+    fn of(page: &'p [u8], at_tags: bool) -> Self {
+        Self { rest: page, at: 0, at_tags }
+    }
+}
+
+impl<'p> Iterator for Lines<'p> {
+    type Item = (usize, &'p [u8]);
+
+    fn next(&mut self) -> Option<Self::Item> {
+        if self.rest.is_empty() {
+            return None;
+        }
+        let is_end = |byte: &u8| *byte == b'\n' || (self.at_tags && *byte == b'>');
+        let length = self.rest.iter().position(is_end).map_or(self.rest.len(), |end| end + 1);
+        let (line, rest) = self.rest.split_at_checked(length)?;
+        let start = self.at;
+        (self.rest, self.at) = (rest, start + length);
+        Some((start, line))
+    }
+}

@@ -1,0 +1,500 @@
+//! Patterns of what may differ between two pages that are the same for everybody: a clock, the id of a request, a counter.
+//!
+//! A pattern is text with placeholders: `generated in {number} seconds`. Its text has to stand in the page as it is, byte by byte; a placeholder stands
+//! for a value of one kind, at most [`VALUE_BYTES_MAX`] long. Between two texts, a value ends where the second one stands for the first
+//! time; at the ends of a pattern, it goes as far as bytes of its kind go. So a page is searched in time that grows with its length, and a
+//! pattern that could be understood in several ways finds less rather than more.
+//!
+//! What is noise is not looked at. So a pattern that may be about a token is refused ([`NoiseError::Token`]), and so is one that would fit anything.
+
+use super::regions::{Part, Region};
+use memchr::memmem;
+use std::fmt;
+
+/// Patterns of one list.
+pub const NOISE_MAX: usize = 64;
+
+/// The longest pattern, in bytes.
+pub const NOISE_BYTES_MAX: usize = 256;
+
+/// Placeholders of one pattern.
+const PLACEHOLDERS_MAX: usize = 8;
+
+/// The longest value that a placeholder stands for, in bytes.
+const VALUE_BYTES_MAX: usize = 64;
+
+/// Characters of text that a pattern has at least, without spaces.
+const TEXT_CHARS_MIN: usize = 3;
+
+/// Letters that name a value in a script, at least.
+const NAME_LETTERS_MIN: usize = 4;
+
+/// How often the texts of patterns are found in one page before the rest of it counts as it is.
+const TRIES_MAX: usize = 16 << 10;
+
+/// A pattern.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct Noise {
+    text: String,
+    pieces: Vec<Piece>,
+    /// Whether it names its value, so that it counts in scripts as well.
+    names_its_value: bool,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+enum Piece {
+    Text(String),
+    Value(Kind),
+}
+
+/// What a placeholder stands for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Digits,
+    Hex,
+    Number,
+    Time,
+    Word,
+}
+
+/// Why a text is no pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum NoiseError {
+    /// It is empty or too long.
+    Length,
+    /// It has a placeholder of no kind that there is.
+    Kind(String),
+    /// It has no placeholder.
+    NoPlaceholder,
+    /// Nothing stands between two placeholders.
+    Adjacent,
+    /// It has too many placeholders.
+    TooMany,
+    /// It is not much more than a placeholder, and fits nearly anything.
+    Bare,
+    /// It has a word that names a token.
+    Token(String),
+}
+
+impl fmt::Display for NoiseError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Length => write!(f, "it has 1 to {NOISE_BYTES_MAX} bytes"),
+            Self::Kind(name) => write!(f, "there is no placeholder {{{name}}}"),
+            Self::NoPlaceholder => f.write_str("it has no placeholder, and what is the same in both pages is no noise"),
+            Self::Adjacent => f.write_str("nothing stands between two placeholders"),
+            Self::TooMany => write!(f, "it has more than {PLACEHOLDERS_MAX} placeholders"),
+            Self::Bare => f.write_str("it is nearly nothing but a placeholder, and fits tokens as well"),
+            Self::Token(word) => {
+                write!(f, "\"{word}\" names a token or a session, and a page that differs by those must not be shared")
+            }
+        }
+    }
+}
+
+impl std::error::Error for NoiseError {}
+
+impl Kind {
+    const ALL: [Self; 5] = [Self::Digits, Self::Hex, Self::Number, Self::Time, Self::Word];
+
+    fn name(self) -> &'static str {
+        match self {
+            Self::Digits => "digits",
+            Self::Hex => "hex",
+            Self::Number => "number",
+            Self::Time => "time",
+            Self::Word => "word",
+        }
+    }
+
+    /// Whether a text is a value of this kind.
+    fn fits(self, text: &[u8]) -> bool {
+        !text.is_empty()
+            && match self {
+                Self::Time => is_time(text),
+                Self::Number => text.iter().any(u8::is_ascii_digit) && text.iter().all(|byte| self.has(*byte)),
+                _ => text.iter().all(|byte| self.has(*byte)),
+            }
+    }
+
+    /// Whether such a byte may be in a value. Of a time that depends on what is around it.
+    fn has(self, byte: u8) -> bool {
+        match self {
+            Self::Digits => byte.is_ascii_digit(),
+            Self::Hex => byte.is_ascii_hexdigit(),
+            Self::Number => byte.is_ascii_digit() || matches!(byte, b'.' | b','),
+            Self::Word => byte.is_ascii_alphanumeric() || matches!(byte, b'_' | b'-') || !byte.is_ascii(),
+            Self::Time => byte.is_ascii_alphanumeric() || !byte.is_ascii(),
+        }
+    }
+
+    /// The value with which a text begins, if it is not too long.
+    fn at_start(self, text: &[u8]) -> Option<usize> {
+        let near = text.get(..VALUE_BYTES_MAX + 1).unwrap_or(text);
+        let length = match self {
+            Self::Time => (1..=near.len()).rev().find(|length| {
+                let is_cut = near.get(*length).is_some_and(|next| next.is_ascii_alphanumeric());
+                let value = near.get(..*length).unwrap_or_default();
+                !is_cut
+                    && (value.last().is_some_and(|last| self.has(*last)) || value.ends_with(b".m."))
+                    && is_time(value)
+            })?,
+            _ => near.iter().take_while(|byte| self.has(**byte)).count(),
+        };
+        (length <= VALUE_BYTES_MAX && near.get(..length).is_some_and(|value| self.fits(value))).then_some(length)
+    }
+
+    /// The same of the one with which it ends.
+    fn at_end(self, text: &[u8]) -> Option<usize> {
+        let near = text.get(text.len().saturating_sub(VALUE_BYTES_MAX + 1)..).unwrap_or(text);
+        let length = match self {
+            Self::Time => (1..=near.len()).rev().find(|length| {
+                let start = near.len() - length;
+                let is_cut = start > 0 && near.get(start - 1).is_some_and(|before| before.is_ascii_alphanumeric());
+                let first = near.get(start).is_some_and(|first| self.has(*first));
+                !is_cut && first && near.get(start..).is_some_and(is_time)
+            })?,
+            _ => near.iter().rev().take_while(|byte| self.has(**byte)).count(),
+        };
+        let is_one = near.get(near.len() - length..).is_some_and(|value| self.fits(value));
+        (length <= VALUE_BYTES_MAX && is_one).then_some(length)
+    }
+}
+
+/// Words of times, in lower case: parts of the day, months, days of the week, zones; in Korean what follows or precedes a number.
+const TIME_WORDS: [&str; 44] = [
+    "am",
+    "pm",
+    "a.m.",
+    "p.m.",
+    "jan",
+    "feb",
+    "mar",
+    "apr",
+    "may",
+    "jun",
+    "jul",
+    "aug",
+    "sep",
+    "sept",
+    "oct",
+    "nov",
+    "dec",
+    "january",
+    "february",
+    "march",
+    "april",
+    "june",
+    "july",
+    "august",
+    "september",
+    "october",
+    "november",
+    "december",
+    "mon",
+    "tue",
+    "wed",
+    "thu",
+    "fri",
+    "sat",
+    "sun",
+    "monday",
+    "tuesday",
+    "wednesday",
+    "thursday",
+    "friday",
+    "saturday",
+    "sunday",
+    "gmt",
+    "utc",
+];
+const TIME_LETTERS: [&[u8]; 2] = [b"t", b"z"];
+const KOREAN_TIME_WORDS: [&str; 8] = ["오전", "오후", "년", "월", "일", "시", "분", "초"];
+
+/// Whether a text is a date, a time of the day, or both.
+fn is_time(text: &[u8]) -> bool {
+    let mut has_digit = false;
+    let mut at = 0;
+    while let Some(byte) = text.get(at) {
+        let rest = text.get(at..).unwrap_or_default();
+        at += match byte {
+            b'0'..=b'9' => {
+                has_digit = true;
+                1
+            }
+            b':' | b'-' | b'.' | b',' | b'/' | b'+' | b' ' => 1,
+            _ => match time_word(rest) {
+                Some(length) => length,
+                None => return false,
+            },
+        };
+    }
+    has_digit
+}
+
+/// The length of the word of a time with which a text begins.
+fn time_word(text: &[u8]) -> Option<usize> {
+    let letters = text.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+    let word = text.get(..letters).unwrap_or_default();
+    let is_it = |one: &&[u8]| one.eq_ignore_ascii_case(word);
+    if TIME_WORDS.iter().map(|one| one.as_bytes()).any(|one| is_it(&one)) || TIME_LETTERS.iter().any(is_it) {
+        return Some(letters);
+    }
+    let with_dots = TIME_WORDS.iter().filter(|one| one.contains('.')).map(|one| one.as_bytes());
+    let begins = |one: &&[u8]| text.get(..one.len()).is_some_and(|start| start.eq_ignore_ascii_case(one));
+    let mut others = with_dots.chain(KOREAN_TIME_WORDS.iter().map(|one| one.as_bytes()));
+    others.find(begins).map(<[u8]>::len)
+}
+
+impl Noise {
+    /// Reads a pattern. A brace that begins no placeholder is text.
+    ///
+    /// # Errors
+    /// What is wrong with it.
+    pub fn parse(text: &str) -> Result<Self, NoiseError> {
+        if text.is_empty() || text.len() > NOISE_BYTES_MAX {
+            return Err(NoiseError::Length);
+        }
+        let pieces = pieces(text)?;
+        let values = pieces.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
+        if values == 0 {
+            return Err(NoiseError::NoPlaceholder);
+        }
+        if values > PLACEHOLDERS_MAX {
+            return Err(NoiseError::TooMany);
+        }
+        if pieces.windows(2).any(|pair| pair.iter().all(|piece| matches!(piece, Piece::Value(_)))) {
+            return Err(NoiseError::Adjacent);
+        }
+        let texts = || pieces.iter().filter_map(Piece::text);
+        if let Some(word) = texts().find_map(token_word) {
+            return Err(NoiseError::Token(word));
+        }
+        if texts().flat_map(str::chars).filter(|letter| !letter.is_whitespace()).count() < TEXT_CHARS_MIN {
+            return Err(NoiseError::Bare);
+        }
+        let name = pieces.first().and_then(Piece::text).unwrap_or_default();
+        let names_its_value = name.chars().filter(|letter| letter.is_alphabetic()).count() >= NAME_LETTERS_MIN;
+        Ok(Self { text: text.to_owned(), pieces, names_its_value })
+    }
+
+    /// Whether it may be noise in a part of a page.
+    fn counts_in(&self, part: Part) -> bool {
+        match part {
+            Part::Page => true,
+            Part::Script => self.names_its_value,
+            Part::Form | Part::Meta | Part::Sealed => false,
+        }
+    }
+
+    /// Adds the values that it finds in a part of a page, from `start` on.
+    fn find(&self, text: &[u8], start: usize, tries: &mut usize, found: &mut Vec<Value>) {
+        let (leading, pieces) = match self.pieces.split_first() {
+            Some((Piece::Value(kind), rest)) => (Some(*kind), rest),
+            _ => (None, &self.pieces[..]),
+        };
+        let Some((Piece::Text(first), pieces)) = pieces.split_first() else { return };
+        let finder = memmem::Finder::new(first);
+        let mut from = 0;
+        while let Some(offset) = finder.find(text.get(from..).unwrap_or_default()) {
+            if *tries == 0 {
+                return;
+            }
+            *tries -= 1;
+            let at = from + offset;
+            let before = found.len();
+            let end = match leading {
+                None => values_behind(pieces, text, at + first.len(), start, found),
+                Some(kind) => kind.at_end(text.get(..at).unwrap_or_default()).and_then(|length| {
+                    found.push(Value { start: start + at - length, end: start + at, kind });
+                    values_behind(pieces, text, at + first.len(), start, found)
+                }),
+            };
+            if end.is_none() {
+                found.truncate(before);
+            }
+            from = end.unwrap_or(at + 1).max(at + 1);
+        }
+    }
+}
+
+/// Adds the values of these pieces of a pattern, which stand in `text` from `at` on; the result is where they end.
+fn values_behind(pieces: &[Piece], text: &[u8], mut at: usize, start: usize, found: &mut Vec<Value>) -> Option<usize> {
+    let mut pieces = pieces.iter().peekable();
+    while let Some(piece) = pieces.next() {
+        let Piece::Value(kind) = piece else { return None };
+        let rest = text.get(at..)?;
+        let length = match pieces.next() {
+            Some(Piece::Text(behind)) => {
+                let near = rest.get(..VALUE_BYTES_MAX + behind.len()).unwrap_or(rest);
+                // A value has a byte at least.
+                let length = memmem::find(near.get(1..)?, behind.as_bytes())? + 1;
+                if !kind.fits(near.get(..length)?) {
+                    return None;
+                }
+                found.push(Value { start: start + at, end: start + at + length, kind: *kind });
+                length + behind.len()
+            }
+            _ => {
+                let length = kind.at_start(rest)?;
+                found.push(Value { start: start + at, end: start + at + length, kind: *kind });
+                length
+            }
+        };
+        at += length;
+    }
+    Some(at)
+}
+
+impl fmt::Display for Noise {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+impl Piece {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Self::Text(text) => Some(text),
+            Self::Value(_) => None,
+        }
+    }
+}
+
+fn pieces(text: &str) -> Result<Vec<Piece>, NoiseError> {
+    let (mut pieces, mut literal) = (Vec::new(), String::new());
+    let mut rest = text;
+    while let Some((before, behind)) = rest.split_once('{') {
+        literal.push_str(before);
+        let name = behind.split_once('}').map(|(name, _)| name).unwrap_or_default();
+        if name.is_empty() || !name.bytes().all(|byte| byte.is_ascii_lowercase()) {
+            literal.push('{');
+            rest = behind;
+            continue;
+        }
+        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = kind.ok_or_else(|| NoiseError::Kind(name.to_owned()))?;
+        if !literal.is_empty() {
+            pieces.push(Piece::Text(std::mem::take(&mut literal)));
+        }
+        pieces.push(Piece::Value(kind));
+        rest = behind.get(name.len() + 1..).unwrap_or_default();
+    }
+    literal.push_str(rest);
+    if !literal.is_empty() {
+        pieces.push(Piece::Text(literal));
+    }
+    Ok(pieces)
+}
+
+/// Parts of words that name a token, whatever is around them.
+const TOKEN_PARTS: [&str; 9] =
+    ["token", "csrf", "xsrf", "nonce", "secret", "session", "signature", "passw", "credential"];
+
+/// Whole words that do.
+const TOKEN_WORDS: [&str; 22] = [
+    "auth",
+    "authenticity",
+    "authentication",
+    "authorization",
+    "cookie",
+    "cookies",
+    "hash",
+    "hmac",
+    "jwt",
+    "key",
+    "keys",
+    "apikey",
+    "otp",
+    "pass",
+    "pwd",
+    "sess",
+    "sessid",
+    "sid",
+    "sig",
+    "ticket",
+    "uid",
+    "login",
+];
+
+/// The first word of a text that names a token. `wgRequestId` is three words.
+fn token_word(text: &str) -> Option<String> {
+    let mut word = String::new();
+    let mut words = Vec::new();
+    let mut was_small = false;
+    for letter in text.chars() {
+        if !letter.is_alphanumeric() || (was_small && letter.is_uppercase()) {
+            words.push(std::mem::take(&mut word));
+        }
+        if letter.is_alphanumeric() {
+            word.extend(letter.to_lowercase());
+        }
+        was_small = letter.is_lowercase();
+    }
+    words.push(word);
+    // In capitals or in small letters throughout, words stand together: `PHPSESSID`.
+    let is_compound = |word: &str| ["sessid", "sessionid", "apikey", "accesskey"].iter().any(|end| word.ends_with(end));
+    words.into_iter().find(|word| {
+        TOKEN_PARTS.iter().any(|part| word.contains(part)) || TOKEN_WORDS.contains(&&**word) || is_compound(word)
+    })
+}
+
+/// A value that is noise, by its place in the page.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+struct Value {
+    start: usize,
+    end: usize,
+    kind: Kind,
+}
+
+/// A page in which what is noise is written as its placeholder.
+pub(super) struct Reduced {
+    pub(super) bytes: Vec<u8>,
+    /// The parts of what is written.
+    pub(super) regions: Vec<Region>,
+}
+
+impl Reduced {
+    /// Of a page with these parts.
+    pub(super) fn of(body: &[u8], regions: &[Region], noise: &[Noise]) -> Self {
+        let mut found = Vec::new();
+        let (mut tries, mut start) = (TRIES_MAX, 0);
+        for region in regions {
+            let text = body.get(start..region.end).unwrap_or_default();
+            for pattern in noise.iter().filter(|pattern| pattern.counts_in(region.part)) {
+                pattern.find(text, start, &mut tries, &mut found);
+            }
+            start = region.end;
+        }
+        found.sort_unstable_by_key(|value| (value.start, usize::MAX - value.end));
+        let mut reduced = Self { bytes: Vec::with_capacity(body.len()), regions: Vec::with_capacity(regions.len()) };
+        let (mut at, mut found) = (0, found.into_iter().peekable());
+        for region in regions {
+            while let Some(value) = found.next_if(|value| value.start < region.end) {
+                // One that overlaps with the one before it.
+                if value.start < at {
+                    continue;
+                }
+                reduced.bytes.extend_from_slice(body.get(at..value.start).unwrap_or_default());
+                reduced.bytes.push(b'{');
+                reduced.bytes.extend_from_slice(value.kind.name().as_bytes());
+                reduced.bytes.push(b'}');
+                at = value.end;
+            }
+            reduced.bytes.extend_from_slice(body.get(at..region.end).unwrap_or_default());
+            at = region.end;
+            reduced.regions.push(Region { end: reduced.bytes.len(), part: region.part });
+        }
+        reduced
+    }
+
+    /// The part in which a place is.
+    pub(super) fn part_at(&self, at: usize) -> Part {
+        let number = self.regions.partition_point(|region| region.end <= at);
+        self.regions.get(number).or(self.regions.last()).map_or(Part::Page, |region| region.part)
+    }
+}
+
+#[cfg(test)]
+#[path = "noise_tests.rs"]
+mod tests;

@@ -1,0 +1,407 @@
+//! The parts of a page, as far as they decide where two pages may differ: forms, `<meta>`, scripts, and the rest.
+//!
+//! Where a page may hold a token, no difference is noise. So the reader here errs to that side: it follows the tokenizer of HTML (WHATWG, section
+//! 13.2.5) as far as it decides about a part, and where browsers may read a page otherwise ([`Part::Sealed`]), the rest of the page
+//! counts as a form. A page holds what visitors have written; none of them may end a form that a browser goes on with.
+//!
+//! One pass, and no memory but a list of where parts end.
+
+use super::Markup;
+use memchr::{memchr, memmem};
+
+/// What a place in a page belongs to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum Part {
+    /// None of the others: text, and tags that send nothing.
+    Page,
+    /// A `<script>`, or a body that is nothing else.
+    Script,
+    /// A `<form>`, or an element whose value a form sends.
+    Form,
+    /// A `<meta>`.
+    Meta,
+    /// What browsers may read in several ways.
+    Sealed,
+}
+
+/// A part, from where the one before it ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Region {
+    pub(super) end: usize,
+    pub(super) part: Part,
+}
+
+/// Elements whose tags hold what a form sends.
+const FIELDS: [&[u8]; 6] = [b"input", b"button", b"select", b"option", b"output", b"keygen"];
+
+/// Elements that hold text and no elements.
+const RAW: [&[u8]; 6] = [b"style", b"title", b"xmp", b"iframe", b"noembed", b"noframes"];
+
+/// Elements that begin a part: found where text is, the page can be read in two ways.
+const BEGINNERS: [&[u8]; 7] = [b"form", b"input", b"button", b"select", b"textarea", b"meta", b"script"];
+
+/// The parts of a body, in order and without gaps.
+pub(super) fn regions(body: &[u8], markup: Markup) -> Vec<Region> {
+    let reader = Reader { body, markup, at: 0, regions: Vec::new(), form: None, has_noscript: false };
+    match markup {
+        Markup::Html | Markup::Xml => reader.read(),
+        Markup::Script => vec![Region { end: body.len(), part: Part::Script }],
+        Markup::Text => vec![Region { end: body.len(), part: Part::Page }],
+    }
+}
+
+struct Reader<'b> {
+    body: &'b [u8],
+    markup: Markup,
+    at: usize,
+    regions: Vec<Region>,
+    form: Option<Form>,
+    has_noscript: bool,
+}
+
+/// A form that has begun.
+#[derive(Clone, Copy, PartialEq, Eq)]
+struct Form {
+    is_in_noscript: bool,
+}
+
+/// The page can be read in several ways from here on.
+struct Unsure;
+
+/// A tag, from its `<` to behind its `>`.
+struct Tag<'b> {
+    name: &'b [u8],
+    end: usize,
+    is_closing: bool,
+    closes_itself: bool,
+}
+
+impl Tag<'_> {
+    fn is(&self, name: &[u8]) -> bool {
+        self.name.eq_ignore_ascii_case(name)
+    }
+
+    fn is_any(&self, names: &[&[u8]]) -> bool {
+        names.iter().any(|name| self.is(name))
+    }
+}
+
+impl<'b> Reader<'b> {
+    fn read(mut self) -> Vec<Region> {
+        while let Some(open) = memchr(b'<', self.rest()).map(|offset| self.at + offset) {
+            self.go_to(open, self.usual());
+            if let Err(Unsure) = self.markup_at(open) {
+                self.go_to(self.body.len(), Part::Sealed);
+                return self.regions;
+            }
+        }
+        self.go_to(self.body.len(), self.usual());
+        self.regions
+    }
+
+    fn rest(&self) -> &'b [u8] {
+        self.body.get(self.at..).unwrap_or_default()
+    }
+
+    /// What text here belongs to.
+    fn usual(&self) -> Part {
+        if self.form.is_some() { Part::Form } else { Part::Page }
+    }
+
+    /// All up to `end` is that part.
+    fn go_to(&mut self, end: usize, part: Part) {
+        self.at = end;
+        match self.regions.last_mut() {
+            Some(last) if last.part == part => last.end = end,
+            Some(last) if last.end >= end => {}
+            None if end == 0 => {}
+            _ => self.regions.push(Region { end, part }),
+        }
+    }
+
+    /// Goes behind what begins with the `<` at `open`.
+    fn markup_at(&mut self, open: usize) -> Result<(), Unsure> {
+        let rest = self.rest();
+        if rest.starts_with(b"<!--") {
+            let length = comment(rest)?;
+            self.go_to(open + length, self.usual());
+        } else if rest.starts_with(b"<![CDATA[") {
+            // Text in a feed, which readers take for HTML; in HTML, browsers read it in one way here and in another there.
+            if self.markup == Markup::Html {
+                return Err(Unsure);
+            }
+            self.go_to(open + b"<![CDATA[".len(), self.usual());
+        } else if rest.starts_with(b"<!") || rest.starts_with(b"<?") || rest.starts_with(b"</") && !is_tag(rest) {
+            let is_instruction = self.markup == Markup::Xml && rest.starts_with(b"<?");
+            let end: &[u8] = if is_instruction { b"?>" } else { b">" };
+            let length = memmem::find(rest, end).ok_or(Unsure)? + end.len();
+            self.go_to(open + length, self.usual());
+        } else if is_tag(rest) {
+            self.tag_at(open)?;
+        } else {
+            self.go_to(open + 1, self.usual());
+        }
+        Ok(())
+    }
+
+    fn tag_at(&mut self, open: usize) -> Result<(), Unsure> {
+        let tag = tag(self.body, open).ok_or(Unsure)?;
+        if tag.is_closing {
+            self.go_to(tag.end, self.usual());
+            if tag.is(b"form") && self.form.is_some_and(|form| form.is_in_noscript || !self.has_noscript) {
+                self.form = None;
+            } else if tag.is(b"noscript") {
+                // To whoever runs scripts, all of it was text.
+                self.has_noscript = false;
+                self.form = self.form.filter(|form| !form.is_in_noscript);
+            }
+            return Ok(());
+        }
+        if tag.is(b"form") {
+            self.form = self.form.or(Some(Form { is_in_noscript: self.has_noscript }));
+            self.go_to(tag.end, Part::Form);
+        } else if tag.is_any(&FIELDS) {
+            self.go_to(tag.end, Part::Form);
+        } else if tag.is(b"meta") {
+            self.go_to(tag.end, if self.form.is_some() { Part::Form } else { Part::Meta });
+        } else if tag.is(b"textarea") {
+            let end = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
+            self.go_to(end, Part::Form);
+        } else if tag.is(b"script") {
+            self.script(&tag)?;
+        } else if tag.is_any(&RAW) {
+            self.raw(&tag)?;
+        } else if tag.is(b"plaintext") {
+            return Err(Unsure);
+        } else {
+            self.has_noscript |= tag.is(b"noscript");
+            self.go_to(tag.end, self.usual());
+        }
+        Ok(())
+    }
+
+    fn script(&mut self, tag: &Tag<'_>) -> Result<(), Unsure> {
+        let part = if self.form.is_some() { Part::Form } else { Part::Script };
+        if tag.closes_itself {
+            // In XML that is all of it, in HTML it is not.
+            if self.markup == Markup::Html {
+                return Err(Unsure);
+            }
+            self.go_to(tag.end, part);
+            return Ok(());
+        }
+        let end = closing(self.body, tag.end, b"script").ok_or(Unsure)?;
+        let content = self.body.get(tag.end..end).unwrap_or_default();
+        // Behind `<!-- <script`, the next end of a script is not its end.
+        if let Some(comment) = memmem::find(content, b"<!--")
+            && has_element(content.get(comment..).unwrap_or_default(), &[b"script"])
+        {
+            return Err(Unsure);
+        }
+        self.go_to(end, part);
+        Ok(())
+    }
+
+    /// An element of text. Where that text looks like more, it is in a picture, in which browsers read it as elements.
+    fn raw(&mut self, tag: &Tag<'_>) -> Result<(), Unsure> {
+        if tag.closes_itself && self.markup == Markup::Xml {
+            self.go_to(tag.end, self.usual());
+            return Ok(());
+        }
+        let end = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
+        if has_element(self.body.get(tag.end..end).unwrap_or_default(), &BEGINNERS) {
+            return Err(Unsure);
+        }
+        self.go_to(end, self.usual());
+        Ok(())
+    }
+}
+
+/// The length of a comment, `<!--` and its end included.
+fn comment(text: &[u8]) -> Result<usize, Unsure> {
+    for abrupt in [&b"<!-->"[..], b"<!--->"] {
+        if text.starts_with(abrupt) {
+            return Ok(abrupt.len());
+        }
+    }
+    let mut at = b"<!--".len();
+    while let Some(offset) = memmem::find(text.get(at..).unwrap_or_default(), b"--") {
+        at += offset;
+        match text.get(at + 2..) {
+            Some([b'>', ..]) => return Ok(at + 3),
+            // HTML ends here, XML does not.
+            Some([b'!', b'>', ..]) => return Err(Unsure),
+            _ => at += 1,
+        }
+    }
+    Err(Unsure)
+}
+
+/// Whether a tag begins: `<a`, `</a`.
+fn is_tag(text: &[u8]) -> bool {
+    let name = text.strip_prefix(b"</").or_else(|| text.strip_prefix(b"<")).unwrap_or_default();
+    name.first().is_some_and(u8::is_ascii_alphabetic)
+}
+
+fn is_space(byte: u8) -> bool {
+    matches!(byte, b' ' | b'\t' | b'\n' | b'\r' | 0x0c)
+}
+
+/// Reads the tag that begins at `open`; `None`: it has no end.
+fn tag(body: &[u8], open: usize) -> Option<Tag<'_>> {
+    let is_closing = body.get(open + 1) == Some(&b'/');
+    let start = open + 1 + usize::from(is_closing);
+    let end_of = |from: usize, is_end: &dyn Fn(u8) -> bool| {
+        body.get(from..)?.iter().position(|byte| is_end(*byte)).map(|offset| from + offset)
+    };
+    let mut at = end_of(start, &|byte| is_space(byte) || matches!(byte, b'/' | b'>'))?;
+    let name = body.get(start..at)?;
+    let mut was_slash = false;
+    loop {
+        match *body.get(at)? {
+            b'>' => return Some(Tag { name, end: at + 1, is_closing, closes_itself: was_slash }),
+            b'/' => (at, was_slash) = (at + 1, true),
+            byte if is_space(byte) => at += 1,
+            _ => {
+                was_slash = false;
+                // A name may begin with `=`.
+                at = end_of(at + 1, &|byte| is_space(byte) || matches!(byte, b'/' | b'>' | b'='))?;
+                let equals = end_of(at, &|byte| !is_space(byte))?;
+                if body.get(equals) != Some(&b'=') {
+                    continue;
+                }
+                let value = end_of(equals + 1, &|byte| !is_space(byte))?;
+                at = match *body.get(value)? {
+                    quote @ (b'"' | b'\'') => end_of(value + 1, &|byte| byte == quote)? + 1,
+                    _ => end_of(value, &|byte| is_space(byte) || byte == b'>')?,
+                };
+            }
+        }
+    }
+}
+
+/// Where the element of text of that name ends, its closing tag included, that begins before `from`.
+fn closing(body: &[u8], from: usize, name: &[u8]) -> Option<usize> {
+    let mut at = from;
+    loop {
+        at += memmem::find(body.get(at..)?, b"</")?;
+        let behind = body.get(at + 2..)?;
+        let is_it = behind.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name));
+        let ends = behind.get(name.len()).is_some_and(|byte| is_space(*byte) || matches!(byte, b'/' | b'>'));
+        if is_it && ends {
+            return tag(body, at).map(|tag| tag.end);
+        }
+        at += 2;
+    }
+}
+
+/// Whether a text has something that reads like the beginning of one of these elements.
+fn has_element(text: &[u8], names: &[&[u8]]) -> bool {
+    memchr::memchr_iter(b'<', text).any(|open| {
+        let behind = text.get(open + 1..).unwrap_or_default();
+        names.iter().any(|name| behind.get(..name.len()).is_some_and(|found| found.eq_ignore_ascii_case(name)))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// The parts of a page, each with its text.
+    fn parts(page: &str, markup: Markup) -> Vec<(Part, &str)> {
+        let mut start = 0;
+        let of = |region: Region| (region.part, &page[std::mem::replace(&mut start, region.end)..region.end]);
+        regions(page.as_bytes(), markup).into_iter().map(of).collect()
+    }
+
+    #[track_caller]
+    fn expect(expected: &[(Part, &str)], markup: Markup) {
+        let page: String = expected.iter().map(|(_, text)| *text).collect();
+        assert_eq!(parts(&page, markup), expected);
+    }
+
+    #[track_caller]
+    fn html(expected: &[(Part, &str)]) {
+        expect(expected, Markup::Html);
+    }
+
+    use Part::{Form, Meta, Page, Script, Sealed};
+
+    #[test]
+    fn forms_fields_and_metas_are_parts() {
+        html(&[]);
+        html(&[(Page, "a<b>c")]);
+        html(&[(Page, "a"), (Form, "<form>b</form>"), (Page, "c")]);
+        html(&[(Form, "<FORM\n>b</Form >"), (Page, "c")]);
+        html(&[(Page, "a"), (Form, "<input x>"), (Page, "b<b>")]);
+        html(&[(Form, "<form><form></form>"), (Page, "a")]);
+        html(&[(Meta, "<meta a=1>"), (Page, "b")]);
+        html(&[(Form, "<textarea></form><b></textarea>"), (Page, "b")]);
+        html(&[(Form, "<form>a")]);
+        html(&[(Page, "<formula>a</form>")]);
+        html(&[(Page, "1 < 2 </ 3> 4 <5>")]);
+    }
+
+    #[test]
+    fn what_stands_in_quotes_comments_and_texts_ends_no_form() {
+        for inside in [
+            "<b a='</form>'>b",
+            "<b a=\"x>\" b=</form>b",
+            "<!--</form>-->b",
+            "<!-->b",
+            "<!-- -- > </form> -->b",
+            "<title></form></title>b",
+            "<script>'</form>'</script>b",
+            "<noscript></form></noscript>b",
+        ] {
+            html(&[(Form, &format!("<form>{inside}</form>")), (Page, "c")]);
+        }
+        html(&[(Page, "<noscript>"), (Form, "<form></form>"), (Page, "</noscript>c")]);
+        html(&[(Page, "<noscript>"), (Form, "<form></noscript>"), (Page, "c")]);
+        html(&[(Page, "<!-- <form> -->c")]);
+        html(&[(Page, "<a title='<form>'>c")]);
+    }
+
+    #[test]
+    fn scripts_end_where_browsers_end_them() {
+        html(&[(Script, "<script>a<b</script>"), (Page, "c")]);
+        html(&[(Script, "<script>'</scripts>'</SCRIPT >"), (Page, "c")]);
+        html(&[(Script, "<script><!--\na\n--></script>"), (Page, "c")]);
+        html(&[(Sealed, "<script><!-- <script> </script> --></script>c")]);
+        html(&[(Sealed, "<script>a")]);
+        html(&[(Sealed, "<script/>a")]);
+        expect(&[(Script, "<script/>"), (Page, "a")], Markup::Xml);
+    }
+
+    #[test]
+    fn what_can_be_read_in_two_ways_is_sealed() {
+        html(&[(Page, "a<svg>"), (Sealed, "<title/><form>b</form><title></title>")]);
+        for rest in [
+            "<style><form></style>",
+            "<![CDATA[ </form> ]]>",
+            "<!-- --!> b --> c",
+            "<!-- b",
+            "<b c='d>",
+            "<plaintext>b",
+            "<title>b",
+            "<!b",
+        ] {
+            html(&[(Page, "a"), (Sealed, rest)]);
+        }
+    }
+
+    #[test]
+    fn other_bodies_are_one_part() {
+        expect(&[(Page, "<form>")], Markup::Text);
+        expect(&[(Script, "{\"a\":1}")], Markup::Script);
+        expect(&[(Page, "<?a > ?><![CDATA["), (Form, "<input>"), (Page, "]]>a")], Markup::Xml);
+    }
+
+    #[test]
+    fn a_page_of_brackets_takes_one_pass() {
+        for text in ["<", "</", "<a ", "<!--", "<form ", "<script>", "<!-- --", "<a b=", "<title>", "<input>"] {
+            let page = text.repeat((1 << 20) / text.len());
+            assert_eq!(regions(page.as_bytes(), Markup::Html).last().map(|region| region.end), Some(page.len()));
+        }
+    }
+}
