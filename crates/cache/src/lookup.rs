@@ -46,11 +46,13 @@ pub struct Ask<'a> {
     pub now: Now,
     /// The target as the application reads it, where that is another than the key's: tags are made of its parameters.
     pub read: Option<&'a str>,
+    /// Tags that the response gets besides those that the policy's templates make.
+    pub also: &'a [String],
 }
 
 impl Ask<'_> {
     fn tags(&self) -> Option<Arc<Tags>> {
-        Tags::of(self.key, self.read, self.policy)
+        Tags::of(self.key, self.read, self.policy, self.also)
     }
 
     /// Its fill of that detail.

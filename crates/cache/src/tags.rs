@@ -26,16 +26,18 @@ pub(crate) struct Tags {
 }
 
 impl Tags {
-    /// Of the response to a request for that key. `read`: the target as the application reads it, where that is another one.
-    pub(crate) fn of(key: &Key, read: Option<&str>, policy: &Policy) -> Option<Arc<Self>> {
+    /// Of the response to a request for that key. `read`: the target as the application reads it, where that is another one; `also`: tags
+    /// that no template makes. In a site where templates make none, those are tags of the site without a name.
+    pub(crate) fn of(key: &Key, read: Option<&str>, policy: &Policy, also: &[String]) -> Option<Arc<Self>> {
         let rules = &policy.tags;
-        if rules.site.is_empty() {
+        if rules.site.is_empty() && also.is_empty() {
             return None;
         }
         let mut parameters = Parameters::default();
         let (_, query) = path_and_query(read.unwrap_or(key.uri()));
         parameters.read(query.unwrap_or_default());
-        let tagged = Tagged::of(&rules.templates, &parameters);
+        let mut tagged = Tagged::of(&rules.templates, &parameters);
+        tagged.tags.extend_from_slice(also);
         let mut tags = Self::new(&rules.site, &tagged);
         if rules.need_the_page() {
             let certain = Tagged::of(rules.templates.iter().filter(|template| !template.needs_the_page()), &parameters);

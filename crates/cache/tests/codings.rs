@@ -33,7 +33,7 @@ impl Site {
     fn look_up(&self, seconds_later: u64) -> Lookup {
         let request = request();
         let now = NOW.after(seconds_later * 1000);
-        self.cache.look_up(&Ask { key: &self.key, request: &request, policy: &self.policy, now, read: None })
+        self.cache.look_up(&Ask { key: &self.key, request: &request, policy: &self.policy, now, read: None, also: &[] })
     }
 
     /// Stores a page of that length that is fresh for a minute.

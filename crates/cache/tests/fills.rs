@@ -36,7 +36,7 @@ impl Site {
 
     fn look_up(&self, request: &RequestHead, seconds_later: u64) -> Lookup {
         let now = NOW.after(seconds_later * 1000);
-        self.cache.look_up(&Ask { key: &self.key, request, policy: &self.policy, now, read: None })
+        self.cache.look_up(&Ask { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
     }
 
     fn fill(&self, request: &RequestHead) -> FillWriter {
@@ -190,7 +190,7 @@ async fn whoever_comes_to_begin_a_fill_when_its_variant_has_just_been_stored_ask
     let [quick, slow, other] = &waiting;
     let look_up_variant = async |reader: &FillReader, request: &RequestHead| {
         let Joined::Streaming(meta) = reader.head().await else { panic!("no head") };
-        let ask = Ask { key: &site.key, request, policy: &site.policy, now: NOW, read: None };
+        let ask = Ask { key: &site.key, request, policy: &site.policy, now: NOW, read: None, also: &[] };
         site.cache.look_up_variant(&ask, &meta)
     };
     let Lookup::Fill(writer, _) = look_up_variant(quick, &request("2")).await else { panic!("not a fill") };
@@ -384,7 +384,7 @@ async fn a_head_request_is_answered_from_what_get_has_stored_and_updates_it() {
     assert!(matches!(site.look_up(&head, 1), Lookup::Hit(..)));
     assert!(matches!(site.look_up(&head, 120), Lookup::Pass(Reason::Stale)));
     let later = NOW.after(120_000);
-    let ask = Ask { key: &site.key, request: &head, policy: &site.policy, now: later, read: None };
+    let ask = Ask { key: &site.key, request: &head, policy: &site.policy, now: later, read: None, also: &[] };
     let own = site.cache.fill_alone(&ask);
     site.cache.on_head(&ask, &ok().with("ETag", "\"1\""), later, later, &own);
     assert!(matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not freshen");
@@ -413,7 +413,7 @@ async fn fill_page(site: &Site, number: usize) -> bool {
 }
 
 fn look_up(site: &Site, key: &Key) -> Lookup {
-    site.cache.look_up(&Ask { key, request: &get(), policy: &site.policy, now: NOW, read: None })
+    site.cache.look_up(&Ask { key, request: &get(), policy: &site.policy, now: NOW, read: None, also: &[] })
 }
 
 #[tokio::test]

@@ -5,7 +5,7 @@
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, BodyWriter, Cache, Limits, Lookup, Purge, Scope, Verdict};
+use kasoku_cache::{Ask, BodyWriter, Cache, FillWriter, Limits, Lookup, Purge, Scope, Verdict};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::tags::{TagTemplate, Tagged};
@@ -34,11 +34,15 @@ impl Board {
     fn look_up(&self, target: &str, read: Option<&str>) -> Lookup {
         let key = self.cache.key(format!("http://{SITE}{target}"));
         let request = RequestHead::new(Method::GET, target);
-        self.cache.look_up(&Ask { key: &key, request: &request, policy: &self.policy, now: NOW, read })
+        self.cache.look_up(&Ask { key: &key, request: &request, policy: &self.policy, now: NOW, read, also: &[] })
     }
 
     fn begin(&self, target: &str, read: Option<&str>) -> BodyWriter {
         let Lookup::Fill(writer, _) = self.look_up(target, read) else { panic!("no fill: {target}") };
+        Self::answered(writer, target)
+    }
+
+    fn answered(writer: FillWriter, target: &str) -> BodyWriter {
         let request = RequestHead::new(Method::GET, target);
         let response = ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60");
         let (request_time, response_time, body_length) = (NOW, NOW, None);
@@ -117,4 +121,28 @@ async fn what_was_begun_before_a_change_is_joined_by_nobody_and_not_stored() {
     assert!(!body.finish(None) && !board.is_hit(target));
     board.store(target, None).await;
     assert!(board.is_hit(target));
+}
+
+#[tokio::test]
+async fn what_has_a_tag_of_no_template_is_dropped_with_it_in_any_site() {
+    for site in [SITE, ""] {
+        let mut board = Board::new();
+        let policy = Arc::make_mut(&mut board.policy);
+        policy.tags.site = site.to_owned();
+        policy.tags.templates.truncate(if site.is_empty() { 0 } else { 1 });
+        let key = board.cache.key(format!("http://{SITE}/b?b=free"));
+        let (request, also) = (RequestHead::new(Method::GET, "/b?b=free"), ["guarded /b".to_owned()]);
+        let ask = Ask { key: &key, request: &request, policy: &board.policy, now: NOW, read: None, also: &also };
+        let Lookup::Fill(writer, _) = board.cache.look_up(&ask) else { panic!("no fill") };
+        let mut body = Board::answered(writer, "/b?b=free");
+        body.push(Bytes::from_static(b"page")).await.unwrap();
+        assert!(body.finish(None));
+        for other in ["guarded /c", "board-qa"] {
+            board.cache.purge_all_of(Scope::Tag(site, other), Purge::Hard, NOW).unwrap();
+        }
+        assert!(matches!(board.cache.look_up(&ask), Lookup::Hit(..)));
+        let Lookup::Hit(..) = board.cache.look_up(&Ask { also: &[], ..ask }) else { panic!("it is found without") };
+        board.cache.purge_all_of(Scope::Tag(site, "guarded /b"), Purge::Hard, NOW).unwrap();
+        assert!(matches!(board.cache.look_up(&ask), Lookup::Fill(_, Reason::Purged)), "{site}");
+    }
 }

@@ -197,7 +197,8 @@ mod tests {
         let request = RequestHead::new(http::Method::GET, "/").with("Host", "a.example");
         let response = ResponseHead::new(http::StatusCode::OK).with("Cache-Control", "max-age=60");
         let now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
-        let look_up = || cache.look_up(&Ask { key: &key, request: &request, policy: &policy, now, read: None });
+        let look_up =
+            || cache.look_up(&Ask { key: &key, request: &request, policy: &policy, now, read: None, also: &[] });
         let Lookup::Fill(writer, _) = look_up() else { panic!("not a fill") };
         let exchange = Exchange {
             request: &request,

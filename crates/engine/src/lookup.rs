@@ -29,7 +29,8 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
         return None;
     }
     let (request, now) = (&exchange.request.head, exchange.now());
-    let ask = Ask { key: &routed.key, request, policy: &routed.route.policy, now, read: routed.stands_for() };
+    let ask =
+        Ask { key: &routed.key, request, policy: &routed.route.policy, now, read: routed.stands_for(), also: &[] };
     // What is kept back where a lifetime is granted selects no variant, so nothing is to be made of the request first.
     let is_granting = routed.route.policy.grant.is_granting();
     let (entry, reason) = exchange.worker.cache.hit(&ask, |name| is_granting || is_sent_as_received(name))?;
@@ -155,7 +156,7 @@ pub(crate) fn hit(exchange: &Exchange, entry: &Arc<Entry>, reason: Reason) -> An
 
 fn ask<'a>(exchange: &Exchange, routed: &'a Routed, outgoing: &'a RequestHead) -> Ask<'a> {
     let (policy, now) = (&routed.route.policy, exchange.worker.now());
-    Ask { key: &routed.key, request: outgoing, policy, now, read: routed.stands_for() }
+    Ask { key: &routed.key, request: outgoing, policy, now, read: routed.stands_for(), also: &[] }
 }
 
 /// What a fill is to a client that has waited for it.

@@ -22,7 +22,7 @@ fn page(key: &Key) -> Vec<u8> {
 fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) -> bool {
     let mut is_stored = false;
     let key = cache.key(format!("http://a.example/{number}"));
-    match cache.look_up(&Ask { key: &key, request: &get(), policy, now: NOW, read: None }) {
+    match cache.look_up(&Ask { key: &key, request: &get(), policy, now: NOW, read: None, also: &[] }) {
         Lookup::Hit(entry, ..) => {
             let mut read = Vec::new();
             for chunk in entry.body.chunks() {

@@ -59,7 +59,7 @@ impl Site {
     }
 
     pub(crate) fn ask<T>(&self, request: &RequestHead, now: Now, ask: impl FnOnce(&Ask<'_>) -> T) -> T {
-        ask(&Ask { key: &self.key, request, policy: &self.policy, now, read: None })
+        ask(&Ask { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
     }
 
     pub(crate) fn look_up(&self, request: &RequestHead, now: Now) -> Lookup {

@@ -155,7 +155,14 @@ impl Handle {
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
         let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
         let read = asked.routed.stands_for();
-        let ask = Ask { key: &asked.routed.key, request: &outgoing, policy: &asked.routed.route.policy, now, read };
+        let ask = Ask {
+            key: &asked.routed.key,
+            request: &outgoing,
+            policy: &asked.routed.route.policy,
+            now,
+            read,
+            also: &[],
+        };
         let mut inspection = self.cache().inspect(&ask);
         if let Some(reason) = passing {
             inspection.outcome = Outcome::Pass(reason);

@@ -190,7 +190,7 @@ fn begin_beside(
     let is_post = outgoing.method == Method::POST;
     let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(exchange, routed);
     let read = routed.stands_for();
-    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now(), read };
+    let ask = Ask { key: &routed.key, request: outgoing, policy, now: worker.now(), read, also: &[] };
     (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
 }
 
@@ -214,7 +214,7 @@ fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Re
     if let (Audience::Shared, Some(own)) = (audience, &writer) {
         let now = worker.now();
         let read = routed.stands_for();
-        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now, read };
+        let ask = Ask { key, request: &outgoing, policy: &routed.route.policy, now, read, also: &[] };
         worker.cache.on_head(&ask, &response.head, request_time, now, own);
     }
     invalidate(exchange, routed, answered, &response.head.fields, writer.as_ref());
