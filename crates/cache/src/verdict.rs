@@ -512,6 +512,8 @@ fn is_about_the_key(reason: Reason) -> bool {
         Reason::ContentRangeLength,
         Reason::MemoryFull,
         Reason::RequestNoStore,
+        // It is about another page of its pattern.
+        Reason::LeakGuardPending,
     ];
     !of_this_request.contains(&reason)
 }

@@ -13,6 +13,7 @@ use crate::crew::Crew;
 use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
 use crate::options::{Listener, Options, object_bytes_limit};
+use crate::settings::{guarded_as, sites};
 use crate::worker::{Command, Seed};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
@@ -183,6 +184,7 @@ impl Engine {
         if let Some(Some(log)) = old_log {
             log.finish();
         }
+        self.handle.guard().keep_only(&guarded_as(&sites(&self.handle.options())));
         self.follow_origins();
         Ok(())
     }

@@ -115,9 +115,9 @@ pub(crate) async fn fill(
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
         // What is said to nobody need not be what is said to this visitor.
-        Ok(News::Yours(response, Reason::NotAPage)) => {
+        Ok(News::Yours(response, reason @ (Reason::NotAPage | Reason::LeakGuard))) => {
             drop(response);
-            ask_as_oneself(exchange, routed, Reason::NotAPage).await
+            ask_as_oneself(exchange, routed, reason).await
         }
         // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees. The same of a page
         // that sends everybody away.

@@ -2,6 +2,7 @@
 
 use crate::beacon::Counted;
 use crate::clock::Clock;
+use crate::guard::Guard;
 use crate::options::Options;
 use crate::session::table::Sessions;
 use crate::spool::Spool;
@@ -20,6 +21,7 @@ pub struct Handle {
     spool: Arc<Spool>,
     sessions: Arc<Sessions>,
     counted: Arc<Counted>,
+    guard: Arc<Guard>,
     metrics: Metrics,
     origins: Directory,
     clock: Arc<dyn Clock>,
@@ -39,7 +41,8 @@ impl Handle {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
         let (spool, sessions, counted, origins) = Default::default();
-        Self { cache, spool, sessions, counted, metrics, origins, clock, options, workers, tops }
+        let guard = Arc::new(Guard::new());
+        Self { cache, spool, sessions, counted, guard, metrics, origins, clock, options, workers, tops }
     }
 
     /// The cache that the workers share.
@@ -60,6 +63,11 @@ impl Handle {
     /// Which visitors the application has counted.
     pub(crate) fn counted(&self) -> &Arc<Counted> {
         &self.counted
+    }
+
+    /// What is known of URL patterns.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        &self.guard
     }
 
     pub(crate) fn spool(&self) -> &Arc<Spool> {

@@ -1,9 +1,10 @@
 //! Looks through a response before any client gets any of it, where its bytes decide whether it may be shared.
 //!
-//! Three things are looked for. A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
+//! Four things are looked for. A response is kept without the cookie that it sets only if that cookie's value stands nowhere in it
 //! ([`set_cookies`](kasoku_semantics::set_cookies)). And where the configuration knows a page by a text ([`PageRules`]), an answer
 //! without that text is no page, whatever its status: the application says in its place that a post is gone, is for members only, or that the
-//! database is away. And some tags are those of pages without a text ([`TagRules`]): of a page that can't be looked through as well.
+//! database is away. And some tags are those of pages without a text ([`TagRules`]): of a page that can't be looked through as well. And the
+//! first page of a URL pattern is compared with another visitor's ([`guard`](crate::guard)).
 //!
 //! Others may be reading a fill while it comes, so it is held until it has come to its end, and only then begins to be one. What is longer than
 //! [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a content coding or in UTF-16, can't
@@ -40,20 +41,24 @@ pub(crate) struct Sought<'s> {
     page: Option<&'s PageRules>,
     /// Where some tags depend on what stands in the page.
     tags: Option<&'s TagRules>,
+    /// All of it is wanted, to be compared with another visitor's.
+    is_compared: bool,
 }
 
 /// What was found.
-#[derive(Clone, Copy, Debug, Default)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Found {
     /// Why the response may not be shared, if it may not.
     pub(crate) reason: Option<Reason>,
     /// The templates of tags that it does not get.
     pub(crate) excepted: Excepted,
+    /// All of the body, where it could be looked through.
+    pub(crate) body: Bytes,
 }
 
 impl From<Reason> for Found {
     fn from(reason: Reason) -> Self {
-        Self { reason: Some(reason), excepted: Excepted::default() }
+        Self { reason: Some(reason), ..Self::default() }
     }
 }
 
@@ -63,12 +68,17 @@ impl<'s> Sought<'s> {
         let is_known = route.policy.grant.is_granting() && !route.page.texts.is_empty();
         let should_be_page = head.status == StatusCode::OK && !is_file && !is_named_file(target, head);
         let tags = Some(&route.policy.tags).filter(|tags| should_be_page && tags.need_the_page());
-        Self { secrets, page: (is_known && should_be_page).then_some(&*route.page), tags }
+        Self { secrets, page: (is_known && should_be_page).then_some(&*route.page), tags, is_compared: false }
+    }
+
+    /// The same of a response that is compared with another visitor's.
+    pub(crate) fn compared(self) -> Self {
+        Self { is_compared: true, ..self }
     }
 
     /// Whether there is nothing to look for.
     pub(crate) fn is_empty(&self) -> bool {
-        self.secrets.is_empty() && self.page.is_none() && self.tags.is_none()
+        self.secrets.is_empty() && self.page.is_none() && self.tags.is_none() && !self.is_compared
     }
 
     /// What is known of a response that can't be looked through.
@@ -76,13 +86,13 @@ impl<'s> Sought<'s> {
         let reason = match self.page {
             _ if !self.secrets.is_empty() => Some(Reason::CookieValueUnseen),
             Some(_) => Some(Reason::PageUnseen),
-            None => None,
+            None => self.is_compared.then_some(Reason::PageUnseen),
         };
         Found { reason, ..Found::default() }
     }
 
     /// What its bytes say, once all are there.
-    fn judge(&self, body: &[u8], trailers: Option<&Fields>) -> Found {
+    pub(crate) fn judge(&self, body: &[u8], trailers: Option<&Fields>) -> Found {
         if self.secrets.occur_in(body) || trailers.is_some_and(|fields| self.secrets.occur_in_fields(fields)) {
             return Reason::CookieValueInAnswer.into();
         }
@@ -97,7 +107,7 @@ impl<'s> Sought<'s> {
             Some(_) => Some(Reason::NotAPage),
             None => None,
         };
-        Found { reason, excepted: self.tags.map(|tags| tags.excepted_by(body)).unwrap_or_default() }
+        Found { reason, excepted: self.tags.map(|tags| tags.excepted_by(body)).unwrap_or_default(), body: Bytes::new() }
     }
 }
 
@@ -114,13 +124,28 @@ pub(crate) async fn look_through(
     if sought.secrets.occur_in_head(head) {
         return Ok(Reason::CookieValueInAnswer.into());
     }
+    Ok(match read(head, body, charge).await? {
+        Some((body, trailers)) => Found { body: body.clone(), ..sought.judge(&body, trailers.as_ref()) },
+        None => sought.unseen(),
+    })
+}
+
+/// All of a body and its trailer fields, which goes on from where it was; `None`: it can't be looked through.
+///
+/// # Errors
+/// The body has broken off.
+pub(crate) async fn read(
+    head: &ResponseHead,
+    body: &mut Body,
+    charge: &mut HeldCharge,
+) -> Result<Option<(Bytes, Option<Fields>)>, Error> {
     if body.is_none() {
-        return Ok(sought.judge(b"", None));
+        return Ok(Some((Bytes::new(), None)));
     }
     let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
     if is_coded || is_stream || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
-        return Ok(sought.unseen());
+        return Ok(None);
     }
     let mut read = BytesMut::new();
     let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
@@ -131,7 +156,7 @@ pub(crate) async fn look_through(
             piece = body.next() => piece?,
             () = &mut deadline => {
                 put_back(body, read.freeze(), None);
-                return Ok(sought.unseen());
+                return Ok(None);
             }
         };
         match piece {
@@ -141,13 +166,13 @@ pub(crate) async fn look_through(
                 let has_room = charge.grows(read.capacity().saturating_sub(room) as u64);
                 if !has_room || read.len() > HELD_BYTES_MAX {
                     put_back(body, read.freeze(), None);
-                    return Ok(sought.unseen());
+                    return Ok(None);
                 }
             }
             Piece::End(trailers) => {
-                let found = sought.judge(&read, trailers.as_ref());
-                put_back(body, read.freeze(), Some(trailers));
-                return Ok(found);
+                let read = read.freeze();
+                put_back(body, read.clone(), Some(trailers.clone()));
+                return Ok(Some((read, trailers)));
             }
         }
     }

@@ -33,6 +33,7 @@
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `held` | looks through an answer before anybody gets it, where a cookie of it would be dropped |
+//! | [`guard`] | compares a page with another visitor's before it is shared |
 //! | `origins` | which origin of several, and which next when it fails |
 //! | `sendfile` | the file that an origin's answer names, in its place |
 //! | `checks` | asks origins whether they work, apart from all requests |
@@ -74,6 +75,7 @@ pub mod explain;
 mod fetch;
 mod forward;
 mod glob;
+pub mod guard;
 pub mod handle;
 mod head;
 mod held;

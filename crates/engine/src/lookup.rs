@@ -6,6 +6,7 @@ use crate::deliver::Answer;
 use crate::error::Fault;
 use crate::fetch;
 use crate::forward::{Audience, forward, is_sent_as_received, leaves_fields_alone};
+use crate::guard::Standing;
 use crate::respond::{self, forwarded};
 use crate::route::Routed;
 use crate::sendfile::{self, Opened};
@@ -44,6 +45,9 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     if let Some(reason) = visitor::part_passes(received, routed, &exchange.worker.cache, now) {
         return fetch::pass(exchange, routed, None, reason).await;
     }
+    if is_blocked(exchange, routed) {
+        return fetch::pass(exchange, routed, None, Reason::LeakGuard).await;
+    }
     let outgoing = || forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Shared, None);
     let mut has_changed = false;
     for _ in 0..CHANGED_FILES_MAX {
@@ -62,6 +66,17 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         has_changed = true;
     }
     alone(exchange, routed, outgoing(), Reason::SendfileChanged).await
+}
+
+/// Whether pages of its pattern differ by visitor.
+fn is_blocked(exchange: &Exchange, routed: &Routed) -> bool {
+    matches!(standing(exchange, routed), Some(Standing::Blocked(_)))
+}
+
+/// What is known of its pattern, if it has one.
+fn standing(exchange: &Exchange, routed: &Routed) -> Option<Standing> {
+    let pattern = routed.pattern(&exchange.request.head.fields)?;
+    Some(exchange.worker.guard.standing(pattern, exchange.worker.now().mono_ms))
 }
 
 /// The answer by what is stored and what is being filled. `has_changed`: a response was stored until now whose file has changed.
@@ -85,7 +100,7 @@ async fn find(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, has_c
         found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
             Taken::Answer(answer) => return *answer,
             Taken::Nothing => return alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
-            Taken::NoPage => return fetch::ask_as_oneself(exchange, routed, Reason::NotAPage).await,
+            Taken::AskYourself(reason) => return fetch::ask_as_oneself(exchange, routed, reason).await,
             Taken::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
             // Nobody's request is to blame.
             Taken::Failure(why) if is_probe => return failed(why, reason),
@@ -131,6 +146,11 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
             }
             hit(exchange, &entry, reason)
         }
+        // Another page of its pattern is being looked at: nobody waits for that but those who want the same page.
+        Lookup::Fill(writer, _) if matches!(standing(exchange, routed), Some(Standing::Pending)) => {
+            writer.release(Reason::LeakGuardPending);
+            fetch::pass(exchange, routed, None, Reason::LeakGuardPending).await
+        }
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
         Lookup::Probe(writer, ..) => {
             fetch::probe(exchange, routed, writer);
@@ -156,7 +176,8 @@ pub(crate) fn hit(exchange: &Exchange, entry: &Arc<Entry>, reason: Reason) -> An
 
 fn ask<'a>(exchange: &Exchange, routed: &'a Routed, outgoing: &'a RequestHead) -> Ask<'a> {
     let (policy, now) = (&routed.route.policy, exchange.worker.now());
-    Ask { key: &routed.key, request: outgoing, policy, now, read: routed.stands_for(), also: &[] }
+    let also = routed.pattern(&exchange.request.head.fields).map_or(&[][..], |pattern| &pattern.tags);
+    Ask { key: &routed.key, request: outgoing, policy, now, read: routed.stands_for(), also }
 }
 
 /// What a fill is to a client that has waited for it.
@@ -169,8 +190,8 @@ enum Taken {
     Failure(Reason),
     /// Not for this client.
     Nothing,
-    /// Nothing that anybody is to get, since it was said to nobody.
-    NoPage,
+    /// Nothing that anybody is to get, since it was said to nobody, for this reason.
+    AskYourself(Reason),
 }
 
 /// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
@@ -212,7 +233,9 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
         Ok(Joined::Failed(why)) => return Taken::Failure(why),
         // Who began it may have asked for something that takes for ever.
         Err(_) if cache.on_slow(ask, &reader) => return Taken::Failure(Reason::OriginTimeoutFirstByte),
-        Ok(Joined::Released(Reason::NotAPage)) => return Taken::NoPage,
+        Ok(Joined::Released(why @ (Reason::NotAPage | Reason::LeakGuard | Reason::LeakGuardPending))) => {
+            return Taken::AskYourself(why);
+        }
         Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return Taken::Nothing,
     };
     Taken::Answer(Box::new(answer))

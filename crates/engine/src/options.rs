@@ -4,6 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
+pub use crate::guard::{GuardCookie, GuardRules};
 pub use crate::nobodys_cookie::{NobodysCookie, NobodysCookieError};
 pub use crate::url_pattern::UrlPattern;
 pub use crate::url_template::{UrlTemplate, UrlTemplateError};
@@ -362,6 +363,10 @@ pub struct Route {
     pub cookies: CookieRules,
     /// By what a page is known that may be kept.
     pub page: Arc<PageRules>,
+    /// Whether pages are compared with another visitor's before they are shared.
+    pub guard: Arc<GuardRules>,
+    /// The rules under which that holds. The engine makes it; nothing in a configuration.
+    pub guarded_as: Arc<str>,
     /// What is known of the application's sessions.
     pub session: Arc<SessionRules>,
     /// URLs of which the links on shared pages work for nobody: they pass, with a link of the visitor's own.
@@ -403,6 +408,8 @@ impl Route {
             key: UrlKey::default(),
             cookies: CookieRules::default(),
             page: Arc::default(),
+            guard: Arc::default(),
+            guarded_as: Arc::default(),
             session: Arc::default(),
             fresh_links: Vec::new(),
             beacons: Arc::default(),

@@ -37,6 +37,7 @@ use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Req
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::cell::Cell;
+use std::net::IpAddr;
 use std::rc::Rc;
 
 /// Local redirects that one request follows; Apache's LimitInternalRecursion is the same.
@@ -69,6 +70,23 @@ impl Errand {
             circumstances: circumstances(exchange, routed, audience),
             time,
             asked: sendfile::asked(&exchange.request.head),
+            one_client: Cell::new(None),
+            replaced: Cell::new(None),
+            said: Cell::new(None),
+        }
+    }
+
+    /// The same once more, for an answer that no client gets: for whoever is told to be at `address`, or for nobody.
+    pub(crate) fn again(&self, address: Option<IpAddr>, begun_us: u64) -> Self {
+        let remote = address.map(|address| (address, 0).into());
+        Self {
+            key_hash: self.key_hash,
+            uri: self.uri.clone(),
+            site: self.site,
+            settings: self.settings.clone(),
+            circumstances: Circumstances { remote, ..self.circumstances.clone() },
+            time: Rc::new(OriginTime::begin(begun_us)),
+            asked: RequestHead::new(Method::GET, String::new()),
             one_client: Cell::new(None),
             replaced: Cell::new(None),
             said: Cell::new(None),

@@ -56,6 +56,8 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         | Reason::PassParameter
         | Reason::PassValue
         | Reason::NotAPage
+        | Reason::LeakGuard
+        | Reason::LeakGuardPending
         | Reason::PassSession
         | Reason::PassCredentialInUrl
         | Reason::PassAuthorization
@@ -131,6 +133,7 @@ impl Notes {
             Reason::PassParameter => "query.known",
             Reason::PassValue => "tags",
             Reason::NotAPage => "page-text",
+            Reason::LeakGuard | Reason::LeakGuardPending => "guard",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
                 return;

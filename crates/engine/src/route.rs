@@ -6,6 +6,7 @@ mod parameters;
 mod proxied;
 
 use crate::error::Fault;
+use crate::guard::Pattern;
 use crate::options::{HostPattern, Route, Site, UrlPattern};
 use crate::path::PathReader;
 use crate::serve::Exchange;
@@ -19,6 +20,7 @@ use kasoku_wire::{Fields, RequestHead};
 use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt::Write;
 use std::sync::Arc;
 
@@ -39,6 +41,8 @@ pub(crate) struct Routed {
     authority_end: usize,
     /// The target for which this one is short (`rewrite`).
     stands_for: Option<String>,
+    /// Its URL pattern, once somebody has asked for it.
+    pattern: OnceCell<Option<Box<Pattern>>>,
 }
 
 impl Routed {
@@ -65,6 +69,11 @@ impl Routed {
     /// Path and query as the application reads them.
     pub(crate) fn read_target(&self) -> &str {
         self.stands_for().unwrap_or(self.target())
+    }
+
+    /// The pattern whose pages are looked at before this one is shared; `None`: it is not looked at. `request`: the client's own.
+    pub(crate) fn pattern(&self, request: &Fields) -> Option<&Pattern> {
+        self.pattern.get_or_init(|| Pattern::of(self, request).map(Box::new)).as_deref()
     }
 
     /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in
@@ -186,7 +195,17 @@ fn route_in(
     };
     let read = stands_for.as_deref().unwrap_or(asked_for);
     let passes = passes.or_else(|| passes_by_query(asked_for, read, &route));
-    Ok(Routed { route, passes, refused_by, key: cache.key(uri), scheme, site: number, authority_end, stands_for })
+    Ok(Routed {
+        route,
+        passes,
+        refused_by,
+        key: cache.key(uri),
+        scheme,
+        site: number,
+        authority_end,
+        stands_for,
+        pattern: OnceCell::new(),
+    })
 }
 
 /// Why a request passes, if it does, for what its query says: a credential, or a parameter that pages do not take.

@@ -15,7 +15,7 @@ use crate::session::{self, Seen};
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::worker::Worker;
-use crate::{changes, fetch, forward, log, lookup, purge, tunnel, visitor};
+use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel, visitor};
 use http::{Method, StatusCode};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -180,6 +180,9 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     let reason = pass_reason(&exchange.request, routed, upgrade, is_anonymous);
     if let Some(reason) = reason {
         exchange.aside().notes.passes(reason, &exchange.request.head.fields, routed, is_anonymous);
+    }
+    if reason.is_none() {
+        guard::sample(exchange, routed);
     }
     if reason.is_none()
         && let Some(hit) = lookup::hit_at_once(exchange, routed)

@@ -64,7 +64,11 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
         let tagged_as = tagged_as(site).to_owned();
         let mark = of_site(site);
         own(&mut site.route, &tagged_as, mark);
-        site.rules.iter_mut().for_each(|rule| own(&mut rule.route, &tagged_as, mark));
+        guard(&mut site.route, &site.name, "");
+        for rule in &mut site.rules {
+            own(&mut rule.route, &tagged_as, mark);
+            guard(&mut rule.route, &site.name, &rule.path);
+        }
     }
     sites
 }
@@ -99,6 +103,21 @@ fn own(route: &mut Arc<Route>, tagged_as: &str, mark: u64) {
     *route = Arc::new(own);
 }
 
+/// Gives a route of its own the name under which its URL patterns are known.
+fn guard(route: &mut Arc<Route>, site: &str, path: &str) {
+    let Some(route) = Arc::get_mut(route) else { return };
+    let mut hasher = DefaultHasher::new();
+    (site, path, route.policy.rules, &*route.guard).hash(&mut hasher);
+    route.guarded_as = format!("{:016x}", hasher.finish()).into();
+}
+
+/// The names under which the URL patterns of these sites are known.
+pub(crate) fn guarded_as(sites: &[Site]) -> Vec<Arc<str>> {
+    let routes =
+        sites.iter().flat_map(|site| std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route)));
+    routes.map(|route| route.guarded_as.clone()).collect()
+}
+
 /// All that decides what may be stored under a key and who may have it. Where the origin is and how long it may take is no
 /// part of that: an application that moves keeps its cache. But where a site names the host of its keys, another may name the
 /// same, and then it is the origin that tells their pages apart.
@@ -115,6 +134,10 @@ fn fingerprint(route: &Route, policy: &Policy) -> u64 {
         &route.fresh_links,
     );
     (policy, key, session, &*route.page, &route.gateway, route.pass).hash(&mut hasher);
+    // Whether and how a page is compared decides nothing where all say themselves that they may be shared.
+    if policy.grant.is_granting() {
+        route.guard.hash(&mut hasher);
+    }
     if route.key.host.is_some() {
         route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
     }

@@ -1,6 +1,7 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
-//! What crosses the workers: the cache (sharded), what is known of visitors' sessions and which of them were counted (sharded as well), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
+//! What crosses the workers: the cache (sharded), what is known of visitors' sessions and which of them were counted (sharded as well), what was
+//! found of URL patterns (asked by misses alone), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
 //! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
 //! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
 //! atomically.
@@ -13,6 +14,7 @@ use crate::compress;
 use crate::connection::READ_BYTES;
 use crate::course::{self, Course};
 use crate::crew::{Counted, Crew};
+use crate::guard::{Countdown, Guard};
 use crate::handle::Handle;
 use crate::listening::Share;
 use crate::options::{Listener, Options};
@@ -57,6 +59,9 @@ pub(crate) struct Worker {
     pub(crate) cache: Cache,
     pub(crate) spool: Arc<Spool>,
     pub(crate) sessions: Arc<Sessions>,
+    pub(crate) guard: Arc<Guard>,
+    /// Requests until a page is looked at that is shared.
+    pub(crate) samples: Countdown,
     /// Questions about sessions that are on their way.
     pub(crate) probes: Cell<usize>,
     pub(crate) counted: Arc<beacon::Counted>,
@@ -254,6 +259,8 @@ impl Seed {
                 cache: self.handle.cache().clone(),
                 spool: self.handle.spool().clone(),
                 sessions: self.handle.sessions().clone(),
+                guard: self.handle.guard().clone(),
+                samples: Countdown::new(),
                 probes: Cell::new(0),
                 counted: self.handle.counted().clone(),
                 beacons: beacon::Queue::default(),

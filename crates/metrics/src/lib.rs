@@ -75,6 +75,8 @@ counters! {
     BeaconsDropped "beacons_dropped" "The same that were not sent: too many waited already, or the origin was down.";
     NotPages "not_pages" "Answers that were not kept because they lack the text of a page (page-text).";
     Outages "outages" "Answers that were not kept because the application is out of order (outage-text).";
+    GuardChecks "guard_checks" "Pages that were compared with another visitor's (guard).";
+    GuardBlocked "guard_blocked" "URL patterns whose pages were found to differ by visitor, and are not shared (guard).";
     SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than limits.send-rate-min.";
     Aborted "aborted" "Responses cut before their end, by the client or because the origin's was.";
     LogLines "log_lines" "Lines written to the access log.";

@@ -78,7 +78,16 @@ const USER_AGENT_BYTES_MAX: usize = 512;
 
 /// The User-Agent that stands for the class of a request.
 pub fn device(request: &Fields) -> &'static str {
-    Device::chosen(request).unwrap_or_else(|| by_user_agent(request)).user_agent()
+    device_of(request).user_agent()
+}
+
+/// The name of that class.
+pub fn device_name(request: &Fields) -> &'static str {
+    device_of(request).name()
+}
+
+fn device_of(request: &Fields) -> Device {
+    Device::chosen(request).unwrap_or_else(|| by_user_agent(request))
 }
 
 fn by_user_agent(request: &Fields) -> Device {

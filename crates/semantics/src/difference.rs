@@ -13,9 +13,9 @@ mod regions;
 
 use crate::coding::media_type;
 use kasoku_wire::ResponseHead;
-pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX};
+pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX, line};
 use noise::Reduced;
-pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError};
+pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError, names_token};
 pub use regions::Part;
 use regions::regions;
 

@@ -44,6 +44,13 @@ pub fn control_field<'p>(response: &ResponseHead, policy: &'p Policy) -> &'p str
     policy.targeted_fields.iter().find(counts).map_or("Cache-Control", String::as_str)
 }
 
+/// Whether a response with a lifetime of its own says itself that it may be shared: by `s-maxage`, by `public`, or in a field that only shared
+/// caches read.
+pub fn is_made_public(response: &ResponseHead, policy: &Policy) -> bool {
+    let Directives { control, is_targeted, is_accel } = directives(response, policy);
+    control.s_maxage.is_some() || control.public || (is_targeted || is_accel) && control.private == Scope::None
+}
+
 impl Directives {
     /// Whether the response is private to one visitor. The qualified form is a matter of fields (see
     /// [`fields_to_store`](crate::fields_to_store)) in profile rfc; in profile safe it counts like the unqualified one, which

@@ -96,6 +96,13 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::PageUnseen => {
             "a page that is shorter than a mebibyte, and not compressed by the application, can be looked through"
         }
+        Reason::LeakGuard => {
+            "what differs has to go out of the page, or is named in `guard-noise` where it is a clock or a counter; a token in a form, a meta or a \
+             script is never noise: such a page is its visitor's"
+        }
+        Reason::LeakGuardPending => {
+            "the first page of a URL pattern is compared with another visitor's; the next ones are shared"
+        }
         Reason::Outage => "the application is out of order",
         Reason::RefusedUrl => "the configuration says that this URL is refused",
         Reason::PassSession => {

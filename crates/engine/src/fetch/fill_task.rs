@@ -3,6 +3,7 @@
 use super::News;
 use crate::error::reason;
 use crate::forward::NOBODYS_ADDRESS;
+use crate::guard::{self, Duty, Look, Page, Pattern, Subject};
 use crate::held::{self, Sought};
 use crate::nobodys_cookie;
 use crate::options::Route;
@@ -15,6 +16,7 @@ use crate::session;
 use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
+use bytes::Bytes;
 use kasoku_cache::verdict::Exchange as OriginExchange;
 use kasoku_cache::{BodyWriter, FillWriter, Meta, Verdict};
 use kasoku_metrics::Counter;
@@ -41,6 +43,8 @@ pub(super) struct FillTask {
     errand: Errand,
     outgoing: RequestHead,
     interim: mpsc::Sender<ResponseHead>,
+    /// The pattern of its URL, where its pages are looked at before they are shared.
+    pattern: Option<Pattern>,
 }
 
 impl FillTask {
@@ -51,7 +55,8 @@ impl FillTask {
         outgoing: RequestHead,
         interim: mpsc::Sender<ResponseHead>,
     ) -> Self {
-        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim }
+        let pattern = routed.pattern(&exchange.request.head.fields).cloned();
+        Self { worker: exchange.worker.clone(), route: routed.route.clone(), errand, outgoing, interim, pattern }
     }
 
     /// Runs it, where it carries cookies of sessions as what may change these.
@@ -109,16 +114,21 @@ impl FillTask {
                 one_client = Some(Reason::CookieValueInAnswer);
             }
             let file = file.filter(|_| !is_in_head);
-            let sought = Sought::of(route, &request.target, &response.head, exchange.is_file, &secrets);
+            let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
+            let look = if may_be_stored { self.look(&request, exchange.response, exchange.is_file) } else { Look::No };
+            let mut sought = Sought::of(route, &request.target, &response.head, exchange.is_file, &secrets);
+            if matches!(look, Look::At(_)) {
+                sought = sought.compared();
+            }
             let mut is_outage = false;
-            if !sought.is_empty() && one_client.is_none() && writer.would_store(&exchange) {
-                let mut charge = self.worker.cache.hold();
+            let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
+            if !sought.is_empty() && may_be_stored {
                 match held::look_through(&sought, &response.head, &mut response.body, &mut charge).await {
                     Ok(found) => {
                         self.count(found.reason);
                         is_outage = found.reason == Some(Reason::Outage);
-                        one_client = found.reason;
                         writer.has_texts_of(found.excepted);
+                        (one_client, body) = (found.reason, found.body);
                     }
                     Err(error) => {
                         self.errand.time.has_ended(self.worker.moment().mono_us);
@@ -126,6 +136,14 @@ impl FillTask {
                     }
                 }
             }
+            if one_client.is_none() {
+                one_client = match look {
+                    Look::No => None,
+                    Look::Refuse(reason) => Some(reason),
+                    Look::At(duty) => Box::pin(self.compare(duty, &request, exchange.response, body)).await,
+                };
+            }
+            drop(charge);
             let verdict = match (one_client, file) {
                 (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
                 (Some(_), None) if is_outage => writer.on_outage(&exchange),
@@ -181,6 +199,24 @@ impl FillTask {
             }
         }
         writer.release(Reason::PartialMiss);
+    }
+
+    /// Whether the response is compared with what another visitor gets, before it is shared.
+    fn look(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> Look {
+        match &self.pattern {
+            Some(pattern) if guard::is_to_be_compared(&self.route, request, head, is_file, self.worker.now()) => {
+                guard::look(&self.worker, pattern)
+            }
+            _ => Look::No,
+        }
+    }
+
+    /// Compares; the result is why the response may not be shared, if it may not.
+    async fn compare(&self, duty: Duty, request: &RequestHead, head: &ResponseHead, body: Bytes) -> Option<Reason> {
+        let page = Page { head: head.clone(), body };
+        let Self { worker, route, errand, .. } = self;
+        let found = guard::check(Subject { worker, route, errand, request }, page, true).await;
+        guard::conclude(worker, &route.policy.tags.site, duty, found)
     }
 
     fn count(&self, found: Option<Reason>) {

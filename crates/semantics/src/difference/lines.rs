@@ -45,6 +45,11 @@ fn difference(nobodys: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Diff
     Difference { place, nobodys: near(one, at), visitors: near(other, at) }
 }
 
+/// A line for people, from its beginning.
+pub fn line(text: &[u8]) -> String {
+    near(text, 0)
+}
+
 /// A line around a place in it.
 fn near(line: &[u8], at: usize) -> String {
     let is_inside = |at: usize| line.get(at).is_some_and(|byte| byte & 0xc0 == 0x80);

@@ -417,6 +417,11 @@ const TOKEN_WORDS: [&str; 22] = [
     "login",
 ];
 
+/// Whether a word of a text names a token: `X-CSRF-Token`.
+pub fn names_token(text: &str) -> bool {
+    token_word(text).is_some()
+}
+
 /// The first word of a text that names a token. `wgRequestId` is three words.
 fn token_word(text: &str) -> Option<String> {
     let mut word = String::new();

@@ -1,0 +1,226 @@
+//! Fetches a page as others, and compares.
+//!
+//! | fetched | as | where |
+//! |---|---|---|
+//! | 1 | nobody | by the fill |
+//! | 2 | a visitor | it equals 1: the page is the same for everybody |
+//! | 3 | nobody | 2 equals 3: something was changed between 1 and 2 |
+//! | 4 | that visitor, at another address nearby | 4 equals 3: something was changed again; else the page differs by visitor |
+//! | 5 | the account of `guard-cookie`, where such a request would not pass | it differs from nobody's page: members would get the guests' page |
+//!
+//! A page that changes with each look (a clock, a counter, a token) differs each time, so it counts as one that differs by visitor unless it is
+//! listed as noise. No answer, or an error of the server, says nothing.
+
+use super::made_up::{MadeUp, add_cookies, plain};
+use super::table::Report;
+use crate::held;
+use crate::options::Route;
+use crate::origins::{self, Errand};
+use crate::visitor;
+use crate::worker::Worker;
+use bytes::Bytes;
+use http::StatusCode;
+use kasoku_metrics::Counter;
+use kasoku_origin::{NoInterim, NoUpload};
+use kasoku_semantics::difference::{Difference, Markup, Place, differences, line, names_token};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use memchr::memmem;
+use std::borrow::Cow;
+use std::net::{IpAddr, Ipv4Addr};
+use std::time::Duration;
+
+/// The longest time for one of the fetches.
+const FETCH_MAX: Duration = Duration::from_secs(10);
+
+/// Fields of an answer's head by which it must not differ, besides those whose names say that they hold a token.
+const COMPARED: [&str; 4] = ["content-type", "content-language", "content-encoding", "content-disposition"];
+
+/// What is looked at, and how it is fetched.
+pub(crate) struct Subject<'s> {
+    pub(crate) worker: &'s Worker,
+    pub(crate) route: &'s Route,
+    /// The fill's.
+    pub(crate) errand: &'s Errand,
+    /// The request in nobody's name.
+    pub(crate) request: &'s RequestHead,
+}
+
+/// An answer, read to its end.
+#[derive(Clone)]
+pub(crate) struct Page {
+    pub(crate) head: ResponseHead,
+    pub(crate) body: Bytes,
+}
+
+/// What came of it.
+pub(crate) enum Found {
+    /// The page is the same for everybody.
+    Same {
+        /// The account of `guard-cookie` is not logged in any more.
+        account_is_logged_out: bool,
+    },
+    /// It differs by visitor.
+    Differs(Report),
+    /// Nobody knows: there was no answer.
+    Unknown,
+}
+
+/// Looks whether the page that nobody got is what others get. `is_first`: nobody has looked at the pattern before.
+pub(crate) async fn check(subject: Subject<'_>, nobodys: Page, is_first: bool) -> Found {
+    let worker = subject.worker;
+    worker.cells.count(Counter::GuardChecks);
+    let request = plain(subject.request);
+    let checking = Subject { request: &request, ..subject };
+    match checking.as_visitors(nobodys).await {
+        Some(Ok(nobodys)) => match checking.as_account(nobodys, is_first).await {
+            Some(found) => found,
+            None => Found::Unknown,
+        },
+        Some(Err(differences)) => Found::Differs(Report { is_of_account: false, differences }),
+        None => Found::Unknown,
+    }
+}
+
+impl Subject<'_> {
+    /// Nobody's last page, or where it differs from a visitor's; `None`: there was no answer.
+    async fn as_visitors(&self, nobodys: Page) -> Option<Result<Page, Vec<Difference>>> {
+        let number = self.worker.guard.next_visitor();
+        let visitor = MadeUp::new(number, self.route, self.request, &nobodys.body);
+        let first = self.fetch_as(&visitor).await?;
+        if self.compare(&nobodys, &first, Some(&visitor)).is_empty() {
+            return Some(Ok(nobodys));
+        }
+        let nobodys = self.fetch_page().await?;
+        if self.compare(&nobodys, &first, Some(&visitor)).is_empty() {
+            return Some(Ok(nobodys));
+        }
+        let visitor = visitor.elsewhere(self.worker.guard.next_visitor());
+        let second = self.fetch_as(&visitor).await?;
+        let found = self.compare(&nobodys, &second, Some(&visitor));
+        Some(if found.is_empty() { Ok(nobodys) } else { Err(found) })
+    }
+
+    /// Whether a member would get a page that is not theirs.
+    async fn as_account(&self, nobodys: Page, is_first: bool) -> Option<Found> {
+        let Some(cookie) = self.route.guard.cookie.as_ref().filter(|_| is_first) else {
+            return Some(Found::Same { account_is_logged_out: false });
+        };
+        let alone: Fields = [("Cookie", cookie.text())].into_iter().collect();
+        if visitor::passes(&alone, self.route, false).is_some() {
+            return Some(Found::Same { account_is_logged_out: false });
+        }
+        let mut request = self.request.clone();
+        add_cookies(&mut request.fields, cookie.text());
+        let members = self.fetch(&request, None).await?;
+        if self.compare(&nobodys, &members, None).is_empty() {
+            return Some(Found::Same { account_is_logged_out: true });
+        }
+        let nobodys = self.fetch_page().await?;
+        let mut found = self.compare(&nobodys, &members, None);
+        if found.is_empty() {
+            return Some(Found::Same { account_is_logged_out: true });
+        }
+        for one in &mut found {
+            (one.nobodys, one.visitors) = (cookie.mask(&one.nobodys), cookie.mask(&one.visitors));
+        }
+        Some(Found::Differs(Report { is_of_account: true, differences: found }))
+    }
+
+    async fn fetch_as(&self, visitor: &MadeUp) -> Option<Page> {
+        self.fetch(&visitor.dress(self.request), Some(visitor.address())).await
+    }
+
+    /// Nobody's page once more; one that is none by now says nothing.
+    async fn fetch_page(&self) -> Option<Page> {
+        self.fetch(self.request, None).await.filter(|page| page.head.status == StatusCode::OK)
+    }
+
+    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page> {
+        fetch(self.worker, self.route, self.errand, request, address).await
+    }
+
+    fn compare(&self, nobodys: &Page, visitors: &Page, visitor: Option<&MadeUp>) -> Vec<Difference> {
+        if let Some(found) = head_difference(&nobodys.head, &visitors.head, visitor) {
+            return vec![found];
+        }
+        let markup = Markup::of(&nobodys.head).unwrap_or(Markup::Html);
+        differences(&nobodys.body, &visitors.body, markup, &self.route.guard.noise)
+    }
+}
+
+/// Fetches a page that no client gets, as whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
+pub(super) async fn fetch(
+    worker: &Worker,
+    route: &Route,
+    errand: &Errand,
+    request: &RequestHead,
+    address: Option<Ipv4Addr>,
+) -> Option<Page> {
+    let errand = errand.again(address.map(IpAddr::V4), worker.moment().mono_us);
+    let request = as_sent(request, address);
+    let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
+    let fetched = async {
+        let sent = origins::send(worker, route, &errand, &request, &mut no_upload, &mut no_interim).await;
+        let mut response = sent.ok()?;
+        let status = response.head.status;
+        let says_nothing = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
+        if says_nothing || errand.for_one_client().is_some() {
+            response.body.discard();
+            return None;
+        }
+        let mut charge = worker.cache.hold();
+        let read = held::read(&response.head, &mut response.body, &mut charge).await.ok()?;
+        errand.time.has_ended(worker.moment().mono_us);
+        let Some((body, _)) = read else {
+            response.body.discard();
+            return None;
+        };
+        Some(Page { head: response.head, body })
+    };
+    tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()
+}
+
+/// The request as it goes out, for whoever is told to be at `address`: the place for cookies that say of an address that it was counted.
+fn as_sent(request: &RequestHead, _address: Option<Ipv4Addr>) -> Cow<'_, RequestHead> {
+    Cow::Borrowed(request)
+}
+
+/// Where what is said before the bodies differs, or tells of the visitor.
+fn head_difference(nobodys: &ResponseHead, visitors: &ResponseHead, visitor: Option<&MadeUp>) -> Option<Difference> {
+    let differs = |nobodys: &[u8], visitors: &[u8]| Difference {
+        place: Place::Head,
+        nobodys: line(nobodys),
+        visitors: line(visitors),
+    };
+    if nobodys.status != visitors.status {
+        let status = |head: &ResponseHead| format!("HTTP {}", head.status.as_u16()).into_bytes();
+        return Some(differs(&status(nobodys), &status(visitors)));
+    }
+    let is_compared = |name: &[u8]| {
+        let name = String::from_utf8_lossy(name).to_ascii_lowercase();
+        // Set-Cookie has rules of its own, and is kept for nobody.
+        name != "set-cookie" && (COMPARED.contains(&&*name) || names_token(&name))
+    };
+    let lines = |head: &ResponseHead| -> Vec<Vec<u8>> {
+        let own = head.fields.iter().filter(|(name, _)| is_compared(name));
+        let mut lines: Vec<Vec<u8>> = own.map(|(name, value)| [name, b": ", value].concat()).collect();
+        lines.sort_unstable();
+        lines
+    };
+    let (own, others) = (lines(nobodys), lines(visitors));
+    if own != others {
+        let other_than = |these: &[Vec<u8>], those: &[Vec<u8>]| {
+            these.iter().find(|line| !those.contains(line)).cloned().unwrap_or_default()
+        };
+        return Some(differs(&other_than(&own, &others), &other_than(&others, &own)));
+    }
+    for told in visitor.into_iter().flat_map(MadeUp::traits) {
+        let tells = |(name, value): &(&[u8], &[u8])| {
+            !name.eq_ignore_ascii_case(b"set-cookie") && memmem::find(value, told.as_bytes()).is_some()
+        };
+        if let Some((name, value)) = visitors.fields.iter().find(tells) {
+            return Some(differs(b"", &[name, b": ", value].concat()));
+        }
+    }
+    None
+}

@@ -1,0 +1,201 @@
+//! Which URLs are looked at together: those that one part of an application makes pages for, as far as that shows in the URL.
+//!
+//! A pattern is a host, the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
+//! has the shape `/bbs/board.php?bo_table&wr_id`, whatever the values, and `/2026/11/a-day-out` has `/{n}/{n}/*`. What names a
+//! script, or a place near the root, stays as it is; what names one thing of many does not. It goes by what the application reads, so a
+//! short address has the pattern of the one for which it stands.
+//!
+//! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept ([`table`](super::table)).
+
+use crate::options::Route;
+use crate::route::Routed;
+use kasoku_semantics::classes;
+use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
+use kasoku_wire::Fields;
+use percent_encoding::percent_decode_str;
+use std::borrow::Cow;
+
+/// Segments of a path that count.
+const SEGMENTS_MAX: usize = 12;
+
+/// Parameters that count.
+const PARAMETERS_MAX: usize = 24;
+
+/// The longest name of a parameter that is told from others, in bytes.
+const NAME_BYTES_MAX: usize = 32;
+
+/// The longest name of a script, in bytes.
+const SCRIPT_BYTES_MAX: usize = 48;
+
+/// The longest first segment that names a place with others below it, in bytes.
+const PLACE_BYTES_MAX: usize = 32;
+
+/// The longest word that is the whole path, in bytes: `/about`, but not the title of a post.
+const WORD_BYTES_MAX: usize = 16;
+
+/// What stands for a number, and for anything else.
+const NUMBER: &str = "{n}";
+const ANYTHING: &str = "*";
+
+/// See the [module](self).
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub(crate) struct Pattern {
+    /// For people, and to tell it from others under the same rules: `a.org/bbs/board.php?bo_table&wr_id (mobile)`.
+    pub(crate) shown: String,
+    /// The tags of its responses: its own, and that of all that its rule's are.
+    pub(crate) tags: [String; 2],
+}
+
+impl Pattern {
+    /// That of a request; `None`: its pages are not guarded.
+    pub(crate) fn of(routed: &Routed, request: &Fields) -> Option<Self> {
+        let route = &*routed.route;
+        if !is_guarded(route) {
+            return None;
+        }
+        let shown = format!("{}{}{}", routed.authority(), shape(routed.read_target()), class(route, request));
+        let (own, all) = (format!("guarded {} {shown}", route.guarded_as), format!("guarded {}", route.guarded_as));
+        Some(Self { shown, tags: [own, all] })
+    }
+
+    /// By what it is known.
+    pub(crate) fn key(&self) -> &str {
+        let [own, _] = &self.tags;
+        own
+    }
+
+    /// By what all patterns of its rule are known together.
+    pub(crate) fn key_of_rule(&self) -> &str {
+        let [_, all] = &self.tags;
+        all
+    }
+}
+
+/// Whether pages of a route are looked at before they are shared.
+pub(crate) fn is_guarded(route: &Route) -> bool {
+    route.guard.is_enabled && route.policy.grant.is_granting()
+}
+
+/// The class of visitors, where there are some.
+fn class(route: &Route, request: &Fields) -> String {
+    let grant = &route.policy.grant;
+    let device = grant.key_device.then(|| classes::device_name(request));
+    let language =
+        (!grant.key_languages.is_empty()).then(|| classes::language(request, &grant.key_languages).to_owned());
+    let all: Vec<String> = device.map(str::to_owned).into_iter().chain(language).collect();
+    if all.is_empty() { String::new() } else { format!(" ({})", all.join(", ")) }
+}
+
+/// Path and query as they have others of the same kind.
+fn shape(target: &str) -> String {
+    let (path, query) = path_and_query(target);
+    let segments: Vec<&str> = path.split('/').skip(1).collect();
+    let mut shape = String::new();
+    let last = segments.iter().rposition(|segment| !segment.is_empty()).unwrap_or(0);
+    for (number, segment) in segments.iter().take(SEGMENTS_MAX).enumerate() {
+        shape.push('/');
+        shape.push_str(&kind(segment, number == 0, number == last));
+    }
+    if segments.len() > SEGMENTS_MAX {
+        shape.push_str("/**");
+    }
+    let names = query.map(names).unwrap_or_default();
+    if !names.is_empty() {
+        shape.push('?');
+        shape.push_str(&names.join("&"));
+    }
+    shape
+}
+
+fn kind(segment: &str, is_first: bool, is_last: bool) -> Cow<'_, str> {
+    let text = percent_decode_str(segment).decode_utf8_lossy();
+    let is_plain = |max: usize, others: &[u8]| {
+        text.len() <= max && text.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte))
+    };
+    if text.is_empty() {
+        return Cow::Borrowed("");
+    }
+    if text.bytes().all(|byte| byte.is_ascii_digit()) {
+        return Cow::Borrowed(NUMBER);
+    }
+    let is_script = text.contains('.') && is_plain(SCRIPT_BYTES_MAX, b"-_.~") && !has_long_number(&text);
+    let is_word = is_plain(WORD_BYTES_MAX, b"_") && !text.bytes().any(|byte| byte.is_ascii_digit());
+    let is_place = is_first && if is_last { is_word } else { is_plain(PLACE_BYTES_MAX, b"-_~") };
+    if is_script || is_place { text } else { Cow::Borrowed(ANYTHING) }
+}
+
+/// Whether digits stand together that number things: `post-1234.html`.
+fn has_long_number(text: &str) -> bool {
+    text.as_bytes().windows(3).any(|three| three.iter().all(u8::is_ascii_digit))
+}
+
+/// The names of parameters, sorted, each once.
+fn names(query: &str) -> Vec<String> {
+    let mut names: Vec<String> = pairs(query).filter(|pair| !pair.is_empty()).map(name).collect();
+    names.sort_unstable();
+    names.dedup();
+    if names.len() > PARAMETERS_MAX {
+        names.truncate(PARAMETERS_MAX);
+        names.push(ANYTHING.to_owned());
+    }
+    names
+}
+
+fn name(pair: &str) -> String {
+    let name = read_name(name_and_value(pair).0);
+    let name = name.split('[').next().unwrap_or_default();
+    let is_plain = name.len() <= NAME_BYTES_MAX
+        && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.:~".contains(&byte));
+    match is_plain {
+        true if !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit()) => NUMBER.to_owned(),
+        true => name.to_owned(),
+        false => ANYTHING.to_owned(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn urls_of_one_part_of_an_application_have_one_shape() {
+        for (targets, expected) in [
+            (&["/"][..], "/"),
+            (
+                &["/bbs/board.php?bo_table=free&wr_id=5", "/bbs/board.php?wr_id=6&bo_table=q%26a&&"],
+                "/bbs/board.php?bo_table&wr_id",
+            ),
+            (&["/bbs/board.php?bo_table=free"], "/bbs/board.php?bo_table"),
+            (&["/2026/11/a-day-out", "/2025/1/x"], "/{n}/{n}/*"),
+            (&["/2026/11/a-day-out/"], "/{n}/{n}/*/"),
+            (&["/a-day-out/", "/%EA%B0%80/", "/hello-world/", "/ein-sehr-langer-titel-eines-beitrags/"], "/*/"),
+            (&["/about"], "/about"),
+            (&["/cart/"], "/cart/"),
+            (&["/blog/x", "/blog/hello-world", "/blog/About"], "/blog/*"),
+            (&["/category/news/page/2/"], "/category/*/*/{n}/"),
+            (&["/index.php/Main_Page", "/index.php/Help:Contents"], "/index.php/*"),
+            (&["/index.php?title=Main"], "/index.php?title"),
+            (&["/wiki/Main_Page"], "/wiki/*"),
+            (&["/post-1234.html", "/post-999.html", "/%ff.php"], "/*"),
+            (&["/?p=1&p=2", "/?p=5", "/?%70=5"], "/?p"),
+            (&["/?a[]=1", "/?a%5b3%5d=1"], "/?a"),
+            (&["/?12", "/?34=5"], "/?{n}"),
+            (&["/?<b>", "/?%3d=2", "/?aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa"], "/?*"),
+            (&["/free/5"], "/free/{n}"),
+            (&["*"], ""),
+        ] {
+            for target in targets {
+                assert_eq!(shape(target), expected, "{target}");
+            }
+        }
+    }
+
+    #[test]
+    fn shapes_are_bounded() {
+        let deep = shape(&"/a".repeat(5000));
+        assert!(deep.len() < 100 && deep.ends_with("/**"), "{deep}");
+        let query: Vec<String> = (0..5000).map(|number| format!("a{number}=1")).collect();
+        let wide = shape(&format!("/?{}", query.join("&")));
+        assert!(wide.len() < PARAMETERS_MAX * (NAME_BYTES_MAX + 1) && wide.ends_with("&*"), "{wide}");
+    }
+}

@@ -1,0 +1,417 @@
+//! What has been found of URL patterns: of all workers of a process, bounded, and gone with the process.
+//!
+//! | state | its pages |
+//! |---|---|
+//! | nobody has looked | the next one is looked at before it is shared |
+//! | somebody looks | go to who asks for them |
+//! | verified | are shared |
+//! | blocked | go to who asks for them, until it is looked at again: after ten minutes, then twice as long each time, at most a day |
+//!
+//! A state is that of a pattern under some rules: other rules of its route are another pattern (`guarded_as` of the route). There is a bound on
+//! patterns ([`PATTERNS_MAX`]), and whoever chooses URLs could fill the table. What does not fit is no state to go by: each such page is looked at by
+//! itself, and one that differs blocks all of its rule that does not fit either.
+
+use super::pattern::Pattern;
+use kasoku_semantics::difference::Difference;
+use std::collections::HashMap;
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Patterns that are known.
+pub(crate) const PATTERNS_MAX: usize = 4096;
+
+/// How long a pattern is blocked at first, and at most, in milliseconds.
+const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
+const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
+
+/// A verified pattern of which no page was missed for so long makes room for others, in milliseconds.
+const IDLE_MS: u64 = 60 * 60_000;
+
+/// How often room is made, in milliseconds.
+const SWEEP_MS: u64 = 60_000;
+
+/// Pages are sampled at most this often in a process, in milliseconds.
+const SAMPLE_MS: u64 = 1_000;
+
+/// See the [module](self).
+pub(crate) struct Guard {
+    table: Mutex<Table>,
+    /// How many made-up visitors there were.
+    visitors: AtomicU64,
+    /// What makes them others in each process.
+    seed: RandomState,
+    sampled_ms: AtomicU64,
+    is_sampling: AtomicBool,
+}
+
+#[derive(Default)]
+struct Table {
+    known: HashMap<String, Known>,
+    swept_ms: u64,
+}
+
+struct Known {
+    shown: String,
+    state: State,
+    used_ms: u64,
+}
+
+#[derive(Clone)]
+enum State {
+    Checking(Option<Arc<Blocked>>),
+    Verified(Verified),
+    Blocked(Arc<Blocked>),
+}
+
+/// Pages of a pattern are the same for everybody, as far as anybody has looked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Verified {
+    /// On the monotonic clock, in milliseconds.
+    pub(crate) since_ms: u64,
+    /// The account whose cookies are configured got what everybody gets, so it is not logged in any more.
+    pub(crate) account_is_logged_out: bool,
+}
+
+/// Pages of a pattern differ by visitor.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Blocked {
+    /// On the monotonic clock, in milliseconds.
+    pub(crate) since_ms: u64,
+    /// When it is looked at again.
+    pub(crate) until_ms: u64,
+    period_ms: u64,
+    /// Where the pages differ.
+    pub(crate) report: Report,
+}
+
+/// Where two pages differ, and whose the other one is.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Report {
+    /// Whether it is the page of the account whose cookies are configured, who would not have passed.
+    pub is_of_account: bool,
+    /// Some of the places.
+    pub differences: Vec<Difference>,
+}
+
+/// What is known of a pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) enum Standing {
+    /// Nothing, or nothing any more.
+    Unknown,
+    /// Somebody looks.
+    Pending,
+    /// Its pages are shared.
+    Verified(Verified),
+    /// They are not.
+    Blocked(Arc<Blocked>),
+}
+
+/// What is to be done with a page of a pattern.
+pub(crate) enum Begun {
+    /// It is looked at, by whom this is given.
+    Check(Duty),
+    /// What is known says it.
+    Known(Standing),
+}
+
+impl Guard {
+    pub(crate) fn new() -> Self {
+        Self {
+            table: Mutex::default(),
+            visitors: AtomicU64::new(0),
+            seed: RandomState::new(),
+            sampled_ms: AtomicU64::new(0),
+            is_sampling: AtomicBool::new(false),
+        }
+    }
+
+    /// What is known of a pattern.
+    pub(crate) fn standing(&self, pattern: &Pattern, now_ms: u64) -> Standing {
+        self.table().standing(pattern, now_ms)
+    }
+
+    /// Looks at a page of a pattern, unless it is known, or somebody does.
+    pub(crate) fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> Begun {
+        let mut table = self.table();
+        match table.standing(pattern, now_ms) {
+            Standing::Unknown => {}
+            known => return Begun::Known(known),
+        }
+        let has_place = table.has_place(pattern, now_ms);
+        if has_place {
+            let before = table.blocked(pattern.key());
+            table.set(pattern.key(), pattern, State::Checking(before), now_ms);
+        }
+        Begun::Check(Duty { guard: self.clone(), pattern: pattern.clone(), has_place, is_done: false })
+    }
+
+    /// Pages of a pattern have been found to differ. Returns the tag of what has to be dropped.
+    pub(crate) fn blocks<'p>(&self, pattern: &'p Pattern, report: Report, now_ms: u64) -> &'p str {
+        let mut table = self.table();
+        let key = if table.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
+        let before = table.blocked(key);
+        let twice = |before: &Arc<Blocked>| before.period_ms.saturating_mul(2).min(BLOCKED_MAX_MS);
+        let period_ms = before.as_ref().map_or(BLOCKED_FIRST_MS, twice);
+        let since_ms = before.map_or(now_ms, |before| before.since_ms);
+        let until_ms = now_ms.saturating_add(period_ms);
+        let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, report });
+        table.set(key, pattern, State::Blocked(blocked), now_ms);
+        key
+    }
+
+    /// All patterns that are blocked, each with its name.
+    pub(crate) fn blocked(&self, now_ms: u64) -> Vec<(String, Arc<Blocked>)> {
+        let table = self.table();
+        let mut all: Vec<(String, Arc<Blocked>)> = table
+            .known
+            .values()
+            .filter_map(|known| match &known.state {
+                State::Blocked(blocked) | State::Checking(Some(blocked)) if now_ms < blocked.until_ms => {
+                    Some((known.shown.clone(), blocked.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+
+    /// Forgets what was found under rules that hold no more; `marks` are those of the routes that do.
+    pub(crate) fn keep_only(&self, marks: &[Arc<str>]) {
+        let is_kept = |key: &String| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
+        self.table().known.retain(|key, _| is_kept(key));
+    }
+
+    /// A number for the next made-up visitor, which nobody can tell beforehand.
+    pub(crate) fn next_visitor(&self) -> u64 {
+        self.seed.hash_one(self.visitors.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A place for a sample, if the last one was long enough ago and is done with.
+    pub(crate) fn may_sample(self: &Arc<Self>, now_ms: u64) -> Option<Sampling> {
+        let last_ms = self.sampled_ms.load(Ordering::Relaxed);
+        let is_due = last_ms == 0 || now_ms >= last_ms.saturating_add(SAMPLE_MS);
+        let is_free = is_due && !self.is_sampling.swap(true, Ordering::AcqRel);
+        is_free.then(|| {
+            self.sampled_ms.store(now_ms.max(1), Ordering::Relaxed);
+            Sampling(self.clone())
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, Table> {
+        // Each change under the lock is complete in itself, so a panic elsewhere leaves a table that can be read.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl Table {
+    fn standing(&mut self, pattern: &Pattern, now_ms: u64) -> Standing {
+        let is_full = self.known.len() >= PATTERNS_MAX;
+        let key = match self.known.contains_key(pattern.key()) {
+            // Of what does not fit, all of the rule is one.
+            false if is_full => pattern.key_of_rule(),
+            _ => pattern.key(),
+        };
+        let Some(known) = self.known.get_mut(key) else { return Standing::Unknown };
+        known.used_ms = now_ms;
+        match &known.state {
+            State::Checking(_) => Standing::Pending,
+            State::Verified(verified) => Standing::Verified(*verified),
+            State::Blocked(blocked) if now_ms < blocked.until_ms => Standing::Blocked(blocked.clone()),
+            State::Blocked(_) => Standing::Unknown,
+        }
+    }
+
+    /// Whether a pattern has a place, or can have one.
+    fn has_place(&mut self, pattern: &Pattern, now_ms: u64) -> bool {
+        if self.known.len() >= PATTERNS_MAX && now_ms >= self.swept_ms.saturating_add(SWEEP_MS) {
+            self.swept_ms = now_ms;
+            let is_idle = |known: &Known| now_ms >= known.used_ms.saturating_add(IDLE_MS);
+            self.known.retain(|_, known| !(matches!(known.state, State::Verified(_)) && is_idle(known)));
+        }
+        self.known.contains_key(pattern.key()) || self.known.len() < PATTERNS_MAX
+    }
+
+    /// What was found the last time, where that was that pages differ.
+    fn blocked(&self, key: &str) -> Option<Arc<Blocked>> {
+        match &self.known.get(key)?.state {
+            State::Blocked(blocked) => Some(blocked.clone()),
+            State::Checking(before) => before.clone(),
+            State::Verified(_) => None,
+        }
+    }
+
+    fn set(&mut self, key: &str, pattern: &Pattern, state: State, now_ms: u64) {
+        let shown = match key == pattern.key() {
+            true => pattern.shown.clone(),
+            false => format!("{} and others", pattern.shown),
+        };
+        self.known.insert(key.to_owned(), Known { shown, state, used_ms: now_ms });
+    }
+}
+
+/// The duty to look at a page. Dropped, it leaves all as it was.
+pub(crate) struct Duty {
+    guard: Arc<Guard>,
+    pattern: Pattern,
+    has_place: bool,
+    is_done: bool,
+}
+
+impl Duty {
+    /// The pattern, for people.
+    pub(crate) fn shown(&self) -> &str {
+        &self.pattern.shown
+    }
+
+    /// It is the same for everybody.
+    pub(crate) fn verified(mut self, account_is_logged_out: bool, now_ms: u64) {
+        self.is_done = true;
+        if self.has_place {
+            let state = State::Verified(Verified { since_ms: now_ms, account_is_logged_out });
+            self.guard.table().set(self.pattern.key(), &self.pattern, state, now_ms);
+        }
+    }
+
+    /// It is not. Returns the tag of what has to be dropped.
+    pub(crate) fn blocked(mut self, report: Report, now_ms: u64) -> String {
+        self.is_done = true;
+        self.guard.blocks(&self.pattern, report, now_ms).to_owned()
+    }
+}
+
+impl Drop for Duty {
+    fn drop(&mut self) {
+        if self.is_done || !self.has_place {
+            return;
+        }
+        let (mut table, key) = (self.guard.table(), self.pattern.key());
+        match table.known.get_mut(key) {
+            Some(Known { state: state @ State::Checking(Some(_)), .. }) => {
+                if let State::Checking(Some(before)) = state.clone() {
+                    *state = State::Blocked(before);
+                }
+            }
+            Some(Known { state: State::Checking(None), .. }) => drop(table.known.remove(key)),
+            _ => {}
+        }
+    }
+}
+
+/// The place of a sample.
+pub(crate) struct Sampling(Arc<Guard>);
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        self.0.is_sampling.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn pattern(shown: &str) -> Pattern {
+        let tags = [format!("guarded 0a {shown}"), "guarded 0a".to_owned()];
+        Pattern { shown: shown.to_owned(), tags }
+    }
+
+    fn guard() -> Arc<Guard> {
+        Arc::new(Guard::new())
+    }
+
+    fn duty(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> Duty {
+        match guard.begin(pattern, now_ms) {
+            Begun::Check(duty) => duty,
+            Begun::Known(known) => panic!("{known:?}"),
+        }
+    }
+
+    fn is_blocked(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> bool {
+        matches!(guard.standing(pattern, now_ms), Standing::Blocked(_))
+    }
+
+    #[test]
+    fn one_looks_and_all_know_what_is_found() {
+        let (guard, page) = (guard(), pattern("/a"));
+        assert_eq!(guard.standing(&page, 0), Standing::Unknown);
+        let own = duty(&guard, &page, 0);
+        assert!(matches!(guard.begin(&page, 0), Begun::Known(Standing::Pending)));
+        assert_eq!(guard.standing(&pattern("/b"), 0), Standing::Unknown);
+        drop(own);
+        assert_eq!(guard.standing(&page, 0), Standing::Unknown, "nobody knows");
+        duty(&guard, &page, 5).verified(false, 6);
+        let verified = Standing::Verified(Verified { since_ms: 6, account_is_logged_out: false });
+        assert_eq!(guard.standing(&page, 7), verified);
+        assert!(matches!(guard.begin(&page, 7), Begun::Known(known) if known == verified));
+    }
+
+    #[test]
+    fn what_differs_is_looked_at_again_later_and_later() {
+        let (guard, page) = (guard(), pattern("/a"));
+        let mut now_ms = 1000;
+        let mut periods = Vec::new();
+        for _ in 0..10 {
+            assert_eq!(duty(&guard, &page, now_ms).blocked(Report::default(), now_ms), page.key());
+            let Standing::Blocked(blocked) = guard.standing(&page, now_ms) else { panic!("not blocked") };
+            assert_eq!(blocked.since_ms, 1000);
+            periods.push((blocked.until_ms - now_ms) / 60_000);
+            now_ms = blocked.until_ms;
+            // Without an answer, it is as it was.
+            drop(duty(&guard, &page, now_ms));
+        }
+        assert_eq!(periods, [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
+        duty(&guard, &page, now_ms).verified(false, now_ms);
+        assert_eq!(guard.blocks(&page, Report::default(), now_ms), page.key());
+        assert!(is_blocked(&guard, &page, now_ms) && !is_blocked(&guard, &page, now_ms + BLOCKED_FIRST_MS));
+        assert_eq!(guard.blocked(now_ms).len(), 1);
+        assert_eq!(guard.blocked(now_ms + BLOCKED_FIRST_MS).len(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_looked_at_each_time_and_blocks_all_that_does_not_fit() {
+        let (guard, known) = (guard(), pattern("/0"));
+        (0..PATTERNS_MAX).for_each(|number| duty(&guard, &pattern(&format!("/{number}")), 0).verified(false, 0));
+        let (one, other) = (pattern("/x"), pattern("/y"));
+        for _ in 0..2 {
+            duty(&guard, &one, 1).verified(false, 1);
+        }
+        let both = [duty(&guard, &one, 1), duty(&guard, &one, 1)];
+        assert_eq!(both.map(|duty| duty.blocked(Report::default(), 1))[0], one.key_of_rule());
+        assert!(is_blocked(&guard, &one, 2) && is_blocked(&guard, &other, 2) && !is_blocked(&guard, &known, 2));
+        assert!(guard.blocked(2)[0].0.starts_with("/x and others"));
+        // What nobody has asked for makes room.
+        let later_ms = IDLE_MS + 1;
+        assert!(matches!(guard.standing(&known, later_ms - 1), Standing::Verified(_)));
+        duty(&guard, &other, later_ms).verified(false, later_ms);
+        assert!(matches!(guard.standing(&other, later_ms), Standing::Verified(_)));
+        assert!(matches!(guard.standing(&known, later_ms), Standing::Verified(_)), "it was asked for");
+        assert!(guard.table().known.len() < 5);
+    }
+
+    #[test]
+    fn other_rules_forget() {
+        let (guard, page) = (guard(), pattern("/a"));
+        duty(&guard, &page, 0).verified(false, 0);
+        guard.keep_only(&["0a".into(), "0b".into()]);
+        assert_ne!(guard.standing(&page, 0), Standing::Unknown);
+        guard.keep_only(&["0b".into()]);
+        assert_eq!(guard.standing(&page, 0), Standing::Unknown);
+        let late = duty(&guard, &page, 0);
+        guard.keep_only(&[]);
+        drop(late);
+        assert_eq!(guard.standing(&page, 0), Standing::Unknown);
+    }
+
+    #[test]
+    fn samples_are_a_second_apart_and_one_at_a_time() {
+        let guard = guard();
+        let first = guard.may_sample(0).expect("the first");
+        assert!(guard.may_sample(5000).is_none(), "one at a time");
+        drop(first);
+        assert!(guard.may_sample(500).is_none());
+        assert!(guard.may_sample(1001).is_some());
+        assert_ne!(guard.next_visitor(), guard.next_visitor());
+    }
+}
