@@ -12,8 +12,10 @@
 
 use crate::Handle;
 use kasoku_engine::explain::{
-    Answer, Change, Explanation, Named, Point, Question, QuestionError, Reason, Side, Stored, Suggestion, Tips,
+    Answer, Change, Explanation, GuardState, Guarded, Named, Point, Question, QuestionError, Reason, Side, Stored,
+    Suggestion, Tips,
 };
+use kasoku_engine::guard::Difference;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 
@@ -71,6 +73,7 @@ fn json_of(it: &Explanation) -> Value {
         "site": named(&it.site),
         "rule": it.rule.as_ref().map(named),
         "profile": named(&it.profile),
+        "guard": it.guarded.as_ref().map(guarded),
         "stored": stored(&it.stored),
         "outcome": it.outcome.kind(),
         "reason": told(reason),
@@ -118,6 +121,26 @@ fn stored(it: &Stored) -> Value {
         "is_known_private": it.is_known_private,
         "last_refusal": refusal,
     })
+}
+
+/// What is known of a URL pattern.
+pub(crate) fn guarded(it: &Guarded) -> Value {
+    let mut said = json!({ "pattern": it.pattern, "state": it.state.word() });
+    match &it.state {
+        GuardState::Pending => {}
+        GuardState::Verified { seconds_ago, account_is_logged_out } => {
+            said["seconds_ago"] = json!(seconds_ago);
+            said["account_is_logged_out"] = json!(account_is_logged_out);
+        }
+        GuardState::Blocked { seconds_ago, again_in_seconds, report } => {
+            said["seconds_ago"] = json!(seconds_ago);
+            said["again_in_seconds"] = json!(again_in_seconds);
+            said["is_of_account"] = json!(report.is_of_account);
+            let line = |one: &Difference| json!({ "place": one.place.word(), "nobodys": one.nobodys, "visitors": one.visitors });
+            said["differences"] = report.differences.iter().map(line).collect();
+        }
+    }
+    said
 }
 
 fn answer(it: &Result<Answer, Reason>) -> Value {

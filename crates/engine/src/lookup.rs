@@ -46,7 +46,7 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         return fetch::pass(exchange, routed, None, reason).await;
     }
     if is_blocked(exchange, routed) {
-        return fetch::pass(exchange, routed, None, Reason::LeakGuard).await;
+        return fetch::ask_as_oneself(exchange, routed, Reason::LeakGuard).await;
     }
     let outgoing = || forward(&exchange.request, routed, &exchange.connection.peer(), Audience::Shared, None);
     let mut has_changed = false;
@@ -149,7 +149,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
         // Another page of its pattern is being looked at: nobody waits for that but those who want the same page.
         Lookup::Fill(writer, _) if matches!(standing(exchange, routed), Some(Standing::Pending)) => {
             writer.release(Reason::LeakGuardPending);
-            fetch::pass(exchange, routed, None, Reason::LeakGuardPending).await
+            fetch::ask_as_oneself(exchange, routed, Reason::LeakGuardPending).await
         }
         Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
         Lookup::Probe(writer, ..) => {

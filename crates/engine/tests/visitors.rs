@@ -15,6 +15,7 @@
 //! - `visitors/beacon.rs`: how the application hears of visitors who are served from memory.
 //! - `visitors/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
 //! - `visitors/nobodys_cookies.rs`: what is asked for in nobody's name is no visit.
+//! - `visitors/guard.rs`: pages that are compared before they are shared.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -33,6 +34,8 @@ mod changes;
 mod ending;
 #[path = "visitors/fresh_links.rs"]
 mod fresh_links;
+#[path = "visitors/guard.rs"]
+mod guard;
 #[path = "visitors/harmless.rs"]
 mod harmless;
 #[path = "visitors/leaks.rs"]

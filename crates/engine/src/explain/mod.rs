@@ -26,6 +26,7 @@ mod steps;
 
 use crate::connection::Peer;
 use crate::forward::{self, Audience, forward};
+pub use crate::guard::{GuardState, Guarded};
 use crate::handle::Handle;
 use crate::parse::Request;
 use crate::respond::{self, Notes};
@@ -72,6 +73,8 @@ pub struct Explanation {
     pub stored: Stored,
     /// What would happen now.
     pub outcome: Outcome,
+    /// What is known of its URL pattern, where pages are compared before they are shared.
+    pub guarded: Option<Guarded>,
     /// The same as Cache-Status says it; after a live question, with what became of the answer.
     pub status: CacheStatus,
     /// What Cache-Status says besides: which cookie decided, and which line.
@@ -152,6 +155,10 @@ impl Handle {
         let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
         let passing = pass_reason(&asked.request, &asked.routed, upgrade, seen.is_anonymous)
             .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
+        let pattern = asked.routed.pattern(received);
+        let guarded = pattern.map(|pattern| self.guard().shown(pattern, now.mono_ms));
+        let is_blocked = guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Blocked { .. }));
+        let passing = passing.or(is_blocked.then_some(Reason::LeakGuard));
         let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
         let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
         let read = asked.routed.stands_for();
@@ -181,7 +188,7 @@ impl Handle {
         });
         let found = Found::of(&sites, &asked.routed.route);
         let (cache, sites) = (self.cache(), &sites);
-        Ok(Explaining { cache, sites, asked: &asked, seen, found, ask, inspection, answered }.explain())
+        Ok(Explaining { cache, sites, asked: &asked, seen, found, ask, inspection, answered, guarded }.explain())
     }
 }
 

@@ -4,6 +4,7 @@ use super::live::{Answered, PATIENCE};
 use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::changes;
+use crate::guard::Guarded;
 use crate::options::{Places, Route, Rule, Site};
 use crate::respond::{self, Dropped, Notes, forwarded};
 use crate::session::Seen;
@@ -33,6 +34,7 @@ pub(super) struct Explaining<'q> {
     pub(super) ask: Ask<'q>,
     pub(super) inspection: Inspection,
     pub(super) answered: Option<Result<Answered, Reason>>,
+    pub(super) guarded: Option<Guarded>,
 }
 
 /// Where a route stands in the configuration.
@@ -85,6 +87,7 @@ impl Explaining<'_> {
             stored: self.stored(),
             outcome: self.inspection.outcome,
             status: self.status(answer.as_ref()),
+            guarded: self.guarded.clone(),
             notes: self.notes(),
             points: self.points(),
             tips: self.tips(),
@@ -345,6 +348,10 @@ impl Explaining<'_> {
                 _ => Because::Reason(reason),
             };
             tell(super::shown::target(&self.asked.target), Side::Against, because);
+        }
+        if self.inspection.outcome == Outcome::Pass(Reason::LeakGuard) {
+            let pattern = self.guarded.as_ref().map_or("", |guarded| &guarded.pattern);
+            tell(super::shown::printable(pattern), Side::Against, Because::Reason(Reason::LeakGuard));
         }
         if self.inspection.outcome == Outcome::Pass(Reason::PassRule) {
             let because =

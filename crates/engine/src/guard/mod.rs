@@ -12,20 +12,24 @@ mod made_up;
 mod pattern;
 mod rules;
 mod sample;
+mod shown;
 mod table;
 
 pub(crate) use check::{Found, Page, Subject, check};
 pub(crate) use pattern::{Pattern, is_guarded};
 pub use rules::{GuardCookie, GuardRules};
 pub(crate) use sample::{Countdown, sample};
+pub use shown::{GuardState, Guarded};
 pub use table::Report;
 pub(crate) use table::{Begun, Duty, Guard, Standing};
 
+use crate::handle::Handle;
 use crate::options::Route;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::{Purge, Scope};
 use kasoku_metrics::Counter;
+pub use kasoku_semantics::difference::Difference;
 use kasoku_semantics::difference::Markup;
 use kasoku_semantics::directives::is_made_public;
 use kasoku_semantics::freshness::freshness;
@@ -33,6 +37,13 @@ use kasoku_semantics::is_named_file;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
+
+impl Handle {
+    /// The URL patterns whose pages were found to differ by visitor.
+    pub fn blocked_patterns(&self) -> Vec<Guarded> {
+        self.guard().shown_blocked(self.now().mono_ms)
+    }
+}
 
 /// Whether a response that may be stored has to be compared first: a text of which the application has not said itself that it may be shared.
 /// `is_file`: it is a file that this program has read itself.

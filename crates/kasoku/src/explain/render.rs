@@ -29,6 +29,7 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
         Some(tags) if tags.is_empty() => page.row("changes", "what its form and the answer to it name"),
         Some(_) => page.row("changes", &texts(said, "/changes")),
     }
+    page.guard(said.pointer("/guard"));
     page.row("memory", &stored(said));
     page.points(said);
     page.line("");
@@ -97,6 +98,30 @@ impl Page {
         let source = self.styled("2", &format!("[{}]", text(point, "/source")));
         let line = format!("    {} {} {source}", self.styled(code, mark), text(point, "/text"));
         self.line(&line);
+    }
+
+    /// What is known of its URL pattern.
+    fn guard(&mut self, said: Option<&Value>) {
+        let Some(said) = said.filter(|said| !said.is_null()) else { return };
+        let pattern = text(said, "/pattern");
+        let ago = duration(number(said, "/seconds_ago"));
+        match text(said, "/state").as_str() {
+            "verified" => {
+                self.row("guard", &format!("the same for everybody, compared {ago} ago: {pattern}"));
+                if said.pointer("/account_is_logged_out").and_then(Value::as_bool) == Some(true) {
+                    self.row("", "The account of guard-cookie was not logged in any more.");
+                }
+            }
+            "blocked" => {
+                let again = duration(number(said, "/again_in_seconds"));
+                self.row(
+                    "guard",
+                    &format!("differs by visitor, found {ago} ago, compared again in {again}: {pattern}"),
+                );
+                differences(said).iter().for_each(|line| self.row("", line));
+            }
+            _ => self.row("guard", &format!("not compared yet: {pattern}")),
+        }
     }
 
     fn verdict(&mut self, said: &Value) {
@@ -246,6 +271,19 @@ fn texts(said: &Value, pointer: &str) -> String {
     let all = said.pointer(pointer).and_then(Value::as_array);
     let texts: Vec<String> = all.into_iter().flatten().filter_map(Value::as_str).map(printable).collect();
     if texts == ["*"] { "all that has tags".to_owned() } else { texts.join(" ") }
+}
+
+/// Where the pages of a pattern differ: a line for each answer.
+pub(crate) fn differences(said: &Value) -> Vec<String> {
+    let whose =
+        if said.pointer("/is_of_account").and_then(Value::as_bool) == Some(true) { "account" } else { "visitor" };
+    let all = said.pointer("/differences").and_then(Value::as_array);
+    let lines = |one: &Value| {
+        let place = text(one, "/place");
+        let line = |who: &str, pointer: &str| format!("{place:<7}{who:<9}{}", text(one, pointer));
+        [line("nobody", "/nobodys"), line(whose, "/visitors")]
+    };
+    all.into_iter().flatten().flat_map(lines).collect()
 }
 
 fn number(said: &Value, pointer: &str) -> u64 {
