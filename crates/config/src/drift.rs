@@ -49,7 +49,7 @@ fn beside(setting: &Setting) -> &'static str {
     match setting.path {
         "ttl-override" => "ttl = \"1s\"\nignore = [\"expires\"]\n",
         "ignore" | "announce-ttl" | "key-cookies" | "noise-cookies" | "pass-cookies" | "cookies" | "key-fields"
-        | "nobody-cookies" | "beacon" | "view-beacon" => "ttl = \"1s\"\n",
+        | "nobody-cookies" | "beacon" | "view-beacon" | "guard-noise" | "guard-cookie" => "ttl = \"1s\"\n",
         "beacon-every" => "ttl = \"1s\"\nbeacon = \"/x\"\n",
         "no-change-redirects" => "changes = [\"/x => *\"]\n",
         "outage-text" => "page-text = [\"x\"]\n",

@@ -6,6 +6,7 @@
 
 mod changes;
 mod counters;
+mod guard;
 mod visitors;
 
 use crate::issue::{At, Issue, Place};
@@ -13,6 +14,7 @@ use crate::reader::{self, Keys};
 use crate::table::Scope;
 pub(crate) use changes::RawChanges;
 pub(crate) use counters::RawCounters;
+pub(crate) use guard::RawGuard;
 use std::time::Duration;
 use toml::de::DeTable;
 pub(crate) use visitors::{RawSession, RawVisitors};
@@ -122,6 +124,7 @@ pub(crate) struct RawRoute {
     pub(crate) visitors: RawVisitors,
     pub(crate) changes: RawChanges,
     pub(crate) counters: RawCounters,
+    pub(crate) guard: RawGuard,
     pub(crate) query: RawQuery,
     pub(crate) compress: RawCompress,
     pub(crate) origin_limits: RawOriginLimits,
@@ -409,6 +412,7 @@ impl RawRoute {
             visitors: RawVisitors::read(keys),
             changes: RawChanges::read(keys),
             counters: RawCounters::read(keys),
+            guard: RawGuard::read(keys),
             query: keys.group("query", RawQuery::read),
             compress: keys.group("compress", RawCompress::read),
             origin_limits: keys.group("origin-limits", RawOriginLimits::read),

@@ -2,13 +2,13 @@
 //!
 //! A report quotes the line it complains about, and reports end up in logs and tickets. Two kinds of text are
 //! masked before anything is shown: the user information of a URL (`http://user:password@host`), and what is
-//! assigned to a key whose name says that it is a secret. Kasoku has no such setting today, but people paste lines
+//! assigned to a key whose name says that it is a secret. Kasoku has one such setting (`guard-cookie`), and people paste lines
 //! of other programs, and it is the unknown key that gets quoted. Hiding too much is fine here.
 //!
 //! Each masked byte becomes one `*`, so that spans into the text stay true.
 
 /// Parts of a key's name that make its value a secret.
-const SECRET_NAMES: [&str; 6] = ["password", "passwd", "secret", "token", "credential", "api-key"];
+const SECRET_NAMES: [&str; 7] = ["password", "passwd", "secret", "token", "credential", "api-key", "guard-cookie"];
 
 /// The text with its secrets starred out; as long in bytes as before.
 pub(crate) fn mask(text: &str) -> String {

@@ -15,6 +15,7 @@ mod dangers;
 mod expiry;
 mod fresh_links;
 mod gateway;
+mod guard;
 mod listen;
 mod origins;
 mod places;

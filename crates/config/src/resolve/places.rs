@@ -4,7 +4,9 @@
 
 use crate::applications::Application;
 use crate::issue::{At, Place, Source};
-use crate::raw::{Raw, RawCache, RawChanges, RawCounters, RawExpiry, RawQuery, RawRule, RawSite, RawVisitors};
+use crate::raw::{
+    Raw, RawCache, RawChanges, RawCounters, RawExpiry, RawGuard, RawQuery, RawRule, RawSite, RawVisitors,
+};
 use kasoku_engine::options::Places;
 use std::path::Path;
 use std::sync::Arc;
@@ -57,6 +59,7 @@ impl<'w> Written<'w> {
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
+        self.guard(&raw.route.guard);
         self.query(&raw.route.query);
         self
     }
@@ -67,6 +70,7 @@ impl<'w> Written<'w> {
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
+        self.guard(&raw.route.guard);
         self.query(&raw.route.query);
     }
 
@@ -81,6 +85,7 @@ impl<'w> Written<'w> {
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
+        self.guard(&raw.route.guard);
         self.query(&raw.route.query);
     }
 
@@ -93,6 +98,7 @@ impl<'w> Written<'w> {
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
+        self.guard(&raw.route.guard);
         self.query(&raw.route.query);
     }
 
@@ -164,6 +170,12 @@ impl<'w> Written<'w> {
         self.note("view-beacon", &raw.view_beacon);
     }
 
+    fn guard(&mut self, raw: &RawGuard) {
+        self.note("guard", &raw.guard);
+        self.note("guard-noise", &raw.noise);
+        self.note("guard-cookie", &raw.cookie);
+    }
+
     fn query(&mut self, raw: &RawQuery) {
         self.note("query.sort", &raw.sort);
         self.note("query.ignore", &raw.ignore);
@@ -222,6 +234,7 @@ mod tests {
                     "nobody-cookies",
                     "beacon",
                     "view-beacon",
+                    "guard",
                     "key-",
                 ]
                 .iter()

@@ -6,8 +6,8 @@
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
 use super::{
-    changes, compress, counters, dangers, expiry, fresh_links, gateway, origins, policy, programs, sendfile, set,
-    shadow, unused, visitors,
+    changes, compress, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy, programs, sendfile,
+    set, shadow, unused, visitors,
 };
 use crate::applications::Application;
 use crate::issue::{At, Issue};
@@ -59,6 +59,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(context.profile);
     let origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
     let mut route = Route::new(profile, origins);
+    guard::set_default(&mut route);
     lay_over(&mut route, &context.raw.route);
     let application = application(raw, profile, issues);
     if let Some(application) = &application {
@@ -90,6 +91,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
     counters::warn(&[&raw.route, &context.raw.route], &route, is_final, issues);
+    guard::warn(&raw.route.guard, &route, is_final, issues);
     let site = Site { name, hosts, rules, route: Arc::new(route) };
     unused::warn(&raw.route, routes(&site), issues);
     site
@@ -141,6 +143,7 @@ fn rule(
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
     counters::warn(&[&raw.route], &route, true, issues);
+    guard::warn(&raw.route.guard, &route, true, issues);
     sendfile::warn(&[&raw.route.sendfile], &route, issues);
     unused::warn(&raw.route, std::iter::once(&route), issues);
     let path = raw.path.as_ref()?;
@@ -160,6 +163,7 @@ fn rule(
 /// What the top says by itself.
 fn of_top(raw: &RawRoute) -> Route {
     let mut route = Route::new(Profile::Safe, Vec::new());
+    guard::set_default(&mut route);
     lay_over(&mut route, raw);
     route
 }
@@ -173,6 +177,7 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     changes::set_route(route, &mut policy, &raw.changes);
     counters::set_route(route, raw);
     fresh_links::set_route(route, &raw.visitors);
+    guard::set_route(route, &raw.guard);
     if policy != *route.policy {
         route.policy = Arc::new(policy);
     }
@@ -205,6 +210,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     changes::check(raw, issues);
     counters::check(raw, issues);
     fresh_links::check(&raw.visitors, issues);
+    guard::check(raw, issues);
     compress::check(&raw.compress, issues);
     origins::check(raw, issues);
     gateway::check(&raw.gateway, issues);

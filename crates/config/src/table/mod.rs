@@ -13,6 +13,7 @@ mod compress;
 mod counters;
 mod expiry;
 mod gateway;
+mod guard;
 mod limits;
 mod origins;
 mod programs;
@@ -125,6 +126,7 @@ pub(crate) static SECTIONS: [&Section; 20] = [
     &visitors::VISITORS,
     &changes::CHANGES,
     &counters::COUNTERS,
+    &guard::GUARD,
     &cache::QUERY,
     &compress::COMPRESS,
     &limits::CLIENTS,
