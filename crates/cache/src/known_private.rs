@@ -5,11 +5,12 @@
 //! (DESIGN). What is remembered is a hint: such a request still asks for itself, and an answer that can be stored by then
 //! is stored.
 //!
-//! An answer that was no page ([`Reason::NotAPage`](kasoku_semantics::reason::Reason::NotAPage)) tells more: what the application says to
+//! An answer that was no page, or one visitor's ([`Reason::NotAPage`], [`Reason::PageOfOne`]) tells more: what the application says to
 //! nobody there is a refusal, which it may not say to somebody. So requests for that key pass for a minute, with all that their
 //! clients sent, before the application is asked in nobody's name again; or until a purge or a change of its tags drops what is known of it.
 
 use crate::generations::Epoch;
+use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
 use quick_cache::sync::Cache;
@@ -30,8 +31,8 @@ pub(crate) struct KnownPrivate(Cache<(KeyHash, bool), Known>);
 #[derive(Clone, Copy)]
 struct Known {
     until_ms: u64,
-    /// Where requests pass: when the answer was asked for that was no page.
-    passes_since: Option<Epoch>,
+    /// Requests pass, for this reason: as was found by asking in that epoch.
+    passes: Option<(Reason, Epoch)>,
 }
 
 impl KnownPrivate {
@@ -40,16 +41,14 @@ impl KnownPrivate {
     }
 
     pub(crate) fn remember(&self, hash: KeyHash, has_credentials: bool, now: Now) {
-        self.0.insert(
-            (hash, has_credentials),
-            Known { until_ms: now.mono_ms.saturating_add(REMEMBER_MS), passes_since: None },
-        );
+        self.0
+            .insert((hash, has_credentials), Known { until_ms: now.mono_ms.saturating_add(REMEMBER_MS), passes: None });
     }
 
-    /// What is said to nobody there is no page, as was asked in that epoch.
-    pub(crate) fn remember_no_page(&self, hash: KeyHash, since: Epoch, now: Now) {
+    /// What is said to nobody there is no page for anybody else, as was asked in that epoch.
+    pub(crate) fn remember_no_page(&self, hash: KeyHash, reason: Reason, since: Epoch, now: Now) {
         let until_ms = now.mono_ms.saturating_add(PASS_MS);
-        self.0.insert((hash, false), Known { until_ms, passes_since: Some(since) });
+        self.0.insert((hash, false), Known { until_ms, passes: Some((reason, since)) });
     }
 
     pub(crate) fn forget(&self, hash: KeyHash) {
@@ -61,8 +60,8 @@ impl KnownPrivate {
         self.0.get(&(hash, has_credentials)).is_some_and(|known| now.mono_ms < known.until_ms)
     }
 
-    /// Since which epoch requests without credentials pass for that key, if they do.
-    pub(crate) fn passes_since(&self, hash: KeyHash, now: Now) -> Option<Epoch> {
-        self.0.get(&(hash, false)).filter(|known| now.mono_ms < known.until_ms)?.passes_since
+    /// Why requests without credentials pass for that key, and since which epoch, if they do.
+    pub(crate) fn passes(&self, hash: KeyHash, now: Now) -> Option<(Reason, Epoch)> {
+        self.0.get(&(hash, false)).filter(|known| now.mono_ms < known.until_ms)?.passes
     }
 }

@@ -274,8 +274,8 @@ impl Cache {
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
-        if self.is_no_page(ask) {
-            return Lookup::Pass(Reason::NotAPage);
+        if let Some(reason) = self.no_page(ask) {
+            return Lookup::Pass(reason);
         }
         let range = ask.request.fields.combined("range");
         if range.is_some() && ask.request.fields.contains("if-range") {
@@ -394,10 +394,11 @@ impl Cache {
     }
 
     /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
-    /// Whether the application has said a moment ago that there is no page, and nothing has changed since.
-    fn is_no_page(&self, ask: &Ask<'_>) -> bool {
-        let Some(since) = self.0.known_private.passes_since(ask.key.hash(), ask.now) else { return false };
-        self.0.generations.standing(ask.key.bytes(), ask.tags().as_deref(), since) == Standing::Valid
+    /// Why a request passes, where the application has said a moment ago that there is no page for everybody, and nothing has changed since.
+    fn no_page(&self, ask: &Ask<'_>) -> Option<Reason> {
+        let (reason, since) = self.0.known_private.passes(ask.key.hash(), ask.now)?;
+        let standing = self.0.generations.standing(ask.key.bytes(), ask.tags().as_deref(), since);
+        (standing == Standing::Valid).then_some(reason)
     }
 
     fn failed_since(&self, ask: &Ask<'_>, wanted: &Wanted<'_>) -> Option<Option<Arc<Resource>>> {

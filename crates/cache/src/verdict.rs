@@ -429,8 +429,9 @@ impl FillWriter {
         if is_about_the_key {
             self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
         }
-        if reason == Reason::NotAPage {
-            self.cache.0.known_private.remember_no_page(self.key.hash(), self.epoch(), exchange.response_time);
+        if matches!(reason, Reason::NotAPage | Reason::PageOfOne) {
+            let (known, now) = (&self.cache.0.known_private, exchange.response_time);
+            known.remember_no_page(self.key.hash(), reason, self.epoch(), now);
         }
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
         // says to one visitor is no news for the others.

@@ -115,7 +115,7 @@ pub(crate) async fn fill(
             Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
         }
         // What is said to nobody need not be what is said to this visitor.
-        Ok(News::Yours(response, reason @ (Reason::NotAPage | Reason::LeakGuard))) => {
+        Ok(News::Yours(response, reason @ (Reason::NotAPage | Reason::PageOfOne | Reason::LeakGuard))) => {
             drop(response);
             ask_as_oneself(exchange, routed, reason).await
         }

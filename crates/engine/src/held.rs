@@ -65,7 +65,8 @@ impl From<Reason> for Found {
 impl<'s> Sought<'s> {
     /// In the answer to a request for `target`. `is_file`: it is a file that this program has read itself, which is what it is.
     pub(crate) fn of(route: &'s Route, target: &str, head: &ResponseHead, is_file: bool, secrets: &'s Secrets) -> Self {
-        let is_known = route.policy.grant.is_granting() && !route.page.texts.is_empty();
+        let has_texts = !route.page.texts.is_empty() || !route.page.privates.is_empty();
+        let is_known = route.policy.grant.is_granting() && has_texts;
         let should_be_page = head.status == StatusCode::OK && !is_file && !is_named_file(target, head);
         let tags = Some(&route.policy.tags).filter(|tags| should_be_page && tags.need_the_page());
         Self { secrets, page: (is_known && should_be_page).then_some(&*route.page), tags, is_compared: false }
@@ -101,6 +102,9 @@ impl<'s> Sought<'s> {
         }
         let has_any = |texts: &[String]| texts.iter().any(|text| memmem::find(body, text.as_bytes()).is_some());
         let reason = match self.page {
+            // A token of a session, for one: who writes the words into a page has it kept for nobody.
+            Some(page) if has_any(&page.privates) => Some(Reason::PageOfOne),
+            Some(page) if page.texts.is_empty() => None,
             // A visitor may have written the words of an outage into a page.
             Some(page) if has_any(&page.texts) => None,
             Some(page) if has_any(&page.outages) => Some(Reason::Outage),

@@ -160,7 +160,9 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
             let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
             Answer::Own(Fault::Origin(why), Some(status))
         }
-        Lookup::Pass(reason @ Reason::NotAPage) => fetch::ask_as_oneself(exchange, routed, reason).await,
+        Lookup::Pass(reason @ (Reason::NotAPage | Reason::PageOfOne)) => {
+            fetch::ask_as_oneself(exchange, routed, reason).await
+        }
         Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
         Lookup::Unavailable(reason) => {
             Answer::Own(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
@@ -233,7 +235,9 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
         Ok(Joined::Failed(why)) => return Taken::Failure(why),
         // Who began it may have asked for something that takes for ever.
         Err(_) if cache.on_slow(ask, &reader) => return Taken::Failure(Reason::OriginTimeoutFirstByte),
-        Ok(Joined::Released(why @ (Reason::NotAPage | Reason::LeakGuard | Reason::LeakGuardPending))) => {
+        Ok(Joined::Released(
+            why @ (Reason::NotAPage | Reason::PageOfOne | Reason::LeakGuard | Reason::LeakGuardPending),
+        )) => {
             return Taken::AskYourself(why);
         }
         Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return Taken::Nothing,

@@ -546,6 +546,8 @@ pub struct PageRules {
     pub texts: Vec<String>,
     /// Where none of them does, one of these says that the application is out of order.
     pub outages: Vec<String>,
+    /// These stand only in pages that are one visitor's, whatever else stands there.
+    pub privates: Vec<String>,
 }
 
 /// How the application hears of visitors who are served from memory, so that it counts them.

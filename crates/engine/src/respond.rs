@@ -56,6 +56,7 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         | Reason::PassParameter
         | Reason::PassValue
         | Reason::NotAPage
+        | Reason::PageOfOne
         | Reason::LeakGuard
         | Reason::LeakGuardPending
         | Reason::PassSession
@@ -133,6 +134,7 @@ impl Notes {
             Reason::PassParameter => "query.known",
             Reason::PassValue => "tags",
             Reason::NotAPage => "page-text",
+            Reason::PageOfOne => "private-text",
             Reason::LeakGuard | Reason::LeakGuardPending => "guard",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);

@@ -154,6 +154,7 @@ impl Because {
             Self::Reason(Reason::PassParameter) => "query.known",
             Self::Reason(Reason::PassValue) => "tags",
             Self::Reason(Reason::NotAPage | Reason::PageUnseen) => "page-text",
+            Self::Reason(Reason::PageOfOne) => "private-text",
             Self::Reason(Reason::LeakGuard | Reason::LeakGuardPending) => "guard",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",

@@ -90,6 +90,7 @@ reasons! {
     CookieValueInAnswer, "cookie-value-in-answer", "DESIGN: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
     CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response is too long, too slow, coded or in UTF-16: it can't be looked through for the value of a cookie to drop.";
     NotAPage, "not-a-page", "configuration", "The answer lacks the text by which the configuration knows such a page: it is for who asked alone.";
+    PageOfOne, "page-of-one", "configuration", "A text stands in the answer by which the configuration knows a page of one visitor.";
     PageUnseen, "page-unseen", "configuration", "The answer is too long, too slow or coded: it can't be looked through for the text of a page.";
     LeakGuard, "leak-guard", "configuration", "Pages of this URL pattern differ by visitor, as a comparison has found: they are not shared.";
     LeakGuardPending, "leak-guard-pending", "configuration", "It is not known yet whether pages of this URL pattern differ by visitor: this one is not shared.";

@@ -100,6 +100,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
             "what differs has to go out of the page, or is named in `guard-noise` where it is a clock or a counter; a token in a form, a meta or a \
              script is never noise: such a page is its visitor's"
         }
+        Reason::PageOfOne => "the configuration says by a text that such a page is its visitor's",
         Reason::LeakGuardPending => {
             "the first page of a URL pattern is compared with another visitor's; the next ones are shared"
         }

@@ -138,6 +138,7 @@ impl<'w> Written<'w> {
         self.note("pass-urls", &raw.pass_urls);
         self.note("page-text", &raw.page_text);
         self.note("outage-text", &raw.outage_text);
+        self.note("private-text", &raw.private_text);
         self.note("refuse-urls", &raw.refuse_urls);
         self.note("fresh-links", &raw.fresh_links);
         self.note("key-device", &raw.key_device);
@@ -229,6 +230,7 @@ mod tests {
                     "fresh-links",
                     "page-text",
                     "outage-text",
+                    "private-text",
                     "tags",
                     "changes",
                     "nobody-cookies",

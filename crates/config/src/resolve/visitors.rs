@@ -55,6 +55,9 @@ fn set_page(route: &mut Route, raw: &RawVisitors) {
     if let Some(texts) = &raw.outage_text {
         page.outages = names_after(texts, &page.outages);
     }
+    if let Some(texts) = &raw.private_text {
+        page.privates = names_after(texts, &page.privates);
+    }
     if page != *route.page {
         route.page = Arc::new(page);
     }
@@ -121,7 +124,11 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
             Issue::warning(format!("{} makes a visitor anonymous whatever the cookie says", quoted(&text.value)));
         issues.push(issue.at(&text.place).help("write the value that only visitors have who are not logged in"));
     }
-    for text in [&raw.page_text, &raw.outage_text].into_iter().flat_map(own).filter(|text| text.value.is_empty()) {
+    for text in [&raw.page_text, &raw.outage_text, &raw.private_text]
+        .into_iter()
+        .flat_map(own)
+        .filter(|text| text.value.is_empty())
+    {
         let issue = Issue::error("an empty text stands in each answer").at(&text.place);
         issues.push(issue.help("write a text that only such an answer holds, like \"</html>\""));
     }
@@ -142,6 +149,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         (&raw.device_desktop_urls, NAMES_MAX),
         (&raw.page_text, TEXTS_MAX),
         (&raw.outage_text, TEXTS_MAX),
+        (&raw.private_text, TEXTS_MAX),
         (&raw.refuse_urls, NAMES_MAX),
         (&raw.session.cookies, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),

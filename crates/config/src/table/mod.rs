@@ -110,7 +110,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 20] = [
+pub(crate) static SECTIONS: [&Section; 21] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,

@@ -50,6 +50,14 @@ a rule.",
             ..NAMES
         },
         Setting {
+            path: "private-text",
+            kind: Kind::Texts("texts"),
+            summary: "By what a page of one visitor is known: an answer with status 200 in which one of these texts stands is not kept because a lifetime is granted, and each visitor is answered by the application.",
+            details: "For what only some pages of a kind have, such as a link to a file with a token of the visitor's session: by that one, the leak guard would find that all pages of the kind differ.",
+            example: "[\"&amp;nonce=\"]",
+            ..NAMES
+        },
+        Setting {
             path: "refuse-urls",
             kind: Kind::Texts("URL patterns"),
             summary: "URLs that are answered 403 from here, whatever the method and the origin, which is not asked.",

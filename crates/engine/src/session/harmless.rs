@@ -59,8 +59,14 @@ fn is_listed(routed: &Routed) -> bool {
 fn is_of_a_page(request: &Request, routed: &Routed, reason: Reason) -> bool {
     let route = &*routed.route;
     let is_read = matches!(request.head.method, Method::GET | Method::HEAD);
-    let is_for_the_visitor = matches!(reason, Reason::PassSession | Reason::NotAPage) && routed.passes.is_none();
+    let is_for_the_visitor = reason_is_of_the_page(reason) && routed.passes.is_none();
     is_read && is_for_the_visitor && route.policy.grant.is_granting() && !route.page.texts.is_empty()
+}
+
+/// Whether a page passes since it is its visitor's, and not for what it may do.
+fn reason_is_of_the_page(reason: Reason) -> bool {
+    use Reason::{LeakGuard, LeakGuardPending, NotAPage, PageOfOne, PassSession};
+    matches!(reason, PassSession | NotAPage | PageOfOne | LeakGuard | LeakGuardPending)
 }
 
 fn has_only(request: &Fields, mut names_nobody: impl FnMut(&[u8]) -> bool) -> bool {

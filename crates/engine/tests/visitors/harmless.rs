@@ -36,7 +36,7 @@ fn rules(route: &mut Route) {
     with_probe(route);
     session(route).harmless_urls = urls(&["/captcha.php"]);
     session(route).stateful_urls = stateful(&[("/cart.php", Some("/shop/*"))]);
-    route.page = Arc::new(PageRules { texts: names(&["</html>"]), outages: Vec::new() });
+    route.page = Arc::new(PageRules { texts: names(&["</html>"]), ..PageRules::default() });
 }
 
 fn setup() -> Setup {

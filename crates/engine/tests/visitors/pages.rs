@@ -37,7 +37,11 @@ impl Program {
     /// application fails.
     fn behind(&self) -> Scenario {
         let texts = |texts: &[&str]| texts.iter().map(|text| (*text).to_owned()).collect();
-        let rules = PageRules { texts: texts(&["</html>", "</rss>"]), outages: texts(&[OUTAGE]) };
+        let rules = PageRules {
+            texts: texts(&["</html>", "</rss>"]),
+            outages: texts(&[OUTAGE]),
+            privates: texts(&["data-token="]),
+        };
         let setup = Setup::safe().route(of_a_board).policy(|policy| policy.grace_seconds = 600);
         let setup = setup.route(|route| session(route).anonymous_cookies = vec![cookie("status", "none")]);
         setup.route(|route| route.page = Arc::new(rules)).run_before(&self.application.address())
@@ -215,7 +219,7 @@ fn a_session_that_is_set_aside_gets_its_own_page_where_nobody_gets_one() {
 #[test]
 fn files_by_their_name_need_no_text_of_a_page() {
     let application = Application::start(|_| Does::Answer(reply("200 OK", &["Content-Type: text/css"], "body {}")));
-    let rules = PageRules { texts: vec!["</html>".to_owned()], outages: Vec::new() };
+    let rules = PageRules { texts: vec!["</html>".to_owned()], ..PageRules::default() };
     let setup = Setup::safe().route(of_a_board).route(move |route| route.page = Arc::new(rules.clone()));
     let scene = setup.run_before(&application.address());
     for path in ["/x.css", "/x"] {
@@ -227,7 +231,7 @@ fn files_by_their_name_need_no_text_of_a_page() {
 #[test]
 fn without_a_grant_the_application_decides() {
     let application = Application::start(|_| Does::Answer(reply("200 OK", &["Cache-Control: max-age=60"], ALERT)));
-    let rules = PageRules { texts: vec!["</html>".to_owned()], outages: Vec::new() };
+    let rules = PageRules { texts: vec!["</html>".to_owned()], ..PageRules::default() };
     let scene =
         Setup::safe().route(move |route| route.page = Arc::new(rules.clone())).run_before(&application.address());
     scene.client().get("/x");
@@ -249,4 +253,24 @@ fn explain_tells_a_page_an_outage_and_anything_else_apart() {
     assert!(asks().contains("detail=not-a-page"), "{}", asks());
     program.says("<html>".to_owned() + &"x".repeat(1 << 20));
     assert!(asks().contains("detail=cookie-value-unseen"), "{}", asks());
+}
+
+#[test]
+fn a_page_with_a_text_of_one_visitor_is_for_who_asks() {
+    let program = Program::start();
+    let scene = program.behind();
+    kept(&scene);
+    program.says("<html><a data-token=8f2c>file</a></html>");
+    scene.advance(61);
+    program.is_refreshed(&scene);
+    let count = program.application.count();
+    for asked in 1..3 {
+        let answer = scene.client().get("/post");
+        assert_eq!((answer.detail().as_str(), answer.is_hit()), ("page-of-one", false), "{answer:?}");
+        assert_eq!(program.application.count(), count + asked, "asked once for each");
+        assert_eq!(answer.field("x-told"), "127.0.0.1", "the application is told who asks");
+    }
+    scene.advance(61);
+    program.says(page("two"));
+    kept(&scene);
 }
