@@ -125,22 +125,29 @@ fn stored(it: &Stored) -> Value {
 
 /// What is known of a URL pattern.
 pub(crate) fn guarded(it: &Guarded) -> Value {
-    let mut said = json!({ "pattern": it.pattern, "state": it.state.word() });
+    let (pattern, state) = (&it.pattern, it.state.word());
     match &it.state {
-        GuardState::Pending => {}
-        GuardState::Verified { seconds_ago, account_is_logged_out } => {
-            said["seconds_ago"] = json!(seconds_ago);
-            said["account_is_logged_out"] = json!(account_is_logged_out);
-        }
-        GuardState::Blocked { seconds_ago, again_in_seconds, report } => {
-            said["seconds_ago"] = json!(seconds_ago);
-            said["again_in_seconds"] = json!(again_in_seconds);
-            said["is_of_account"] = json!(report.is_of_account);
-            let line = |one: &Difference| json!({ "place": one.place.word(), "nobodys": one.nobodys, "visitors": one.visitors });
-            said["differences"] = report.differences.iter().map(line).collect();
-        }
+        GuardState::Pending => json!({ "pattern": pattern, "state": state }),
+        GuardState::Verified { seconds_ago, account_is_logged_out } => json!({
+            "pattern": pattern,
+            "state": state,
+            "seconds_ago": seconds_ago,
+            "account_is_logged_out": account_is_logged_out,
+        }),
+        GuardState::Blocked { seconds_ago, again_in_seconds, report } => json!({
+            "pattern": pattern,
+            "state": state,
+            "seconds_ago": seconds_ago,
+            "again_in_seconds": again_in_seconds,
+            "is_of_account": report.is_of_account,
+            "differences": report.differences.iter().map(difference).collect::<Vec<_>>(),
+        }),
     }
-    said
+}
+
+/// Where two pages differ.
+pub(crate) fn difference(it: &Difference) -> Value {
+    json!({ "place": it.place.word(), "nobodys": it.nobodys, "visitors": it.visitors })
 }
 
 fn answer(it: &Result<Answer, Reason>) -> Value {

@@ -1,9 +1,9 @@
 //! Looks whether a page that would be shared depends on who asks for it, before it is shared and now and then afterwards.
 //!
 //! Where the operator grants a lifetime, pages are asked for in nobody's name, and nobody has said that they may be shared. That is right only if
-//! a page does not depend on its visitor. So the first page of each URL pattern ([`pattern`]) is fetched once more as a made-up visitor
-//! ([`made_up`]) and both are compared ([`check`]); a page that differs by more than listed noise blocks its pattern ([`table`]): its requests
-//! pass, and what is stored of it is dropped. Sampled requests repeat that in the background ([`sample`]).
+//! a page does not depend on its visitor. So the first page of each URL pattern (`pattern`) is fetched once more as a made-up visitor
+//! (`made_up`) and both are compared (`check`); a page that differs by more than listed noise blocks its pattern (`table`): its requests
+//! pass, and what is stored of it is dropped. Sampled requests repeat that in the background (`sample`).
 //!
 //! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so nobody waits in a row.
 
@@ -116,7 +116,7 @@ pub(crate) fn block(worker: &Worker, site: &str, pattern: &Pattern, report: Repo
 fn tell(worker: &Worker, pattern: &str, report: &Report) {
     worker.cells.count(Counter::GuardBlocked);
     let place = report.differences.first().map_or("", |first| first.place.word());
-    tracing::warn!(pattern, place, "pages differ by visitor and are not shared: kasoku doctor shows the lines");
+    tracing::warn!(pattern, place, "pages differ by visitor and are not shared: kasoku explain shows the lines");
 }
 
 fn drop_all(worker: &Worker, site: &str, tag: &str, now: Now) {

@@ -222,7 +222,7 @@ fn what_the_application_itself_makes_public_is_its_own_business() {
 fn files_and_pictures_are_not_compared() {
     let application = Application::start(|asked| {
         let kind = if asked.target().ends_with(".css") { "text/css" } else { "image/png" };
-        Does::Answer(reply("200 OK", &[&format!("Content-Type: {kind}")], field(asked, "x-forwarded-for").to_owned()))
+        Does::Answer(reply("200 OK", &[&format!("Content-Type: {kind}")], field(asked, "x-forwarded-for")))
     });
     let scene = setup(&[]).run_before(&application.address());
     for path in ["/style.css", "/picture"] {
