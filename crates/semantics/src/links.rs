@@ -4,6 +4,7 @@
 //! values in quotes count, single or double, and of character references `&amp;` alone is resolved, in its four usual spellings. Both
 //! the number of links and their length are bounded.
 
+use std::borrow::Cow;
 use url::{Position, Url};
 
 /// The most `href` attributes that are looked at.
@@ -25,13 +26,50 @@ pub fn targets<'h>(
     is_ours: impl Fn(&str) -> bool + 'h,
 ) -> impl Iterator<Item = String> + 'h {
     let page = Url::parse(page_uri).ok();
-    values(html).take(LINKS_MAX).filter_map(move |value| {
+    values(html).take(LINKS_MAX).filter_map(move |(value, _)| {
         let text = std::str::from_utf8(value).ok().filter(|text| text.len() <= LINK_BYTES_MAX)?;
         let link = page.as_ref()?.join(&read(text)).ok()?;
         let is_http = matches!(link.scheme(), "http" | "https");
         let is_one = is_http && is_ours(&link[Position::BeforeHost..Position::AfterPort]);
         is_one.then(|| link[Position::BeforePath..Position::AfterQuery].to_owned())
     })
+}
+
+/// The page without the values of some parameters in its links. `named`: which, for path and query of a link; empty: none.
+pub fn without_values<'h, 'n>(page_uri: &str, html: &'h [u8], named: impl Fn(&str) -> &'n [String]) -> Cow<'h, [u8]> {
+    let page = Url::parse(page_uri).ok();
+    let mut kept = Vec::new();
+    let mut copied = 0;
+    for (value, ends) in values(html).take(LINKS_MAX) {
+        let text = std::str::from_utf8(value).ok().filter(|text| text.len() <= LINK_BYTES_MAX);
+        let link = text.and_then(|text| page.as_ref()?.join(&read(text)).ok());
+        let (Some(text), Some(link)) = (text, link) else { continue };
+        let names = named(&link[Position::BeforePath..Position::AfterQuery]);
+        if names.is_empty() {
+            continue;
+        }
+        kept.extend_from_slice(html.get(copied..ends - value.len()).unwrap_or_default());
+        kept.extend_from_slice(masked(text, names).as_bytes());
+        copied = ends;
+    }
+    if copied == 0 {
+        return Cow::Borrowed(html);
+    }
+    kept.extend_from_slice(html.get(copied..).unwrap_or_default());
+    Cow::Owned(kept)
+}
+
+/// A link without the values of these parameters.
+fn masked(text: &str, names: &[String]) -> String {
+    let (path, query) = text.split_once('?').unwrap_or((text, ""));
+    let pairs = query.split('&').map(|pair| {
+        // What is left of a character reference stands before the name.
+        let (name, rest) = pair.split_once('=').unwrap_or((pair, ""));
+        let bare = name.rsplit(';').next().unwrap_or_default();
+        let fragment = rest.find('#').and_then(|at| rest.get(at..)).unwrap_or_default();
+        if names.iter().any(|one| one == bare) { format!("{name}={fragment}") } else { pair.to_owned() }
+    });
+    format!("{path}?{}", pairs.collect::<Vec<_>>().join("&"))
 }
 
 /// A value without the character references that stand for an ampersand.
@@ -49,15 +87,15 @@ fn read(value: &str) -> String {
     text
 }
 
-/// The values of `href` attributes, as they stand in the page.
-fn values(html: &[u8]) -> impl Iterator<Item = &[u8]> {
+/// The values of `href` attributes, as they stand in the page, and where each ends.
+fn values(html: &[u8]) -> impl Iterator<Item = (&[u8], usize)> {
     let mut after = 0;
     memchr::memchr2_iter(b'h', b'H', html).filter_map(move |begins| {
         // What stands in a value is no attribute.
         let is_outside = begins >= after;
         let (value, ends) = attribute(html, begins).filter(|_| is_outside)?;
         after = ends;
-        Some(value)
+        Some((value, ends))
     })
 }
 
@@ -105,6 +143,26 @@ mod tests {
             assert_eq!(links(html), [target], "{html}");
         }
         assert_eq!(links("<a href=\"/1\"></a><a title='a href=/2' href='/3'>"), ["/1", "/3"]);
+    }
+
+    #[test]
+    fn values_of_named_parameters_are_left_out() {
+        let names = ["nonce".to_owned()];
+        let named = |target: &str| if target.starts_with("/bbs/get") { &names[..] } else { &[] };
+        let left = |html: &str| {
+            let kept = without_values("http://a.example/bbs/board.php?id=1", html.as_bytes(), named).into_owned();
+            String::from_utf8(kept).unwrap()
+        };
+        for (html, kept) in [
+            ("<a href=\"get?id=1&amp;nonce=9f&amp;no=0\">", "<a href=\"get?id=1&amp;nonce=&amp;no=0\">"),
+            ("<a href='/bbs/get?nonce=9f#top'>nonce=9f</a>", "<a href='/bbs/get?nonce=#top'>nonce=9f</a>"),
+            ("<a href='get?a=1'><a href='get?nonce=1'> ", "<a href='get?a=1'><a href='get?nonce='> "),
+            ("<a href='/other?nonce=9f'>", "<a href='/other?nonce=9f'>"),
+            ("<a href='get?nonces=9f&amp;x=nonce=1'>", "<a href='get?nonces=9f&amp;x=nonce=1'>"),
+            ("<input name=\"get?nonce=9f\">", "<input name=\"get?nonce=9f\">"),
+        ] {
+            assert_eq!(left(html), kept, "{html}");
+        }
     }
 
     #[test]

@@ -13,8 +13,11 @@
 
 use super::made_up::{MadeUp, add_cookies, plain};
 use super::table::Report;
+use crate::forward::NOBODYS_ADDRESS;
+use crate::glob;
 use crate::held;
-use crate::options::Route;
+use crate::nobodys_cookie;
+use crate::options::{FreshLink, Route, UrlPattern};
 use crate::origins::{self, Errand};
 use crate::visitor;
 use crate::worker::Worker;
@@ -23,6 +26,8 @@ use http::StatusCode;
 use kasoku_metrics::Counter;
 use kasoku_origin::{NoInterim, NoUpload};
 use kasoku_semantics::difference::{Difference, Markup, Place, differences, line, names_token};
+use kasoku_semantics::links;
+use kasoku_semantics::query::path_and_query;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
 use std::borrow::Cow;
@@ -144,7 +149,9 @@ impl Subject<'_> {
             return vec![found];
         }
         let markup = Markup::of(&nobodys.head).unwrap_or(Markup::Html);
-        differences(&nobodys.body, &visitors.body, markup, &self.route.guard.noise)
+        let [nobodys, visitors] =
+            [nobodys, visitors].map(|page| without_fresh_links(self.route, &self.errand.uri, &page.body));
+        differences(&nobodys, &visitors, markup, &self.route.guard.noise)
     }
 }
 
@@ -157,7 +164,7 @@ pub(super) async fn fetch(
     address: Option<Ipv4Addr>,
 ) -> Option<Page> {
     let errand = errand.again(address.map(IpAddr::V4), worker.moment().mono_us);
-    let request = as_sent(request, address);
+    let request = as_sent(request, route, address);
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
     let fetched = async {
         let sent = origins::send(worker, route, &errand, &request, &mut no_upload, &mut no_interim).await;
@@ -180,9 +187,24 @@ pub(super) async fn fetch(
     tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()
 }
 
-/// The request as it goes out, for whoever is told to be at `address`: the place for cookies that say of an address that it was counted.
-fn as_sent(request: &RequestHead, _address: Option<Ipv4Addr>) -> Cow<'_, RequestHead> {
-    Cow::Borrowed(request)
+/// The request as it goes out, for whoever is told to be at `address`: no visit is counted of it.
+fn as_sent<'r>(request: &'r RequestHead, route: &Route, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
+    let address = address.map_or_else(|| NOBODYS_ADDRESS.to_owned(), |address| address.to_string());
+    nobodys_cookie::sent(request, route, &address)
+}
+
+/// A page without what its links have for each visitor (`fresh-links`): who follows one is led by a link of their own.
+fn without_fresh_links<'p>(route: &Route, page_uri: &str, page: &'p [u8]) -> Cow<'p, [u8]> {
+    if route.fresh_links.is_empty() {
+        return Cow::Borrowed(page);
+    }
+    links::without_values(page_uri, page, |target| {
+        let (path, query) = path_and_query(target);
+        let is_it = |one: &&FreshLink| {
+            UrlPattern::is_any(std::iter::once(&one.url), |pattern| glob::matches(pattern, path), query)
+        };
+        route.fresh_links.iter().find(is_it).map_or(&[], |one| &one.parameters)
+    })
 }
 
 /// Where what is said before the bodies differs, or tells of the visitor.

@@ -3,7 +3,9 @@
 use crate::application::{Application, Asked, Does};
 use crate::{grant, session, told};
 use kasoku_engine::explain::{GuardState, Guarded, Question};
-use kasoku_engine::options::{GuardCookie, GuardRules, Options, Route};
+use kasoku_engine::options::{
+    FreshLink, GuardCookie, GuardRules, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
+};
 use kasoku_metrics::Counter;
 use kasoku_semantics::difference::Noise;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
@@ -188,6 +190,38 @@ fn listed_noise_is_no_difference_also_in_one_long_line() {
         });
         is_shared(&site.behind(setup(&noise)));
     }
+}
+
+#[test]
+fn a_made_up_visitor_has_been_counted_like_nobody() {
+    let site = Site::start(|asked, _| match field(asked, "cookie") {
+        "" => page("welcome, you are new"),
+        cookie => {
+            let counted = cookie.strip_prefix("seen=").unwrap();
+            assert!(field(asked, "x-forwarded-for").contains(counted), "{asked:?}");
+            page("welcome back")
+        }
+    });
+    let cookie = NobodysCookie::parse("seen={address}").unwrap();
+    let scene = site.behind(setup(&[]).route(|route| route.cookies.nobodys = vec![cookie]));
+    is_shared(&scene);
+    assert_eq!(scene.client().get("/post").text(), page("welcome back"));
+}
+
+#[test]
+fn links_that_are_made_for_each_visitor_are_no_difference_where_they_are_mended() {
+    let nonce = "/get.php?id=1&amp;nonce=";
+    let site = Site::start(move |_, count| page(&format!("<a href=\"{nonce}{count}\">file</a>")));
+    let fresh = FreshLink {
+        url: UrlPattern::parse("/get.php").unwrap(),
+        page: UrlTemplate::parse("/post").unwrap(),
+        parameters: vec!["nonce".to_owned()],
+    };
+    is_blocked(&site.behind(setup(&[])));
+    is_shared(&site.behind(setup(&[]).route(|route| route.fresh_links = vec![fresh.clone()])));
+    // Beside such a link, all else counts.
+    site.says(move |_, count| page(&format!("<a href=\"{nonce}{count}\" id=\"{count}\">file</a>")));
+    is_blocked(&site.behind(setup(&[]).route(|route| route.fresh_links = vec![fresh])));
 }
 
 #[test]
