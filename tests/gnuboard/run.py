@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 import browsers  # noqa: E402
 import counters  # noqa: E402
 import freshness  # noqa: E402
+import guard  # noqa: E402
 import relief  # noqa: E402
 import table  # noqa: E402
 from scenarios import Tally  # noqa: E402
@@ -34,8 +35,9 @@ def main():
             rules = site.fastcgi_rules() if way == "fastcgi" else site.http_rules()
             site.serve(rules + APPLICATION)
             site.set(cf_delay_sec=-1)
-            for part in (relief, table, counters, freshness, browsers):
+            for part in (guard, relief, table, counters, freshness, browsers):
                 tally.run(part.SCENARIOS, site)
+            tally.run(guard.LAST, site)
             status = tally.end(site) if way == ways[-1] else 0
     return status
 

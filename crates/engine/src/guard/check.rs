@@ -5,8 +5,11 @@
 //! | 1 | nobody | by the fill |
 //! | 2 | a visitor | it equals 1: the page is the same for everybody |
 //! | 3 | nobody | 2 equals 3: something was changed between 1 and 2 |
-//! | 4 | that visitor, at another address nearby | 4 equals 3: something was changed again; else the page differs by visitor |
-//! | 5 | the account of `guard-cookie`, where such a request would not pass | it differs from nobody's page: members would get the guests' page |
+//! | 4 | that visitor, at another address nearby | 4 equals 1 or 3: something was changed again |
+//! | 5, 6 | once more, at another address; nobody | any page of a visitor equals any of nobody's: the page has several forms, whoever asks; else it differs by visitor |
+//! | 7 | the account of `guard-cookie`, where such a request would not pass | it differs from nobody's page: members would get the guests' page |
+//!
+//! The last two are for rows that a database sorts by equal values: their order may change with the connection, and connections take turns.
 //!
 //! A page that changes with each look (a clock, a counter, a token) differs each time, so it counts as one that differs by visitor unless it is
 //! listed as noise. No answer, or an error of the server, says nothing.
@@ -39,6 +42,15 @@ const FETCH_MAX: Duration = Duration::from_secs(10);
 
 /// Fields of an answer's head by which it must not differ, besides those whose names say that they hold a token.
 const COMPARED: [&str; 4] = ["content-type", "content-language", "content-encoding", "content-disposition"];
+
+/// Who asks after nobody has.
+const ORDER: [Who; 5] = [Who::Visitor, Who::Nobody, Who::Visitor, Who::Visitor, Who::Nobody];
+
+#[derive(Clone, Copy)]
+enum Who {
+    Visitor,
+    Nobody,
+}
 
 /// What is looked at, and how it is fetched.
 pub(crate) struct Subject<'s> {
@@ -87,22 +99,34 @@ pub(crate) async fn check(subject: Subject<'_>, nobodys: Page, is_first: bool) -
 }
 
 impl Subject<'_> {
-    /// Nobody's last page, or where it differs from a visitor's; `None`: there was no answer.
+    /// Nobody's page, or where it differs from a visitor's; `None`: there was no answer.
     async fn as_visitors(&self, nobodys: Page) -> Option<Result<Page, Vec<Difference>>> {
-        let number = self.worker.guard.next_visitor();
-        let visitor = MadeUp::new(number, self.route, self.request, &nobodys.body);
-        let first = self.fetch_as(&visitor).await?;
-        if self.compare(&nobodys, &first, Some(&visitor)).is_empty() {
-            return Some(Ok(nobodys));
+        let mut visitor = MadeUp::new(self.worker.guard.next_visitor(), self.route, self.request, &nobodys.body);
+        let (mut nobodys, mut visitors) = (vec![nobodys], Vec::<(MadeUp, Page)>::new());
+        let mut differing = Vec::new();
+        for who in ORDER {
+            match who {
+                Who::Visitor => {
+                    let page = self.fetch_as(&visitor).await?;
+                    visitors.push((visitor.clone(), page));
+                    visitor = visitor.elsewhere(self.worker.guard.next_visitor());
+                }
+                Who::Nobody => nobodys.push(self.fetch_page().await?),
+            }
+            // The pairs that have the page that has come last.
+            let begin = |is_new: bool, count: usize| if is_new { count.saturating_sub(1) } else { 0 };
+            let from_nobody = begin(matches!(who, Who::Nobody), nobodys.len());
+            let from_visitor = begin(matches!(who, Who::Visitor), visitors.len());
+            for nobodys in nobodys.iter().skip(from_nobody) {
+                for (visitor, page) in visitors.iter().skip(from_visitor) {
+                    differing = self.compare(nobodys, page, Some(visitor));
+                    if differing.is_empty() {
+                        return Some(Ok(nobodys.clone()));
+                    }
+                }
+            }
         }
-        let nobodys = self.fetch_page().await?;
-        if self.compare(&nobodys, &first, Some(&visitor)).is_empty() {
-            return Some(Ok(nobodys));
-        }
-        let visitor = visitor.elsewhere(self.worker.guard.next_visitor());
-        let second = self.fetch_as(&visitor).await?;
-        let found = self.compare(&nobodys, &second, Some(&visitor));
-        Some(if found.is_empty() { Ok(nobodys) } else { Err(found) })
+        Some(Err(differing))
     }
 
     /// Whether a member would get a page that is not theirs.

@@ -1,0 +1,67 @@
+"""What the leak guard says of the program: its pages are the same for everybody, and a plugin that makes one for its visitor is found."""
+
+from counters import counted
+from guest import PHONE, Guest
+from scenarios import equal, holds, true
+from window import DESKTOP
+
+# A plugin of the site that tells visitors their address, on one page.
+PLUGIN = """<?php
+if (strpos($_SERVER['SCRIPT_NAME'], '/bbs/faq.php') !== false)
+    add_event('tail_sub', function () { echo '<p id="mine">' . $_SERVER['REMOTE_ADDR'] . '</p>'; });
+"""
+# One request in some 256 is looked at.
+REQUESTS_MAX = 3000
+
+
+def pages(site):
+    """Some of each kind."""
+    content = site.content
+    lists = ["/", "/bbs/board.php?bo_table=free", "/bbs/board.php?bo_table=free&page=2", "/bbs/board.php?bo_table=notice", "/bbs/board.php?bo_table=qa",
+             "/bbs/board.php?bo_table=gallery", "/bbs/group.php?gr_id=community", "/bbs/new.php", "/bbs/faq.php", "/free", "/free/5",
+             f"/bbs/content.php?co_id={content['content']}", "/bbs/board.php?bo_table=free&sfl=wr_subject&stx=F1"]
+    posts = [f"/bbs/board.php?bo_table={board}&wr_id={number}" for board in ("free", "notice") for number in content["posts"][board]]
+    return lists + ["/shop/", "/shop/list.php?ca_id=10"] + posts + [f"/shop/item.php?it_id={item}" for item in content["items"]]
+
+
+def look_at(site, user_agent=DESKTOP):
+    """Has each page looked at, and kept; how many there are."""
+    for path in pages(site):
+        for address in ("127.0.0.91", "127.0.0.92"):
+            answer = Guest(site, address=address, user_agent=user_agent).ask("GET", path)
+        true(answer.is_hit, f"{path} is kept: {answer.decision}")
+    return len(pages(site))
+
+
+def no_page_of_the_program_is_a_false_alarm(site):
+    checks, blocked = counted(site, "guard_checks"), counted(site, "guard_blocked")
+    looks = look_at(site) + look_at(site, PHONE)
+    true(looks >= 50, looks)
+    true(counted(site, "guard_checks") > checks, "nothing was compared")
+    equal(counted(site, "guard_blocked"), blocked, "patterns that were found to differ")
+
+
+def a_plugin_that_shows_each_visitor_an_address_is_found(site):
+    page, blocked = "/bbs/faq.php", counted(site, "guard_blocked")
+    plugin = site.root / "extend" / "mine.extend.php"
+    plugin.write_text(PLUGIN)
+    try:
+        site.kasoku("purge", "--all")
+        visitor = Guest(site, address="127.0.0.93")
+        for number in range(REQUESTS_MAX):
+            answer = visitor.ask("GET", page)
+            if "leak-guard" in answer.decision:
+                break
+        holds(answer.decision, "leak-guard", f"what becomes of {page} after {number} requests")
+        holds(answer.text, '<p id="mine">127.0.0.93</p>', "the page is the visitor's own")
+        equal(counted(site, "guard_blocked"), blocked + 1, "patterns that were found to differ")
+        said = site.kasoku("explain", site.url + page)
+        holds(said, '<p id="mine">0.0.0.0</p>', "the explanation")
+        true("203.0.113." in said or "198.51.100." in said, said)
+    finally:
+        plugin.unlink()
+
+
+SCENARIOS = [no_page_of_the_program_is_a_false_alarm]
+# The page is not shared any more.
+LAST = [a_plugin_that_shows_each_visitor_an_address_is_found]
