@@ -5,6 +5,7 @@ use crate::clock::Clock;
 use crate::guard::Guard;
 use crate::options::Options;
 use crate::session::table::Sessions;
+use crate::set_by::SetBy;
 use crate::spool::Spool;
 use crate::top::Tables;
 use kasoku_cache::Cache;
@@ -22,6 +23,7 @@ pub struct Handle {
     sessions: Arc<Sessions>,
     counted: Arc<Counted>,
     guard: Arc<Guard>,
+    set_by: Arc<SetBy>,
     metrics: Metrics,
     origins: Directory,
     clock: Arc<dyn Clock>,
@@ -41,8 +43,8 @@ impl Handle {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
         let (spool, sessions, counted, origins) = Default::default();
-        let guard = Arc::new(Guard::new());
-        Self { cache, spool, sessions, counted, guard, metrics, origins, clock, options, workers, tops }
+        let (guard, set_by) = (Arc::new(Guard::new()), Arc::default());
+        Self { cache, spool, sessions, counted, guard, set_by, metrics, origins, clock, options, workers, tops }
     }
 
     /// The cache that the workers share.
@@ -68,6 +70,11 @@ impl Handle {
     /// What is known of URL patterns.
     pub(crate) fn guard(&self) -> &Arc<Guard> {
         &self.guard
+    }
+
+    /// How cookies were seen to be set.
+    pub(crate) fn set_by(&self) -> &Arc<SetBy> {
+        &self.set_by
     }
 
     pub(crate) fn spool(&self) -> &Arc<Spool> {

@@ -35,6 +35,7 @@
 //! | `held` | looks through an answer before anybody gets it, where a cookie of it would be dropped |
 //! | [`guard`] | compares a page with another visitor's before it is shared |
 //! | `origins` | which origin of several, and which next when it fails |
+//! | `set_by` | how cookies were seen to be set |
 //! | `sendfile` | the file that an origin's answer names, in its place |
 //! | `checks` | asks origins whether they work, apart from all requests |
 //! | `deliver` | an answer to bytes: fills, origins' answers, our own |
@@ -101,6 +102,7 @@ mod sendfile;
 mod serve;
 mod servers;
 mod session;
+mod set_by;
 mod settings;
 mod spool;
 mod stored;

@@ -149,6 +149,9 @@ pub(crate) async fn send<U: Upload + 'static>(
         Ok(Reply::Elsewhere(target)) => Box::pin(elsewhere(worker, route, errand, request, target, interim)).await,
         Err(error) => Err(error),
     };
+    if let Ok(response) = &sent {
+        worker.set_by.has_answered(request, &response.head, route);
+    }
     let Moment { now, mono_us } = worker.moment();
     match &sent {
         // What stands in its place may have taken longer.

@@ -1,7 +1,7 @@
 //! Workers: one thread, one event loop, one share of the connections each.
 //!
 //! What crosses the workers: the cache (sharded), what is known of visitors' sessions and which of them were counted (sharded as well), what was
-//! found of URL patterns (asked by misses alone), how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
+//! found of URL patterns (asked by misses alone), how origins were seen to set cookies, how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
 //! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
 //! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
 //! atomically.
@@ -25,6 +25,7 @@ use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
 use crate::servers::Servers;
 use crate::session::table::Sessions;
+use crate::set_by::SetBy;
 use crate::settings::Settings;
 use crate::spool::Spool;
 use crate::top::Tables;
@@ -60,6 +61,7 @@ pub(crate) struct Worker {
     pub(crate) spool: Arc<Spool>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) guard: Arc<Guard>,
+    pub(crate) set_by: Arc<SetBy>,
     /// Requests until a page is looked at that is shared.
     pub(crate) samples: Countdown,
     /// Questions about sessions that are on their way.
@@ -260,6 +262,7 @@ impl Seed {
                 spool: self.handle.spool().clone(),
                 sessions: self.handle.sessions().clone(),
                 guard: self.handle.guard().clone(),
+                set_by: self.handle.set_by().clone(),
                 samples: Countdown::new(),
                 probes: Cell::new(0),
                 counted: self.handle.counted().clone(),

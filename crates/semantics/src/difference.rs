@@ -100,6 +100,11 @@ pub fn differences(nobodys: &[u8], visitors: &[u8], markup: Markup, noise: &[Noi
     if nobodys.bytes == visitors.bytes { Vec::new() } else { lines::differing(&nobodys, &visitors) }
 }
 
+/// Whether a body has parts in which tokens are: a form, a meta, a script.
+pub fn has_parts(body: &[u8], markup: Markup) -> bool {
+    regions(body, markup).iter().any(|region| region.part != Part::Page)
+}
+
 #[cfg(test)]
 #[path = "difference/tests.rs"]
 mod tests;

@@ -14,6 +14,9 @@ use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
 
+/// Whether a cookie of that name may be taken for one that says nothing of who has it.
+pub type MayBeNoise<'n> = &'n dyn Fn(&str) -> bool;
+
 const SESSION: &str =
     "what it opens for somebody without cookies is nobody's, and is dropped; who has a session passes";
 const NOISE: &str = "if the cookie changes no page: it is dropped, and no request passes because of it";
@@ -26,6 +29,7 @@ pub(crate) fn by_configuration(
     response: &ResponseHead,
     before: &Freshness,
     policy: &Policy,
+    may_be_noise: MayBeNoise<'_>,
 ) -> Option<Vec<Suggestion>> {
     if request.method != Method::GET || has_credentials(&request.fields) || is_failure(response.status) {
         return None;
@@ -37,10 +41,12 @@ pub(crate) fn by_configuration(
         let freshness = freshness(request, response, time, time, policy);
         obstacles(request, response, &freshness, policy).is_empty()
     };
-    let cookies = Cookies::of(request, response, policy);
+    let cookies = Cookies::of(request, response, policy, may_be_noise);
     own.grant.dropped_cookies.extend(cookies.names());
     let is_answered = |one: &Ignored| *one == Ignored::SetCookie && !cookies.is_empty();
-    let said = Ignored::ALL.iter().copied().filter(|one| says(response, *one, policy) && !is_answered(one));
+    // Whatever a page varies by, all would get the one that the first of them got.
+    let is_found = |one: &Ignored| *one != Ignored::Vary && says(response, *one, policy) && !is_answered(one);
+    let said = Ignored::ALL.iter().copied().filter(is_found);
     let said: Vec<Ignored> = said.collect();
     own.grant.ignore.extend(&said);
     if !is_hit(&own) {
@@ -84,7 +90,7 @@ struct Cookies {
 }
 
 impl Cookies {
-    fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Self {
+    fn of(request: &RequestHead, response: &ResponseHead, policy: &Policy, may_be_noise: MayBeNoise<'_>) -> Self {
         let is_plain =
             |name: &&str| !name.is_empty() && name.bytes().all(|b| b.is_ascii_graphic() && !b"*;,=\"".contains(&b));
         let names = set_cookies::not_dropped(request, response, policy).map(std::str::from_utf8);
@@ -97,7 +103,12 @@ impl Cookies {
         {
             names.clear();
         }
-        let (sessions, others) = names.into_iter().partition(|name| set_cookies::names_a_session(name));
+        let (sessions, others): (Vec<_>, Vec<_>) =
+            names.into_iter().partition(|name| set_cookies::names_a_session(name));
+        // With one that may say who somebody is, none is taken for noise.
+        if !others.iter().all(|name| may_be_noise(name)) {
+            return Self { sessions: Vec::new(), others: Vec::new() };
+        }
         Self { sessions, others }
     }
 
@@ -172,7 +183,7 @@ mod tests {
 
     fn written(response: &ResponseHead, policy: &Policy) -> Vec<String> {
         let before = freshness(&get(), response, NOW, NOW, policy);
-        let all = by_configuration(&get(), response, &before, policy).unwrap_or_default();
+        let all = by_configuration(&get(), response, &before, policy, &|_| true).unwrap_or_default();
         let line = |one: &Suggestion| match &one.change {
             Change::Set(key, value) => format!("{key} = {value}"),
             other => panic!("{other:?}"),
@@ -195,7 +206,7 @@ mod tests {
         assert_eq!(written(&rails, &safe())[1], "ignore = [\"private\", \"max-age\"]");
         assert_eq!(written(&cached("no-store, max-age=300"), &safe())[1], "ignore = [\"no-store\"]");
         assert_eq!(written(&ok().with("Pragma", "no-cache"), &safe())[1], "ignore = [\"no-cache\"]");
-        assert_eq!(written(&ok().with("Vary", "*"), &safe())[1], "ignore = [\"vary\"]");
+        assert_eq!(written(&ok().with("Vary", "*"), &safe()), [""; 0], "what it varies by is never proposed away");
         assert_eq!(written(&ok(), &safe()), [""; 0], "`ttl` is enough");
     }
 
@@ -203,10 +214,21 @@ mod tests {
     fn each_word_that_is_added_says_what_it_may_lead_to() {
         let response = cached("no-store, max-age=0, s-maxage=0").with("Set-Cookie", "a=b").with("Expires", "0");
         let before = freshness(&get(), &response, NOW, NOW, &safe());
-        let all = by_configuration(&get(), &response, &before, &safe()).unwrap();
+        let all = by_configuration(&get(), &response, &before, &safe(), &|_| true).unwrap();
         let dangers = &all[1].dangers;
         let expected = [Ignored::NoStore.danger(), Ignored::MaxAge.danger()];
         assert_eq!(dangers.as_slice(), expected, "no sentence twice");
+    }
+
+    #[test]
+    fn a_cookie_of_which_nobody_knows_is_never_noise() {
+        let page = ok().with("Set-Cookie", "seen=1").with("Set-Cookie", "2e61f26e7a4e8194=k");
+        let before = freshness(&get(), &page, NOW, NOW, &safe());
+        let with = |may_be_noise: MayBeNoise<'_>| by_configuration(&get(), &page, &before, &safe(), may_be_noise);
+        assert!(with(&|_| true).is_some());
+        let all = with(&|name| name == "seen").unwrap_or_default();
+        let is_noise = |one: &Suggestion| matches!(one.change, Change::Set("noise-cookies" | "session.cookies", _));
+        assert!(!all.iter().any(is_noise), "{all:?}");
     }
 
     #[test]
@@ -243,10 +265,10 @@ mod tests {
         for (name, value) in [("Cookie", "a=b"), ("Authorization", "Basic x")] {
             let request = get().with(name, value);
             let before = freshness(&request, &cached("no-store"), NOW, NOW, &safe());
-            assert_eq!(by_configuration(&request, &cached("no-store"), &before, &safe()), None, "{name}");
+            assert_eq!(by_configuration(&request, &cached("no-store"), &before, &safe(), &|_| true), None, "{name}");
         }
         let post = RequestHead { method: Method::POST, ..get() };
         let before = freshness(&post, &cached("no-store"), NOW, NOW, &rfc());
-        assert_eq!(by_configuration(&post, &cached("no-store"), &before, &rfc()), None);
+        assert_eq!(by_configuration(&post, &cached("no-store"), &before, &rfc(), &|_| true), None);
     }
 }

@@ -11,6 +11,7 @@ use crate::credentials::has_credentials;
 use crate::directives::control_field;
 use crate::evidence::{is_of_visitors, obstacles, sent_on};
 use crate::grant::is_covered;
+pub use crate::overruling::MayBeNoise;
 use crate::overruling::by_configuration;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, Policy, Reason, freshness};
@@ -65,6 +66,8 @@ pub(crate) const SECONDS: u64 = 60;
 /// The same as TOML.
 pub(crate) const GRANTED_MINUTE: &str = "\"1m\"";
 
+const VARIES_BY_VISITOR: &str = "the application says that the page depends on such a field; where a lifetime is granted, `key-device` and `key-languages` make a few classes of \
+     its values";
 const UNSURE: &str = "nothing that is sure to help";
 const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
 const ANYBODY: &str = "if the page is the same for everybody";
@@ -117,8 +120,10 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         }
         Reason::PassAuthorization => "credentials are for the application to judge",
         Reason::PassCookie => {
-            "if the cookie changes no page, `noise-cookies` may name it; if it chooses among a few pages, `key-cookies`; or name those that \
-             say who somebody is in `pass-cookies`"
+            "the cookie may say who somebody is; if it chooses among a few pages that are the same for everybody, `key-cookies` may name it"
+        }
+        Reason::VaryStar => {
+            "the application says that the page depends on more than a request shows; one that names the fields it depends on can be kept"
         }
         Reason::OnlyIfCachedMiss => {
             "the client wants a stored response or none; the same without only-if-cached fetches it"
@@ -146,7 +151,6 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::Authorization
         | Reason::Cookie
         | Reason::SetCookie
-        | Reason::VaryStar
         | Reason::NotCacheable
         | Reason::NoExpiryNoValidator
         | Reason::Stale
@@ -168,14 +172,19 @@ fn is_negative(status: StatusCode) -> bool {
 }
 
 /// What is to be done about a response. `freshness` is the response's.
-pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, policy: &Policy) -> Advice {
+pub fn advice(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+    may_be_noise: MayBeNoise<'_>,
+) -> Advice {
     let reasons = obstacles(request, response, freshness, policy);
     if let Some(why) = reasons.iter().find_map(|reason| hopeless(*reason, response.status)) {
         return Advice::Nothing(why);
     }
     let mut changes: Vec<Suggestion> = reasons.iter().filter_map(|reason| of_line(*reason)).collect();
-    changes.extend(of_variants(response, policy));
-    let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie | Reason::VaryStar));
+    let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie));
     if wants_lifetime {
         changes.push(lifetime(request, response, freshness, &reasons, policy));
     }
@@ -185,7 +194,7 @@ pub fn advice(request: &RequestHead, response: &ResponseHead, freshness: &Freshn
     let works = works(&changes, request, response, freshness, policy);
     let leaves_application = changes.iter().all(|one| matches!(one.change, Change::Set(..)));
     let wants_instead = !works || !leaves_application;
-    let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy)).flatten();
+    let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy, may_be_noise)).flatten();
     match (works, instead) {
         (true, None) => Advice::Changes(changes),
         (true, Some(instead)) => Advice::Either(changes, instead),
@@ -213,7 +222,11 @@ pub fn advice_without_messages(reason: Reason) -> Advice {
 
 /// What is to be done where many variants are stored, and none for this request.
 pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
-    of_variants(stored, policy).map_or(Advice::Needless, |one| Advice::Changes(vec![one]))
+    let is_by_visitor = match sent_on(vary(&stored.fields), policy) {
+        Vary::Fields(names) => names.iter().any(|name| is_of_visitors(name)),
+        Vary::None | Vary::Star => false,
+    };
+    if is_by_visitor { Advice::Nothing(VARIES_BY_VISITOR) } else { Advice::Needless }
 }
 
 /// The change for a line that must go.
@@ -223,26 +236,8 @@ fn of_line(reason: Reason) -> Option<Suggestion> {
             Change::Omit("Set-Cookie".to_owned()),
             "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
         )),
-        Reason::VaryStar => Some(Suggestion::of(
-            Change::Send("Vary".to_owned(), "Accept-Encoding".to_owned()),
-            "name the request fields that the page depends on, such as this one",
-        )),
         _ => None,
     }
-}
-
-/// The change for a Vary that makes a variant for nearly each visitor.
-fn of_variants(response: &ResponseHead, policy: &Policy) -> Option<Suggestion> {
-    let Vary::Fields(names) = sent_on(vary(&response.fields), policy) else { return None };
-    if !names.iter().any(|name| is_of_visitors(name)) {
-        return None;
-    }
-    let rest: Vec<&str> = names.iter().map(String::as_str).filter(|name| !is_of_visitors(name)).collect();
-    let text = "if the page is the same for all of them: otherwise each visitor has a variant of their own";
-    Some(match rest.is_empty() {
-        true => Suggestion::of(Change::Omit("Vary".to_owned()), text),
-        false => Suggestion::of(Change::Send("Vary".to_owned(), rest.join(", ")), text),
-    })
 }
 
 /// The change that gives a lifetime, or lets it be shared.
@@ -271,7 +266,7 @@ fn lifetime(
     // What the application tells browsers is not touched, where there is a field for this cache alone.
     let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
     // Where it says nothing, nobody has to touch it.
-    let is_silent = !says_something && field == "Cache-Control" && !reasons.contains(&Reason::VaryStar);
+    let is_silent = !says_something && field == "Cache-Control";
     if is_silent && is_covered(response.status) && !has_credentials(&request.fields) {
         return Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
     }

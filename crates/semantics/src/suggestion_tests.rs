@@ -5,7 +5,7 @@ use crate::testing::{cached, fresh, get, ok, rfc, safe, status};
 fn advice_for(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Advice {
     let time = crate::testing::NOW;
     let freshness = crate::freshness(request, response, time, time, policy);
-    advice(request, response, &freshness, policy)
+    advice(request, response, &freshness, policy, &|_| true)
 }
 
 fn changes(request: &RequestHead, response: &ResponseHead) -> Vec<Change> {
@@ -48,20 +48,31 @@ fn who_asked_with_a_cookie_gets_a_page_that_says_it_may_be_shared() {
 
 #[test]
 fn all_that_is_in_the_way_is_named_at_once() {
-    let session = cached("no-store").with("Set-Cookie", "PHPSESSID=x").with("Vary", "*");
-    let expected = [
-        Change::Omit("Set-Cookie".to_owned()),
-        send("Vary", "Accept-Encoding"),
-        send("CDN-Cache-Control", "max-age=60"),
-    ];
+    let session = cached("no-store").with("Set-Cookie", "PHPSESSID=x");
+    let expected = [Change::Omit("Set-Cookie".to_owned()), send("CDN-Cache-Control", "max-age=60")];
     assert_eq!(changes(&get(), &session), expected);
 }
 
 #[test]
-fn vary_keeps_what_is_not_the_visitors() {
-    let page = cached("max-age=9").with("Vary", "User-Agent, Accept-Language");
-    assert_eq!(changes(&get(), &page), [send("Vary", "accept-language")]);
-    assert_eq!(changes(&get(), &cached("max-age=9").with("Vary", "User-Agent")), [Change::Omit("Vary".to_owned())]);
+fn no_vary_is_proposed_away() {
+    for names in ["User-Agent, Accept-Language", "User-Agent", "Cookie", "*"] {
+        let page = |control| cached(control).with("Vary", names);
+        let is_about_vary = |change: &Change| match change {
+            Change::Send(name, _) | Change::Omit(name) => name == "Vary",
+            Change::Set(_, value) => value.contains("vary"),
+        };
+        for control in ["max-age=9", "no-store", "private"] {
+            match advice_for(&get(), &page(control), &safe()) {
+                Advice::Changes(all) => assert!(!all.iter().any(|one| is_about_vary(&one.change)), "{all:?}"),
+                Advice::Either(one, other) => {
+                    assert!(!one.iter().chain(&other).any(|one| is_about_vary(&one.change)), "{one:?} {other:?}");
+                }
+                Advice::Needless | Advice::Nothing(_) => {}
+            }
+        }
+        let stored = advice_on_variants(&page("max-age=9"), &safe());
+        assert!(matches!(stored, Advice::Nothing(_)) || names == "*", "{stored:?}");
+    }
 }
 
 #[test]
@@ -95,7 +106,7 @@ fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
     assert!(instead[1].dangers[0].contains("shown to everybody"), "{instead:?}");
     // A field for this cache alone that can't be sent leaves the configuration.
     let policy = Policy { targeted_fields: Vec::new(), ..safe() };
-    let forbidden = cached("no-store").with("Vary", "*").with("Set-Cookie", "a=b");
+    let forbidden = cached("no-store").with("Set-Cookie", "a=b");
     assert!(matches!(advice_for(&get(), &forbidden, &policy), Advice::Either(..)));
     let missing = status(404).with("Cache-Control", "no-store");
     let Advice::Changes(all) = advice_for(&get(), &missing, &safe()) else { panic!("one way") };

@@ -2,11 +2,14 @@
 //! asked about.
 
 use super::steps::Explaining;
+use crate::options::Route;
 use crate::route::route_url;
+use crate::set_by::{self, SetBy};
 use crate::visitor;
 use http::Method;
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
+use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::suggestion::{Advice, Change, Suggestion, advice, advice_on_variants, advice_without_messages};
 use kasoku_wire::RequestHead;
@@ -36,6 +39,27 @@ const TRACKING: [(&str, &str); 6] = [
     ("mc_eid", "mc_eid"),
 ];
 
+/// Why a page is not proposed to be shared that differs each time where tokens are.
+const HAS_TOKEN: &str = "two answers differ in a form, a meta or a script, as a token does: who sends such a form from a shared page is refused, so the page is its \
+     visitor's; `guard-noise` names a value in a script that is none";
+
+/// The line that takes a cookie for noise, if it may be.
+pub(crate) fn noise(name: &str, route: &Route, set_by: &SetBy) -> Option<Suggestion> {
+    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if !is_plain || !set_by.may_be_noise(name) {
+        return None;
+    }
+    let before = match route.places.settings.contains_key("noise-cookies") {
+        true => route.cookies.noise.iter().map(|one| format!("\"{one}\", ")).collect(),
+        false => "\"default\", ".to_owned(),
+    };
+    let change = Change::Set("noise-cookies", format!("[{before}\"{name}\"]"));
+    Some(Suggestion::of(
+        change,
+        "if the cookie changes no page: the application was seen to set it for visitors whom it does not know, and never otherwise",
+    ))
+}
+
 impl From<Advice> for Tips {
     fn from(advice: Advice) -> Self {
         match advice {
@@ -63,6 +87,11 @@ impl Explaining<'_> {
         if reason == Reason::PassCookie && visitor::listed(&asked.request.head.fields, &asked.routed.route).is_some() {
             return Tips::Nothing("the configuration says that requests with this cookie pass");
         }
+        if reason == Reason::PassCookie
+            && let Some(tip) = self.of_noise()
+        {
+            return Tips::Changes(vec![tip]);
+        }
         match advice_without_messages(reason) {
             Advice::Needless => {}
             advice => return advice.into(),
@@ -76,7 +105,13 @@ impl Explaining<'_> {
             {
                 return first.into();
             }
-            return advice(&answered.live.request, &answered.live.head, &answered.freshness, policy).into();
+            if answered.live.has_token {
+                return Tips::Nothing(HAS_TOKEN);
+            }
+            let live = &answered.live;
+            let is_for_nobody = set_by::is_for_nobody(&live.request, &live.head, &asked.routed.route);
+            let may_be_noise = |name: &str| is_for_nobody && self.set_by.may_be_noise_as_set_for_nobody(name);
+            return advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
         }
         if let Some(entry) = self.inspection.entry.as_ref() {
             let freshness = &entry.meta.freshness;
@@ -84,7 +119,8 @@ impl Explaining<'_> {
             if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::Changed | Reason::RulesChanged) {
                 return Tips::Needless;
             }
-            return advice(self.ask.request, &entry.meta.head, freshness, policy).into();
+            let may_be_noise = |name: &str| self.set_by.may_be_noise(name);
+            return advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into();
         }
         if let Some(other) = &self.inspection.other {
             match advice_on_variants(&other.meta.head, policy) {
@@ -97,6 +133,13 @@ impl Explaining<'_> {
             _ if self.answered.is_some() => Tips::Nothing("the application has to answer first"),
             _ => Tips::AskLive,
         }
+    }
+
+    /// Where it passes for a cookie that was seen to be set for nobody, and never otherwise.
+    fn of_noise(&self) -> Option<Suggestion> {
+        let (request, route) = (&self.asked.request.head.fields, &self.asked.routed.route);
+        let Some(Refusal::Cookie(name)) = visitor::refusal(request, route, self.seen.is_anonymous) else { return None };
+        noise(std::str::from_utf8(name).ok()?, route, self.set_by)
     }
 
     /// Where nothing is stored for this URL but something is for the same one without what others have added to it.

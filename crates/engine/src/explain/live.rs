@@ -17,8 +17,8 @@ use crate::options::Route;
 use crate::origins;
 use crate::route::Routed;
 use crate::sendfile::{self, Lost};
-use bytes::BytesMut;
-use http::Method;
+use bytes::{Bytes, BytesMut};
+use http::{Method, StatusCode};
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
 use kasoku_cache::{Ask, Cache, Elsewhere, HeldCharge};
@@ -27,6 +27,7 @@ use kasoku_origin::health::Blame;
 use kasoku_origin::{
     Circumstances, Client, Directory, Error, NoInterim, NoUpload, OpenFiles, Piece, Reply, Request, Response,
 };
+use kasoku_semantics::difference::{Markup, Part, Place, differences, has_parts};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
@@ -53,6 +54,10 @@ pub(super) struct Live {
     is_of_one_client: Option<Reason>,
     /// The name of the cookie for which it is, where the value of one stands in it.
     pub(super) cookie_in_it: Option<Vec<u8>>,
+    /// Two answers differ where tokens are.
+    pub(super) has_token: bool,
+    /// All of the body, where it could be looked through.
+    page: Option<Bytes>,
     /// It sets a cookie that would be dropped, and has a form that is sent by POST.
     has_form_of_a_session: bool,
     body_length: Option<u64>,
@@ -76,17 +81,7 @@ impl Answered {
     }
 
     pub(super) fn judge(cache: &Cache, ask: &Ask<'_>, live: Live) -> Self {
-        let (freshness, objections) = cache.would_store(
-            ask,
-            &Exchange {
-                request: &live.request,
-                response: &live.head,
-                request_time: live.request_time,
-                response_time: live.response_time,
-                body_length: live.body_length,
-                is_file: live.is_file,
-            },
-        );
+        let (freshness, objections) = would_store(cache, ask, &live);
         // What names a file must say itself how long that holds.
         let is_silent = live.names_a_file && !freshness.is_explicit();
         let is_left_alone = live.is_left_alone.then_some(Reason::ObjectTooLarge);
@@ -98,6 +93,19 @@ impl Answered {
         }
         Self { freshness, objections, live }
     }
+}
+
+/// What would become of an answer, as far as its head tells.
+pub(super) fn would_store(cache: &Cache, ask: &Ask<'_>, live: &Live) -> (Freshness, Vec<Reason>) {
+    let exchange = Exchange {
+        request: &live.request,
+        response: &live.head,
+        request_time: live.request_time,
+        response_time: live.response_time,
+        body_length: live.body_length,
+        is_file: live.is_file,
+    };
+    cache.would_store(ask, &exchange)
 }
 
 /// Whether asking the origin tells something, and does nothing but tell.
@@ -123,8 +131,10 @@ pub(super) fn ask(
     routed: &Routed,
     outgoing: &RequestHead,
     clock: &dyn Clock,
-    charge: HeldCharge,
+    charges: [HeldCharge; 2],
+    is_in_doubt: impl Fn(&Live) -> bool,
 ) -> Result<Live, Reason> {
+    let [charge, again] = charges;
     let mut request = outgoing.clone();
     for name in ["if-none-match", "if-modified-since", "range", "if-range"] {
         request.fields.remove(name);
@@ -132,9 +142,32 @@ pub(super) fn ask(
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
     let Ok(runtime) = runtime else { return Err(Reason::OriginUnreachable) };
     runtime.block_on(async {
-        let asked = tokio::time::timeout(PATIENCE, exchange(routed, request, clock, charge)).await;
-        asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))
+        let begun = tokio::time::Instant::now();
+        let asked = tokio::time::timeout(PATIENCE, exchange(routed, request.clone(), clock, charge)).await;
+        let mut live = asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))?;
+        if live.may_have_tokens() && is_in_doubt(&live) {
+            let rest = PATIENCE.saturating_sub(begun.elapsed());
+            let again = tokio::time::timeout(rest, exchange(routed, request, clock, again)).await;
+            live.has_token = again.is_ok_and(|again| again.is_ok_and(|again| differ_by_token(&live, &again, routed)));
+        }
+        Ok(live)
     })
+}
+
+impl Live {
+    /// Whether its page has anything in which tokens are.
+    fn may_have_tokens(&self) -> bool {
+        let Some(page) = &self.page else { return false };
+        let markup = Markup::of(&self.head).unwrap_or(Markup::Text);
+        markup == Markup::Script || has_parts(page, markup)
+    }
+}
+
+/// Two answers differ where tokens are.
+fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
+    let (Some(markup), Some(page), Some(again)) = (Markup::of(&one.head), &one.page, &other.page) else { return false };
+    let found = differences(page, again, markup, &routed.route.guard.noise);
+    found.iter().any(|one| matches!(one.place, Place::Body(Part::Form | Part::Meta | Part::Script | Part::Sealed)))
 }
 
 async fn exchange(
@@ -172,6 +205,11 @@ async fn exchange(
     let (is_file, is_left_alone) = (is_file(&response), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
     let sought = Sought::of(route, &request.target, &response.head, is_file, &secrets);
+    let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
+    let page = match is_text && !names_a_file {
+        true => held::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
+        false => None,
+    };
     let is_of_one_client = match sought.is_empty() || names_a_file {
         true => None,
         false => held::look_through(&sought, &response.head, &mut response.body, &mut charge).await?.reason,
@@ -207,6 +245,8 @@ async fn exchange(
         is_left_alone,
         is_of_one_client,
         cookie_in_it,
+        has_token: false,
+        page,
         has_form_of_a_session: has_form,
         body_length,
         is_file,

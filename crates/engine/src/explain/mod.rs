@@ -183,12 +183,16 @@ impl Handle {
         }
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {
-            let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), self.cache().hold())?;
+            let charges = [self.cache().hold(), self.cache().hold()];
+            // What is stored anyway has nothing proposed.
+            let is_in_doubt = |live: &live::Live| !live::would_store(self.cache(), &ask, live).1.is_empty();
+            let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, is_in_doubt)?;
             Ok(Answered::judge(self.cache(), &ask, live))
         });
         let found = Found::of(&sites, &asked.routed.route);
-        let (cache, sites) = (self.cache(), &sites);
-        Ok(Explaining { cache, sites, asked: &asked, seen, found, ask, inspection, answered, guarded }.explain())
+        let (cache, sites, set_by) = (self.cache(), &sites, &**self.set_by());
+        Ok(Explaining { cache, sites, set_by, asked: &asked, seen, found, ask, inspection, answered, guarded }
+            .explain())
     }
 }
 

@@ -8,6 +8,7 @@ use crate::guard::Guarded;
 use crate::options::{Places, Route, Rule, Site};
 use crate::respond::{self, Dropped, Notes, forwarded};
 use crate::session::Seen;
+use crate::set_by::SetBy;
 use crate::visitor;
 use kasoku_cache::inspect::{Inspection, Outcome};
 use kasoku_cache::{Ask, Body, Cache};
@@ -27,6 +28,7 @@ use std::sync::Arc;
 pub(super) struct Explaining<'q> {
     pub(super) cache: &'q Cache,
     pub(super) sites: &'q [Site],
+    pub(super) set_by: &'q SetBy,
     pub(super) asked: &'q Asked,
     /// What is known of who sends it.
     pub(super) seen: Seen,
