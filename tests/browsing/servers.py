@@ -4,7 +4,9 @@ What listens, listens on Unix sockets in that directory, but for Kasoku, which h
 the context, children included. Which application it is, says the class that inherits this one: `_install` puts it into `root`.
 """
 
+import contextlib
 import os
+import random
 import shutil
 import signal
 import socket
@@ -188,6 +190,9 @@ def can_connect(port):
 
 
 def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens at. It is not one of those that a kernel takes for connections: seconds may go by until a server listens there."""
+    while True:
+        port = random.randrange(15000, 32000)
+        with socket.socket() as probe, contextlib.suppress(OSError):
+            probe.bind(("127.0.0.1", port))
+            return port

@@ -1,7 +1,7 @@
 //! A request to a response: who asks, how, for what.
 
 use crate::snapshot::Snapshot;
-use crate::{Handle, explain, guard, json, prometheus, purge, top};
+use crate::{Handle, doctor, explain, guard, json, prometheus, purge, top};
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{Request, Response, StatusCode};
@@ -9,6 +9,8 @@ use http_body_util::Full;
 use kasoku_engine::explain::Question;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
+const OTHERS_ASK: &str = "Others ask at the moment: try again in a few seconds.";
+
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What can be asked for.
@@ -20,12 +22,14 @@ enum Page {
     Top,
     Purge,
     Explain,
+    Doctor,
 }
 
 /// An answer, or a question that has to wait for one.
 pub(crate) enum Answer {
     Now(Response<Full<Bytes>>),
     Explain(Question),
+    Doctor(Option<String>),
 }
 
 impl Page {
@@ -37,6 +41,7 @@ impl Page {
             "/top" => Self::Top,
             "/purge" => Self::Purge,
             "/explain" => Self::Explain,
+            "/doctor" => Self::Doctor,
             _ => return None,
         })
     }
@@ -45,7 +50,7 @@ impl Page {
     fn methods(self) -> &'static str {
         match self {
             Self::Health | Self::Metrics | Self::Stats | Self::Top => "GET, HEAD",
-            Self::Purge | Self::Explain => "POST",
+            Self::Purge | Self::Explain | Self::Doctor => "POST",
         }
     }
 }
@@ -56,13 +61,13 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Answer {
         return Answer::Now(text(StatusCode::FORBIDDEN, why));
     }
     let Some(page) = Page::of(request.uri().path()) else {
-        let pages = "There are /healthz, /metrics, /stats, /top, /purge and /explain.";
+        let pages = "There are /healthz, /metrics, /stats, /top, /purge, /explain and /doctor.";
         return Answer::Now(text(StatusCode::NOT_FOUND, pages));
     };
     if !page.methods().split(", ").any(|method| request.method() == method) {
         return Answer::Now(method_refused(page.methods()));
     }
-    let needs_token = matches!(page, Page::Purge | Page::Top | Page::Explain);
+    let needs_token = matches!(page, Page::Purge | Page::Top | Page::Explain | Page::Doctor);
     if !matches!(page, Page::Health)
         && let Some(why) = guard::refusal_without_token(handle, needs_token, request.headers())
     {
@@ -82,6 +87,10 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Answer {
             Ok(question) => return Answer::Explain(question),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
+        Page::Doctor => match doctor::host(query) {
+            Ok(host) => return Answer::Doctor(host),
+            Err(why) => text(StatusCode::BAD_REQUEST, &why),
+        },
     })
 }
 
@@ -91,13 +100,17 @@ impl Answer {
         let question = match self {
             Self::Now(response) => return response,
             Self::Explain(question) => question,
+            Self::Doctor(host) => {
+                return match doctor::diagnose(handle, host).await {
+                    Some(diagnosis) => response(StatusCode::OK, JSON, diagnosis),
+                    None => text(StatusCode::SERVICE_UNAVAILABLE, OTHERS_ASK),
+                };
+            }
         };
         match explain::explain(handle, question).await {
             Ok(explained) => response(StatusCode::OK, JSON, explained),
             Err(explain::Refused::Question(error)) => text(StatusCode::BAD_REQUEST, &error.to_string()),
-            Err(explain::Refused::Busy) => {
-                text(StatusCode::SERVICE_UNAVAILABLE, "Others ask at the moment: try again in a few seconds.")
-            }
+            Err(explain::Refused::Busy) => text(StatusCode::SERVICE_UNAVAILABLE, OTHERS_ASK),
         }
     }
 }

@@ -88,7 +88,7 @@ fn named(it: &Named) -> Value {
     json!({ "name": it.name, "place": it.place })
 }
 
-fn told(reason: Reason) -> Value {
+pub(crate) fn told(reason: Reason) -> Value {
     json!({ "id": reason.id(), "text": reason.text(), "source": reason.source() })
 }
 
@@ -183,7 +183,7 @@ fn advice(it: &Tips) -> Value {
     }
 }
 
-fn changes(all: &[Suggestion]) -> Vec<Value> {
+pub(crate) fn changes(all: &[Suggestion]) -> Vec<Value> {
     all.iter().map(change).collect()
 }
 

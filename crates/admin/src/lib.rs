@@ -8,6 +8,7 @@
 //! | `/top` | rates of the last seconds, and which URLs are missed most or take longest |
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
 //! | `/explain` | `POST`: what would happen to a request, and why |
+//! | `/doctor` | `POST`: what keeps requests from being served from memory |
 //!
 //! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
 //! worker is busy, and no worker ever waits for an operator. What it may ask the engine for is one [`Handle`]; who may ask is a question of
@@ -30,6 +31,7 @@
 //! configuration refuses others); it reads no request body.
 
 mod answer;
+mod doctor;
 mod explain;
 mod guard;
 mod history;
@@ -67,6 +69,8 @@ pub struct Handle {
     history: Arc<History>,
     /// Places for questions that wait for an answer.
     questions: Arc<Semaphore>,
+    /// The place for a diagnosis.
+    diagnoses: Arc<Semaphore>,
 }
 
 impl Handle {
@@ -75,7 +79,8 @@ impl Handle {
         let started = Instant::now();
         let history = Arc::new(History::new(started));
         let questions = Arc::new(Semaphore::new(explain::QUESTIONS_MAX));
-        Self { engine, token, is_guarded_by_permissions: false, started, history, questions }
+        let diagnoses = Arc::new(Semaphore::new(1));
+        Self { engine, token, is_guarded_by_permissions: false, started, history, questions, diagnoses }
     }
 }
 

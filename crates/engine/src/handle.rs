@@ -2,6 +2,7 @@
 
 use crate::beacon::Counted;
 use crate::clock::Clock;
+use crate::doctor::Cases;
 use crate::guard::Guard;
 use crate::options::Options;
 use crate::session::table::Sessions;
@@ -30,6 +31,7 @@ pub struct Handle {
     options: watch::Receiver<Arc<Options>>,
     workers: usize,
     tops: Arc<[Arc<Tables>]>,
+    cases: Arc<[Arc<Cases>]>,
 }
 
 impl Handle {
@@ -42,9 +44,10 @@ impl Handle {
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
+        let cases = Cases::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
         let (spool, sessions, counted, origins) = Default::default();
         let (guard, set_by) = (Arc::new(Guard::new()), Arc::default());
-        Self { cache, spool, sessions, counted, guard, set_by, metrics, origins, clock, options, workers, tops }
+        Self { cache, spool, sessions, counted, guard, set_by, metrics, origins, clock, options, workers, tops, cases }
     }
 
     /// The cache that the workers share.
@@ -104,6 +107,11 @@ impl Handle {
     /// What each worker has seen of URLs.
     pub(crate) fn tops(&self) -> &[Arc<Tables>] {
         &self.tops
+    }
+
+    /// What each worker has not served from memory.
+    pub(crate) fn cases(&self) -> &[Arc<Cases>] {
+        &self.cases
     }
 
     /// Where it is counted what is done through a handle, by any thread.

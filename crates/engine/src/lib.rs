@@ -22,6 +22,7 @@
 //! | `path` | a path as applications read it, for finding the rule |
 //! | [`purge`] | what PURGE and the operator drop |
 //! | [`explain`] | why a request gets what it gets, for whoever asks |
+//! | [`doctor`] | what keeps requests from being hits, and what would help |
 //! | `forward` | the request as it goes to the origin |
 //! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
 //! | `url_template` | URLs made of the parameters of another |
@@ -70,6 +71,7 @@ mod connection;
 mod course;
 mod crew;
 mod deliver;
+pub mod doctor;
 pub mod engine;
 mod error;
 pub mod explain;

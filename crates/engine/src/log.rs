@@ -6,6 +6,7 @@
 use crate::access_log::{Asked, Record};
 use crate::client::client;
 use crate::connection::Connection;
+use crate::doctor;
 use crate::error::Fault;
 use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
@@ -68,6 +69,7 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some())
     {
         worker.top.missed(exchange.now().mono_ms, &exchange.uri, reason(delivered));
+        doctor::missed(exchange, delivered);
     }
     tracing::debug!(
         uri = exchange.uri.as_str(),

@@ -111,6 +111,11 @@ impl Notes {
         Self { session: Some(what), ..Self::default() }
     }
 
+    /// The cookie that made it pass, or that keeps its answer from being stored.
+    pub(crate) fn cookie(&self) -> Option<&[u8]> {
+        self.cookie.as_deref()
+    }
+
     /// The request passes, for that reason.
     /// `is_anonymous`: its session is not what it passes for.
     pub(crate) fn passes(&mut self, reason: Reason, request: &Fields, routed: &Routed, is_anonymous: bool) {

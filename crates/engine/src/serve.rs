@@ -66,6 +66,8 @@ pub(crate) struct Aside {
     pub(crate) own_cookies: Vec<Vec<u8>>,
     /// What it may have changed, as far as nobody knows.
     pub(crate) doubt: Option<Box<changes::Doubt>>,
+    /// The target as the application reads it, where that is another one.
+    pub(crate) read: Option<String>,
     /// What is told of it besides what the cache did.
     pub(crate) notes: Notes,
 }
@@ -152,6 +154,11 @@ async fn answer(exchange: &mut Exchange) -> Answer {
     };
     let answer = answer_routed(exchange, &routed).await;
     exchange.site = routed.site;
+    if exchange.origin().is_some()
+        && let Some(read) = routed.stands_for()
+    {
+        exchange.aside().read = Some(read.to_owned());
+    }
     exchange.route = Some(routed.route);
     exchange.uri = routed.key.into_uri();
     answer

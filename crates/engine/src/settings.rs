@@ -82,7 +82,7 @@ pub(crate) fn tagged_as(site: &Site) -> &str {
 
 /// Makes a copy of a route that nobody else has, with the fingerprint of its rules. `tagged_as`: whose tags its responses get, if any do;
 /// `mark`: that of its site.
-fn own(route: &mut Arc<Route>, tagged_as: &str, mark: u64) {
+pub(crate) fn own(route: &mut Arc<Route>, tagged_as: &str, mark: u64) {
     let mut own = Route::clone(route);
     if own.policy.grant.is_granting() {
         let dropped = [&own.session.cookies[..], &own.cookies.noise].concat();

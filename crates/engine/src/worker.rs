@@ -14,6 +14,7 @@ use crate::compress;
 use crate::connection::READ_BYTES;
 use crate::course::{self, Course};
 use crate::crew::{Counted, Crew};
+use crate::doctor::Cases;
 use crate::guard::{Countdown, Guard};
 use crate::handle::Handle;
 use crate::listening::Share;
@@ -73,6 +74,7 @@ pub(crate) struct Worker {
     pub(crate) cells: Arc<Cells>,
     pub(crate) compress: compress::Queue,
     pub(crate) top: Arc<Tables>,
+    pub(crate) cases: Arc<Cases>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
     /// Where requests are read while they come in one piece.
     pub(crate) read_buffer: RefCell<BytesMut>,
@@ -251,8 +253,10 @@ impl Seed {
             };
         runtime.block_on(async move {
             let Some(top) = self.handle.tops().get(self.number).cloned() else { return };
+            let Some(cases) = self.handle.cases().get(self.number).cloned() else { return };
             let worker = Rc::new(Worker {
                 top,
+                cases,
                 settings: RefCell::new(Rc::new(Settings::new(
                     &self.handle.options(),
                     self.handle.origins(),

@@ -16,6 +16,7 @@
 //! - `visitors/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
 //! - `visitors/nobodys_cookies.rs`: what is asked for in nobody's name is no visit.
 //! - `visitors/guard.rs`: pages that are compared before they are shared.
+//! - `visitors/doctor.rs`: what is proposed for what is missed, and what never.
 //! - `visitors/leaks.rs`: leaks that other caches had, rebuilt.
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
@@ -30,6 +31,8 @@ mod beacon;
 mod board;
 #[path = "visitors/changes.rs"]
 mod changes;
+#[path = "visitors/doctor.rs"]
+mod doctor;
 #[path = "visitors/ending.rs"]
 mod ending;
 #[path = "visitors/fresh_links.rs"]

@@ -13,6 +13,7 @@
 
 mod application;
 mod check;
+mod doctor;
 mod explain;
 mod identity;
 mod operator;
@@ -25,6 +26,7 @@ mod top;
 mod upgrade;
 
 use clap::{Parser, Subcommand};
+use doctor::DoctorFlags;
 use explain::ExplainFlags;
 use kasoku_config::ServeFlags;
 use purge::PurgeFlags;
@@ -73,6 +75,12 @@ enum Command {
         credentials are not shown. Examples: docs/explain.md."
     )]
     Explain(ExplainFlags),
+    /// Say what keeps requests from being served from memory, what that costs, and which lines would help
+    #[command(
+        after_help = "The running program is asked; it tries each line on an example before it proposes it, which asks the \
+        application, and stores nothing. More: docs/doctor.md."
+    )]
+    Doctor(DoctorFlags),
 }
 
 fn main() -> ExitCode {
@@ -83,6 +91,7 @@ fn main() -> ExitCode {
         Command::Purge(flags) => purge::purge(&flags),
         Command::Top(flags) => top::top(&flags),
         Command::Explain(flags) => explain::explain(&flags),
+        Command::Doctor(flags) => doctor::doctor(&flags),
     }
 }
 

@@ -33,6 +33,7 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
+use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -170,33 +171,43 @@ fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
     found.iter().any(|one| matches!(one.place, Place::Body(Part::Form | Part::Meta | Part::Script | Part::Sealed)))
 }
 
+/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `remote`: who is told to ask.
+pub(crate) async fn send_apart(
+    routed: &Routed,
+    request: &RequestHead,
+    remote: Option<SocketAddr>,
+    now: Now,
+) -> Result<Response, Error> {
+    let (client, route) = (Client::new(), &routed.route);
+    let circumstances = Circumstances { is_https: routed.scheme == "https", remote, ..Circumstances::default() };
+    let (gateway, limits) = (&route.gateway, &route.origin);
+    let asked =
+        Request { head: request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
+    let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
+    let mut asking = Asking::new(origins::key_hash(routed), true);
+    let mut sent = Err(Error::Down);
+    while let Some(choice) = group.choose(&mut asking, &route.health, now.mono_ms) {
+        sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
+        if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
+            break;
+        }
+    }
+    match sent? {
+        Reply::Response(response) => Ok(response),
+        // What is there is another URL's to explain.
+        Reply::Elsewhere(_) => Err(Error::RedirectsForEver),
+    }
+}
+
 async fn exchange(
     routed: &Routed,
     request: RequestHead,
     clock: &dyn Clock,
     mut charge: HeldCharge,
 ) -> Result<Live, Error> {
-    let request_time = clock.now();
-    let (client, route) = (Client::new(), &routed.route);
-    let circumstances = Circumstances { is_https: routed.scheme == "https", ..Circumstances::default() };
-    let (gateway, limits) = (&route.gateway, &route.origin);
+    let (request_time, route) = (clock.now(), &routed.route);
     let asks = nobodys_cookie::sent(&request, route, NOBODYS_ADDRESS);
-    let asked =
-        Request { head: &asks, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
-    let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
-    let mut asking = Asking::new(origins::key_hash(routed), true);
-    let mut sent = Err(Error::Down);
-    while let Some(choice) = group.choose(&mut asking, &route.health, request_time.mono_ms) {
-        sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
-        if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
-            break;
-        }
-    }
-    let mut response = match sent? {
-        Reply::Response(response) => response,
-        // What is there is another URL's to explain.
-        Reply::Elsewhere(_) => return Err(Error::RedirectsForEver),
-    };
+    let mut response = send_apart(routed, &asks, None, request_time).await?;
     if let Some(error) = sendfile::fault(route, &response.head) {
         return Err(error);
     }

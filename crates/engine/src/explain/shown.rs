@@ -100,7 +100,7 @@ pub(super) fn field(name: &[u8], value: &[u8]) -> String {
 }
 
 /// Path and query, the values of parameters masked.
-pub(super) fn target(target: &str) -> String {
+pub(crate) fn target(target: &str) -> String {
     let Some((path, query)) = target.split_once('?') else { return printable(target) };
     let pairs = query.split('&').map(|pair| if pair.contains('=') { masked_pair(pair) } else { pair.to_owned() });
     printable(&format!("{path}?{}", pairs.collect::<Vec<_>>().join("&")))
@@ -120,7 +120,7 @@ fn masked_pair(pair: &str) -> String {
 }
 
 /// A text without what a terminal would obey: control characters and marks that turn the direction are written out.
-pub(super) fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     let mut shown = String::new();
     for (count, c) in text.chars().enumerate() {
         if count == LINE_CHARS_MAX {

@@ -3,7 +3,7 @@
 use super::News;
 use crate::error::reason;
 use crate::forward::NOBODYS_ADDRESS;
-use crate::guard::{self, Duty, Look, Page, Pattern, Subject};
+use crate::guard::{self, ByWorker, Duty, Look, Page, Pattern, Subject};
 use crate::held::{self, Sought};
 use crate::nobodys_cookie;
 use crate::options::Route;
@@ -215,7 +215,9 @@ impl FillTask {
     async fn compare(&self, duty: Duty, request: &RequestHead, head: &ResponseHead, body: Bytes) -> Option<Reason> {
         let page = Page { head: head.clone(), body };
         let Self { worker, route, errand, .. } = self;
-        let found = guard::check(Subject { worker, route, errand, request }, page, true).await;
+        worker.cells.count(Counter::GuardChecks);
+        let fetcher = ByWorker { worker, route, errand };
+        let found = guard::check(Subject { fetcher: &fetcher, route, uri: &errand.uri, request }, page, true).await;
         guard::conclude(worker, &route.policy.tags.site, duty, found)
     }
 

@@ -26,7 +26,6 @@ use crate::visitor;
 use crate::worker::Worker;
 use bytes::Bytes;
 use http::StatusCode;
-use kasoku_metrics::Counter;
 use kasoku_origin::{NoInterim, NoUpload};
 use kasoku_semantics::difference::{Difference, Markup, Place, differences, line, names_token};
 use kasoku_semantics::links;
@@ -38,10 +37,18 @@ use std::net::{IpAddr, Ipv4Addr};
 use std::time::Duration;
 
 /// The longest time for one of the fetches.
-const FETCH_MAX: Duration = Duration::from_secs(10);
+pub(crate) const FETCH_MAX: Duration = Duration::from_secs(10);
 
 /// Fields of an answer's head by which it must not differ, besides those whose names say that they hold a token.
-const COMPARED: [&str; 4] = ["content-type", "content-language", "content-encoding", "content-disposition"];
+const COMPARED: [&str; 5] = ["content-type", "content-language", "content-encoding", "content-disposition", "location"];
+
+/// Fetches pages that no client gets.
+pub(crate) trait Fetcher {
+    /// As whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
+    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page>;
+    /// A number for the next made-up visitor.
+    fn next_visitor(&self) -> u64;
+}
 
 /// Who asks after nobody has.
 const ORDER: [Who; 5] = [Who::Visitor, Who::Nobody, Who::Visitor, Who::Visitor, Who::Nobody];
@@ -53,13 +60,31 @@ enum Who {
 }
 
 /// What is looked at, and how it is fetched.
-pub(crate) struct Subject<'s> {
-    pub(crate) worker: &'s Worker,
+pub(crate) struct Subject<'s, F> {
+    pub(crate) fetcher: &'s F,
     pub(crate) route: &'s Route,
-    /// The fill's.
-    pub(crate) errand: &'s Errand,
+    /// The page's.
+    pub(crate) uri: &'s str,
     /// The request in nobody's name.
     pub(crate) request: &'s RequestHead,
+}
+
+/// Fetches as fills do.
+pub(crate) struct ByWorker<'w> {
+    pub(crate) worker: &'w Worker,
+    pub(crate) route: &'w Route,
+    /// The fill's.
+    pub(crate) errand: &'w Errand,
+}
+
+impl Fetcher for ByWorker<'_> {
+    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page> {
+        fetch(self.worker, self.route, self.errand, request, address).await
+    }
+
+    fn next_visitor(&self) -> u64 {
+        self.fetcher.next_visitor()
+    }
 }
 
 /// An answer, read to its end.
@@ -83,9 +108,7 @@ pub(crate) enum Found {
 }
 
 /// Looks whether the page that nobody got is what others get. `is_first`: nobody has looked at the pattern before.
-pub(crate) async fn check(subject: Subject<'_>, nobodys: Page, is_first: bool) -> Found {
-    let worker = subject.worker;
-    worker.cells.count(Counter::GuardChecks);
+pub(crate) async fn check<F: Fetcher>(subject: Subject<'_, F>, nobodys: Page, is_first: bool) -> Found {
     let request = plain(subject.request);
     let checking = Subject { request: &request, ..subject };
     match checking.as_visitors(nobodys).await {
@@ -98,10 +121,10 @@ pub(crate) async fn check(subject: Subject<'_>, nobodys: Page, is_first: bool) -
     }
 }
 
-impl Subject<'_> {
+impl<F: Fetcher> Subject<'_, F> {
     /// Nobody's page, or where it differs from a visitor's; `None`: there was no answer.
     async fn as_visitors(&self, nobodys: Page) -> Option<Result<Page, Vec<Difference>>> {
-        let mut visitor = MadeUp::new(self.worker.guard.next_visitor(), self.route, self.request, &nobodys.body);
+        let mut visitor = MadeUp::new(self.fetcher.next_visitor(), self.route, self.request, &nobodys.body);
         let (mut nobodys, mut visitors) = (vec![nobodys], Vec::<(MadeUp, Page)>::new());
         let mut differing = Vec::new();
         for who in ORDER {
@@ -109,9 +132,12 @@ impl Subject<'_> {
                 Who::Visitor => {
                     let page = self.fetch_as(&visitor).await?;
                     visitors.push((visitor.clone(), page));
-                    visitor = visitor.elsewhere(self.worker.guard.next_visitor());
+                    visitor = visitor.elsewhere(self.fetcher.next_visitor());
                 }
-                Who::Nobody => nobodys.push(self.fetch_page().await?),
+                Who::Nobody => {
+                    let page = self.fetch_page(nobodys.first()?).await?;
+                    nobodys.push(page);
+                }
             }
             // The pairs that have the page that has come last.
             let begin = |is_new: bool, count: usize| if is_new { count.saturating_sub(1) } else { 0 };
@@ -144,7 +170,7 @@ impl Subject<'_> {
         if self.compare(&nobodys, &members, None).is_empty() {
             return Some(Found::Same { account_is_logged_out: true });
         }
-        let nobodys = self.fetch_page().await?;
+        let nobodys = self.fetch_page(&nobodys).await?;
         let mut found = self.compare(&nobodys, &members, None);
         if found.is_empty() {
             return Some(Found::Same { account_is_logged_out: true });
@@ -160,12 +186,12 @@ impl Subject<'_> {
     }
 
     /// Nobody's page once more; one that is none by now says nothing.
-    async fn fetch_page(&self) -> Option<Page> {
-        self.fetch(self.request, None).await.filter(|page| page.head.status == StatusCode::OK)
+    async fn fetch_page(&self, before: &Page) -> Option<Page> {
+        self.fetch(self.request, None).await.filter(|page| page.head.status == before.head.status)
     }
 
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page> {
-        fetch(self.worker, self.route, self.errand, request, address).await
+        self.fetcher.fetch(request, address).await
     }
 
     fn compare(&self, nobodys: &Page, visitors: &Page, visitor: Option<&MadeUp>) -> Vec<Difference> {
@@ -173,8 +199,7 @@ impl Subject<'_> {
             return vec![found];
         }
         let markup = Markup::of(&nobodys.head).unwrap_or(Markup::Html);
-        let [nobodys, visitors] =
-            [nobodys, visitors].map(|page| without_fresh_links(self.route, &self.errand.uri, &page.body));
+        let [nobodys, visitors] = [nobodys, visitors].map(|page| without_fresh_links(self.route, self.uri, &page.body));
         differences(&nobodys, &visitors, markup, &self.route.guard.noise)
     }
 }
@@ -193,9 +218,7 @@ pub(super) async fn fetch(
     let fetched = async {
         let sent = origins::send(worker, route, &errand, &request, &mut no_upload, &mut no_interim).await;
         let mut response = sent.ok()?;
-        let status = response.head.status;
-        let says_nothing = status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS;
-        if says_nothing || errand.for_one_client().is_some() {
+        if says_nothing(response.head.status) || errand.for_one_client().is_some() {
             response.body.discard();
             return None;
         }
@@ -211,8 +234,13 @@ pub(super) async fn fetch(
     tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()
 }
 
+/// Whether a status says nothing of a page.
+pub(crate) fn says_nothing(status: StatusCode) -> bool {
+    status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
+}
+
 /// The request as it goes out, for whoever is told to be at `address`: no visit is counted of it.
-fn as_sent<'r>(request: &'r RequestHead, route: &Route, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
+pub(crate) fn as_sent<'r>(request: &'r RequestHead, route: &Route, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
     let address = address.map_or_else(|| NOBODYS_ADDRESS.to_owned(), |address| address.to_string());
     nobodys_cookie::sent(request, route, &address)
 }

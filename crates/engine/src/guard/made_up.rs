@@ -156,7 +156,7 @@ fn other_language(number: u64, page: &[u8]) -> &'static str {
 }
 
 /// Takes from nobody's request what would make another answer of it: conditions, parts, and wishes to caches.
-pub(super) fn plain(nobodys: &RequestHead) -> RequestHead {
+pub(crate) fn plain(nobodys: &RequestHead) -> RequestHead {
     let mut head = nobodys.clone();
     for name in NOT_SENT {
         head.fields.remove(name);

@@ -15,15 +15,15 @@ mod sample;
 mod shown;
 mod table;
 
-pub(crate) use check::{Found, Page, Subject, check};
-pub(crate) use pattern::{Pattern, is_guarded};
+pub(crate) use check::{ByWorker, FETCH_MAX, Fetcher, Found, Page, Subject, as_sent, check, says_nothing};
+pub(crate) use made_up::plain;
+pub(crate) use pattern::{Pattern, is_guarded, shown};
 pub use rules::{GuardCookie, GuardRules};
 pub(crate) use sample::{Countdown, sample};
 pub use shown::{GuardState, Guarded};
 pub use table::Report;
 pub(crate) use table::{Begun, Duty, Guard, Standing};
 
-use crate::handle::Handle;
 use crate::options::Route;
 use crate::worker::Worker;
 use http::StatusCode;
@@ -37,13 +37,6 @@ use kasoku_semantics::is_named_file;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
-
-impl Handle {
-    /// The URL patterns whose pages were found to differ by visitor.
-    pub fn blocked_patterns(&self) -> Vec<Guarded> {
-        self.guard().shown_blocked(self.now().mono_ms)
-    }
-}
 
 /// Whether a response that may be stored has to be compared first: a text of which the application has not said itself that it may be shared.
 /// `is_file`: it is a file that this program has read itself.

@@ -53,7 +53,7 @@ impl Pattern {
         if !is_guarded(route) {
             return None;
         }
-        let shown = format!("{}{}{}", routed.authority(), shape(routed.read_target()), class(route, request));
+        let shown = shown(route, routed.authority(), routed.read_target(), request);
         let (own, all) = (format!("guarded {} {shown}", route.guarded_as), format!("guarded {}", route.guarded_as));
         Some(Self { shown, tags: [own, all] })
     }
@@ -69,6 +69,11 @@ impl Pattern {
         let [_, all] = &self.tags;
         all
     }
+}
+
+/// A pattern for people, of a request of any route. `target`: as the application reads it.
+pub(crate) fn shown(route: &Route, authority: &str, target: &str, request: &Fields) -> String {
+    format!("{authority}{}{}", shape(target), class(route, request))
 }
 
 /// Whether pages of a route are looked at before they are shared.

@@ -3,7 +3,7 @@
 //! Of the requests that meet the cache, one in 256 is looked at on average, at most one a second in the process. A hit pays for it by
 //! counting down.
 
-use super::check::{Found, Subject, check, fetch};
+use super::check::{ByWorker, Found, Subject, check, fetch};
 use super::made_up::plain;
 use super::{Pattern, Standing, block, is_guarded, is_to_be_compared};
 use crate::forward::{Audience, forward};
@@ -14,6 +14,7 @@ use crate::serve::Exchange;
 use crate::timing::OriginTime;
 use crate::visitor;
 use http::Method;
+use kasoku_metrics::Counter;
 use kasoku_semantics::secrets::Secrets;
 use std::cell::Cell;
 use std::rc::Rc;
@@ -74,7 +75,9 @@ fn begin(exchange: &Exchange, routed: &Routed) {
         if found.reason.is_some() || !is_to_be_compared(&route, &request, &page.head, false, worker.now()) {
             return;
         }
-        let subject = Subject { worker: &worker, route: &route, errand: &errand, request: &request };
+        worker.cells.count(Counter::GuardChecks);
+        let fetcher = ByWorker { worker: &worker, route: &route, errand: &errand };
+        let subject = Subject { fetcher: &fetcher, route: &route, uri: &errand.uri, request: &request };
         if let Found::Differs(report) = check(subject, page, false).await {
             block(&worker, &route.policy.tags.site, &pattern, report);
         }

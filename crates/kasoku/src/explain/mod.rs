@@ -5,6 +5,7 @@ mod render;
 
 use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
 use clap::Args;
+pub(crate) use render::{difference_lines, duration, number, printable, text};
 use std::io::IsTerminal;
 use std::process::ExitCode;
 

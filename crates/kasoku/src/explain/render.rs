@@ -118,7 +118,7 @@ impl Page {
                     "guard",
                     &format!("differs by visitor, found {ago} ago, compared again in {again}: {pattern}"),
                 );
-                differences(said).iter().for_each(|line| self.row("", line));
+                difference_lines(said).iter().for_each(|line| self.row("", line));
             }
             _ => self.row("guard", &format!("not compared yet: {pattern}")),
         }
@@ -262,7 +262,7 @@ fn named(said: &Value, pointer: &str) -> String {
     }
 }
 
-fn text(said: &Value, pointer: &str) -> String {
+pub(crate) fn text(said: &Value, pointer: &str) -> String {
     printable(said.pointer(pointer).and_then(Value::as_str).unwrap_or_default())
 }
 
@@ -274,7 +274,7 @@ fn texts(said: &Value, pointer: &str) -> String {
 }
 
 /// Where the pages of a pattern differ: a line for each answer.
-pub(crate) fn differences(said: &Value) -> Vec<String> {
+pub(crate) fn difference_lines(said: &Value) -> Vec<String> {
     let whose =
         if said.pointer("/is_of_account").and_then(Value::as_bool) == Some(true) { "account" } else { "visitor" };
     let all = said.pointer("/differences").and_then(Value::as_array);
@@ -286,12 +286,12 @@ pub(crate) fn differences(said: &Value) -> Vec<String> {
     all.into_iter().flatten().flat_map(lines).collect()
 }
 
-fn number(said: &Value, pointer: &str) -> u64 {
+pub(crate) fn number(said: &Value, pointer: &str) -> u64 {
     said.pointer(pointer).and_then(Value::as_u64).unwrap_or_default()
 }
 
 /// Seconds as people say them: `90 s`, `5 min`, `2 h`, `3 days`; exact below two minutes.
-fn duration(seconds: u64) -> String {
+pub(crate) fn duration(seconds: u64) -> String {
     match seconds {
         0..120 => format!("{seconds} s"),
         120..7_200 => format!("{} min", seconds / 60),
@@ -301,7 +301,7 @@ fn duration(seconds: u64) -> String {
 }
 
 /// Without what a terminal would obey.
-fn printable(text: &str) -> String {
+pub(crate) fn printable(text: &str) -> String {
     text.chars().filter(|c| !c.is_control()).collect()
 }
 

@@ -1,0 +1,81 @@
+//! `POST /doctor`: what keeps requests from being served from memory, and what would help. `site` in the query names a host; without it, all
+//! sites are told of.
+//!
+//! It needs the token as an explanation does, and one is made at a time: each asks the application about several examples.
+
+use crate::Handle;
+use crate::explain::{changes, difference, guarded, told};
+use kasoku_engine::doctor::{BlockedPattern, Diagnosis, Finding, Verdict};
+use serde_json::{Value, json};
+use url::form_urlencoded;
+
+/// The host that a query names, if it does, or what is wrong with it.
+pub(crate) fn host(query: &str) -> Result<Option<String>, String> {
+    let mut host = None;
+    for (name, value) in form_urlencoded::parse(query.as_bytes()) {
+        match &*name {
+            "site" => host = Some(value.into_owned()),
+            other => return Err(format!("unknown parameter {other}")),
+        }
+    }
+    Ok(host)
+}
+
+/// The answer as JSON; `None`: somebody asks already.
+pub(crate) async fn diagnose(handle: &Handle, host: Option<String>) -> Option<String> {
+    let place = handle.diagnoses.clone().try_acquire_owned().ok()?;
+    let engine = handle.engine.clone();
+    let diagnosed = tokio::task::spawn_blocking(move || {
+        let diagnosis = engine.diagnose(host.as_deref());
+        drop(place);
+        diagnosis
+    });
+    Some(format!("{:#}\n", json_of(&diagnosed.await.ok()?)))
+}
+
+fn json_of(it: &Diagnosis) -> Value {
+    json!({
+        "seconds": it.seconds,
+        "blocked": it.blocked.iter().map(blocked).collect::<Vec<_>>(),
+        "findings": it.findings.iter().map(finding).collect::<Vec<_>>(),
+    })
+}
+
+fn blocked(it: &BlockedPattern) -> Value {
+    json!({ "guard": guarded(&it.guarded), "requests": it.requests, "origin_seconds": it.origin_seconds })
+}
+
+fn finding(it: &Finding) -> Value {
+    json!({
+        "site": it.site,
+        "pattern": it.pattern,
+        "reason": told(it.reason),
+        "requests": it.requests,
+        "urls": it.urls,
+        "origin_seconds": it.origin_seconds,
+        "example": it.example,
+        "verdict": verdict(&it.verdict),
+    })
+}
+
+fn verdict(it: &Verdict) -> Value {
+    match it {
+        Verdict::Proposal(proposal) => json!({
+            "kind": "proposal",
+            "toml": proposal.toml(),
+            "path": proposal.path,
+            "place": proposal.place,
+            "changes": changes(&proposal.changes),
+            "saved_requests_per_hour": proposal.saved_requests,
+            "saved_origin_seconds_per_hour": proposal.saved_seconds,
+        }),
+        Verdict::Differs(all, differences) => json!({
+            "kind": "differs",
+            "changes": changes(all),
+            "differences": differences.iter().map(difference).collect::<Vec<_>>(),
+        }),
+        Verdict::Refused(all, reason) => json!({ "kind": "refused", "changes": changes(all), "reason": told(*reason) }),
+        Verdict::Nothing(why) => json!({ "kind": "nothing", "why": why }),
+        Verdict::Untried => json!({ "kind": "untried" }),
+    }
+}

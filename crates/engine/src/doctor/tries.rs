@@ -1,0 +1,218 @@
+//! Tries what would help before it is proposed: each example on a thread of its own, with one deadline for all.
+//!
+//! | step | what comes of it |
+//! |---|---|
+//! | what an explanation of the example proposes, the application asked | nothing that the configuration can do: told with its reason |
+//! | a page fetched in nobody's name under the changed rules | no page that may be kept: told with its reason |
+//! | the guard's comparison of that page | it differs by visitor: told with the lines |
+//! | | it is the same for everybody: proposed |
+
+use super::cases::{Case, Key};
+use super::changed::changed;
+use super::path_of;
+use crate::connection::Peer;
+use crate::explain::{Change, Question, Suggestion, Tips, noise, send_apart};
+use crate::forward::{Audience, forward};
+use crate::guard::{FETCH_MAX, Fetcher, Found, Page, as_sent, check, plain, says_nothing};
+use crate::handle::Handle;
+use crate::held::{self, Sought};
+use crate::options::{Route, Site};
+use crate::parse::Request;
+use crate::route::{Routed, route_url};
+use crate::settings::{own, sites, tagged_as};
+use crate::visitor;
+use http::{Method, StatusCode};
+use kasoku_semantics::difference::Difference;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::suggestion::{Advice, advice_without_messages};
+use kasoku_wire::RequestHead;
+use kasoku_wire::http1::BodyLength;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::channel;
+use std::time::{Duration, Instant};
+use tokio::runtime::{Builder, LocalOptions};
+
+/// What came of an attempt.
+pub(super) enum Tried {
+    /// The page is the same for everybody under these lines.
+    Same(Vec<Suggestion>),
+    /// It is not.
+    Differs(Vec<Suggestion>, Vec<Difference>),
+    /// It could not be kept under them, for this reason.
+    Refused(Vec<Suggestion>, Reason),
+    /// The configuration can do nothing, for this reason.
+    Nothing(&'static str),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// What an attempt is about.
+#[derive(Clone)]
+pub(super) struct Subject {
+    pub(super) site: String,
+    /// The path of the rule in which a line would stand.
+    pub(super) path: String,
+    /// Where that rule is written; none: there is none yet.
+    pub(super) place: Option<String>,
+    url: String,
+    reason: Reason,
+    /// What is proposed, where the application need not be asked for it.
+    known: Option<Suggestion>,
+}
+
+impl Subject {
+    /// Of a case; `None`: no site serves its example any more.
+    pub(super) fn of(handle: &Handle, sites: &[Site], key: &Key, case: &Case) -> Option<Self> {
+        let routed = route_url(sites, handle.cache(), &head(&case.url)).ok()?;
+        let site = sites.get(routed.site)?;
+        let rule = site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, &routed.route));
+        let path = rule.map_or_else(|| path_of(&key.pattern, routed.target()), |rule| rule.path.clone());
+        let place = rule.map(|_| routed.route.places.rule.as_deref().unwrap_or("the configuration").to_owned());
+        let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
+        let known = cookie.and_then(|name| noise(name, &routed.route, handle.set_by()));
+        Some(Self { site: site.name.clone(), path, place, url: case.url.clone(), reason: key.reason, known })
+    }
+
+    /// What is known without the application.
+    fn without_asking(&self) -> Option<Tried> {
+        if self.known.is_some() {
+            return None;
+        }
+        match advice_without_messages(self.reason) {
+            Advice::Nothing(why) => Some(Tried::Nothing(why)),
+            _ => None,
+        }
+    }
+}
+
+fn head(url: &str) -> RequestHead {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    RequestHead::new(Method::GET, url).with("Host", authority)
+}
+
+/// Tries at most so many, all at a time; whatever has no result by then has none.
+pub(super) fn all(handle: &Handle, subjects: &[Option<Subject>], tries_max: usize, patience: Duration) -> Vec<Tried> {
+    let deadline = Instant::now() + patience;
+    let mut all: Vec<Tried> = Vec::new();
+    let (sender, results) = channel();
+    let mut left = tries_max;
+    for (number, subject) in subjects.iter().enumerate() {
+        let known = subject.as_ref().map_or(Some(Tried::Unknown), Subject::without_asking);
+        let is_asked = known.is_none() && left > 0;
+        all.push(known.unwrap_or(Tried::Unknown));
+        if let Some(subject) = subject.clone().filter(|_| is_asked) {
+            left -= 1;
+            let (handle, sender) = (handle.clone(), sender.clone());
+            // It ends by the same deadline, which is that of a live question as well.
+            std::thread::spawn(move || drop(sender.send((number, attempt(&handle, &subject, deadline)))));
+        }
+    }
+    drop(sender);
+    while let Ok((number, tried)) = results.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+        if let Some(place) = all.get_mut(number) {
+            *place = tried;
+        }
+    }
+    all
+}
+
+fn attempt(handle: &Handle, subject: &Subject, deadline: Instant) -> Tried {
+    let changes = match &subject.known {
+        Some(known) => vec![known.clone()],
+        None => match proposed(handle, subject) {
+            Ok(changes) => changes,
+            Err(tried) => return tried,
+        },
+    };
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let Ok(runtime) = runtime else { return Tried::Unknown };
+    let left = deadline.saturating_duration_since(Instant::now());
+    runtime
+        .block_on(async { tokio::time::timeout(left, compare(handle, subject, changes)).await })
+        .unwrap_or(Tried::Unknown)
+}
+
+/// What an explanation proposes that the configuration alone can do.
+fn proposed(handle: &Handle, subject: &Subject) -> Result<Vec<Suggestion>, Tried> {
+    const APPLICATION: &str = "what would help, the application has to send: `kasoku explain --live` says what";
+    const KEPT: &str =
+        "such pages are kept: each is asked for when somebody wants it for the first time, or its lifetime is over";
+    let question = Question { is_live: true, ..Question::get(&subject.url) };
+    let Ok(explained) = handle.explain(&question) else { return Err(Tried::Unknown) };
+    let is_ours = |all: &[Suggestion]| all.iter().all(|one| matches!(one.change, Change::Set(..)));
+    match explained.tips {
+        Tips::Changes(all) if is_ours(&all) => Ok(all),
+        Tips::Either(all, _) if is_ours(&all) => Ok(all),
+        Tips::Either(_, instead) if is_ours(&instead) => Ok(instead),
+        Tips::Changes(_) | Tips::Either(..) => Err(Tried::Nothing(APPLICATION)),
+        Tips::Nothing(why) => Err(Tried::Nothing(why)),
+        Tips::Needless => Err(Tried::Nothing(KEPT)),
+        Tips::AskLive => Err(Tried::Unknown),
+    }
+}
+
+/// Compares a page under the changed rules.
+async fn compare(handle: &Handle, subject: &Subject, changes: Vec<Suggestion>) -> Tried {
+    let sites = sites(&handle.options());
+    let Ok(mut routed) = route_url(&sites, handle.cache(), &head(&subject.url)) else { return Tried::Unknown };
+    let Some(changed) = changed(&routed.route, &changes) else { return Tried::Unknown };
+    let mut changed = Arc::new(changed);
+    own(&mut changed, sites.get(routed.site).map_or("", tagged_as), 0);
+    routed.route = changed;
+    let route = routed.route.clone();
+    let request = Request { head: head(&subject.url), body: BodyLength::None, keeps_alive: true };
+    let peer = Peer { address: None, is_trusted: false };
+    let mut request = plain(&forward(&request, &routed, &peer, Audience::Shared, None));
+    visitor::keep_wishes_back(&mut request, &route);
+    let fetcher = Apart { handle, routed: &routed };
+    let Some(page) = fetcher.fetch(&request, None).await else { return Tried::Unknown };
+    if let Some(reason) = refusal(&route, &request, &page) {
+        return Tried::Refused(changes, reason);
+    }
+    let subject = crate::guard::Subject { fetcher: &fetcher, route: &route, uri: routed.key.uri(), request: &request };
+    match check(subject, page, false).await {
+        Found::Same { .. } => Tried::Same(changes),
+        Found::Differs(report) => Tried::Differs(changes, report.differences),
+        Found::Unknown => Tried::Unknown,
+    }
+}
+
+/// Why a page would not be kept for what stands in it.
+fn refusal(route: &Route, request: &RequestHead, page: &Page) -> Option<Reason> {
+    let secrets = Secrets::of(request, &page.head, &route.policy);
+    if secrets.occur_in_head(&page.head) {
+        return Some(Reason::CookieValueInAnswer);
+    }
+    let sought = Sought::of(route, &request.target, &page.head, false, &secrets);
+    let is_page = page.head.status == StatusCode::OK;
+    sought.judge(&page.body, None).reason.filter(|reason| is_page || *reason == Reason::CookieValueInAnswer)
+}
+
+/// Fetches on connections that no other request uses, and tells nobody.
+struct Apart<'a> {
+    handle: &'a Handle,
+    routed: &'a Routed,
+}
+
+impl Fetcher for Apart<'_> {
+    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page> {
+        let request = as_sent(request, &self.routed.route, address);
+        let remote = address.map(|address| SocketAddr::new(IpAddr::V4(address), 0));
+        let fetched = async {
+            let mut response = send_apart(self.routed, &request, remote, self.handle.now()).await.ok()?;
+            if says_nothing(response.head.status) {
+                return None;
+            }
+            let mut charge = self.handle.cache().hold();
+            let (body, _) = held::read(&response.head, &mut response.body, &mut charge).await.ok()??;
+            Some(Page { head: response.head, body })
+        };
+        tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()
+    }
+
+    fn next_visitor(&self) -> u64 {
+        self.handle.guard().next_visitor()
+    }
+}

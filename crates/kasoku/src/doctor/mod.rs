@@ -1,0 +1,45 @@
+//! `kasoku doctor`: what keeps requests from being served from memory, what that costs, and the lines that would help. The program that runs
+//! knows; here it is asked, and what it says is written for people.
+
+mod render;
+
+use crate::operator::{NoAnswer, Operator, OperatorFlags, in_query};
+use clap::Args;
+use std::process::ExitCode;
+
+/// What is looked at.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct DoctorFlags {
+    /// Only this site: a host, as visitors ask for it
+    #[arg(long, value_name = "HOST")]
+    site: Option<String>,
+    /// Write it for programs
+    #[arg(long)]
+    json: bool,
+    #[command(flatten)]
+    operator: OperatorFlags,
+}
+
+pub(crate) fn doctor(flags: &DoctorFlags) -> ExitCode {
+    match ask(flags) {
+        Ok(said) => {
+            print!("{said}");
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            eprintln!("kasoku doctor: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn ask(flags: &DoctorFlags) -> Result<String, NoAnswer> {
+    let operator = Operator::new(&flags.operator)?;
+    let query = flags.site.as_deref().map_or(String::new(), |host| format!("?site={}", in_query(host)));
+    let said = operator.ask_for("POST", &format!("/doctor{query}"))?;
+    if flags.json {
+        return Ok(said);
+    }
+    let said = serde_json::from_str(&said).map_err(|_| NoAnswer::new("the program's answer is not understood"))?;
+    Ok(render::render(&said))
+}

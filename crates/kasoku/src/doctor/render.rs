@@ -1,0 +1,128 @@
+//! A diagnosis as text: patterns that differ by visitor first, then what took the application longest.
+
+use crate::explain::{difference_lines, duration, number, printable, text};
+use serde_json::Value;
+
+/// Where the values begin.
+const COLUMN: usize = 10;
+
+/// The whole of it.
+pub(crate) fn render(said: &Value) -> String {
+    let mut lines = Vec::new();
+    let seconds = number(said, "/seconds");
+    let list = |pointer: &str| said.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
+    let (blocked, findings) = (list("/blocked"), list("/findings"));
+    lines.push(format!("What was not served from memory in the last {}", duration(seconds)));
+    if blocked.is_empty() && findings.is_empty() {
+        lines.push(String::new());
+        lines.push("nothing".to_owned());
+    }
+    for one in &blocked {
+        lines.push(String::new());
+        lines.push(format!("{}: pages differ by visitor, and are not shared", text(one, "/guard/pattern")));
+        row(&mut lines, "cost", &cost(one));
+        let state = one.pointer("/guard").cloned().unwrap_or_default();
+        let again = duration(number(&state, "/again_in_seconds"));
+        row(
+            &mut lines,
+            "found",
+            &format!("{} ago, compared again in {again}", duration(number(&state, "/seconds_ago"))),
+        );
+        difference_lines(&state).iter().for_each(|line| row(&mut lines, "", line));
+        row(
+            &mut lines,
+            "try",
+            "take it out of the page, or name it in guard-noise where it is a clock or a counter (docs/guard.md)",
+        );
+    }
+    for one in &findings {
+        lines.push(String::new());
+        lines.push(format!("{}: {}", text(one, "/pattern"), text(one, "/reason/id")));
+        row(&mut lines, "why", &text(one, "/reason/text"));
+        row(&mut lines, "cost", &format!("{}, {} URLs", cost(one), number(one, "/urls")));
+        row(&mut lines, "example", &text(one, "/example"));
+        verdict(&mut lines, one.pointer("/verdict").unwrap_or(&Value::Null));
+    }
+    lines.push(String::new());
+    lines.join("\n")
+}
+
+fn verdict(lines: &mut Vec<String>, said: &Value) {
+    let changes = said.pointer("/changes").and_then(Value::as_array).cloned().unwrap_or_default();
+    match text(said, "/kind").as_str() {
+        "proposal" => {
+            let toml = said.pointer("/toml").and_then(Value::as_str).unwrap_or_default();
+            for (count, line) in toml.lines().enumerate() {
+                row(lines, if count == 0 { "add" } else { "" }, &printable(line));
+            }
+            let saved = |pointer: &str| said.pointer(pointer).and_then(Value::as_f64).unwrap_or_default();
+            let (requests, seconds) = (saved("/saved_requests_per_hour"), saved("/saved_origin_seconds_per_hour"));
+            row(lines, "gain", &format!("{requests:.0} requests and {seconds:.1} s of the application in an hour"));
+            for change in &changes {
+                row(lines, "risk", &text(change, "/text"));
+                let dangers = change.pointer("/dangers").and_then(Value::as_array).cloned().unwrap_or_default();
+                dangers
+                    .iter()
+                    .filter_map(Value::as_str)
+                    .for_each(|danger| row(lines, "", &format!("! {}", printable(danger))));
+            }
+        }
+        "differs" => {
+            row(lines, "but", "looks as if it could be kept, and differs by visitor:");
+            difference_lines(said).iter().for_each(|line| row(lines, "", line));
+        }
+        "refused" => row(lines, "but", &format!("looks as if it could be kept: {}", text(said, "/reason/text"))),
+        "nothing" => row(lines, "try", &format!("nothing: {}", text(said, "/why"))),
+        _ => row(lines, "try", "not known: the application gave no answer in time, or others were asked about first"),
+    }
+}
+
+fn cost(said: &Value) -> String {
+    let seconds = said.pointer("/origin_seconds").and_then(Value::as_f64).unwrap_or_default();
+    format!("{} requests, {seconds:.1} s of the application", number(said, "/requests"))
+}
+
+fn row(lines: &mut Vec<String>, name: &str, value: &str) {
+    lines.push(format!("  {name:<COLUMN$}{value}").trim_end().to_owned());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use serde_json::json;
+
+    #[test]
+    fn blocked_patterns_come_first_and_lines_can_be_pasted() {
+        let difference = json!({ "place": "form", "nobodys": "a\u{1b}[2J", "visitors": "b" });
+        let said = json!({
+            "seconds": 90,
+            "blocked": [{
+                "guard": { "pattern": "a.org/p", "state": "blocked", "seconds_ago": 5, "again_in_seconds": 600, "differences": [difference] },
+                "requests": 7, "origin_seconds": 1.25,
+            }],
+            "findings": [{
+                "pattern": "a.org/s?q", "reason": { "id": "no-store", "text": "It says so." }, "requests": 20, "urls": 2, "origin_seconds": 4.0,
+                "example": "http://a.org/s?q=***",
+                "verdict": {
+                    "kind": "proposal", "toml": "[[site.rule]]\npath = \"/s\"\nttl = \"1m\"\n",
+                    "changes": [{ "text": "if it is the same", "dangers": ["it is shown"] }],
+                    "saved_requests_per_hour": 700.4, "saved_origin_seconds_per_hour": 140.0,
+                },
+            }],
+        });
+        let text = render(&said);
+        assert!(!text.contains('\u{1b}'), "{text:?}");
+        let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
+        assert!(at("a.org/p: pages differ") < at("a.org/s?q: no-store"));
+        for part in [
+            "  add       [[site.rule]]\n",
+            "            path = \"/s\"\n",
+            "700 requests and 140.0 s",
+            "! it is shown",
+            "form   visitor  b",
+        ] {
+            at(part);
+        }
+        assert!(render(&json!({ "seconds": 5 })).ends_with("nothing\n"));
+    }
+}
