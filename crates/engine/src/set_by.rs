@@ -77,14 +77,18 @@ fn names_somebody(name: &str) -> bool {
     names_a_session(name) || names_token(name)
 }
 
+/// Whether people log in at a URL, as far as it tells.
+pub(crate) fn is_login(target: &str) -> bool {
+    let target = target.to_ascii_lowercase();
+    LOGIN_PARTS.iter().any(|part| target.contains(part))
+}
+
 /// Whether an answer was made for nobody: what it sets says nothing of whoever gets it.
 pub(crate) fn is_for_nobody(request: &RequestHead, response: &ResponseHead, route: &Route) -> bool {
-    let target = request.target.to_ascii_lowercase();
-    let is_login = LOGIN_PARTS.iter().any(|part| target.contains(part));
     matches!(request.method, Method::GET | Method::HEAD)
         && !says_who(&request.fields, &route.policy)
         && !response.status.is_redirection()
-        && !is_login
+        && !is_login(&request.target)
 }
 
 #[cfg(test)]

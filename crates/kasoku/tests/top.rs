@@ -66,6 +66,25 @@ fn in_a_pipe_it_is_written_once() {
 }
 
 #[test]
+fn a_diagnosis_is_of_what_was_missed() {
+    let scene = Scene::start("doctor");
+    let flags: Vec<&str> = scene.flags.iter().map(String::as_str).collect();
+    let doctor = |more: &[&str]| kasoku(&[&["doctor"], &flags[..], more].concat());
+    let text = loop {
+        let output = doctor(&[]);
+        assert!(output.status.success(), "{output:?}");
+        let text = String::from_utf8(output.stdout).unwrap();
+        if text.contains("2 requests") {
+            break text;
+        }
+    };
+    assert!(text.contains("localhost/private?id: no-store\n") && text.contains("localhost/private?id=***"), "{text}");
+    let json = doctor(&["--json", "--site", "other.example"]).stdout;
+    let json: serde_json::Value = serde_json::from_slice(&json).unwrap();
+    assert_eq!(json["findings"].as_array().map(Vec::len), Some(0), "{json}");
+}
+
+#[test]
 fn as_json_it_is_what_the_listener_says() {
     let scene = Scene::start("json");
     let output = scene.top(&["--json"]);

@@ -1,4 +1,4 @@
-//! `POST /explain`.
+//! `POST /explain`, and `POST /doctor`.
 
 use super::*;
 use kasoku_testkit::{get as on_get, ok};
@@ -62,4 +62,17 @@ fn who_asks_while_too_many_wait_is_told_to_come_again() {
         gate.open();
         assert!(asking.into_iter().all(|thread| thread.join().unwrap() == 200));
     });
+}
+
+#[test]
+fn a_diagnosis_needs_the_token_and_nothing_else() {
+    let token = token("doctor");
+    let shown = format!("Authorization: Bearer {}\r\n", token.secret());
+    let (admin, _engine) = started_with(Some(token));
+    assert_eq!(status(&ask(&admin, "POST /doctor", "")), 401);
+    assert_eq!(status(&ask(&admin, "GET /doctor", &shown)), 405);
+    assert_eq!(status(&ask(&admin, "POST /doctor?colour=1", &shown)), 400);
+    let answer = ask(&admin, "POST /doctor?site=a.org", &shown);
+    let said: serde_json::Value = serde_json::from_str(&body(&answer)).unwrap();
+    assert_eq!((status(&answer), said["findings"].as_array().map(Vec::len)), (200, Some(0)));
 }

@@ -19,6 +19,7 @@ use crate::held::{self, Sought};
 use crate::options::{Route, Site};
 use crate::parse::Request;
 use crate::route::{Routed, route_url};
+use crate::set_by;
 use crate::settings::{own, sites, tagged_as};
 use crate::visitor;
 use http::{Method, StatusCode};
@@ -77,6 +78,11 @@ impl Subject {
 
     /// What is known without the application.
     fn without_asking(&self) -> Option<Tried> {
+        let target =
+            self.url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, target)| target);
+        if set_by::is_login(target) {
+            return Some(Tried::Nothing("people log in there, as its URL says: such a page is its visitor's"));
+        }
         if self.known.is_some() {
             return None;
         }

@@ -109,7 +109,7 @@ pub(crate) fn block(worker: &Worker, site: &str, pattern: &Pattern, report: Repo
 fn tell(worker: &Worker, pattern: &str, report: &Report) {
     worker.cells.count(Counter::GuardBlocked);
     let place = report.differences.first().map_or("", |first| first.place.word());
-    tracing::warn!(pattern, place, "pages differ by visitor and are not shared: kasoku explain shows the lines");
+    tracing::warn!(pattern, place, "pages differ by visitor and are not shared: kasoku doctor shows the lines");
 }
 
 fn drop_all(worker: &Worker, site: &str, tag: &str, now: Now) {

@@ -135,6 +135,23 @@ fn no_vary_is_ever_proposed_away() {
     }
 }
 
+#[test]
+fn a_page_that_sets_a_cookie_which_nobody_knows_or_at_which_people_log_in_is_never_proposed() {
+    let says = ["Set-Cookie: test=1"];
+    let (_, scene) =
+        behind(Setup::safe(), move |asked, _| html(if asked.target() == "/login" { &says } else { &[] }, "x"));
+    asked(&scene, &["/login", "/account/register"]);
+    for pattern in ["example.org/login", "example.org/account/*"] {
+        let found = finding(&scene, pattern);
+        assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
+    }
+    let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
+    // It was set in the answer to somebody.
+    scene.client().get_with("/page", &["Cookie: a=b"]);
+    let found = finding(&scene, "example.org/page");
+    assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
+}
+
 /// What is proposed for a cookie for which pages pass.
 fn for_a_cookie(sets: impl Fn(&Asked) -> bool + Send + Sync + 'static, before: &[(&str, &str)]) -> Verdict {
     const NAME: &str = "2e61f26e7a4e8194d3d5d054536403e0";
