@@ -83,7 +83,7 @@ impl Fetcher for ByWorker<'_> {
     }
 
     fn next_visitor(&self) -> u64 {
-        self.fetcher.next_visitor()
+        self.worker.guard.next_visitor()
     }
 }
 
