@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The browser's cache alone, on a clock of its own: python3 -B tests/gnuboard/test_browser_cache.py"""
+"""The browser's cache alone, on a clock of its own: python3 -B tests/browsing/test_browser_cache.py"""
 
 import email.utils
 import unittest
