@@ -116,6 +116,10 @@ class Servers:
             connection.sendall(b"GET /metrics HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
             return b"".join(iter(lambda: connection.recv(65536), b"")).decode()
 
+    def sql(self, statement):
+        """Carries it out in the application's database."""
+        run(["mariadb", "--no-defaults", f"--socket={self.database_socket}", "--user=root", self.name, "-e", statement])
+
     def _database(self):
         data = self.directory / "database"
         log = self.directory / "database.log"

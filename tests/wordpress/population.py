@@ -77,7 +77,7 @@ class Person:
         if self.kind == "member":
             return random.choices([read, ("log in or out", None), ("administration", None), ("draft", None), ("interface", None)], [70, 10, 6, 8, 6])[0]
         if self.kind == "commenter":
-            return random.choices([read, ("comment", random.choice(POSTS)), ("clear cookies", None)], [85, 10, 5])[0]
+            return random.choices([read, ("comment", random.choice(POSTS)), ("clear cookies", None)], [90, 4, 6])[0]
         if self.kind == "holder":
             return random.choices([read, ("read", PROTECTED), ("give the password", None), ("clear cookies", None)], [60, 20, 14, 6])[0]
         if self.kind == "newcomer":

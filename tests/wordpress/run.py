@@ -1,6 +1,7 @@
 #!/usr/bin/env python3
 """WordPress behind Kasoku: installed, read, searched, logged in to and written with, without a cache rule, with one, and with the
-ready policy; at last two thousand requests of forty visitors, with a look into each answer.
+ready policy; then what went wrong once with others, and how soon a write is seen; at last two thousand requests of forty visitors, with a
+look into each answer.
 
 Everything is the real program from Debian: WordPress, php-fpm, MariaDB, and Chromium for what a person does. Prints a line for each
 scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it leaves pictures there.
@@ -12,6 +13,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 
 import application  # noqa: E402
+import freshness  # noqa: E402
+import rows  # noqa: E402
 from browser import Browser  # noqa: E402
 from dashboard import edit, log_in, try_to_log_in  # noqa: E402
 from scenarios import Tally, equal, holds, picture  # noqa: E402
@@ -179,6 +182,8 @@ def main():
         with Browser() as editor, Browser() as commenter, Browser() as stranger:
             site.serve(application.RULES.format(socket=site.php_socket, root=site.root))
             tally.run(application.SCENARIOS, site, editor=editor, commenter=commenter, stranger=stranger)
+        tally.run(rows.SCENARIOS, site)
+        tally.run(freshness.SCENARIOS, site)
         tally.run(visitors.SCENARIOS, site)
         return tally.end(site)
 
