@@ -7,9 +7,9 @@ from visitor import Visitor
 
 
 class CachedVisitor(Visitor):
-    def __init__(self, site, cache=None):
-        super().__init__(site)
-        self.cache = cache or BrowserCache()
+    def __init__(self, *of_a_visitor, **more):
+        super().__init__(*of_a_visitor, **more)
+        self.cache = BrowserCache()
 
     def look(self, path):
         """What the browser shows of that address: from its cache, or asked for with what the cache has of it."""

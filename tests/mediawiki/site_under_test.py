@@ -3,10 +3,14 @@
 The sources stay where the package has them; what belongs to this wiki (LocalSettings.php, uploads) is in the scratch directory.
 """
 
+import contextlib
 import shutil
+import time
 from pathlib import Path
 
+from seen import PATIENCE_SECONDS
 from servers import WEB_USER, Servers, run
+from visitor import Visitor
 
 MEDIAWIKI = Path("/var/lib/mediawiki")
 MAINTENANCE = Path("/usr/share/mediawiki/maintenance")
@@ -55,6 +59,32 @@ class Site(Servers):
         """The wiki as it was installed, with these lines more in its settings."""
         self._settings.write_text(self._installed + lines.format(port=self.port))
         self.kasoku("purge", "--all")
+
+    @contextlib.contextmanager
+    def without_database(self):
+        before = self._settings.read_text()
+        self._settings.write_text(before + "\n$wgDBserver = 'localhost:/nowhere';\n")
+        try:
+            yield
+        finally:
+            self._settings.write_text(before)
+
+    @contextlib.contextmanager
+    def without_settings(self):
+        away = self._settings.with_suffix(".away")
+        self._settings.rename(away)
+        try:
+            yield
+        finally:
+            away.rename(self._settings)
+
+    def until_stale(self, path, text):
+        """Waits until the page is served though it is old; it has to be that one all the time."""
+        deadline = time.monotonic() + PATIENCE_SECONDS
+        while "stale" not in (answer := Visitor(self).get(path)).decision:
+            if (answer.status, answer.text) != (200, text) or time.monotonic() > deadline:
+                raise AssertionError(f"{path}: {answer.status} {answer.decision} {answer.text[:300]}")
+            time.sleep(0.05)
 
     def run_jobs(self):
         """What cron does each minute: what follows from edits on pages that include others."""
