@@ -76,7 +76,11 @@ fn a_cart_by_another_name_is_not_kept() {
     let scene = site("woocommerce", "", &shop);
     for host in [11, 12] {
         let page = Visitor::new(host).get(&scene, "/warenkorb/");
-        assert_eq!((page.text().as_str(), page.is_hit()), ("/warenkorb/ with nothing in the cart</html>", false), "{page:?}");
+        assert_eq!(
+            (page.text().as_str(), page.is_hit()),
+            ("/warenkorb/ with nothing in the cart</html>", false),
+            "{page:?}"
+        );
         assert!(page.cache_status("stored").is_none(), "{page:?}");
     }
 }
