@@ -37,12 +37,14 @@ fn page(sessions: &mut Sessions, asked: &Asked, id: &str) -> Answer {
             sessions.of(id).insert("login".to_owned(), name);
             Answer::to("/board")
         }
+        Some("procBoardInsertDocument") if asked.parameter("title") == Some("refused") => Answer::page("no"),
+        Some("procBoardInsertDocument" | "procMenuAdminUpdateItem") => Answer::to("/board/2"),
         Some("dispMemberLogout") => {
             sessions.of(id).remove("login");
             Answer::to("/board")
         }
-        Some(act) => Answer::page(format!("{act} for {whom}")),
-        None => Answer::page(format!("{} for {whom}", asked.path())),
+        Some(act) => Answer::page(format!("{act} for {whom}</html>")),
+        None => Answer::page(format!("{} for {whom}</html>", asked.path())),
     }
 }
 
@@ -50,15 +52,15 @@ fn page(sessions: &mut Sessions, asked: &Asked, id: &str) -> Answer {
 fn guests_share_pages_and_their_sessions_are_known_by_a_cookie() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
-    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest");
-    is_shared(&Visitor::new(12).get(&scene, "/board"), "/board for guest");
+    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest</html>");
+    is_shared(&Visitor::new(12).get(&scene, "/board"), "/board for guest</html>");
     // A session, and nothing to ask about it.
     let mut guest = Visitor::new(13);
-    is_own(&guest.get(&scene, "/board/write"), "/board/write for guest", "pass-url");
+    is_own(&guest.get(&scene, "/board/write"), "/board/write for guest</html>", "pass-url");
     assert_eq!(guest.cookies["rx_login_status"], "none");
     assert!(guest.cookies.contains_key("PHPSESSID"));
     let shared = guest.get(&scene, "/board");
-    is_shared(&shared, "/board for guest");
+    is_shared(&shared, "/board for guest</html>");
     assert_eq!(rhymix.count(), 2);
 }
 
@@ -66,7 +68,7 @@ fn guests_share_pages_and_their_sessions_are_known_by_a_cookie() {
 fn who_has_chosen_a_version_gets_it_where_no_session_is_started() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
-    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest");
+    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest</html>");
     let mut guest = Visitor::new(12).with("rx_uatype", "1B2M2Y8AsgTpgAmY7PhCfg%3A1");
     assert_eq!(guest.get(&scene, "/board").detail(), "pass-session");
 }
@@ -76,26 +78,26 @@ fn a_member_is_known_by_the_same_cookie() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
     let (mut ann, mut other) = (Visitor::new(11), Visitor::new(12));
-    is_made(&ann.get(&scene, "/board"), "/board for guest");
+    is_made(&ann.get(&scene, "/board"), "/board for guest</html>");
     assert_eq!(ann.get(&scene, "/member/login").detail(), "pass-url");
     assert_eq!(ann.post(&scene, "/index.php?act=procMemberLogin", "user_id=ann").status, 302);
     // Where the form leads to is made anew, for everybody.
-    is_made(&other.get(&scene, "/board"), "/board for guest");
+    is_made(&other.get(&scene, "/board"), "/board for guest</html>");
     for _ in 0..3 {
-        is_own(&ann.get(&scene, "/board"), "/board for ann", "pass-session");
-        is_shared(&other.get(&scene, "/board"), "/board for guest");
+        is_own(&ann.get(&scene, "/board"), "/board for ann</html>", "pass-session");
+        is_shared(&other.get(&scene, "/board"), "/board for guest</html>");
     }
     assert_eq!(ann.get(&scene, "/?act=dispMemberLogout").status, 302);
-    is_shared(&ann.get(&scene, "/board"), "/board for guest");
+    is_shared(&ann.get(&scene, "/board"), "/board for guest</html>");
 }
 
 #[test]
 fn whoever_is_to_be_logged_in_by_a_cookie_passes_although_it_still_says_guest() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
-    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest");
+    is_made(&Visitor::new(11).get(&scene, "/board"), "/board for guest</html>");
     let mut ann = Visitor::new(12).with("rx_autologin", "ann").with("rx_login_status", "none");
-    is_own(&ann.get(&scene, "/board"), "/board for ann", "pass-cookie");
+    is_own(&ann.get(&scene, "/board"), "/board for ann</html>", "pass-cookie");
 }
 
 #[test]
@@ -103,14 +105,50 @@ fn what_changes_something_or_is_for_one_passes() {
     let rhymix = rhymix();
     let scene = site("rhymix", "", &rhymix);
     for target in ["/board/write", "/board/1/edit", "/board/1/delete", "/member/signup", "/files/download/1/2/x.zip"] {
-        is_own(&Visitor::new(11).get(&scene, target), &format!("{target} for guest"), "pass-url");
+        is_own(&Visitor::new(11).get(&scene, target), &format!("{target} for guest</html>"), "pass-url");
     }
     for act in ["procFileDownload", "dispBoardWrite", "dispMemberInfo", "dispSociallogin"] {
         is_own(
             &Visitor::new(11).get(&scene, &format!("/index.php?act={act}")),
-            &format!("{act} for guest"),
+            &format!("{act} for guest</html>"),
             "pass-url",
         );
     }
-    is_own(&Visitor::new(11).get(&scene, "/admin/x"), "/admin/x for guest", "pass-rule");
+    is_own(&Visitor::new(11).get(&scene, "/admin/x"), "/admin/x for guest</html>", "pass-rule");
+}
+
+#[test]
+fn a_parameter_that_nobody_knows_passes() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    is_made(&Visitor::new(11).get(&scene, "/board?page=2&search_keyword=x"), "/board for guest</html>");
+    is_own(&Visitor::new(11).get(&scene, "/board?coupon=x"), "/board for guest</html>", "pass-parameter");
+}
+
+#[test]
+fn a_post_and_a_menu_drop_the_pages_of_guests_and_a_log_in_drops_none() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    let page = "/latest for guest</html>";
+    for form in ["act=procBoardInsertDocument&mid=board&title=x", "module=admin&act=procMenuAdminUpdateItem"] {
+        is_made(&Visitor::new(11).get(&scene, "/latest"), page);
+        is_shared(&Visitor::new(12).get(&scene, "/latest"), page);
+        assert_eq!(Visitor::new(13).post(&scene, "/index.php", form).status, 302);
+    }
+    is_made(&Visitor::new(11).get(&scene, "/latest"), page);
+    assert_eq!(Visitor::new(13).post(&scene, "/index.php", "act=procMemberLogin&user_id=ann").status, 302);
+    Visitor::new(13).post(&scene, "/index.php", "act=procFileIframeUpload&title=x");
+    is_shared(&Visitor::new(12).get(&scene, "/latest"), page);
+}
+
+#[test]
+fn settings_are_not_served_as_files() {
+    let rhymix = rhymix();
+    let scene = site("rhymix", "", &rhymix);
+    for target in
+        ["/files/config/config.php", "/files/member_extra_info/point/1.php", "/modules/board/skins/x/list.blade.php"]
+    {
+        assert_eq!(Visitor::new(11).get(&scene, target).short().0, 403, "{target}");
+    }
+    assert_eq!(rhymix.count(), 0);
 }

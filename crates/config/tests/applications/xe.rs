@@ -39,13 +39,14 @@ fn page(sessions: &mut Sessions, asked: &Asked, id: &str) -> Answer {
             sessions.of(id).insert("member".to_owned(), name);
             Answer::to(PAGE).cookie("xe_logged", "true")
         }
+        Some("procBoardInsertComment") => Answer::to("/board/1"),
         Some("dispMemberLogout") => {
             sessions.destroy(id);
             Answer::to(PAGE).no_cookie("PHPSESSID").no_cookie("xe_logged")
         }
-        Some(act) => Answer::page(format!("{act} for {whom}")),
+        Some(act) => Answer::page(format!("{act} for {whom}</html>")),
         None => {
-            let answer = Answer::page(format!("{whom}, {language}"));
+            let answer = Answer::page(format!("{whom}, {language}</html>"));
             if asked.parameter("l").is_some() { answer.cookie("lang_type", language) } else { answer }
         }
     }
@@ -55,11 +56,11 @@ fn page(sessions: &mut Sessions, asked: &Asked, id: &str) -> Answer {
 fn guests_share_what_is_public_only_by_its_own_word() {
     let xe = xe();
     let scene = site("xe", "", &xe);
-    is_made(&Visitor::new(11).get(&scene, PAGE), "guest, ko");
-    is_shared(&Visitor::new(12).get(&scene, PAGE), "guest, ko");
+    is_made(&Visitor::new(11).get(&scene, PAGE), "guest, ko</html>");
+    is_shared(&Visitor::new(12).get(&scene, PAGE), "guest, ko</html>");
     let mut seen = Visitor::new(13).with("mobile", "false").with("user-agent", "5d41402abc4b2a76b9719d911017c592");
-    is_shared(&seen.get(&scene, PAGE), "guest, ko");
-    is_made(&Visitor::mobile(14).get(&scene, PAGE), "guest, ko");
+    is_shared(&seen.get(&scene, PAGE), "guest, ko</html>");
+    is_made(&Visitor::mobile(14).get(&scene, PAGE), "guest, ko</html>");
     assert_eq!(xe.count(), 2);
 }
 
@@ -67,32 +68,32 @@ fn guests_share_what_is_public_only_by_its_own_word() {
 fn a_member_is_told_from_a_guest_by_the_form_and_not_by_its_status() {
     let xe = xe();
     let scene = site("xe", "", &xe);
-    is_made(&Visitor::new(11).get(&scene, PAGE), "guest, ko");
+    is_made(&Visitor::new(11).get(&scene, PAGE), "guest, ko</html>");
     let mut ann = Visitor::new(12);
     let form = ann.get(&scene, LOGIN);
     assert_eq!((form.status, form.detail().as_str()), (200, "pass-url"), "{form:?}");
     assert_eq!(ann.post(&scene, "/index.php?act=procMemberLogin", "user_id=ann").status, 302);
     // Where the form leads to is made anew, for everybody.
-    is_made(&Visitor::new(13).get(&scene, PAGE), "guest, ko");
-    is_own(&ann.get(&scene, PAGE), "ann, ko", "pass-session");
+    is_made(&Visitor::new(13).get(&scene, PAGE), "guest, ko</html>");
+    is_own(&ann.get(&scene, PAGE), "ann, ko</html>", "pass-session");
     // Versions before 1.7 have no such cookie: then the form alone tells.
     ann.cookies.remove("xe_logged");
     for _ in 0..8 {
         scene.settled();
-        is_own(&ann.get(&scene, PAGE), "ann, ko", "pass-session");
+        is_own(&ann.get(&scene, PAGE), "ann, ko</html>", "pass-session");
     }
     assert_eq!(ann.get(&scene, "/index.php?act=dispMemberLogout").status, 302);
     assert!(!ann.cookies.contains_key("PHPSESSID"), "the application ends its cookies");
-    is_shared(&ann.get(&scene, PAGE), "guest, ko");
+    is_shared(&ann.get(&scene, PAGE), "guest, ko</html>");
 }
 
 #[test]
 fn a_guest_with_a_session_is_asked_about_and_then_shares() {
     let xe = xe();
     let scene = site("xe", "", &xe);
-    is_made(&Visitor::new(11).get(&scene, PAGE), "guest, ko");
+    is_made(&Visitor::new(11).get(&scene, PAGE), "guest, ko</html>");
     let mut guest = Visitor::new(12).with("PHPSESSID", "0123456789abcdef0123456789abcdef");
-    is_shared(&guest.becomes_anonymous(&scene, PAGE), "guest, ko");
+    is_shared(&guest.becomes_anonymous(&scene, PAGE), "guest, ko</html>");
 }
 
 #[test]
@@ -107,10 +108,10 @@ fn what_changes_something_or_is_for_one_passes() {
         "dispCommunicationFriend",
     ] {
         let own = Visitor::new(11).get(&scene, &format!("/index.php?act={act}"));
-        is_own(&own, &format!("{act} for guest"), "pass-url");
+        is_own(&own, &format!("{act} for guest</html>"), "pass-url");
         assert!(own.has("set-cookie"), "{own:?}");
     }
-    is_made(&Visitor::new(11).get(&scene, "/index.php?act=IS"), "IS for guest");
+    is_made(&Visitor::new(11).get(&scene, "/index.php?act=IS"), "IS for guest</html>");
 }
 
 #[test]
@@ -118,10 +119,27 @@ fn a_language_that_was_chosen_has_pages_of_its_own() {
     let xe = xe();
     let scene = site("xe", "", &xe);
     let mut german = Visitor::new(11);
-    is_own(&german.get(&scene, "/index.php?mid=board&l=de"), "guest, de", "pass-url");
+    is_own(&german.get(&scene, "/index.php?mid=board&l=de"), "guest, de</html>", "pass-url");
     // What was chosen came with a session.
     german.cookies.remove("PHPSESSID");
-    is_made(&german.get(&scene, PAGE), "guest, de");
-    is_shared(&Visitor::new(12).with("lang_type", "de").get(&scene, PAGE), "guest, de");
-    is_made(&Visitor::new(13).get(&scene, PAGE), "guest, ko");
+    is_made(&german.get(&scene, PAGE), "guest, de</html>");
+    is_shared(&Visitor::new(12).with("lang_type", "de").get(&scene, PAGE), "guest, de</html>");
+    is_made(&Visitor::new(13).get(&scene, PAGE), "guest, ko</html>");
+}
+
+#[test]
+fn a_comment_drops_the_pages_of_guests_and_what_no_one_can_read_may_have() {
+    let xe = xe();
+    let scene = site("xe", "", &xe);
+    let front = "/index.php?mid=front";
+    is_made(&Visitor::new(11).get(&scene, front), "guest, ko</html>");
+    is_shared(&Visitor::new(12).get(&scene, front), "guest, ko</html>");
+    assert_eq!(Visitor::new(13).post(&scene, "/index.php", "act=procBoardInsertComment&mid=board").status, 302);
+    is_made(&Visitor::new(11).get(&scene, front), "guest, ko</html>");
+    // As scripts send it.
+    let xml = "<methodCall><params><act>procBoardInsertDocument</act></params></methodCall>";
+    let mut client = kasoku_testkit::Client::connect(scene.engine.addresses()[0]);
+    client.send_body("POST", "/index.php", &["Content-Type: text/xml"], xml);
+    is_made(&Visitor::new(11).get(&scene, front), "guest, ko</html>");
+    is_own(&Visitor::new(11).get(&scene, "/index.php?mid=front&theme=x"), "guest, ko</html>", "pass-parameter");
 }
