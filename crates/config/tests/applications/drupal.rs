@@ -28,6 +28,8 @@ fn answer(sessions: &mut Sessions, asked: &Asked) -> Answer {
             sessions.destroy(session.as_deref().unwrap_or_default());
             Answer::to("/").no_cookie(SESSION).field(kept_apart).field(gone)
         }
+        ("POST", "/node/1") => Answer::to("/node/1").field(kept_apart).field(gone),
+        ("POST", _) => Answer { status: "303 See Other", ..Answer::to("/node/1") }.field(kept_apart).field(gone),
         // A module has switched the page cache off for this one.
         ("GET", "/contact") => page.field(kept_apart).field(gone),
         _ if user.is_some() => page.field(kept_apart).field(gone),
@@ -85,4 +87,38 @@ fn an_unknown_cookie_passes() {
     is_made(&Visitor::new(11).get(&scene, "/node/1"), "/node/1 for anonymous");
     let mut sso = Visitor::new(12).with("mod_auth_openidc_session", "x");
     assert_eq!(sso.get(&scene, "/node/1").detail(), "pass-cookie");
+}
+
+#[test]
+fn what_an_editor_saves_drops_all_pages_and_a_log_in_drops_none() {
+    let drupal = drupal();
+    let scene = site("drupal", "", &drupal);
+    let mut editor = Visitor::new(13).with(SESSION, "x");
+    for target in
+        ["/node/add/article", "/de/node/2/edit", "/admin/structure/menu/manage/main", "/comment/reply/node/1/comment"]
+    {
+        is_made(&Visitor::new(11).get(&scene, "/blog"), "/blog for anonymous");
+        is_shared(&Visitor::new(12).get(&scene, "/blog"), "/blog for anonymous");
+        assert_eq!(editor.post(&scene, target, "title=x").status, 303);
+    }
+    is_made(&Visitor::new(11).get(&scene, "/blog"), "/blog for anonymous");
+    // By the block that stands on each page.
+    Visitor::new(14).post(&scene, "/node/1?destination=/node/1", "name=ann&pass=x");
+    Visitor::new(14).post(&scene, "/contact", "message=x");
+    is_shared(&Visitor::new(12).get(&scene, "/blog"), "/blog for anonymous");
+}
+
+#[test]
+fn what_the_programs_own_file_refuses_is_refused() {
+    let drupal = drupal();
+    let scene = site("drupal", "", &drupal);
+    for target in [
+        "/core/core.services.yml",
+        "/sites/default/settings.php",
+        "/vendor/autoload.php",
+        "/sites/default/private/x.pdf",
+    ] {
+        assert_eq!(Visitor::new(11).get(&scene, target).short().0, 403, "{target}");
+    }
+    assert_eq!(drupal.count(), 0);
 }
