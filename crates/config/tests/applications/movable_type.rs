@@ -14,6 +14,9 @@ fn movable_type() -> Application {
             return Answer::page(format!("{} entries, search {searches}", asked.parameter("search").unwrap()))
                 .field("Pragma: no-cache");
         }
+        if asked.path() == "/mt/mt.cgi" && asked.parameter("__mode") == Some("save_entry") {
+            return Answer::to("/mt/mt.cgi?__mode=view&saved_changes=1");
+        }
         let whom = asked.cookie("mt_user").unwrap_or("nobody");
         Answer::page(format!("{} for {whom}", asked.path())).cookie("mt_user", "ann%3A%3Ax")
     })
@@ -56,4 +59,23 @@ fn all_other_programs_pass() {
             assert!(own.has("set-cookie"), "{own:?}");
         }
     }
+}
+
+#[test]
+fn an_entry_that_is_saved_drops_searches_and_a_form_that_is_refused_drops_none() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    Visitor::new(12).post(&scene, "/mt/mt.cgi", "username=ann&password=x");
+    is_shared(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 1");
+    assert_eq!(Visitor::new(12).post(&scene, "/mt/mt.cgi", "__mode=save_entry&title=x").status, 302);
+    is_made(&Visitor::new(11).get(&scene, SEARCH), "cache entries, search 2");
+}
+
+#[test]
+fn a_parameter_that_nobody_knows_passes() {
+    let mt = movable_type();
+    let scene = site("movable-type", "", &mt);
+    let own = Visitor::new(11).get(&scene, "/mt/mt-search.cgi?search=cache&member=7");
+    is_own(&own, "cache entries, search 1", "pass-parameter");
 }
