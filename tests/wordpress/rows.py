@@ -14,11 +14,14 @@ from visitor import Visitor
 POST = "/hello-world/"
 ADMIN_BAR = "wpadminbar"
 
-# Pages in whose middle PHP fails, as plugins and themes do. By then the status has gone out.
+# Pages in whose middle PHP fails, as plugins and themes do: by then the status has gone out. And one that says so with a page of its own, and status 200.
 BROKEN = """<?php
 add_action('wp_footer', function () {
     if (isset($_GET['s']) && $_GET['s'] === 'breaks') { flush(); no_such_function(); }
     if (isset($_GET['s']) && $_GET['s'] === 'ends') exit;
+});
+add_action('wp', function () {
+    if (isset($_GET['s']) && $_GET['s'] === 'dies') wp_die('Not now.', 'No', ['response' => 200]);
 });
 """
 
@@ -62,15 +65,15 @@ def a_parameter_that_nobody_knows_passes(site, **_):
     warm(lambda: Visitor(site), "/?s=welcome", "/?paged=1", f"{POST}?replytocom=1", "/?utm_source=letter", "/?feed=rss2")
 
 
-def a_page_that_breaks_off_is_not_kept(site, **_):
+def what_is_no_page_is_not_kept(site, **_):
     plugin = site.root / "wp-content" / "mu-plugins" / "broken.php"
     plugin.write_text(BROKEN)
     try:
-        for path in ["/?s=breaks", "/?s=ends"]:
+        for path, has_an_end in [("/?s=breaks", False), ("/?s=ends", False), ("/?s=dies", True)]:
             for _ in range(2):
                 answer = Visitor(site).get(path)
-                lacks(answer.text, "</html>", f"the page of {path}")
-                equal((answer.status, answer.is_hit, "not-a-page" in answer.decision), (200, False, True), f"{path} ({answer.decision})")
+                equal("</html>" in answer.text, has_an_end, f"whether the page of {path} has an end")
+                equal((answer.status, answer.is_hit, "stored" in answer.decision), (200, False, False), f"{path} ({answer.decision})")
     finally:
         plugin.unlink()
 
@@ -127,7 +130,7 @@ SCENARIOS = [
     a_browser_that_was_closed_never_shows_a_members_page,
     validators_of_wordpress_confirm_nothing,
     a_parameter_that_nobody_knows_passes,
-    a_page_that_breaks_off_is_not_kept,
+    what_is_no_page_is_not_kept,
     while_the_database_is_away_pages_stay_and_nothing_else_is_kept,
     no_cookie_of_a_log_in_is_noise,
     an_upload_is_never_run_and_secrets_are_not_served,
