@@ -73,6 +73,6 @@ fn a_diagnosis_needs_the_token_and_nothing_else() {
     assert_eq!(status(&ask(&admin, "GET /doctor", &shown)), 405);
     assert_eq!(status(&ask(&admin, "POST /doctor?colour=1", &shown)), 400);
     let answer = ask(&admin, "POST /doctor?site=a.org", &shown);
-    let said: serde_json::Value = serde_json::from_str(&body(&answer)).unwrap();
+    let said: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
     assert_eq!((status(&answer), said["findings"].as_array().map(Vec::len)), (200, Some(0)));
 }
