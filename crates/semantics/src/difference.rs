@@ -105,6 +105,12 @@ pub fn has_parts(body: &[u8], markup: Markup) -> bool {
     regions(body, markup).iter().any(|region| region.part != Part::Page)
 }
 
+/// Whether the bodies of two answers have the same lines, but for noise, in whatever order.
+pub fn are_rearranged(one: &[u8], other: &[u8], markup: Markup, noise: &[Noise]) -> bool {
+    let [one, other] = [one, other].map(|body| Reduced::of(body, &regions(body, markup), noise));
+    one.bytes.len() == other.bytes.len() && lines::sorted(&one) == lines::sorted(&other)
+}
+
 #[cfg(test)]
 #[path = "difference/tests.rs"]
 mod tests;

@@ -247,6 +247,19 @@ fn a_page_of_which_there_are_two_forms_is_no_alarm() {
 }
 
 #[test]
+fn lines_that_come_in_another_order_each_time_are_no_alarm_and_a_visitors_own_order_is() {
+    let rows = |order: usize| {
+        let rows = ["one", "two", "three", "four", "five", "six", "seven"];
+        page(&(0..7).map(|at| rows[(at + order) % 7].to_owned() + "\n").collect::<String>())
+    };
+    is_shared(&Site::start(move |_, count| rows(count)).behind(setup(&[])));
+    is_blocked(&Site::start(move |asked, _| rows(usize::from(!field(asked, "referer").is_empty()))).behind(setup(&[])));
+    // A line of the visitor's among lines that move.
+    let own = move |asked: &Asked, count| rows(count) + field(asked, "x-forwarded-for");
+    is_blocked(&Site::start(own).behind(setup(&[])));
+}
+
+#[test]
 fn what_the_application_itself_makes_public_is_its_own_business() {
     let application = Application::start(|asked| {
         let text = page(field(asked, "x-forwarded-for"));

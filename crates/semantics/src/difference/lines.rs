@@ -39,6 +39,13 @@ pub(super) fn differing(nobodys: &Reduced, visitors: &Reduced) -> Vec<Difference
     all
 }
 
+/// The lines of a page, in an order that says nothing of the page.
+pub(super) fn sorted(page: &Reduced) -> Vec<&[u8]> {
+    let mut lines: Vec<&[u8]> = page.bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
+    lines.sort_unstable();
+    lines
+}
+
 fn difference(nobodys: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Difference {
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
     let place = Place::Body(nobodys.part_at(start + at.min(one.len().saturating_sub(1))));
