@@ -9,6 +9,7 @@ import tempfile
 import time
 
 from browser import Browser
+from counters import settle, undisturbed
 from guest import Guest
 from scenarios import equal, holds, lacks, picture, true
 from site_under_test import MEMBER_PASSWORD, MEMBERS, MEMBERS_BOARD
@@ -143,20 +144,17 @@ def reading_on_costs_php_the_captchas_alone(site):
     with Browser() as browser:
         browser.open(site.url + BOARD)
         settle(site)
-        before = site.php_requests()
-        for page in pages:
-            browser.open(site.url + page)
-            if "wr_id" in page:
-                browser.wait_for("the captcha", "const i = document.querySelector('#captcha_img'); return i && i.complete && i.naturalWidth > 0")
-        settle(site)
-        equal(site.php_requests() - before, 3 * 14, "requests that PHP gets for sixteen pages: those of fourteen captchas")
 
+        def read():
+            before = site.php_requests()
+            for page in pages:
+                browser.open(site.url + page)
+                if "wr_id" in page:
+                    browser.wait_for("the captcha", "const i = document.querySelector('#captcha_img'); return i && i.complete && i.naturalWidth > 0")
+            settle(site)
+            return site.php_requests() - before
 
-def settle(site):
-    """Waits until PHP has been asked for nothing for a while."""
-    before = None
-    while before != (before := site.php_requests()):
-        time.sleep(0.5)
+        equal(undisturbed(site, read), 3 * 14, "requests that PHP gets for sixteen pages: those of fourteen captchas")
 
 
 SCENARIOS = [

@@ -12,6 +12,7 @@ VISITORS = 40
 # None of them draws a captcha: what a script asks for a moment later is counted with the page as its referrer, if the program has not heard of the visitor by then.
 FIRST_PAGES = ["/", "/bbs/board.php?bo_table=free", "/bbs/group.php?gr_id=community", "/shop/"]
 PATIENCE_SECONDS = 20
+TRIES_MAX = 5
 
 
 def counted(site, name):
@@ -24,6 +25,23 @@ def rendered(site):
     """What PHP was asked for, without what Kasoku asks for so that a visitor is counted."""
     log = (site.directory / "php-access.log").read_bytes()
     return log.count(b"\n") - log.count(b"/bbs/profile.php")
+
+
+def undisturbed(site, act):
+    """What `act` returns, of a time in which the guard has looked at nothing: it does now and then, with requests of its own."""
+    for _ in range(TRIES_MAX):
+        checks = counted(site, "guard_checks")
+        found = act()
+        if counted(site, "guard_checks") == checks:
+            return found
+    raise AssertionError("the guard looks at pages all the time")
+
+
+def settle(site):
+    """Waits until PHP has been asked for nothing for a while."""
+    before = None
+    while before != (before := site.php_requests()):
+        time.sleep(0.5)
 
 
 def becomes(look, wanted, what):

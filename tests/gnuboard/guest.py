@@ -99,7 +99,7 @@ class Guest(Window):
         # The page's script writes these fields when an option is chosen; for an item without options it does so at once.
         form.fields = [(name, value) for name, value in form.fields if not name.startswith(("io_", "ct_qty"))]
         label = re.search(r'<label for="it_option_1"[^>]*>([^<]*)<', page.text)
-        name = re.search(r'<h2 id="sit_title">([^<]*?) *<', page.text)[1]
+        name = re.search(r'id="sit_title">([^<]*?) *<', page.text)[1]
         chosen = {"io_type": "0", "io_id": option, "io_value": f"{label[1]}:{option}" if option else name, "ct_qty": str(quantity)}
         return self.submit(form, sw_direct="0", **{f"{field}[{item}][]": value for field, value in chosen.items()})
 

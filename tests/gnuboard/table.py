@@ -9,7 +9,7 @@ import os
 import time
 import urllib.parse
 
-from counters import becomes, counted, rendered
+from counters import counted, rendered, settle, undisturbed
 from guest import PHONE, Guest, Refused
 from page import Page
 from scenarios import equal, holds, lacks, true
@@ -56,10 +56,14 @@ def guests_share_the_pages_that_each_spoil_with_a_session(site):
     shop = [f"/shop/item.php?it_id={site.content['items'][0]}", "/shop/", "/shop/list.php?ca_id=10"]
     boards = ["/", BOARD, post(1), "/bbs/group.php?gr_id=community", f"/bbs/content.php?co_id={site.content['content']}", "/bbs/faq.php", "/bbs/new.php"]
     for path in boards + shop:
-        before = rendered(site)
-        answer = is_kept(site, path)
+        answer, renderings = undisturbed(site, lambda: renderings_of(site, path))
         equal((answer.status, answer.set_cookies), (200, []), path)
-        true(rendered(site) - before <= 1, f"requests that PHP gets for {path}")
+        true(renderings <= 1, f"requests that PHP gets for {path}: {renderings}")
+
+
+def renderings_of(site, path):
+    before = rendered(site)
+    return is_kept(site, path), rendered(site) - before
 
 
 def telephones_have_pages_of_their_own(site):
@@ -154,14 +158,17 @@ def guests_who_may_comment_are_served_from_memory(site):
     for number in numbers:
         is_kept(site, post(number))
     guests = [Guest(site, address=f"127.0.0.{host}") for host in range(50, 56)]
-    before, probes = rendered(site), probes_of(site)
-    looks = hits = 0
-    for number in numbers:
-        for guest in guests:
-            looks += 1
-            hits += guest.look(post(number)).answer.is_hit
-    equal(hits, looks, "looks that were hits")
-    becomes(lambda: rendered(site) - before, 3 * looks, "requests that PHP gets: those of the captchas")
+    probes = probes_of(site)
+
+    def read():
+        before = rendered(site)
+        answers = [guest.look(post(number)).answer for number in numbers for guest in guests]
+        settle(site)
+        return answers, rendered(site) - before
+
+    answers, renderings = undisturbed(site, read)
+    equal(sum(answer.is_hit for answer in answers), len(answers), "looks that were hits")
+    equal(renderings, 3 * len(answers), "requests that PHP gets: those of the captchas")
     equal(probes_of(site) - probes, 0, "questions about sessions")
 
 
