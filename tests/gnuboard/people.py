@@ -10,7 +10,7 @@ import json
 import random
 import re
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 
 from browser_cache import BrowserCache
 from guest import PHONE, Guest
@@ -116,7 +116,6 @@ class Crew:
     secrets: list
     # Numbers of items that nobody has looked at yet: each is for one cart.
     items: list
-    random: random.Random = field(repr=False)
 
 
 def crew(site, machines, items, seed):
@@ -136,7 +135,7 @@ def crew(site, machines, items, seed):
                                board=SECRETS_BOARD, item=site.content["items"][1], first=FIRST_ITEM))
     secrets = [Secret("s", number, "free", parent, comment) for number, parent, comment in made["comments"]]
     secrets += [Secret("t", number, SECRETS_BOARD, post, post) for number, post in made["posts"]]
-    return Crew([Member(*member) for member in members], secrets, items, draws)
+    return Crew([Member(*member) for member in members], secrets, items)
 
 
 class Disk(BrowserCache):
@@ -190,14 +189,14 @@ class Machine(Guest):
         return f"browser {self.number}, use {self._sitting}"
 
     @property
-    def cart(self):
+    def in_cart(self):
         """The numbers of the items in it."""
         return self._of_the_session | (self._kept[self.member] if self.member else set())
 
     @property
     def counts(self):
         """How many items a cart may be said to have. After an automatic log-in, it is there once its page was looked at."""
-        return {len(self.cart)} if self._has_met_its_cart or not self.member else {len(self._of_the_session), len(self.cart)}
+        return {len(self.in_cart)} if self._has_met_its_cart or not self.member else {len(self._of_the_session), len(self.in_cart)}
 
     @property
     def is_mobile(self):
@@ -206,7 +205,7 @@ class Machine(Guest):
     def owns(self, kind, number):
         """Whether that word is for this visitor."""
         if kind == "k":
-            return number in self.cart or number in self.viewed
+            return number in self.in_cart or number in self.viewed
         if kind in "st":
             return (kind, number) in {(secret.kind, secret.number) for secret in self.opened}
         return self.member is not None and self.member.number == number
@@ -351,7 +350,7 @@ class Machine(Guest):
             self._shops()
 
     def _looks_at_cart(self):
-        self.cart_page = self.look("/shop/cart.php", typed=True)
+        self.look("/shop/cart.php", typed=True)
 
     def _opens_a_secret(self):
         self._typing = self.draws.choice(self._crew.secrets)
