@@ -46,22 +46,24 @@ def measure(kinds, visitor):
     for write in kinds:
         author, expected = write()
         try:
-            rows.append((write.__name__.replace("_", " "), _seconds(author, expected, visitor)))
+            looks = None if author is None else author.get
+            rows.append((write.__name__.replace("_", " "), seconds(expected, looks, lambda path: visitor().get(path))))
         except AssertionError as error:
             raise AssertionError(f"{write.__name__.replace('_', ' ')}: {error}") from error
     return rows
 
 
-def _seconds(author, expected, visitor):
+def seconds(expected, author_looks, another_looks):
+    """The seconds until everybody has seen it. Its author (None: who does not look) has to see it with the first look. Both look at a path, and get an answer."""
     begun = time.monotonic()
     last = 0.0
-    if author is not None:
+    if author_looks is not None:
         for one in expected:
-            answer = author.get(one.path)
+            answer = author_looks(one.path)
             if not one.by(answer):
                 raise AssertionError(f"its author does not see {one}: {answer.status} {answer.decision}")
     for one in expected:
-        while not one.by(answer := visitor().get(one.path)):
+        while not one.by(answer := another_looks(one.path)):
             last = time.monotonic() - begun
             if last > PATIENCE_SECONDS:
                 raise AssertionError(f"somebody else does not see {one}: {answer.status} {answer.decision}")

@@ -125,11 +125,12 @@ class Servers:
         log = self.directory / "database.log"
         data.mkdir()
         shutil.chown(data, "mysql", "mysql")
-        run(["mariadb-install-db", f"--datadir={data}", "--user=mysql", "--skip-test-db", "--auth-root-authentication-method=normal"])
+        run(["mariadb-install-db", f"--datadir={data}", "--user=mysql", "--skip-test-db", "--auth-root-authentication-method=normal"],
+            env={**os.environ, "TMPDIR": str(data)})
         self.database_socket.parent.mkdir()
         shutil.chown(self.database_socket.parent, "mysql", "mysql")
         # Nothing of this has to survive a loss of power.
-        server = ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={self.database_socket}", "--skip-networking",
+        server = ["/usr/sbin/mariadbd", "--no-defaults", f"--datadir={data}", f"--socket={self.database_socket}", "--skip-networking", f"--tmpdir={data}",
                   "--user=mysql", "--innodb-flush-log-at-trx-commit=0", "--innodb-buffer-pool-size=64M", "--skip-log-bin"]
         child = self._start(server, log)
         until("the database serves", self.database_socket.exists, child, log)
@@ -200,3 +201,9 @@ def free_port():
         with socket.socket() as probe, contextlib.suppress(OSError):
             probe.bind(("127.0.0.1", port))
             return port
+
+
+def counted(site, name):
+    """What Kasoku has counted under that name."""
+    lines = [line for line in site.kasoku_metrics().splitlines() if line.startswith(f"kasoku_{name}_total ")]
+    return int(lines[0].split()[1])

@@ -6,6 +6,7 @@ import time
 
 from guest import PHONE, Guest
 from scenarios import equal, true
+from servers import counted
 from window import DESKTOP, NAVIGATION
 
 VISITORS = 40
@@ -13,12 +14,6 @@ VISITORS = 40
 FIRST_PAGES = ["/", "/bbs/board.php?bo_table=free", "/bbs/group.php?gr_id=community", "/shop/"]
 PATIENCE_SECONDS = 20
 TRIES_MAX = 5
-
-
-def counted(site, name):
-    """What Kasoku counts."""
-    lines = [line for line in site.kasoku_metrics().splitlines() if line.startswith(f"kasoku_{name}_total ")]
-    return int(lines[0].split()[1])
 
 
 def rendered(site):

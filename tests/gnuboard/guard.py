@@ -1,8 +1,8 @@
 """What the leak guard says of the program: its pages are the same for everybody, and a plugin that makes one for its visitor is found."""
 
-from counters import counted
 from guest import PHONE, Guest
 from scenarios import equal, holds, true
+from servers import counted
 from window import DESKTOP
 
 # A plugin of the site that tells visitors their address, on one page.

@@ -2,10 +2,9 @@
 
 import time
 
-from counters import counted
 from crowd import PAGES, Crowd
 from scenarios import equal, true
-
+from servers import counted
 
 # Pages live for a minute. A machine that takes longer for all of them makes many of them twice, and shows nothing.
 SECONDS_MAX = 50

@@ -9,10 +9,11 @@ import os
 import time
 import urllib.parse
 
-from counters import counted, rendered, settle, undisturbed
+from counters import rendered, settle, undisturbed
 from guest import PHONE, Guest, Refused
 from page import Page
 from scenarios import equal, holds, lacks, true
+from servers import counted
 from site_under_test import ADMIN, ADMIN_PASSWORD, GUEST_PASSWORD, LONG_BOARD, MEMBER_PASSWORD, MEMBERS_BOARD
 from window import DESKTOP, NAVIGATION
 

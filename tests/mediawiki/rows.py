@@ -3,6 +3,7 @@ cookies that a log-in leaves, uploads that are programs, and the rest of its dir
 """
 
 from cached_visitor import CachedVisitor
+from guarded import no_shared_page_is_a_false_alarm
 from scenarios import equal, holds, lacks, true
 from seen import warm
 from site_under_test import ADMIN
@@ -16,6 +17,12 @@ MEMBER = f'"wgUserName":"{ADMIN}"'
 
 class Browser(CachedVisitor, Writer):
     """A browser with a cache, in which somebody may log in."""
+
+
+def no_page_is_taken_for_a_readers_own(site, **_):
+    buoys = [f"Buoy_{number}" for number in range(20)]
+    site.write_pages({buoy: f"It is red. See [[{buoys[0]}]]." for buoy in buoys})
+    no_shared_page_is_a_false_alarm(site, [MAIN, *map(address, buoys)])
 
 
 def a_browser_that_was_closed_never_shows_a_members_page(site, **_):
@@ -89,6 +96,7 @@ def what_an_upload_may_hold_is_never_run_and_the_programs_directories_are_closed
 
 
 SCENARIOS = [
+    no_page_is_taken_for_a_readers_own,
     a_browser_that_was_closed_never_shows_a_members_page,
     what_nobody_knows_passes,
     an_outage_is_not_kept_and_the_page_before_it_stays,

@@ -6,6 +6,7 @@ import time
 
 import application
 from cached_visitor import CachedVisitor
+from guarded import no_shared_page_is_a_false_alarm
 from scenarios import equal, holds, lacks, true
 from seen import PATIENCE_SECONDS, warm
 from site_under_test import PASSWORD, USER
@@ -24,6 +25,15 @@ add_action('wp', function () {
     if (isset($_GET['s']) && $_GET['s'] === 'dies') wp_die('Not now.', 'No', ['response' => 200]);
 });
 """
+
+
+def no_page_is_taken_for_a_visitors_own(site, **_):
+    posts = [f"/buoy-{number}/" for number in range(40)]
+    site.php("foreach (range(0, 39) as $n) wp_insert_post(['post_title' => \"Buoy $n\", 'post_name' => \"buoy-$n\", 'post_status' => 'publish', 'post_content' => 'Red.']);")
+    try:
+        no_shared_page_is_a_false_alarm(site, ["/", *posts])
+    finally:
+        site.php("foreach (get_posts(['numberposts' => -1]) as $p) if (str_starts_with($p->post_name, 'buoy-')) wp_delete_post($p->ID, true);")
 
 
 def a_browser_that_was_closed_never_shows_a_members_page(site, **_):
@@ -127,6 +137,7 @@ def an_upload_is_never_run_and_secrets_are_not_served(site, **_):
 
 
 SCENARIOS = [
+    no_page_is_taken_for_a_visitors_own,
     a_browser_that_was_closed_never_shows_a_members_page,
     validators_of_wordpress_confirm_nothing,
     a_parameter_that_nobody_knows_passes,
