@@ -207,3 +207,14 @@ def counted(site, name):
     """What Kasoku has counted under that name."""
     lines = [line for line in site.kasoku_metrics().splitlines() if line.startswith(f"kasoku_{name}_total ")]
     return int(lines[0].split()[1])
+
+
+@contextlib.contextmanager
+def away(path):
+    """A context: what lies there is not found."""
+    elsewhere = path.with_name(f"away-{path.name}")
+    path.rename(elsewhere)
+    try:
+        yield
+    finally:
+        elsewhere.rename(path)

@@ -1,12 +1,10 @@
 """What the program counts of visitors who are served from memory: each once, with the right address, browser and referrer."""
 
-import contextlib
-import os
 import time
 
 from guest import PHONE, Guest
 from scenarios import equal, true
-from servers import counted
+from servers import away, counted
 from window import DESKTOP, NAVIGATION
 
 VISITORS = 40
@@ -84,7 +82,8 @@ def nobody_waits_for_the_counting_while_the_program_is_away(site):
         page = Guest(site, address="127.0.0.71").look(path)
     true(page.answer.is_hit, page.answer.decision)
     before = counted(site, "beacons") + counted(site, "beacons_dropped")
-    with no_program(site):
+    # Nothing listens where Kasoku, or nginx, looks for PHP.
+    with away(site.php_socket):
         for number in range(300):
             answer = Guest(site, address=f"127.0.{3 + number // 250}.{number % 250 + 1}").ask("GET", path, NAVIGATION)
             true(answer.is_hit, f"a hit: {answer.decision}")
@@ -98,17 +97,6 @@ def is_counted(site, address):
     Guest(site, address=address).look(FIRST_PAGES[0])
     time.sleep(0.2)
     return address in [row[0] for row in visits(site)]
-
-
-@contextlib.contextmanager
-def no_program(site):
-    """Nothing listens where Kasoku, or nginx, looks for PHP."""
-    away = site.php_socket.with_name("away-php.sock")
-    os.rename(site.php_socket, away)
-    try:
-        yield
-    finally:
-        os.rename(away, site.php_socket)
 
 
 SCENARIOS = [forty_visitors_are_counted_as_forty, nobody_waits_for_the_counting_while_the_program_is_away]

@@ -3,9 +3,7 @@
 What a browser's cache has to do with it is in browsers.py, what a write changes in freshness.py.
 """
 
-import contextlib
 import hashlib
-import os
 import time
 import urllib.parse
 
@@ -13,7 +11,7 @@ from counters import rendered, settle, undisturbed
 from guest import PHONE, Guest, Refused
 from page import Page
 from scenarios import equal, holds, lacks, true
-from servers import counted
+from servers import away, counted
 from site_under_test import ADMIN, ADMIN_PASSWORD, GUEST_PASSWORD, LONG_BOARD, MEMBER_PASSWORD, MEMBERS_BOARD
 from window import DESKTOP, NAVIGATION
 
@@ -39,15 +37,9 @@ def is_kept(site, path, user_agent=None):
     return answer
 
 
-@contextlib.contextmanager
 def no_database(site):
     """The database is away: nothing listens where PHP looks for it."""
-    away = site.database_socket.with_name("away.sock")
-    os.rename(site.database_socket, away)
-    try:
-        yield
-    finally:
-        os.rename(away, site.database_socket)
+    return away(site.database_socket)
 
 
 # -- pages that are shared, and what is not

@@ -9,7 +9,7 @@ import time
 from pathlib import Path
 
 from seen import PATIENCE_SECONDS
-from servers import WEB_USER, Servers, run
+from servers import WEB_USER, Servers, away, run
 from visitor import Visitor
 
 MEDIAWIKI = Path("/var/lib/mediawiki")
@@ -69,14 +69,8 @@ class Site(Servers):
         finally:
             self._settings.write_text(before)
 
-    @contextlib.contextmanager
     def without_settings(self):
-        away = self._settings.with_suffix(".away")
-        self._settings.rename(away)
-        try:
-            yield
-        finally:
-            away.rename(self._settings)
+        return away(self._settings)
 
     def until_stale(self, path, text):
         """Waits until the page is served though it is old; it has to be that one all the time."""
