@@ -1,4 +1,4 @@
-//! A diagnosis as text: patterns that differ by visitor first, then what took the application longest.
+//! A diagnosis as text: patterns that differ by visitor first, then what took the application longest, and in few lines what no configuration can help.
 
 use crate::explain::{difference_lines, duration, number, printable, text};
 use serde_json::Value;
@@ -12,8 +12,10 @@ pub(crate) fn render(said: &Value) -> String {
     let seconds = number(said, "/seconds");
     let list = |pointer: &str| said.pointer(pointer).and_then(Value::as_array).cloned().unwrap_or_default();
     let (blocked, findings) = (list("/blocked"), list("/findings"));
+    let (helpless, findings): (Vec<_>, Vec<_>) =
+        findings.into_iter().partition(|one| text(one, "/verdict/kind") == "nothing");
     lines.push(format!("What was not served from memory in the last {}", duration(seconds)));
-    if blocked.is_empty() && findings.is_empty() {
+    if blocked.is_empty() && findings.is_empty() && helpless.is_empty() {
         lines.push(String::new());
         lines.push("nothing".to_owned());
     }
@@ -43,8 +45,28 @@ pub(crate) fn render(said: &Value) -> String {
         row(&mut lines, "example", &text(one, "/example"));
         verdict(&mut lines, one.pointer("/verdict").unwrap_or(&Value::Null));
     }
+    without_help(&mut lines, &helpless);
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// What the configuration can't help, by the reason for that: most sites have many of these, and nothing is to be done about them here.
+fn without_help(lines: &mut Vec<String>, findings: &[Value]) {
+    let mut by_reason: Vec<(String, Vec<&Value>)> = Vec::new();
+    for one in findings {
+        let why = text(one, "/verdict/why");
+        match by_reason.iter_mut().find(|(known, _)| *known == why) {
+            Some((_, those)) => those.push(one),
+            None => by_reason.push((why, vec![one])),
+        }
+    }
+    for (why, those) in by_reason {
+        lines.push(String::new());
+        lines.push(format!("Nothing to add: {why}"));
+        for one in those {
+            lines.push(format!("  {}: {} ({})", text(one, "/pattern"), cost(one), text(one, "/reason/id")));
+        }
+    }
 }
 
 fn verdict(lines: &mut Vec<String>, said: &Value) {
@@ -72,7 +94,6 @@ fn verdict(lines: &mut Vec<String>, said: &Value) {
             difference_lines(said).iter().for_each(|line| row(lines, "", line));
         }
         "refused" => row(lines, "but", &format!("looks as if it could be kept: {}", text(said, "/reason/text"))),
-        "nothing" => row(lines, "try", &format!("nothing: {}", text(said, "/why"))),
         _ => row(lines, "try", "not known: the application gave no answer in time, or others were asked about first"),
     }
 }
@@ -124,5 +145,26 @@ mod tests {
             at(part);
         }
         assert!(render(&json!({ "seconds": 5 })).ends_with("nothing\n"));
+    }
+
+    #[test]
+    fn what_no_configuration_helps_comes_last_in_a_line_each() {
+        let finding = |pattern: &str, verdict: Value| {
+            json!({ "pattern": pattern, "reason": { "id": "pass-url", "text": "It passes." }, "requests": 3, "urls": 1,
+                "origin_seconds": 0.5, "example": "http://a.org/", "verdict": verdict })
+        };
+        let helpless = |why: &str| json!({ "kind": "nothing", "why": why });
+        let said = json!({ "seconds": 90, "findings": [
+            finding("a.org/login", helpless("people log in")),
+            finding("a.org/feed", helpless("it is stored")),
+            finding("a.org/signin", helpless("people log in")),
+            finding("a.org/late", Value::Null),
+        ] });
+        let expected = "Nothing to add: people log in\n  a.org/login: 3 requests, 0.5 s of the application (pass-url)\n  \
+                        a.org/signin: 3 requests, 0.5 s of the application (pass-url)\n\n\
+                        Nothing to add: it is stored\n  a.org/feed: 3 requests, 0.5 s of the application (pass-url)\n";
+        let text = render(&said);
+        assert!(text.ends_with(expected), "{text}");
+        assert!(text.contains("a.org/late: pass-url\n"), "{text}");
     }
 }
