@@ -1,15 +1,16 @@
 #!/usr/bin/env python3
 """Pages of a board that opens a session for everybody: behind nginx, Varnish and Kasoku, as they are and patched.
 
-    make bench-sessions                        everything, some 20 minutes; writes docs/sessions.md and its charts
-    make bench-sessions ARGS="--rounds 1 --quick --no-write"        two minutes
+    make bench-sessions                        everything, some 30 minutes; writes docs/sessions.md and its charts
+    make bench-sessions ARGS="--only real"     the real gnuboard5, at most ten minutes; the tables of the stand-in stay as they are
+    make bench-sessions ARGS="--only stand-in --rounds 1 --quick --no-write"        two minutes
 
     python3 -B bench/seeds/sessions/run.py --serve                  the board with php-fpm, MariaDB and nginx, until Ctrl-C
     python3 -B bench/seeds/sessions/run.py --visit http://127.0.0.1:8080     300 visits by 60 visitors: hits, and why not
 
-The experiments that people made with XE, gnuboard5 and Varnish: a board in PHP (board/) that calls session_start() on each page; the patch by which
-sessions start late (lazy.patch); ab with 3 to 500 clients, and wrk. Kasoku gets the board without the patch. docs/sessions.md says what is
-measured.
+First come crowds of visitors on the real gnuboard5, if its archive is there (real.py, gnuboard/). Then come the experiments that people made with XE,
+gnuboard5 and Varnish, on a stand-in: a board in PHP (board/) that calls session_start() on each page; the patch by which sessions start late (lazy.patch);
+ab with 3 to 500 clients, and wrk. Kasoku gets both without a patch. docs/sessions.md says what is measured.
 """
 
 import argparse
@@ -31,6 +32,7 @@ import experiment  # noqa: E402
 import heads  # noqa: E402
 import loads  # noqa: E402
 import posts  # noqa: E402
+import real  # noqa: E402
 import setups  # noqa: E402
 import shown  # noqa: E402
 import stack  # noqa: E402
@@ -72,7 +74,9 @@ class Started:
 
 def arguments():
     parser = argparse.ArgumentParser(prog="make bench-sessions", description=__doc__.split("\n")[0])
+    parser.add_argument("--only", choices=("real", "stand-in"), help="the real gnuboard5, or the board in its manner")
     parser.add_argument("--rounds", type=int, default=3, help="rounds, in each of which all have their turn (%(default)s)")
+    parser.add_argument("--no-files", action="store_true", help="visitors of the real gnuboard5 load no files beside the pages")
     parser.add_argument("--quick", action="store_true", help="fewer requests of those that ask PHP for each page")
     parser.add_argument("--no-write", action="store_true", help="print only")
     parser.add_argument("--serve", action="store_true", help="the board alone, until Ctrl-C")
@@ -214,4 +218,10 @@ if __name__ == "__main__":
         sys.exit(visits.main(given.visit))
     if given.serve:
         experiment.run("sessions", given, serve, shown)
-    experiment.run("sessions", given, measure, shown)
+    if given.only != "stand-in":
+        if real.archive_is_here() or given.only == "real":
+            experiment.run("sessions", given, real.measure, real)
+        else:
+            print("sessions: gnuboard5 itself is left out, since its archive is not here (GNUBOARD5_TAR)")
+    if given.only != "real":
+        experiment.run("sessions", given, measure, shown)
