@@ -15,6 +15,8 @@ import browsers  # noqa: E402
 import counters  # noqa: E402
 import freshness  # noqa: E402
 import guard  # noqa: E402
+import mistakes  # noqa: E402
+import oracle  # noqa: E402
 import relief  # noqa: E402
 import table  # noqa: E402
 from scenarios import Tally  # noqa: E402
@@ -35,9 +37,11 @@ def main():
             rules = site.fastcgi_rules() if way == "fastcgi" else site.http_rules()
             site.serve(rules + APPLICATION)
             site.set(cf_delay_sec=-1)
-            for part in (guard, relief, table, counters, freshness, browsers):
+            for part in (guard, relief, table, counters, freshness, browsers, oracle):
                 tally.run(part.SCENARIOS, site)
             tally.run(guard.LAST, site)
+            # One way is enough to show that the oracle can fail.
+            tally.run(mistakes.SCENARIOS if way == ways[0] else [], site)
             status = tally.end(site) if way == ways[-1] else 0
     return status
 
