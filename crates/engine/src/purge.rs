@@ -76,6 +76,12 @@ impl Handle {
     pub fn purge(&self, target: &Target, purge: Purge) -> Result<Purged, PurgeError> {
         let options = self.options();
         let purged = purge_target(self.cache(), &options.sites, target, purge, self.now())?;
+        // Who purges has changed something there, maybe what made pages differ by visitor.
+        match host_of(target) {
+            Some(host) => self.guard().look_again(|shown| is_of_host(shown, host_in_keys(&options.sites, &host))),
+            None if *target == Target::All => self.guard().look_again(|_| true),
+            None => {}
+        }
         self.cells().count_shared(Counter::Purges);
         Ok(purged)
     }
@@ -111,6 +117,24 @@ fn purge_target(cache: &Cache, sites: &[Site], target: &Target, purge: Purge, no
         Target::All => all_of(Scope::All)?,
     }
     Ok(Purged { was_stored: None })
+}
+
+/// The host that a purge is about, as keys have it but for its port.
+fn host_of(target: &Target) -> Option<String> {
+    match target {
+        Target::Url(url) | Target::Prefix(url) => {
+            let [uri, _] = under_both_schemes(url).ok()?;
+            let (_, rest) = uri.split_once("://")?;
+            Some(without_port(rest.split('/').next()?).to_owned())
+        }
+        Target::Site(host) => host_as_in_keys(host).ok(),
+        Target::Tags(..) | Target::All => None,
+    }
+}
+
+/// Whether a pattern of the guard is of a host.
+fn is_of_host(shown: &str, host: &str) -> bool {
+    shown.split('/').next().is_some_and(|authority| without_port(authority) == without_port(host))
 }
 
 /// The names under which sites have tags: that of the one that serves a host, or all.

@@ -177,6 +177,12 @@ impl Guard {
         all
     }
 
+    /// Patterns of these hosts that are blocked are looked at with their next page, and not only when their time has come. Patterns are named with their hosts.
+    pub(crate) fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
+        let is_over = |known: &Known| matches!(known.state, State::Blocked(_)) && is_meant(&known.shown);
+        self.table().known.retain(|_, known| !is_over(known));
+    }
+
     /// Forgets what was found under rules that hold no more; `marks` are those of the routes that do.
     pub(crate) fn keep_only(&self, marks: &[Arc<str>]) {
         let is_kept = |key: &String| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
@@ -388,6 +394,24 @@ mod tests {
         assert!(matches!(guard.standing(&other, later_ms), Standing::Verified(_)));
         assert!(matches!(guard.standing(&known, later_ms), Standing::Verified(_)), "it was asked for");
         assert!(guard.table().known.len() < 5);
+    }
+
+    #[test]
+    fn who_says_so_has_them_looked_at_again() {
+        let (guard, page) = (guard(), pattern("a.org/a"));
+        let verified = pattern("a.org/b");
+        duty(&guard, &page, 0).blocked(Report::default(), 0);
+        duty(&guard, &verified, 0).verified(false, 0);
+        guard.look_again(|shown| shown.starts_with("b.org/"));
+        assert!(is_blocked(&guard, &page, 1));
+        guard.look_again(|shown| shown.starts_with("a.org/"));
+        assert_eq!(guard.standing(&page, 1), Standing::Unknown);
+        assert!(matches!(guard.standing(&verified, 1), Standing::Verified(_)));
+        let again = duty(&guard, &page, 1);
+        guard.look_again(|_| true);
+        assert_eq!(guard.standing(&page, 1), Standing::Pending, "somebody looks already");
+        again.blocked(Report::default(), 1);
+        assert!(is_blocked(&guard, &page, 2) && !is_blocked(&guard, &page, 1 + BLOCKED_FIRST_MS), "as the first time");
     }
 
     #[test]

@@ -2,10 +2,12 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::{grant, session, told};
+use kasoku_cache::Purge;
 use kasoku_engine::explain::{GuardState, Guarded, Question};
 use kasoku_engine::options::{
     FreshLink, GuardCookie, GuardRules, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
 };
+use kasoku_engine::purge::Target;
 use kasoku_metrics::Counter;
 use kasoku_semantics::difference::Noise;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
@@ -355,6 +357,25 @@ fn a_blocked_pattern_is_looked_at_again_after_ten_minutes() {
     scene.advance(61);
     scene.client().get("/page");
     assert!(scene.client().get("/page").is_hit());
+}
+
+#[test]
+fn a_blocked_pattern_is_looked_at_again_after_a_purge_of_its_host() {
+    let url = |url: &str| Target::Url(url.to_owned());
+    for target in [url("http://example.org/page"), Target::Site("example.org".to_owned()), Target::All] {
+        let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
+        let scene = site.behind(setup(&[]));
+        let purge = |target: &Target| scene.engine.handle().purge(target, Purge::Hard).unwrap();
+        is_blocked(&scene);
+        purge(&target);
+        assert_eq!(scene.client().get("/page").detail(), "leak-guard", "it still differs");
+        site.says(|_, _| page("mended"));
+        purge(&url("http://other.example/page"));
+        assert_eq!(scene.client().get("/page").detail(), "leak-guard", "another host");
+        purge(&target);
+        scene.client().get("/page");
+        assert!(scene.client().get("/page").is_hit(), "{target:?}");
+    }
 }
 
 #[test]
