@@ -31,11 +31,7 @@ pub(crate) fn render(said: &Value) -> String {
             &format!("{} ago, compared again in {again}", duration(number(&state, "/seconds_ago"))),
         );
         difference_lines(&state).iter().for_each(|line| row(&mut lines, "", line));
-        row(
-            &mut lines,
-            "try",
-            "take it out of the page, or name it in guard-noise where it is a clock or a counter (docs/guard.md)",
-        );
+        row(&mut lines, "try", ways_out(&state));
     }
     for one in &findings {
         lines.push(String::new());
@@ -48,6 +44,19 @@ pub(crate) fn render(said: &Value) -> String {
     without_help(&mut lines, &helpless);
     lines.push(String::new());
     lines.join("\n")
+}
+
+/// What can be done about pages that differ, by the places where they do: no list of noise covers a form.
+fn ways_out(state: &Value) -> &'static str {
+    let differences = state.pointer("/differences").and_then(Value::as_array).cloned().unwrap_or_default();
+    let is_in = |places: &[&str]| differences.iter().any(|one| places.contains(&text(one, "/place").as_str()));
+    match () {
+        () if is_in(&["form", "meta"]) => {
+            "let the application fetch it by a script, or list the page in pass-urls (docs/guard.md#tokens-in-forms)"
+        }
+        () if is_in(&["head"]) => "let the application send this to nobody, or list the page in pass-urls",
+        () => "take it out of the page, or name it in guard-noise if it is a clock, a counter or an id of the request (docs/guard.md#noise)",
+    }
 }
 
 /// What the configuration can't help, by the reason for that: most sites have many of these, and nothing is to be done about them here.
@@ -135,6 +144,7 @@ mod tests {
         assert!(!text.contains('\u{1b}'), "{text:?}");
         let at = |part: &str| text.find(part).unwrap_or_else(|| panic!("{part}\n{text}"));
         assert!(at("a.org/p: pages differ") < at("a.org/s?q: no-store"));
+        assert!(at("guard.md#tokens-in-forms") < at("a.org/s?q: no-store"));
         for part in [
             "  add       [[site.rule]]\n",
             "            path = \"/s\"\n",
