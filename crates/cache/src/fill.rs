@@ -160,6 +160,12 @@ impl Fill {
         self.state().is_poisoned || self.is_purged()
     }
 
+    /// Whether what was stored of its key has been dropped together with others since it began, and not only made stale.
+    pub(crate) fn is_of_the_past(&self) -> bool {
+        let standing = self.generations.standing(&self.key, self.tags.as_deref(), self.epoch);
+        matches!(standing, Standing::Changed | Standing::Gone)
+    }
+
     /// Whether its key was purged together with others since it began.
     fn is_purged(&self) -> bool {
         self.generations.standing(&self.key, self.tags.as_deref(), self.epoch) != Standing::Valid

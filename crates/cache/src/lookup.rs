@@ -393,7 +393,6 @@ impl Cache {
         (!seen.is_some_and(|seen| Arc::ptr_eq(seen, entry))).then_some(stored)
     }
 
-    /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
     /// Why a request passes, where the application has said a moment ago that there is no page for everybody, and nothing has changed since.
     fn no_page(&self, ask: &Ask<'_>) -> Option<Reason> {
         let (reason, since) = self.0.known_private.passes(ask.key.hash(), ask.now)?;
@@ -401,6 +400,7 @@ impl Cache {
         (standing == Standing::Valid).then_some(reason)
     }
 
+    /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
     fn failed_since(&self, ask: &Ask<'_>, wanted: &Wanted<'_>) -> Option<Option<Arc<Resource>>> {
         let is_news = if wanted.is_probe {
             wanted.seen.is_some() && self.is_backing_off(ask, &wanted.detail)

@@ -194,6 +194,16 @@ impl FillWriter {
         Verdict::Private(Reason::Outage)
     }
 
+    /// The body came too slowly to be looked through, or there was no memory for it. A stored response may answer, and stays; otherwise it is for the
+    /// client that asked alone.
+    pub fn on_late(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+        let (request, now) = (exchange.request, exchange.response_time);
+        match self.settle_stale(request, Failure::Disconnected, reason, now) {
+            Some(settled) => settled,
+            None => self.private(exchange, reason),
+        }
+    }
+
     /// There was no response. A stored one may answer; otherwise all who wait get the failure.
     pub fn on_failure(
         mut self,
@@ -321,7 +331,7 @@ impl FillWriter {
     }
 
     fn settle_stale(&mut self, request: &RequestHead, failure: Failure, failed: Reason, now: Now) -> Option<Verdict> {
-        let base = self.base.clone().filter(|base| base.body.is_complete())?;
+        let base = self.base.clone().filter(|base| base.body.is_complete() && !self.is_dropped())?;
         let directives = request_directives(&request.fields);
         let reason = stale_on_failure(&base.meta.freshness, &directives, failure, &self.policy, now).ok()?;
         // Remembered before the others are told: their next requests find it.
@@ -329,6 +339,14 @@ impl FillWriter {
         let settled = base.clone();
         self.end(|fill| fill.settle(settled, reason));
         Some(Verdict::Settled(base, reason))
+    }
+
+    /// Whether a purge or a write has dropped what was stored since this fill began: then it is shown to nobody any more. What was only made stale is.
+    fn is_dropped(&self) -> bool {
+        self.fill.as_ref().is_some_and(|fill| {
+            fill.is_of_the_past()
+                || (fill.is_poisoned() && self.cache.0.memory.value(self.key.hash(), self.key.bytes()).is_none())
+        })
     }
 
     fn remember(&self, failure: Failure, reason: Reason, now: Now) {

@@ -10,7 +10,7 @@
 //! |---|---|
 //! | a redirection | the change was made, since that is how applications answer a form: its tags are dropped |
 //! | 2xx, 5xx, or none | it may have been made: its tags are dropped at most once a second, or posts that fail would empty the cache; and once more when the answer has gone out, since it may have begun before the work was done |
-//! | another redirection, listed in `no-change-redirects`, and 4xx | nothing was changed |
+//! | a redirection that is listed in `no-change-redirects`, or that says only how the URL is spelt (301 to a slash behind it), and 4xx | nothing was changed |
 //!
 //! A line may say by which answers alone it holds: what an administration answers with a page has mostly been refused.
 //!
@@ -25,6 +25,7 @@ use bytes::BytesMut;
 use http::{Method, StatusCode};
 use kasoku_cache::SpareCharge;
 use kasoku_metrics::Counter;
+use kasoku_semantics::invalidation::only_respells;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};
 use kasoku_wire::Fields;
@@ -112,6 +113,9 @@ impl Changing {
         let status = answer.map_or(StatusCode::BAD_GATEWAY, |(status, _)| status);
         let is_made = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
         if !is_made && !status.is_success() && !status.is_server_error() {
+            return None;
+        }
+        if answer.is_some_and(|(status, fields)| only_respells(routed.key.uri(), status, fields)) {
             return None;
         }
         let to = answer.filter(|_| is_made).and_then(|(_, fields)| Elsewhere::of(exchange, routed, fields));

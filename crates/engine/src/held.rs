@@ -9,7 +9,7 @@
 //! Others may be reading a fill while it comes, so it is held until it has come to its end, and only then begins to be one. What is longer than
 //! [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a content coding or in UTF-16, can't
 //! be looked through, and is for the one client that asked, with its cookie. So is what comes while memory is full: what is held is
-//! charged like a fill.
+//! charged like a fill. Slowness and full memory say nothing of the page, so what is stored stays in use, as after a failure.
 
 use crate::options::{PageRules, Route};
 use bytes::{Bytes, BytesMut};
@@ -54,6 +54,16 @@ pub(crate) struct Found {
     pub(crate) excepted: Excepted,
     /// All of the body, where it could be looked through.
     pub(crate) body: Bytes,
+    /// It could not be looked through this time, which says nothing of the page.
+    pub(crate) is_late: bool,
+}
+
+/// Why a body was not read.
+enum Unread {
+    /// It is too long, coded, in UTF-16 or a stream: it will be the next time.
+    Unreadable,
+    /// It took too long, or memory was full.
+    Late,
 }
 
 impl From<Reason> for Found {
@@ -111,7 +121,8 @@ impl<'s> Sought<'s> {
             Some(_) => Some(Reason::NotAPage),
             None => None,
         };
-        Found { reason, excepted: self.tags.map(|tags| tags.excepted_by(body)).unwrap_or_default(), body: Bytes::new() }
+        let excepted = self.tags.map(|tags| tags.excepted_by(body)).unwrap_or_default();
+        Found { reason, excepted, ..Found::default() }
     }
 }
 
@@ -128,9 +139,9 @@ pub(crate) async fn look_through(
     if sought.secrets.occur_in_head(head) {
         return Ok(Reason::CookieValueInAnswer.into());
     }
-    Ok(match read(head, body, charge).await? {
-        Some((body, trailers)) => Found { body: body.clone(), ..sought.judge(&body, trailers.as_ref()) },
-        None => sought.unseen(),
+    Ok(match read_or_why(head, body, charge).await? {
+        Ok((body, trailers)) => Found { body: body.clone(), ..sought.judge(&body, trailers.as_ref()) },
+        Err(unread) => Found { is_late: matches!(unread, Unread::Late), ..sought.unseen() },
     })
 }
 
@@ -142,14 +153,25 @@ pub(crate) async fn read(
     head: &ResponseHead,
     body: &mut Body,
     charge: &mut HeldCharge,
-) -> Result<Option<(Bytes, Option<Fields>)>, Error> {
+) -> Result<Option<Whole>, Error> {
+    Ok(read_or_why(head, body, charge).await?.ok())
+}
+
+/// A body and its trailer fields.
+type Whole = (Bytes, Option<Fields>);
+
+async fn read_or_why(
+    head: &ResponseHead,
+    body: &mut Body,
+    charge: &mut HeldCharge,
+) -> Result<Result<Whole, Unread>, Error> {
     if body.is_none() {
-        return Ok(Some((Bytes::new(), None)));
+        return Ok(Ok((Bytes::new(), None)));
     }
     let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
     if is_coded || is_stream || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
-        return Ok(None);
+        return Ok(Err(Unread::Unreadable));
     }
     let mut read = BytesMut::new();
     let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
@@ -160,7 +182,7 @@ pub(crate) async fn read(
             piece = body.next() => piece?,
             () = &mut deadline => {
                 put_back(body, read.freeze(), None);
-                return Ok(None);
+                return Ok(Err(Unread::Late));
             }
         };
         match piece {
@@ -170,13 +192,13 @@ pub(crate) async fn read(
                 let has_room = charge.grows(read.capacity().saturating_sub(room) as u64);
                 if !has_room || read.len() > HELD_BYTES_MAX {
                     put_back(body, read.freeze(), None);
-                    return Ok(None);
+                    return Ok(Err(if has_room { Unread::Unreadable } else { Unread::Late }));
                 }
             }
             Piece::End(trailers) => {
                 let read = read.freeze();
                 put_back(body, read.clone(), Some(trailers.clone()));
-                return Ok(Some((read, trailers)));
+                return Ok(Ok((read, trailers)));
             }
         }
     }

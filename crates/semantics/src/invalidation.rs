@@ -36,6 +36,22 @@ pub fn location_target(request_uri: &str, response: &Fields) -> Option<String> {
     Some(url[Position::BeforePath..Position::AfterQuery].to_owned())
 }
 
+/// Whether a redirection says only how the URL is spelt: with a slash behind it, or under another scheme or host. Servers answer so before any
+/// program has run, so nothing was done. A program that has done something answers with 302 or 303, and may well lead to the same URL.
+pub fn only_respells(request_uri: &str, status: StatusCode, response: &Fields) -> bool {
+    let is_permanent = matches!(
+        status,
+        StatusCode::MOVED_PERMANENTLY | StatusCode::TEMPORARY_REDIRECT | StatusCode::PERMANENT_REDIRECT
+    );
+    let paths = || {
+        let own = Url::parse(request_uri).ok()?;
+        let to = own.join(std::str::from_utf8(response.only("location")?).ok()?).ok()?;
+        let rest = to.path().strip_prefix(own.path())?;
+        Some(rest.is_empty() || rest == "/")
+    };
+    is_permanent && paths().unwrap_or(false)
+}
+
 fn resolve(target: &Url, value: &[u8]) -> Option<String> {
     let mut uri = target.join(std::str::from_utf8(value).ok()?).ok()?;
     uri.set_fragment(None);
@@ -53,6 +69,27 @@ mod tests {
 
     fn named(name: &str, value: &str) -> Vec<String> {
         invalidated_uris(URI, &[(name, value)].into_iter().collect())
+    }
+
+    #[test]
+    fn a_redirection_to_the_same_path_for_good_says_how_it_is_spelt() {
+        for (status, location, expected) in [
+            (301, "http://example.org/a/b/?c", true),
+            (301, "/a/b/", true),
+            (308, "https://www.example.org/a/b?c", true),
+            (307, "https://example.org/a/b?c", true),
+            (302, "https://example.org/a/b?c", false),
+            (303, "/a/b?c", false),
+            (301, "/a/bc", false),
+            (301, "/a/b/c", false),
+            (301, "/a/", false),
+            (301, "http://[", false),
+        ] {
+            let fields: Fields = [("Location", location)].into_iter().collect();
+            let status = StatusCode::from_u16(status).unwrap();
+            assert_eq!(only_respells(URI, status, &fields), expected, "{status} {location}");
+        }
+        assert!(!only_respells(URI, StatusCode::MOVED_PERMANENTLY, &Fields::new()));
     }
 
     #[test]

@@ -6,7 +6,8 @@
 //! `{?name}` the tag has to have that parameter and with `{!name}` not to have it, whatever the value: `list-{bo_table}{!wr_id}` is a tag of lists alone.
 //!
 //! A tag holds only if both sides spell it alike. Applications read `FREE` as `free` and `05` as `5`, each in its own way; so a value
-//! counts only if it is **plain**: letters, digits, `-` and `_`, compared without case, or with `:digits` a number as everybody writes it.
+//! counts only if it is **plain**: letters, digits, `-` and `_`, compared without case; with `:digits` a number as everybody writes it; with `:word`
+//! letters, digits and `_` alone, at most 20 of them, for programs that strip the rest before they use it (gnuboard5 reads `fr-ee` as `free`).
 //! A URL with another value is that of no page that is shared ([`TagRules::are_plain`]); a change with another value has changed
 //! something nobody knows of ([`Tagged::is_all_known`]).
 //!
@@ -32,6 +33,12 @@ pub const PLACEHOLDERS_MAX: usize = 4;
 
 /// The longest value that is plain, in bytes.
 const VALUE_BYTES_MAX: usize = 64;
+
+/// The longest word, in bytes: gnuboard5 cuts the name of a board there.
+const WORD_BYTES_MAX: usize = 20;
+
+/// Parameters that are read of one request: as many as PHP reads (`max_input_vars`).
+const PARAMETERS_MAX: usize = 1_000;
 
 /// The tags that responses get.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -121,7 +128,20 @@ enum Part {
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 struct Value {
     name: String,
-    is_number: bool,
+    kind: Kind,
+}
+
+/// Which values of a parameter are plain.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+enum Kind {
+    Any,
+    Digits,
+    Word,
+}
+
+impl Kind {
+    /// Behind the name, in braces.
+    const NAMED: [(&str, Self); 2] = [("digits", Self::Digits), ("word", Self::Word)];
 }
 
 /// Why a text is no template.
@@ -133,7 +153,7 @@ pub enum TemplateError {
     Character(char),
     /// A brace without its partner, or a placeholder without a name.
     Placeholder,
-    /// A kind that is not `digits`.
+    /// A kind that is neither `digits` nor `word`.
     Kind,
     /// Too many placeholders.
     TooMany,
@@ -147,7 +167,7 @@ impl fmt::Display for TemplateError {
             Self::Length => write!(f, "a tag has 1 to {TEMPLATE_BYTES_MAX} bytes"),
             Self::Character(found) => write!(f, "{found:?} can't stand in a tag"),
             Self::Placeholder => f.write_str("a placeholder is the name of a parameter in braces"),
-            Self::Kind => f.write_str("`digits` is the one kind that a placeholder may have"),
+            Self::Kind => f.write_str("`digits` and `word` are the kinds that a placeholder may have"),
             Self::TooMany => write!(f, "a tag has at most {PLACEHOLDERS_MAX} placeholders"),
             Self::Text => write!(f, "the text behind `unless` has 1 to {TEMPLATE_BYTES_MAX} bytes"),
         }
@@ -213,14 +233,18 @@ impl TagTemplate {
             let texts: Vec<Cow<'_, str>> = match part {
                 Part::Literal(text) => vec![Cow::Borrowed(text)],
                 Part::Value(value) => of.plain(value, tagged),
-                Part::Condition { name, is_there } if of.has(name) == *is_there => continue,
-                Part::Condition { .. } => return,
+                Part::Condition { name, is_there } => {
+                    let has_it = of.has(name);
+                    // Where it may stand was not read.
+                    tagged.is_all_known &= has_it || !of.is_cut;
+                    if has_it == *is_there { continue } else { return }
+                }
             };
-            made = made.iter().flat_map(|begun| texts.iter().map(move |text| format!("{begun}{text}"))).collect();
-            if made.len() > TAGS_MAX {
+            if made.len().saturating_mul(texts.len()) > TAGS_MAX {
                 tagged.is_all_known = false;
                 return;
             }
+            made = made.iter().flat_map(|begun| texts.iter().map(move |text| format!("{begun}{text}"))).collect();
         }
         made.into_iter().for_each(|tag| tagged.push(tag));
     }
@@ -246,12 +270,14 @@ fn placeholder(text: &str) -> Result<Part, TemplateError> {
             return Ok(Part::Condition { name: parameter(name)?, is_there });
         }
     }
-    let (name, is_number) = match text.split_once(':') {
-        None => (text, false),
-        Some((name, "digits")) => (name, true),
-        Some(_) => return Err(TemplateError::Kind),
+    let (name, kind) = match text.split_once(':') {
+        None => (text, Kind::Any),
+        Some((name, kind)) => {
+            let named = Kind::NAMED.iter().find(|(known, _)| *known == kind);
+            (name, named.ok_or(TemplateError::Kind)?.1)
+        }
     };
-    Ok(Part::Value(Value { name: parameter(name)?, is_number }))
+    Ok(Part::Value(Value { name: parameter(name)?, kind }))
 }
 
 fn parameter(name: &str) -> Result<String, TemplateError> {
@@ -276,11 +302,12 @@ impl Value {
         if text.is_empty() || text.len() > VALUE_BYTES_MAX {
             return None;
         }
-        if self.is_number {
-            let is_number = text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'));
-            return is_number.then_some(Cow::Borrowed(text));
-        }
-        let is_plain = text.bytes().all(|byte| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_'));
+        let has_only = |others: &[u8]| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte));
+        let is_plain = match self.kind {
+            Kind::Any => has_only(b"-_"),
+            Kind::Word => has_only(b"_") && text.len() <= WORD_BYTES_MAX,
+            Kind::Digits => text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0')),
+        };
         let has_capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
         is_plain.then(|| if has_capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) })
     }
@@ -290,8 +317,10 @@ impl fmt::Display for TagTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
             Part::Literal(text) => f.write_str(text),
-            Part::Value(Value { name, is_number: false }) => write!(f, "{{{name}}}"),
-            Part::Value(Value { name, is_number: true }) => write!(f, "{{{name}:digits}}"),
+            Part::Value(Value { name, kind }) => match Kind::NAMED.iter().find(|(_, one)| one == kind) {
+                Some((kind, _)) => write!(f, "{{{name}:{kind}}}"),
+                None => write!(f, "{{{name}}}"),
+            },
             Part::Condition { name, is_there: true } => write!(f, "{{?{name}}}"),
             Part::Condition { name, is_there: false } => write!(f, "{{!{name}}}"),
         })?;
@@ -309,14 +338,19 @@ pub struct Parameters {
 impl Parameters {
     /// Adds those of a query, or of a form that is written like one.
     pub fn read(&mut self, query: &str) {
-        for (name, value) in pairs(query).map(name_and_value) {
+        // One more, so that it is known that there are more.
+        for (name, value) in pairs(query).map(name_and_value).take(PARAMETERS_MAX + 1) {
             self.push(read_name(name).into_owned(), decoded(value).into_owned());
         }
     }
 
-    /// Adds one.
+    /// Adds one. Those beyond some number are not read.
     pub fn push(&mut self, name: String, value: String) {
-        self.pairs.push((name, value));
+        if self.pairs.len() < PARAMETERS_MAX {
+            self.pairs.push((name, value));
+        } else {
+            self.is_cut = true;
+        }
     }
 
     /// There are more that were not read.
@@ -332,8 +366,12 @@ impl Parameters {
         let mut plain: Vec<Cow<'_, str>> = Vec::new();
         for (_, text) in self.pairs.iter().filter(|(name, text)| !text.is_empty() && value.is_of(name)) {
             match value.plain(text) {
-                Some(text) if !plain.contains(&text) => plain.push(text),
-                Some(_) => {}
+                Some(text) if plain.contains(&text) => {}
+                Some(text) if plain.len() < TAGS_MAX => plain.push(text),
+                Some(_) => {
+                    tagged.is_all_known = false;
+                    return Vec::new();
+                }
                 None => tagged.is_all_known = false,
             }
         }
@@ -431,6 +469,8 @@ mod tests {
             ("post-{id}", "id=fr.ee"),
             ("post-{id}", "id=caf%C3%A9"),
             ("post-{id}", "id=5%00"),
+            ("post-{id:word}", "id=fr-ee"),
+            ("post-{id:word}", "id=abcdefghijklmnopqrstu"),
             ("post-{id}", "id[]=a/b"),
             ("post-{id}", &long),
         ] {
@@ -457,6 +497,29 @@ mod tests {
         cut.are_cut();
         let of = |text: &str| Tagged::of(&[TagTemplate::parse(text).unwrap()], &cut);
         assert!(!of("post-{id}").is_all_known && of("front").is_all_known, "a text needs no parameter");
+        assert!(!of("front{?id}").is_all_known && !of("front{!id}").is_all_known, "it may stand where nobody has read");
+        cut.read("id=5");
+        let known = Tagged::of(&[TagTemplate::parse("front{?id}").unwrap()], &cut);
+        assert_eq!((known.tags.as_slice(), known.is_all_known), (&["front".to_owned()][..], true));
+    }
+
+    #[test]
+    fn many_values_are_not_multiplied_and_what_php_does_not_read_is_not_read() {
+        let many = |name: &str, count: usize| -> String {
+            (0..count).map(|number| format!("{name}={number}&")).collect::<String>()
+        };
+        let found = tagged(&["post-{b}-{id}"], &format!("{}{}", many("b", 8), many("id", 9)));
+        assert_eq!((found.tags.len(), found.is_all_known), (0, false), "72 tags");
+        let found = tagged(&["post-{b}-{id}"], &format!("{}{}", many("b", 8), many("id", 8)));
+        assert_eq!((found.tags.len(), found.is_all_known), (64, true));
+        let mut parameters = Parameters::default();
+        parameters.read(&many("id", 60_000));
+        assert_eq!((parameters.pairs.len(), parameters.is_cut), (PARAMETERS_MAX, true));
+        parameters.push("b".to_owned(), "free".to_owned());
+        assert_eq!(parameters.pairs.len(), PARAMETERS_MAX);
+        let mut all = Parameters::default();
+        all.read(many("id", PARAMETERS_MAX).trim_end_matches('&'));
+        assert!(!all.is_cut);
     }
 
     #[test]

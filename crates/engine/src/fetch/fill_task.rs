@@ -120,13 +120,13 @@ impl FillTask {
             if matches!(look, Look::At(_)) {
                 sought = sought.compared();
             }
-            let mut is_outage = false;
+            let (mut is_outage, mut is_late) = (false, false);
             let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
             if !sought.is_empty() && may_be_stored {
                 match held::look_through(&sought, &response.head, &mut response.body, &mut charge).await {
                     Ok(found) => {
                         self.count(found.reason);
-                        is_outage = found.reason == Some(Reason::Outage);
+                        (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
                         writer.has_texts_of(found.excepted);
                         (one_client, body) = (found.reason, found.body);
                     }
@@ -147,6 +147,7 @@ impl FillTask {
             let verdict = match (one_client, file) {
                 (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
                 (Some(_), None) if is_outage => writer.on_outage(&exchange),
+                (Some(reason), None) if is_late => writer.on_late(&exchange, reason),
                 (Some(reason), None) => writer.for_one_client(&exchange, reason),
                 (None, _) => writer.on_response(&exchange),
             };

@@ -332,6 +332,28 @@ fn what_is_held_has_a_place_in_memory_or_is_not_held() {
 }
 
 #[test]
+fn a_page_that_could_not_be_held_leaves_the_one_before_it_in_use() {
+    let cookie = "Set-Cookie: PHPSESSID=0123456789abcdef\r\n";
+    let body = |length: usize| format!("{length:x}\r\n{}\r\n0\r\n\r\n", "x".repeat(length));
+    let page = |length| format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{cookie}\r\n{}", body(length));
+    let setup = guarded().policy(|policy| policy.grace_seconds = 600);
+    let setup = setup.options(|options| options.memory_bytes_max = 512 << 10);
+    let scene = setup.run([get("/").answers(page(5)), get("/").answers(page(900_000)), get("/").answers(page(7))]);
+    scene.client().get("/");
+    scene.advance(61);
+    assert!(scene.client().get("/").is_hit(), "stale, while the next one is fetched");
+    scene.origin.done(2);
+    scene.settled();
+    let still = scene.client().get("/");
+    assert_eq!((still.is_hit(), still.body.len()), (true, 5), "{still:?}");
+    scene.advance(60);
+    scene.client().get("/");
+    scene.origin.done(3);
+    scene.settled();
+    assert_eq!(scene.client().get("/").body.len(), 7, "there is room again");
+}
+
+#[test]
 fn parameters_that_programs_read_otherwise_pass_as_well() {
     let board = Board::start();
     let pass = |route: &mut Route| route.pass_urls = urls(&["*?act=dispMemberLoginForm", "*?rest_route"]);

@@ -9,6 +9,7 @@ use kasoku_engine::purge::{PurgeError, Target};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 const FORM: &str = "Content-Type: application/x-www-form-urlencoded";
 
@@ -29,6 +30,10 @@ fn board() -> Application {
             (_, Some("fails")) => Does::Answer(reply("500 Internal Server Error", &[], "broken")),
             (_, Some("alerts")) => Does::Answer(reply("200 OK", &[], "alert")),
             (_, Some("login")) => to("/login.php?url=x"),
+            (_, Some("moved")) => {
+                let location = format!("Location: {path}/");
+                Does::Answer(reply("301 Moved Permanently", &[&location], ""))
+            }
             ("/comment.php" | "/delete.php", _) => to("http://elsewhere.example/board.php?b=free&id=5&&#c_6"),
             ("/write.php" | "/admin.php" | "/sure.php", _) => to("./board.php"),
             _ => Does::Answer(reply("200 OK", &["Content-Type: text/html"], format!("page {number}"))),
@@ -232,12 +237,12 @@ fn what_was_refused_has_changed_nothing() {
     let board = board();
     let scene = scene(&board);
     warm(&scene);
-    for does in ["refuses", "login"] {
+    for does in ["refuses", "login", "moved"] {
         posts(&scene, &format!("/write.php?does={does}"), "b=free");
         posts(&scene, &format!("/admin.php?does={does}"), "");
     }
     // What counts by a redirection alone.
-    for does in ["alerts", "fails", "resets", "login"] {
+    for does in ["alerts", "fails", "resets", "login", "moved"] {
         posts(&scene, &format!("/sure.php?does={does}"), "b=free");
     }
     assert_eq!(stored(&scene), PAGES);
@@ -265,18 +270,56 @@ fn what_was_asked_for_before_a_change_is_not_stored() {
     assert_eq!(scene.client().get(POST).text(), late);
 }
 
+/// A board whose pages are all alike, and which may be away.
+fn board_that_goes_away() -> (Application, Arc<AtomicBool>) {
+    let is_away = Arc::new(AtomicBool::new(false));
+    let own = is_away.clone();
+    let board = Application::start(move |asked: &Asked| match asked.target() {
+        "/write.php" => Does::Answer(reply("302 Found", &["Location: ./board.php"], "")),
+        _ if own.load(Ordering::SeqCst) => Does::Reset,
+        _ => Does::Answer(reply("200 OK", &["Content-Type: text/html"], "page")),
+    });
+    (board, is_away)
+}
+
 #[test]
 fn a_deleted_page_is_not_shown_even_while_the_application_is_away() {
-    let board = board();
-    let scene = scene(&board);
-    warm(&scene);
-    posts(&scene, "/write.php", "b=free");
-    let gate = Gate::new();
-    drop(gate);
-    let answer = scene.client().get(&format!("{LIST}&does=resets"));
-    assert_eq!(answer.status, 502, "{answer:?}");
-    let fresh = scene.client().get(LIST);
-    assert!(!fresh.is_hit() && fresh.text().starts_with("page "));
+    for is_written in [false, true] {
+        let (board, is_away) = board_that_goes_away();
+        let scene = scene(&board);
+        scene.client().get(LIST);
+        if is_written {
+            posts(&scene, "/write.php", "b=free");
+        }
+        is_away.store(true, Ordering::SeqCst);
+        scene.advance(601 + 61);
+        let answer = scene.client().get(LIST);
+        assert_eq!(answer.status, if is_written { 502 } else { 200 }, "{answer:?}");
+    }
+}
+
+#[test]
+fn what_is_deleted_while_it_is_validated_is_not_shown_when_that_fails() {
+    for target in [Some("/write.php"), Some("soft"), None] {
+        let (board, is_away) = board_that_goes_away();
+        let scene = scene(&board);
+        scene.client().get(LIST);
+        scene.advance(601 + 61);
+        let gate = Gate::new();
+        board.holds_next(&gate);
+        let mut waiting = scene.client();
+        waiting.ask("GET", LIST, &[]);
+        board.arrived(2);
+        match target {
+            Some("soft") => drop(scene.engine.handle().purge(&Target::All, Purge::Soft).unwrap()),
+            Some(target) => drop(posts(&scene, target, "b=free")),
+            None => {}
+        }
+        is_away.store(true, Ordering::SeqCst);
+        gate.open();
+        let answer = waiting.response();
+        assert_eq!(answer.status, if target == Some("/write.php") { 502 } else { 200 }, "{target:?} {answer:?}");
+    }
 }
 
 fn multipart(fields: &[(&str, &str)], file_bytes: usize) -> String {

@@ -55,7 +55,9 @@ fn ways_out(state: &Value) -> &'static str {
             "let the application fetch it by a script, or list the page in pass-urls (docs/guard.md#tokens-in-forms)"
         }
         () if is_in(&["head"]) => "let the application send this to nobody, or list the page in pass-urls",
-        () => "take it out of the page, or name it in guard-noise if it is a clock, a counter or an id of the request (docs/guard.md#noise)",
+        () => {
+            "take it out of the page, or name it in guard-noise if it is a clock, a counter or an id of the request (docs/guard.md#noise)"
+        }
     }
 }
 
