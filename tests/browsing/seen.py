@@ -13,8 +13,10 @@ PATIENCE_SECONDS = 5
 class Seen:
     """A page, and what it should show after a write: a text, or no longer a text."""
 
-    def __init__(self, path, text, is_gone=False):
+    def __init__(self, path, text, is_gone=False, is_new=False):
         self.path, self._text, self._is_gone = path, text, is_gone
+        # Nobody can have seen it before.
+        self.is_new = is_new
 
     def by(self, answer):
         return (self._text in answer.text) != self._is_gone
@@ -23,8 +25,8 @@ class Seen:
         return f"{self.path} {'without' if self._is_gone else 'with'} {self._text!r}"
 
 
-def shows(path, text):
-    return Seen(path, text)
+def shows(path, text, is_new=False):
+    return Seen(path, text, is_new=is_new)
 
 
 def no_longer(path, text):
