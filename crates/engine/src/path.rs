@@ -1,11 +1,17 @@
-//! A path as applications read it, for finding the rule: decoded, without doubled slashes and dot segments.
+//! A path as applications read it, for finding the rule: decoded, without doubled slashes and dot segments; and the target for which a
+//! short one stands (`rewrite`).
 //!
 //! The key and the origin get the path as it was sent. Nearly every path reads as it was sent, which takes one look at it; the
 //! texts of the others, and of the rules that they are compared with, are written into memory that a worker uses
 //! again, no more than a few times the longest request-target.
 
+use kasoku_origin::{Rewrite, Rewriter};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
+use std::mem;
+
+/// The largest memory for a target that is kept, in bytes.
+const KEPT_BYTES_MAX: usize = 32 << 10;
 
 /// Reads paths, one at a time.
 #[derive(Default)]
@@ -13,9 +19,33 @@ pub(crate) struct PathReader {
     bytes: Vec<u8>,
     decoded: String,
     read: String,
+    rewriter: Rewriter,
+    /// Memory for the next target for which one is short. While a request holds it that has to wait, the next one makes its own.
+    long: String,
 }
 
 impl PathReader {
+    /// The target for which this one is short, by the first of these rules that fits it. [`PathReader::give_back`] takes its memory.
+    pub(crate) fn stands_for(&mut self, rules: &[Rewrite], target: &str) -> Option<String> {
+        if rules.is_empty() {
+            return None;
+        }
+        let mut long = mem::take(&mut self.long);
+        if self.rewriter.write(rules, target, &mut long) {
+            return Some(long);
+        }
+        self.give_back(long);
+        None
+    }
+
+    /// For the next target.
+    pub(crate) fn give_back(&mut self, mut used: String) {
+        if used.capacity() <= KEPT_BYTES_MAX {
+            used.clear();
+            self.long = used;
+        }
+    }
+
     /// Reads a path; `None` where that is the path as it was sent.
     pub(crate) fn read(&mut self, path: &str) -> Option<Reading<'_>> {
         if reads_as_sent(path.as_bytes()) {
@@ -116,6 +146,21 @@ mod tests {
             assert_eq!(reader.read(sent).map(|reading| reading.path.to_owned()).as_deref(), Some(seen), "{sent}");
         }
         assert!(reader.read("/admin/x").is_none());
+    }
+
+    #[test]
+    fn a_target_is_written_where_the_one_before_was() {
+        let rules = [Rewrite::parse("/{b:word} => /board.php?b={b}").unwrap()];
+        let mut reader = PathReader::default();
+        let first = reader.stands_for(&rules, "/notice").unwrap();
+        let place = first.as_ptr();
+        assert_eq!(reader.stands_for(&rules, "/free").as_deref(), Some("/board.php?b=free"), "the first is still held");
+        reader.give_back(first);
+        assert_eq!(reader.stands_for(&rules, "/a-b"), None);
+        let again = reader.stands_for(&rules, "/qa").unwrap();
+        assert_eq!((again.as_ptr(), &*again), (place, "/board.php?b=qa"));
+        reader.give_back(String::with_capacity(KEPT_BYTES_MAX + 1));
+        assert_eq!(reader.long.capacity(), 0, "one large request does not make the worker larger for ever");
     }
 
     #[test]

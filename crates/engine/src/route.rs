@@ -39,8 +39,8 @@ pub(crate) struct Routed {
     pub(crate) site: usize,
     /// Where the authority ends in the key.
     authority_end: usize,
-    /// The target for which this one is short (`rewrite`).
-    stands_for: Option<String>,
+    /// The target for which this one is short (`rewrite`), in memory of the worker's [`PathReader`].
+    pub(crate) stands_for: Option<String>,
     /// Its URL pattern, once somebody has asked for it.
     pattern: OnceCell<Option<Box<Pattern>>>,
 }
@@ -98,7 +98,8 @@ impl Elsewhere {
     /// Of the Location of an answer; `None`: it has none, or one that nobody can read.
     pub(crate) fn of(exchange: &Exchange, routed: &Routed, answer: &Fields) -> Option<Self> {
         let target = location_target(routed.key.uri(), answer)?;
-        let stands_for = stands_for(exchange.settings.sites.get(routed.site)?, &target);
+        let site = exchange.settings.sites.get(routed.site)?;
+        let stands_for = stands_for(site, &target, &mut PathReader::default());
         Some(Self { target, stands_for })
     }
 
@@ -181,7 +182,7 @@ fn route_in(
     }
     let authority_end = uri.len();
     let target = &*without_path_parameters(target, &key.path_parameters);
-    let long = stands_for(site, target);
+    let long = stands_for(site, target, paths);
     let asked = Asked::new(target, long.as_deref());
     let (route, passes) = find(site, &asked, paths);
     let route = route.clone();
@@ -190,7 +191,10 @@ fn route_in(
     let asked_for = uri.get(authority_end..).unwrap_or_default();
     // What was left out of the query is not what the application reads.
     let stands_for = match long {
-        Some(_) if asked_for != target => stands_for(site, asked_for),
+        Some(long) if asked_for != target => {
+            paths.give_back(long);
+            stands_for(site, asked_for, paths)
+        }
         long => long,
     };
     let read = stands_for.as_deref().unwrap_or(asked_for);
@@ -218,7 +222,7 @@ fn passes_by_query(target: &str, read: &str, route: &Route) -> Option<Reason> {
 
 /// The route that refuses a target of this site, if one does.
 pub(crate) fn refusing<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> Option<&'s Arc<Route>> {
-    let long = stands_for(site, target);
+    let long = stands_for(site, target, paths);
     find::refusing(site, &Asked::new(target, long.as_deref()), paths)
 }
 
@@ -256,12 +260,14 @@ fn base_and_target(uri: &str) -> Option<(&str, &str)> {
 /// Path and query of a request that has been answered, as the application reads them.
 pub(crate) fn read_target_of(exchange: &Exchange) -> Option<String> {
     let (_, target) = base_and_target(&exchange.uri)?;
-    Some(stands_for(exchange.settings.sites.get(exchange.site)?, target).unwrap_or_else(|| target.to_owned()))
+    let site = exchange.settings.sites.get(exchange.site)?;
+    Some(stands_for(site, target, &mut PathReader::default()).unwrap_or_else(|| target.to_owned()))
 }
 
 /// Path and query of another URL of the same site, as the application reads them.
 pub(crate) fn read_beside<'t>(exchange: &Exchange, routed: &Routed, target: &'t str) -> Cow<'t, str> {
-    let long = exchange.settings.sites.get(routed.site).and_then(|site| stands_for(site, target));
+    let site = exchange.settings.sites.get(routed.site);
+    let long = site.and_then(|site| stands_for(site, target, &mut PathReader::default()));
     long.map_or(Cow::Borrowed(target), Cow::Owned)
 }
 
@@ -310,7 +316,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
     let Some(site) = serving(sites, authority) else { return uri };
     let key = &site.route.key;
     let target = &*without_path_parameters(target, &key.path_parameters);
-    let long = stands_for(site, target);
+    let long = stands_for(site, target, paths);
     let (route, _) = find(site, &Asked::new(target, long.as_deref()), paths);
     let mut canonical = format!("{scheme}://{}", key.host.as_deref().unwrap_or(authority));
     write_normalised(target, &route.query, &mut canonical);
@@ -319,7 +325,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
 pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
-    let long = stands_for(site, target);
+    let long = stands_for(site, target, paths);
     let (route, passes) = find(site, &Asked::new(target, long.as_deref()), paths);
     let read = long.as_deref().unwrap_or(target);
     (route.clone(), passes.or_else(|| passes_by_query(target, read, route)).is_some())

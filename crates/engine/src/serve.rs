@@ -154,10 +154,10 @@ async fn answer(exchange: &mut Exchange) -> Answer {
     };
     let answer = answer_routed(exchange, &routed).await;
     exchange.site = routed.site;
-    if exchange.origin().is_some()
-        && let Some(read) = routed.stands_for()
-    {
-        exchange.aside().read = Some(read.to_owned());
+    match routed.stands_for {
+        Some(read) if exchange.origin().is_some() => exchange.aside().read = Some(read),
+        Some(read) => exchange.worker.paths.borrow_mut().give_back(read),
+        None => {}
     }
     exchange.route = Some(routed.route);
     exchange.uri = routed.key.into_uri();

@@ -13,6 +13,10 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
+#[path = "allocations/boards.rs"]
+mod boards;
+
+use kasoku_engine::explain::Question;
 use kasoku_engine::options::{AccessLog, AddressRange, BeaconRules, HitHeaders, LogFormat, LogTarget, QueryKey};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Exchange, Scenario, Setup, get, ok};
@@ -91,6 +95,8 @@ struct Case {
     lasts: Duration,
     /// Content codings that the hits have made: it begins when they are there.
     codings: u64,
+    /// The cookies of a session that the hits carry: it begins when that is known to be anonymous.
+    anonymous: Option<String>,
     expected: Expected,
 }
 
@@ -114,6 +120,7 @@ impl Case {
             age: 0,
             lasts: Duration::ZERO,
             codings: 0,
+            anonymous: None,
             expected: Expected::Nothing,
         }
     }
@@ -350,7 +357,7 @@ fn pipelined() -> Case {
 fn a_hit_allocates_nothing() {
     let wanted = std::env::var("KASOKU_TEST_CASES").unwrap_or_default();
     let mut mistakes = Vec::new();
-    for case in cases().into_iter().filter(|case| case.name.contains(&wanted)) {
+    for case in cases().into_iter().chain(boards::cases()).filter(|case| case.name.contains(&wanted)) {
         let (name, expected) = (case.name, case.expected);
         let (counted, requests) = measure(case);
         println!("{name:55} {counted:>6} in {requests} requests");
@@ -367,6 +374,9 @@ fn measure(case: Case) -> (usize, usize) {
     let mut connections: Vec<TcpStream> = (0..case.connections).map(|_| connect(&scene)).collect();
     for fill in &case.fills {
         exchange(&mut connections[0], fill, 200, "", 1);
+    }
+    if let Some(cookies) = &case.anonymous {
+        is_found_anonymous(&scene, cookies);
     }
     scene.advance(case.age);
     let mut ask = |number: usize| {
@@ -393,6 +403,13 @@ fn measure(case: Case) -> (usize, usize) {
         + (after.reallocations - before.reallocations)
         + (after.deallocations - before.deallocations);
     (counted, requests * case.responses)
+}
+
+/// Waits for it; to ask for an explanation changes nothing.
+fn is_found_anonymous(scene: &Scenario, cookies: &str) {
+    let question = Question { fields: vec![format!("Cookie: {cookies}")], ..Question::get("http://example.org/") };
+    let handle = scene.engine.handle();
+    scene.eventually(|| handle.explain(&question).unwrap().cache_status().contains("session=anonymous"));
 }
 
 fn connect(scene: &Scenario) -> TcpStream {

@@ -2,7 +2,7 @@
 
 use crate::input::lines;
 use kasoku_origin::document_root::UrlPath;
-use kasoku_origin::{Rewrite, rewritten};
+use kasoku_origin::{Rewrite, Rewriter, rewritten};
 use std::slice;
 
 /// What divides a query for somebody, or ends it.
@@ -18,7 +18,14 @@ pub(crate) fn run(data: &[u8]) {
     if !is_target || sent.len() > 2048 {
         return;
     }
-    let each = rules.iter().map(|rule| rewritten(slice::from_ref(rule), sent));
+    let mut rewriter = Rewriter::default();
+    let each = rules.iter().map(|rule| {
+        let alone = rewritten(slice::from_ref(rule), sent);
+        let mut again = String::new();
+        let is_again = rewriter.write(slice::from_ref(rule), sent, &mut again);
+        assert_eq!(is_again.then_some(again), alone, "what was in its memory before counts");
+        alone
+    });
     assert_eq!(rewritten(&rules, sent), each.flatten().next(), "the first that fits does not win");
     for rule in &rules {
         if let Some(target) = rewritten(slice::from_ref(rule), sent) {

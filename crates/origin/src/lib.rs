@@ -58,6 +58,6 @@ pub use interim::{Interim, NoInterim};
 pub use limits::Limits;
 pub use request::{Circumstances, Gateway, Request};
 pub use response::{Body, Piece, Reply, Response};
-pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, rewritten};
+pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, Rewriter, rewritten};
 pub use spawned::SpawnedProgram;
 pub use upload::{NoUpload, Upload, UploadPiece};

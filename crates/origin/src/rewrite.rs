@@ -35,7 +35,8 @@ mod tests;
 use crate::document_root::push_encoded;
 pub use error::RewriteError;
 use path::{Name, SentPath};
-use segment::Segment;
+use segment::{Place, Segment};
+use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
 
@@ -73,23 +74,49 @@ enum Piece {
 }
 
 /// What a placeholder has taken of a segment.
-struct Captured<'a> {
-    name: &'a Name<'a>,
+struct Captured<'p> {
+    name: Name<'p>,
     /// Of the segment without percent-encoding, in bytes.
     range: Range<usize>,
 }
 
-/// The path and the query that take the place of `path_and_query`, by the first of the rules that fits it.
-///
-/// `path_and_query` begins with `/`, as a request-target does. The result does too, and is visible ASCII without `#` where that is.
-pub fn rewritten(rules: &[Rewrite], path_and_query: &str) -> Option<String> {
-    if rules.is_empty() {
-        return None;
+/// What the placeholders of a rule have taken, in their order.
+type Captures<'p> = SmallVec<[Captured<'p>; PLACEHOLDERS_MAX]>;
+
+/// Rewrites targets, one at a time, in memory that it uses again: no more than a few times the longest path.
+#[derive(Debug, Default)]
+pub struct Rewriter {
+    decoded: Vec<u8>,
+    places: Vec<Place>,
+}
+
+impl Rewriter {
+    /// Appends the path and the query that take the place of `path_and_query`, by the first of the rules that fits it. Returns whether
+    /// one does; nothing is appended if not.
+    ///
+    /// `path_and_query` begins with `/`, as a request-target does. The result does too, and is visible ASCII without `#` where that is.
+    pub fn write(&mut self, rules: &[Rewrite], path_and_query: &str, out: &mut String) -> bool {
+        if rules.is_empty() {
+            return false;
+        }
+        let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
+        let Some(path) = SentPath::read(path, &mut self.decoded) else { return false };
+        let found = rules.iter().find_map(|rule| Some((rule, rule.captured(&path, &mut self.places)?)));
+        let Some((rule, captured)) = found else { return false };
+        let start = out.len();
+        rule.write_target(&captured, query, out);
+        let is_bounded = out.len() - start <= RESULT_BYTES_MAX;
+        if !is_bounded {
+            out.truncate(start);
+        }
+        is_bounded
     }
-    let (path, query) = path_and_query.split_once('?').unwrap_or((path_and_query, ""));
-    let path = SentPath::read(path)?;
-    let target = rules.iter().find_map(|rule| Some(rule.target(&rule.captured(&path)?, query)))?;
-    (target.len() <= RESULT_BYTES_MAX).then_some(target)
+}
+
+/// What [`Rewriter::write`] appends, in memory of its own; `None`: no rule fits.
+pub fn rewritten(rules: &[Rewrite], path_and_query: &str) -> Option<String> {
+    let mut target = String::new();
+    Rewriter::default().write(rules, path_and_query, &mut target).then_some(target)
 }
 
 impl Rewrite {
@@ -101,31 +128,28 @@ impl Rewrite {
         parse::rewrite(text)
     }
 
-    /// What the placeholders take of a path, in their order; `None`: it does not fit.
-    fn captured<'a>(&self, path: &'a SentPath<'a>) -> Option<Vec<Captured<'a>>> {
+    /// What the placeholders take of a path; `None`: it does not fit.
+    fn captured<'p>(&self, path: &SentPath<'p>, places: &mut Vec<Place>) -> Option<Captures<'p>> {
         if self.segments.len() != path.names.len() || self.is_directory != path.is_directory {
             return None;
         }
-        let mut captured = Vec::new();
+        let mut captured = Captures::new();
         for (segment, name) in self.segments.iter().zip(&path.names) {
-            let ranges = segment.filled_by(name.read())?;
-            captured.extend(ranges.into_iter().map(|range| Captured { name, range }));
+            segment.fill(name.read(), places, |range| captured.push(Captured { name: *name, range }))?;
         }
         Some(captured)
     }
 
-    fn target(&self, captured: &[Captured<'_>], client_query: &str) -> String {
-        let mut target = String::new();
-        write(&self.path, captured, Captured::write_plain, &mut target);
+    fn write_target(&self, captured: &[Captured<'_>], client_query: &str, out: &mut String) {
+        write(&self.path, captured, Captured::write_plain, out);
         if !self.query.is_empty() {
-            target.push('?');
-            write(&self.query, captured, Captured::write_value, &mut target);
+            out.push('?');
+            write(&self.query, captured, Captured::write_value, out);
         }
         if !client_query.is_empty() {
-            target.push(if self.query.is_empty() { '?' } else { '&' });
-            target.push_str(client_query);
+            out.push(if self.query.is_empty() { '?' } else { '&' });
+            out.push_str(client_query);
         }
-        target
     }
 }
 

@@ -9,7 +9,6 @@ use crate::glob::matches;
 use crate::options::{Route, Site, UrlPattern};
 use crate::path::{PathReader, Reading};
 use http::Method;
-use kasoku_origin::rewritten;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
@@ -59,8 +58,8 @@ fn reads_as(reading: &mut Option<Reading<'_>>, glob: &str) -> bool {
 }
 
 /// The target for which one is short, if it is.
-pub(super) fn stands_for(site: &Site, target: &str) -> Option<String> {
-    rewritten(&site.route.gateway.rewrites, target)
+pub(super) fn stands_for(site: &Site, target: &str, paths: &mut PathReader) -> Option<String> {
+    paths.stands_for(&site.route.gateway.rewrites, target)
 }
 
 /// The route of a site's first rule that matches, or the site's own, and whether the request passes.
@@ -148,8 +147,9 @@ mod tests {
     }
 
     fn passes(site: &Site, target: &str) -> bool {
-        let long = stands_for(site, target);
-        find(site, &Asked::new(target, long.as_deref()), &mut PathReader::default()).1.is_some()
+        let mut paths = PathReader::default();
+        let long = stands_for(site, target, &mut paths);
+        find(site, &Asked::new(target, long.as_deref()), &mut paths).1.is_some()
     }
 
     #[test]
@@ -194,9 +194,9 @@ mod tests {
             }),
         );
         let found = |target: &str| {
-            let long = stands_for(&site, target);
-            let asked = Asked::new(target, long.as_deref());
             let mut paths = PathReader::default();
+            let long = stands_for(&site, target, &mut paths);
+            let asked = Asked::new(target, long.as_deref());
             let (route, passes) = find(&site, &asked, &mut paths);
             (Arc::ptr_eq(route, &board), passes, refusing(&site, &asked, &mut paths).is_some())
         };

@@ -148,7 +148,8 @@ fn pieces(text: &str, names: &Names<'_>) -> Result<Vec<Piece>, RewriteError> {
 fn is_plain(path: &[Piece]) -> bool {
     let text = path.iter().map(|piece| if let Piece::Literal(text) = piece { text } else { "x" });
     let sample: String = text.collect();
-    let Some(read) = SentPath::read(&sample) else { return false };
+    let mut memory = Vec::new();
+    let Some(read) = SentPath::read(&sample, &mut memory) else { return false };
     let segments = sample.split('/').count() - 1;
     let is_kept = read.names.len() + usize::from(read.is_directory) == segments;
     is_kept && UrlPath::read(&sample).is_some_and(|path| !path.is_odd())

@@ -4,66 +4,70 @@
 //! a capture goes on as it was sent.
 
 use crate::document_root::percent_decode;
-use std::borrow::Cow;
+use smallvec::SmallVec;
 use std::ops::Range;
+
+/// Segments of a path that is read without memory of its own.
+const NAMES_ON_STACK: usize = 16;
 
 /// A path without empty segments and dot segments.
 #[derive(Debug)]
 pub(super) struct SentPath<'p> {
-    pub(super) names: Vec<Name<'p>>,
+    pub(super) names: SmallVec<[Name<'p>; NAMES_ON_STACK]>,
     /// Whether it ends in a slash, or in a segment of dots.
     pub(super) is_directory: bool,
 }
 
 /// One segment.
-#[derive(Debug)]
+#[derive(Clone, Copy, Debug)]
 pub(super) struct Name<'p> {
     sent: &'p str,
-    read: Cow<'p, [u8]>,
+    read: &'p [u8],
 }
 
 impl<'p> SentPath<'p> {
-    /// `None`: it is no path, leads above the root, or has a segment that could be read as two.
-    pub(super) fn read(path: &'p str) -> Option<Self> {
-        let mut read = Self { names: Vec::new(), is_directory: true };
-        for sent in path.strip_prefix('/')?.split('/') {
-            let name = Name::of(sent)?;
-            read.is_directory = matches!(name.read(), b"" | b"." | b"..");
-            match name.read() {
+    /// `None`: it is no path, leads above the root, or has a segment that could be read as two. `memory`: for a path with percent-encoding.
+    pub(super) fn read(path: &'p str, memory: &'p mut Vec<u8>) -> Option<Self> {
+        let sent = path.strip_prefix('/')?;
+        let read = without_encoding(sent, memory)?;
+        if read.iter().any(u8::is_ascii_control) {
+            return None;
+        }
+        let mut path = Self { names: SmallVec::new(), is_directory: true };
+        let mut segments_read = read.split(|byte| *byte == b'/');
+        for sent in sent.split('/') {
+            let name = Name { sent, read: segments_read.next()? };
+            path.is_directory = matches!(name.read, b"" | b"." | b"..");
+            match name.read {
                 b"" | b"." => {}
-                b".." => drop(read.names.pop()?),
-                _ => read.names.push(name),
+                b".." => drop(path.names.pop()?),
+                _ => path.names.push(name),
             }
         }
-        Some(read)
+        // An encoded slash makes one more.
+        segments_read.next().is_none().then_some(path)
     }
 }
 
-impl<'p> Name<'p> {
-    fn of(sent: &'p str) -> Option<Self> {
-        let read = match sent.contains('%') {
-            false => Cow::Borrowed(sent.as_bytes()),
-            true => {
-                let mut read = Vec::with_capacity(sent.len());
-                percent_decode(sent.as_bytes(), &mut read)?;
-                Cow::Owned(read)
-            }
-        };
-        let is_one = !read.iter().any(|byte| byte.is_ascii_control() || *byte == b'/');
-        is_one.then_some(Self { sent, read })
+fn without_encoding<'p>(sent: &'p str, memory: &'p mut Vec<u8>) -> Option<&'p [u8]> {
+    if !sent.as_bytes().contains(&b'%') {
+        return Some(sent.as_bytes());
     }
+    memory.clear();
+    percent_decode(sent.as_bytes(), memory)?;
+    Some(memory)
+}
 
+impl<'p> Name<'p> {
     /// Without percent-encoding.
-    pub(super) fn read(&self) -> &[u8] {
-        &self.read
+    pub(super) fn read(&self) -> &'p [u8] {
+        self.read
     }
 
     /// What was sent for these bytes of what is read.
     pub(super) fn sent_for(&self, range: Range<usize>) -> &'p str {
-        let range = match self.read {
-            Cow::Borrowed(_) => range,
-            Cow::Owned(_) => self.sent_offset(range.start)..self.sent_offset(range.end),
-        };
+        let is_encoded = self.read.len() < self.sent.len();
+        let range = if is_encoded { self.sent_offset(range.start)..self.sent_offset(range.end) } else { range };
         self.sent.get(range).unwrap_or_default()
     }
 
@@ -85,7 +89,8 @@ mod tests {
             // An encoded slash is the one thing that only the document root reads.
             let expected = UrlPath::read(&path).filter(|_| !path.to_ascii_lowercase().contains("%2f"));
             let expected = expected.map(|path| path.text().to_owned());
-            let read = SentPath::read(&path).map(|path| {
+            let mut memory = b"of the path before".to_vec();
+            let read = SentPath::read(&path, &mut memory).map(|path| {
                 let mut text: Vec<u8> = path.names.iter().flat_map(|name| [b"/", name.read()].concat()).collect();
                 text.extend_from_slice(if path.is_directory { b"/" } else { b"" });
                 text
@@ -96,7 +101,8 @@ mod tests {
 
     #[test]
     fn what_was_sent_for_a_part_is_found_again() {
-        let path = SentPath::read("/a%20%EA%B0%80b/plain").unwrap();
+        let mut memory = Vec::new();
+        let path = SentPath::read("/a%20%EA%B0%80b/plain", &mut memory).unwrap();
         assert_eq!(path.names[0].read(), "a \u{ac00}b".as_bytes());
         assert_eq!(path.names[0].sent_for(1..5), "%20%EA%B0%80");
         assert_eq!(path.names[0].sent_for(0..6), "a%20%EA%B0%80b");

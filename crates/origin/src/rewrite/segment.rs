@@ -4,7 +4,7 @@
 //! trying all ways, it is first worked out from the end to the beginning where each placeholder may end ([`Segment::ends`]). That takes a
 //! step for each byte and placeholder. Segments with one placeholder, which nearly all are, need none of it.
 
-use std::iter;
+use super::PLACEHOLDERS_MAX;
 use std::ops::Range;
 
 /// What a placeholder takes.
@@ -53,54 +53,68 @@ impl Kind {
     }
 }
 
+/// A place in the text of a segment, and the placeholders that may end there or begin there: a bit of [`BITS`] for each.
+#[derive(Clone, Copy, Debug, Default)]
+pub(super) struct Place {
+    ends: u8,
+    begins: u8,
+}
+
+/// A bit for each placeholder.
+const BITS: [u8; PLACEHOLDERS_MAX] = [1, 2, 4, 8, 16, 32, 64, 128];
+
 impl Segment {
-    /// What of `text` each placeholder takes; `None`: the segment does not fit.
-    pub(super) fn filled_by(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
+    /// Tells what of `text` each placeholder takes, in their order; `None`: the segment does not fit. `places`: memory for several placeholders.
+    pub(super) fn fill(&self, text: &[u8], places: &mut Vec<Place>, mut take: impl FnMut(Range<usize>)) -> Option<()> {
         let start = self.prefix.len();
         let rest = text.strip_prefix(&*self.prefix)?;
         match &*self.placeholders {
-            [] => rest.is_empty().then(Vec::new),
+            [] => rest.is_empty().then_some(()),
             [only] => {
                 let taken = rest.strip_suffix(&*only.behind)?.len();
-                (taken > 0 && only.kind.run(rest) >= taken).then(|| iter::once(start..start + taken).collect())
+                (taken > 0 && only.kind.run(rest) >= taken).then(|| take(start..start + taken))
             }
-            _ => self.longest(text),
+            _ => self.fill_several(text, places, take),
         }
     }
 
-    /// [`Segment::filled_by`] for several placeholders.
-    fn longest(&self, text: &[u8]) -> Option<Vec<Range<usize>>> {
+    /// [`Segment::fill`] for several placeholders.
+    fn fill_several(&self, text: &[u8], places: &mut Vec<Place>, mut take: impl FnMut(Range<usize>)) -> Option<()> {
+        self.find_places(text, places);
         let mut start = self.prefix.len();
-        let mut ranges = Vec::with_capacity(self.placeholders.len());
-        for (placeholder, ends) in self.placeholders.iter().zip(self.ends(text)) {
+        for (placeholder, bit) in self.placeholders.iter().zip(BITS) {
             let run = placeholder.kind.run(text.get(start..)?);
-            let end = (start + 1..=start + run).rev().find(|end| ends.get(*end) == Some(&true))?;
-            ranges.push(start..end);
+            let may_end = |end: &usize| places.get(*end).is_some_and(|place| place.ends & bit != 0);
+            let end = (start + 1..=start + run).rev().find(may_end)?;
+            take(start..end);
             start = end + placeholder.behind.len();
         }
-        Some(ranges)
+        Some(())
     }
 
-    /// For each placeholder and each place in `text`, whether the placeholder may end there: its literal follows, and behind that all
-    /// that is left of the segment fits.
-    fn ends(&self, text: &[u8]) -> Vec<Vec<bool>> {
-        // Where what is left of the segment fits. At first nothing is left, which fits the end alone.
-        let mut fits: Vec<bool> = (0..=text.len()).map(|at| at == text.len()).collect();
-        let mut all = Vec::with_capacity(self.placeholders.len());
-        for Placeholder { kind, behind } in self.placeholders.iter().rev() {
-            let follows = |at| text.get(at..).is_some_and(|rest| rest.starts_with(behind));
-            let ends = |at| follows(at) && fits.get(at + behind.len()) == Some(&true);
-            let ends: Vec<bool> = (0..=text.len()).map(ends).collect();
-            let mut may_begin = false;
-            fits = vec![false; text.len() + 1];
-            let next_ends = ends.iter().skip(1);
-            for ((byte, next_ends), fits) in text.iter().zip(next_ends).zip(&mut fits).rev() {
-                may_begin = kind.takes(*byte) && (may_begin || *next_ends);
-                *fits = may_begin;
+    /// Works out for each placeholder and each place in `text` whether the placeholder may end there: its literal follows, and behind that
+    /// all that is left of the segment fits. And whether it may begin there: it takes what stands between that place and one where it may end.
+    fn find_places(&self, text: &[u8], places: &mut Vec<Place>) {
+        places.clear();
+        places.resize(text.len() + 1, Place::default());
+        let mut next = None;
+        for (Placeholder { kind, behind }, bit) in self.placeholders.iter().zip(BITS).rev() {
+            let (mut may_begin, mut may_end) = (false, false);
+            for at in (0..=text.len()).rev() {
+                let rest = text.get(at..).unwrap_or_default();
+                may_begin = rest.first().is_some_and(|byte| kind.takes(*byte)) && (may_begin || may_end);
+                let after = at + behind.len();
+                let fits_after = || match next {
+                    None => after == text.len(),
+                    Some(next) => places.get(after).is_some_and(|place| place.begins & next != 0),
+                };
+                may_end = rest.starts_with(behind) && fits_after();
+                if let Some(place) = places.get_mut(at) {
+                    place.ends |= if may_end { bit } else { 0 };
+                    place.begins |= if may_begin { bit } else { 0 };
+                }
             }
-            all.push(ends);
+            next = Some(bit);
         }
-        all.reverse();
-        all
     }
 }
