@@ -7,6 +7,7 @@ use crate::glob::matches;
 use kasoku_semantics::query::{any_pair, decoded, name_and_value, read_name};
 use smallvec::SmallVec;
 use std::borrow::Cow;
+use std::cell::OnceCell;
 use std::fmt;
 
 /// Patterns with a parameter that are looked at without memory of their own.
@@ -72,21 +73,28 @@ struct Pair<'q> {
     name: &'q str,
     value: &'q str,
     read_name: Cow<'q, str>,
-    read_value: Cow<'q, str>,
+    /// Of most, nobody asks for the value.
+    read_value: OnceCell<Cow<'q, str>>,
 }
 
 impl<'q> Pair<'q> {
     fn read(pair: &'q str) -> Self {
         let (name, value) = name_and_value(pair);
-        Self { name, value, read_name: read_name(name), read_value: decoded(value) }
+        Self { name, value, read_name: read_name(name), read_value: OnceCell::new() }
+    }
+
+    fn read_value(&self) -> &str {
+        self.read_value.get_or_init(|| decoded(self.value))
     }
 }
 
 impl Parameter {
     fn fits(&self, pair: &Pair<'_>) -> bool {
-        let fits = |glob: &str, sent: &str, read: &str| matches(glob, sent) || matches(glob, read);
-        let names = fits(&self.name, pair.name, &pair.read_name) || self.is_mangled_to(&pair.read_name);
-        names && self.value.as_ref().is_none_or(|glob| fits(glob, pair.value, &pair.read_value))
+        let is_named = matches(&self.name, pair.name)
+            || matches(&self.name, &pair.read_name)
+            || self.is_mangled_to(&pair.read_name);
+        let has_value = |glob: &String| matches(glob, pair.value) || matches(glob, pair.read_value());
+        is_named && self.value.as_ref().is_none_or(has_value)
     }
 
     /// PHP takes a dot and a space in a name for an underscore.

@@ -74,11 +74,16 @@ impl TagRules {
     /// Whether all parameters of a query of which tags are made have plain values.
     pub fn are_plain(&self, query: &str) -> bool {
         let values = self.templates.iter().flat_map(TagTemplate::values);
-        let is_plain = |name: &str, text: &str| {
-            let mut of_name = values.clone().filter(|value| value.is_of(name));
-            of_name.all(|value| text.is_empty() || value.plain(text).is_some())
+        let is_plain = |name: &str, sent: &str| {
+            let mut of_name = values.clone().filter(|value| value.is_of(name)).peekable();
+            if of_name.peek().is_none() {
+                // Most parameters make no tag. To read one that is percent-encoded allocates, and each hit comes here.
+                return true;
+            }
+            let text = decoded(sent);
+            text.is_empty() || of_name.all(|value| value.is_plain(&text))
         };
-        pairs(query).map(name_and_value).all(|(name, value)| is_plain(&read_name(name), &decoded(value)))
+        pairs(query).map(name_and_value).all(|(name, value)| is_plain(&read_name(name), value))
     }
 }
 
@@ -297,19 +302,23 @@ impl Value {
         is_named(read_name, &self.name)
     }
 
-    /// A value as tags spell it, if it is plain.
-    fn plain<'v>(&self, text: &'v str) -> Option<Cow<'v, str>> {
+    fn is_plain(&self, text: &str) -> bool {
         if text.is_empty() || text.len() > VALUE_BYTES_MAX {
-            return None;
+            return false;
         }
         let has_only = |others: &[u8]| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte));
-        let is_plain = match self.kind {
+        match self.kind {
             Kind::Any => has_only(b"-_"),
             Kind::Word => has_only(b"_") && text.len() <= WORD_BYTES_MAX,
             Kind::Digits => text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0')),
-        };
+        }
+    }
+
+    /// A value as tags spell it, if it is plain.
+    fn plain<'v>(&self, text: &'v str) -> Option<Cow<'v, str>> {
         let has_capitals = text.bytes().any(|byte| byte.is_ascii_uppercase());
-        is_plain.then(|| if has_capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) })
+        let spelled = || if has_capitals { Cow::Owned(text.to_ascii_lowercase()) } else { Cow::Borrowed(text) };
+        self.is_plain(text).then(spelled)
     }
 }
 
