@@ -23,6 +23,7 @@ use crate::set_by;
 use crate::settings::{own, sites, tagged_as};
 use crate::visitor;
 use http::{Method, StatusCode};
+use kasoku_cache::HeldCharge;
 use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
@@ -213,9 +214,13 @@ impl Fetcher for Apart<'_> {
             }
             let mut charge = self.handle.cache().hold();
             let (body, _) = held::read(&response.head, &mut response.body, &mut charge).await.ok()??;
-            Some(Page { head: response.head, body })
+            Some(Page::new(response.head, body, charge))
         };
         tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()
+    }
+
+    fn hold(&self) -> HeldCharge {
+        self.handle.cache().hold()
     }
 
     fn next_visitor(&self) -> u64 {

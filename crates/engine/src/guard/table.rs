@@ -21,6 +21,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 /// Patterns that are known.
 pub(crate) const PATTERNS_MAX: usize = 4096;
 
+/// Pages that are compared at the same time in a process, before they are shared: each has up to six pages in memory, and asks the application as often.
+pub(crate) const CHECKS_MAX: usize = 16;
+
 /// How long a pattern is blocked at first, and at most, in milliseconds.
 const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
 const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
@@ -49,6 +52,8 @@ pub(crate) struct Guard {
 struct Table {
     known: HashMap<String, Known>,
     swept_ms: u64,
+    /// Duties that are not done yet.
+    checks: usize,
 }
 
 struct Known {
@@ -131,13 +136,17 @@ impl Guard {
         self.table().standing(pattern, now_ms)
     }
 
-    /// Looks at a page of a pattern, unless it is known, or somebody does.
+    /// Looks at a page of a pattern, unless it is known, or somebody does, or too many others are looked at.
     pub(crate) fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> Begun {
         let mut table = self.table();
         match table.standing(pattern, now_ms) {
             Standing::Unknown => {}
             known => return Begun::Known(known),
         }
+        if table.checks >= CHECKS_MAX {
+            return Begun::Known(Standing::Pending);
+        }
+        table.checks += 1;
         let has_place = table.has_place(pattern, now_ms);
         if has_place {
             let before = table.blocked(pattern.key());
@@ -289,10 +298,11 @@ impl Duty {
 
 impl Drop for Duty {
     fn drop(&mut self) {
+        let (mut table, key) = (self.guard.table(), self.pattern.key());
+        table.checks = table.checks.saturating_sub(1);
         if self.is_done || !self.has_place {
             return;
         }
-        let (mut table, key) = (self.guard.table(), self.pattern.key());
         match table.known.get_mut(key) {
             Some(Known { state: state @ State::Checking(Some(_)), .. }) => {
                 if let State::Checking(Some(before)) = state.clone() {
@@ -351,6 +361,28 @@ mod tests {
         let verified = Standing::Verified(Verified { since_ms: 6, account_is_logged_out: false });
         assert_eq!(guard.standing(&page, 7), verified);
         assert!(matches!(guard.begin(&page, 7), Begun::Known(known) if known == verified));
+    }
+
+    #[test]
+    fn no_more_pages_are_compared_at_a_time_than_there_is_a_bound_for() {
+        let guard = guard();
+        let numbered = |number: usize| pattern(&format!("/{number}"));
+        let mut duties: Vec<Duty> = (0..CHECKS_MAX).map(|number| duty(&guard, &numbered(number), 0)).collect();
+        let other = numbered(CHECKS_MAX);
+        let is_pending = || matches!(guard.begin(&other, 0), Begun::Known(Standing::Pending));
+        assert!(is_pending() && is_pending());
+        for way in 0..3 {
+            let done = duties.pop().unwrap();
+            match way {
+                0 => done.verified(false, 0),
+                1 => drop(done.blocked(Report::default(), 0)),
+                _ => drop(done),
+            }
+            duties.push(duty(&guard, &numbered(100 + way), 0));
+            assert!(is_pending(), "each place is given back once");
+        }
+        drop(duties);
+        duty(&guard, &other, 0).verified(false, 0);
     }
 
     #[test]

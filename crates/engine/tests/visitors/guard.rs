@@ -457,6 +457,38 @@ fn while_a_page_is_compared_others_of_its_pattern_pass_and_the_same_one_waits() 
 }
 
 #[test]
+fn pages_that_are_compared_are_charged_until_the_comparison_has_ended() {
+    const PAGE_BYTES: usize = 256 << 10;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let site = Site::start(move |_, count| {
+        // The fill's page, a visitor's, nobody's, and a visitor's again are there.
+        assert!(count != 4 || held.wait());
+        page(&format!("{count}{}", "x".repeat(PAGE_BYTES)))
+    });
+    let scene = site.behind(setup(&[]));
+    let held_bytes = || scene.engine.handle().cache().held_bytes();
+    let mut client = scene.client();
+    let asking = std::thread::spawn(move || client.get("/page"));
+    site.application.arrived(5);
+    let during = held_bytes();
+    gate.open();
+    assert_eq!(asking.join().unwrap().detail(), "leak-guard");
+    assert!(during >= 4 * PAGE_BYTES as u64, "{during}");
+    scene.eventually(|| held_bytes() < PAGE_BYTES as u64);
+}
+
+#[test]
+fn a_page_that_memory_has_no_room_to_compare_is_not_shared() {
+    let site = Site::start(|_, count| page(&format!("{count}{}", "x".repeat(240 << 10))));
+    let small = |options: &mut Options| options.memory_bytes_max = 2 << 20;
+    let scene = site.behind(setup(&[]).options(small));
+    let answer = scene.client().get("/page");
+    assert_eq!((answer.status, answer.detail().as_str()), (200, "leak-guard-pending"));
+    scene.counted(Counter::GuardBlocked, 0);
+}
+
+#[test]
 fn without_an_answer_nothing_is_shared_and_the_next_page_is_compared() {
     let site = Site::start(|asked, _| match field(asked, "x-forwarded-for") {
         "0.0.0.0" => page("for nobody"),
