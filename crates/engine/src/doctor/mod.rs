@@ -13,8 +13,10 @@ mod tries;
 use crate::explain::{Change, Guarded, Suggestion, shown};
 use crate::guard;
 use crate::handle::Handle;
-use crate::options::Site;
+use crate::options::{GuardedHosts, Site};
 use crate::outgoing::Delivered;
+use crate::purge;
+use crate::route::serving;
 use crate::serve::Exchange;
 use crate::settings::sites;
 pub(crate) use cases::Cases;
@@ -154,8 +156,10 @@ impl Handle {
         let (cases, seconds) = all(self.cases().iter().map(AsRef::as_ref), now_ms);
         let is_meant = |pattern: &str| host.is_none_or(|host| is_of_host(pattern, host));
         let cases: Vec<(Key, Case)> = cases.into_iter().filter(|(key, _)| is_meant(&key.pattern)).collect();
-        let blocked = self.guard().shown_blocked(now_ms).into_iter().filter(|one| is_meant(&one.pattern));
-        let blocked: Vec<BlockedPattern> = blocked.map(|guarded| with_cost(guarded, &cases)).collect();
+        let blocked = self.guard().shown_blocked(now_ms).into_iter();
+        let is_of = |pattern: &str, host: &str| purge::is_of_host(&sites, pattern, &host.to_ascii_lowercase());
+        let blocked = blocked.filter(|one| host.is_none_or(|host| is_of(&one.pattern, host)));
+        let blocked: Vec<BlockedPattern> = blocked.map(|guarded| with_cost(guarded, &sites, &cases)).collect();
         let told = cases.into_iter().filter(|(key, _)| key.reason != Reason::LeakGuard).take(FINDINGS_MAX);
         Diagnosis { seconds, blocked, findings: self.findings(&sites, told.collect(), seconds) }
     }
@@ -210,11 +214,20 @@ fn saved(requests: u64, urls: u64, seconds: u64) -> f64 {
     (requests - asked.min(requests)) * 3600.0 / seconds
 }
 
-fn with_cost(guarded: Guarded, cases: &[(Key, Case)]) -> BlockedPattern {
-    let own = || cases.iter().filter(|(key, _)| shown::printable(&key.pattern) == guarded.pattern);
+fn with_cost(guarded: Guarded, sites: &[Site], cases: &[(Key, Case)]) -> BlockedPattern {
+    let own = || cases.iter().filter(|(key, _)| shown::printable(&as_guarded(sites, &key.pattern)) == guarded.pattern);
     let requests = own().map(|(_, case)| case.requests).sum();
     let origin_seconds = in_seconds(own().map(|(_, case)| case.origin_us).sum());
     BlockedPattern { guarded, requests, origin_seconds }
+}
+
+/// A pattern as the guard names it: one name may stand for many hosts.
+fn as_guarded(sites: &[Site], pattern: &str) -> String {
+    let (authority, shape) = pattern.split_at_checked(pattern.find('/').unwrap_or(pattern.len())).unwrap_or_default();
+    match serving(sites, authority) {
+        Some(site) => format!("{}{shape}", GuardedHosts::of(site).name(authority)),
+        None => pattern.to_owned(),
+    }
 }
 
 /// Whether a pattern is of that host, whatever its port.

@@ -5,7 +5,7 @@ use crate::{grant, session, told};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::{GuardState, Guarded, Question};
 use kasoku_engine::options::{
-    FreshLink, GuardCookie, GuardRules, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
+    FreshLink, GuardCookie, GuardRules, HostPattern, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
 };
 use kasoku_engine::purge::Target;
 use kasoku_metrics::Counter;
@@ -305,6 +305,23 @@ fn one_page_of_a_pattern_is_compared_for_all_of_them() {
 }
 
 #[test]
+fn hosts_that_the_configuration_does_not_tell_apart_make_no_patterns() {
+    let below = || HostPattern::Below(".example.org".to_owned());
+    for (hosts, name) in [(vec![], "default"), (vec![below()], "*.example.org")] {
+        let site = Site::start(|_, _| page("for all"));
+        let setup = if hosts.is_empty() { setup(&[]) } else { setup(&[]).site(&hosts, |_| {}) };
+        let scene = site.behind(setup);
+        for number in 0..5 {
+            scene.client().get(&format!("http://{number}.example.org:{}/page", 8000 + number));
+        }
+        scene.counted(Counter::GuardChecks, 1);
+        let url = "http://any.example.org/page";
+        let guarded = scene.engine.handle().explain(&Question::get(url)).unwrap().guarded.unwrap();
+        assert_eq!((guarded.pattern, guarded.state.word()), (format!("{name}/page"), "verified"));
+    }
+}
+
+#[test]
 fn a_pattern_that_begins_to_differ_is_found_by_samples_and_its_pages_are_gone() {
     let site = Site::start(|_, _| page("one for all"));
     let scene = site.behind(setup(&[]).route(|route| grant(route).ttl_seconds = 100_000));
@@ -364,7 +381,7 @@ fn a_blocked_pattern_is_looked_at_again_after_a_purge_of_its_host() {
     let url = |url: &str| Target::Url(url.to_owned());
     for target in [url("http://example.org/page"), Target::Site("example.org".to_owned()), Target::All] {
         let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
-        let scene = site.behind(setup(&[]));
+        let scene = site.behind(setup(&[]).site(&[HostPattern::Exact("example.org".to_owned())], |_| {}));
         let purge = |target: &Target| scene.engine.handle().purge(target, Purge::Hard).unwrap();
         is_blocked(&scene);
         purge(&target);
