@@ -3,13 +3,17 @@
 //! Workers write down what they miss, by URL pattern and reason (`cases`). Asked, the largest cases are looked at: what helps is what
 //! [`explain`](crate::explain) would say of an example, and each line is tried before it is proposed (`tries`): the rules are changed in memory as if it
 //! stood there (`changed`), and the guard compares a page under them. What differs by visitor is told and not proposed.
+//! Only URLs that several visitors have asked for are asked for once more (`examples`), and none that may be made for one time (`one_time`).
 //!
 //! Like an explanation, this asks the application and stores nothing.
 
 mod cases;
 mod changed;
+mod examples;
+mod one_time;
 mod tries;
 
+use crate::client::client;
 use crate::explain::{Change, Guarded, Suggestion, shown};
 use crate::guard;
 use crate::handle::Handle;
@@ -137,7 +141,8 @@ pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
     let asked = exchange.origin().filter(|time| time.who().is_some());
     let origin_us = asked.and_then(|time| time.whole().or(time.head())).unwrap_or_default();
     let cookie = aside.as_ref().and_then(|aside| aside.notes.cookie());
-    let missed = Missed { pattern: &pattern, reason, url: &exchange.uri, origin_us, cookie };
+    let address = client(&exchange.connection.peer(), &exchange.request.head.fields);
+    let missed = Missed { pattern: &pattern, reason, url: &exchange.uri, address, origin_us, cookie };
     exchange.worker.cases.missed(exchange.now().mono_ms, &missed);
 }
 
@@ -186,7 +191,7 @@ impl Handle {
                 requests: case.requests,
                 urls,
                 origin_seconds: in_seconds(case.origin_us),
-                example: example(&case.url),
+                example: example(case.examples.url()),
                 verdict,
             });
         }

@@ -9,6 +9,7 @@
 
 use super::cases::{Case, Key};
 use super::changed::changed;
+use super::one_time::is_one_time;
 use super::path_of;
 use crate::connection::Peer;
 use crate::explain::{Change, Question, Suggestion, Tips, noise, send_apart};
@@ -36,6 +37,10 @@ use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, LocalOptions};
 
+/// Why nobody asks once more for a URL that a visitor has asked for.
+const ONE_TIME: &str = "not tried: by the words in its URL it may be made for one visitor and one time, and asking for it once more may do something";
+const FEW_VISITORS: &str = "not tried: no URL of it was asked for by three visitors, and asking for another's once more may do something; nor would a lifetime save much";
+
 /// What came of an attempt.
 pub(super) enum Tried {
     /// The page is the same for everybody under these lines.
@@ -60,6 +65,8 @@ pub(super) struct Subject {
     pub(super) place: Option<String>,
     url: String,
     reason: Reason,
+    /// Why the application is not asked for it once more, if it is not.
+    is_left_alone: Option<&'static str>,
     /// What is proposed, where the application need not be asked for it.
     known: Option<Suggestion>,
 }
@@ -67,14 +74,21 @@ pub(super) struct Subject {
 impl Subject {
     /// Of a case; `None`: no site serves its example any more.
     pub(super) fn of(handle: &Handle, sites: &[Site], key: &Key, case: &Case) -> Option<Self> {
-        let routed = route_url(sites, handle.cache(), &head(&case.url)).ok()?;
+        let url = case.examples.url();
+        let routed = route_url(sites, handle.cache(), &head(url)).ok()?;
         let site = sites.get(routed.site)?;
         let rule = site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, &routed.route));
         let path = rule.map_or_else(|| path_of(&key.pattern, routed.target()), |rule| rule.path.clone());
         let place = rule.map(|_| routed.route.places.rule.as_deref().unwrap_or("the configuration").to_owned());
         let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
         let known = cookie.and_then(|name| noise(name, &routed.route, handle.set_by()));
-        Some(Self { site: site.name.clone(), path, place, url: case.url.clone(), reason: key.reason, known })
+        let is_left_alone = match () {
+            () if is_one_time(routed.target()) || is_one_time(routed.read_target()) => Some(ONE_TIME),
+            () if !case.examples.has_several_visitors() => Some(FEW_VISITORS),
+            () => None,
+        };
+        let (site, url) = (site.name.clone(), url.to_owned());
+        Some(Self { site, path, place, url, reason: key.reason, is_left_alone, known })
     }
 
     /// What is known without the application.
@@ -84,12 +98,9 @@ impl Subject {
         if set_by::is_login(target) {
             return Some(Tried::Nothing("people log in there, as its URL says: such a page is its visitor's"));
         }
-        if self.known.is_some() {
-            return None;
-        }
         match advice_without_messages(self.reason) {
-            Advice::Nothing(why) => Some(Tried::Nothing(why)),
-            _ => None,
+            Advice::Nothing(why) if self.known.is_none() => Some(Tried::Nothing(why)),
+            _ => self.is_left_alone.map(Tried::Nothing),
         }
     }
 }
