@@ -3,7 +3,7 @@
 //! Workers write down what they miss, by URL pattern and reason (`cases`). Asked, the largest cases are looked at: what helps is what
 //! [`explain`](crate::explain) would say of an example, and each line is tried before it is proposed (`tries`): the rules are changed in memory as if it
 //! stood there (`changed`), and the guard compares a page under them. What differs by visitor is told and not proposed.
-//! Only URLs that several visitors have asked for are asked for once more (`examples`), and none that may be made for one time (`one_time`).
+//! The lines stand in a rule that is not wider than the pattern (`placement`). Only URLs that several visitors have asked for are asked for once more (`examples`), and none that may be made for one time (`one_time`).
 //!
 //! Like an explanation, this asks the application and stores nothing.
 
@@ -11,6 +11,7 @@ mod cases;
 mod changed;
 mod examples;
 mod one_time;
+mod placement;
 mod tries;
 
 use crate::client::client;
@@ -27,8 +28,8 @@ pub(crate) use cases::Cases;
 use cases::{Case, Key, Missed, all};
 use http::Method;
 use kasoku_semantics::difference::Difference;
-use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
+use placement::{Placement, Seen};
 use std::time::Duration;
 use tries::{Subject, Tried};
 
@@ -108,6 +109,8 @@ pub struct Proposal {
     pub path: String,
     /// Where that rule is written; none: it is a new one.
     pub place: Option<String>,
+    /// What follows from where it stands among the rules: one sentence.
+    pub order: String,
     /// Requests that the application would not get any more, in an hour.
     pub saved_requests: f64,
     /// What it would not have to work, in seconds of an hour.
@@ -160,25 +163,30 @@ impl Handle {
         let sites = sites(&options);
         let (cases, seconds) = all(self.cases().iter().map(AsRef::as_ref), now_ms);
         let is_meant = |pattern: &str| host.is_none_or(|host| is_of_host(pattern, host));
+        let all_patterns: Vec<String> = cases.iter().map(|(key, _)| key.pattern.clone()).collect();
+        let seen: Vec<Seen<'_>> = all_patterns.iter().filter_map(|pattern| Seen::of(&sites, pattern)).collect();
         let cases: Vec<(Key, Case)> = cases.into_iter().filter(|(key, _)| is_meant(&key.pattern)).collect();
         let blocked = self.guard().shown_blocked(now_ms).into_iter();
         let is_of = |pattern: &str, host: &str| purge::is_of_host(&sites, pattern, &host.to_ascii_lowercase());
         let blocked = blocked.filter(|one| host.is_none_or(|host| is_of(&one.pattern, host)));
         let blocked: Vec<BlockedPattern> = blocked.map(|guarded| with_cost(guarded, &sites, &cases)).collect();
         let told = cases.into_iter().filter(|(key, _)| key.reason != Reason::LeakGuard).take(FINDINGS_MAX);
-        Diagnosis { seconds, blocked, findings: self.findings(&sites, told.collect(), seconds) }
+        Diagnosis { seconds, blocked, findings: self.findings(&sites, &seen, told.collect(), seconds) }
     }
 
-    fn findings(&self, sites: &[Site], cases: Vec<(Key, Case)>, seconds: u64) -> Vec<Finding> {
+    fn findings(&self, sites: &[Site], seen: &[Seen<'_>], cases: Vec<(Key, Case)>, seconds: u64) -> Vec<Finding> {
         let subjects: Vec<Option<Subject>> =
-            cases.iter().map(|(key, case)| Subject::of(self, sites, key, case)).collect();
+            cases.iter().map(|(key, case)| Subject::of(self, sites, seen, key, case)).collect();
         let verdicts = tries::all(self, &subjects, TRIES_MAX, PATIENCE);
         let mut findings = Vec::new();
         for (((key, case), subject), tried) in cases.into_iter().zip(&subjects).zip(verdicts) {
             let Some(subject) = subject else { continue };
             let urls = case.urls.count();
             let verdict = match tried {
-                Tried::Same(changes) => Verdict::Proposal(proposal(subject, changes, &case, urls, seconds)),
+                Tried::Same(changes) => match &subject.placement {
+                    Ok(placement) => Verdict::Proposal(proposal(placement, changes, &case, urls, seconds)),
+                    Err(why) => Verdict::Nothing(why),
+                },
                 Tried::Differs(changes, differences) => Verdict::Differs(changes, printable(differences)),
                 Tried::Refused(changes, reason) => Verdict::Refused(changes, reason),
                 Tried::Nothing(why) => Verdict::Nothing(why),
@@ -199,13 +207,14 @@ impl Handle {
     }
 }
 
-fn proposal(subject: &Subject, changes: Vec<Suggestion>, case: &Case, urls: u64, seconds: u64) -> Proposal {
+fn proposal(placement: &Placement, changes: Vec<Suggestion>, case: &Case, urls: u64, seconds: u64) -> Proposal {
     let saved_requests = saved(case.requests, urls, seconds);
     let mean_seconds = in_seconds(case.origin_us) / case.requests.max(1) as f64;
     Proposal {
         changes,
-        path: subject.path.clone(),
-        place: subject.place.clone(),
+        path: placement.path.clone(),
+        place: placement.place.clone(),
+        order: placement.order.clone(),
         saved_requests,
         saved_seconds: saved_requests * mean_seconds,
     }
@@ -262,17 +271,6 @@ fn printable(differences: Vec<Difference>) -> Vec<Difference> {
     differences.into_iter().map(own).collect()
 }
 
-/// A path that fits what has that pattern.
-fn path_of(pattern: &str, target: &str) -> String {
-    let (path, _) = path_and_query(target);
-    let shape = pattern.split_once('/').map_or("", |(_, shape)| shape);
-    let shape = shape.split(['?', ' ']).next().unwrap_or_default();
-    let names: Vec<&str> = shape.split('/').map(|segment| if segment == "{n}" { "*" } else { segment }).collect();
-    let fitting = format!("/{}", names.join("/").replace("**", "*"));
-    // A short address has the shape of the one for which it stands.
-    if crate::glob::matches(&fitting, path) { fitting } else { path.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -286,19 +284,6 @@ mod tests {
         assert_eq!(rounded(60, 1, 3600), 30.0, "once in a minute");
         assert_eq!(rounded(30, 1, 1800), 30.0, "the same in half an hour");
         assert_eq!(rounded(0, 0, 0), 0.0);
-    }
-
-    #[test]
-    fn a_new_rule_fits_its_example() {
-        for (pattern, target, path) in [
-            ("a.org/search?q", "/search?q=boats", "/search"),
-            ("a.org/{n}/{n}/*", "/2026/11/a-day-out", "/*/*/*"),
-            ("a.org/blog/* (mobile)", "/blog/x", "/blog/*"),
-            ("a.org/", "/", "/"),
-            ("a.org/bbs/board.php?bo_table&wr_id", "/free/5", "/free/5"),
-        ] {
-            assert_eq!(path_of(pattern, target), path, "{pattern}");
-        }
     }
 
     #[test]

@@ -10,7 +10,7 @@
 use super::cases::{Case, Key};
 use super::changed::changed;
 use super::one_time::is_one_time;
-use super::path_of;
+use super::placement::{Placement, Seen, placement};
 use crate::connection::Peer;
 use crate::explain::{Change, Question, Suggestion, Tips, noise, send_apart};
 use crate::forward::{Audience, forward};
@@ -59,10 +59,8 @@ pub(super) enum Tried {
 #[derive(Clone)]
 pub(super) struct Subject {
     pub(super) site: String,
-    /// The path of the rule in which a line would stand.
-    pub(super) path: String,
-    /// Where that rule is written; none: there is none yet.
-    pub(super) place: Option<String>,
+    /// Where a line would stand, or why there is no place for one.
+    pub(super) placement: Result<Placement, &'static str>,
     url: String,
     reason: Reason,
     /// Why the application is not asked for it once more, if it is not.
@@ -73,13 +71,11 @@ pub(super) struct Subject {
 
 impl Subject {
     /// Of a case; `None`: no site serves its example any more.
-    pub(super) fn of(handle: &Handle, sites: &[Site], key: &Key, case: &Case) -> Option<Self> {
+    pub(super) fn of(handle: &Handle, sites: &[Site], seen: &[Seen<'_>], key: &Key, case: &Case) -> Option<Self> {
         let url = case.examples.url();
         let routed = route_url(sites, handle.cache(), &head(url)).ok()?;
         let site = sites.get(routed.site)?;
-        let rule = site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, &routed.route));
-        let path = rule.map_or_else(|| path_of(&key.pattern, routed.target()), |rule| rule.path.clone());
-        let place = rule.map(|_| routed.route.places.rule.as_deref().unwrap_or("the configuration").to_owned());
+        let placement = placement(site, &routed, &key.pattern, seen);
         let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
         let known = cookie.and_then(|name| noise(name, &routed.route, handle.set_by()));
         let is_left_alone = match () {
@@ -88,7 +84,7 @@ impl Subject {
             () => None,
         };
         let (site, url) = (site.name.clone(), url.to_owned());
-        Some(Self { site, path, place, url, reason: key.reason, is_left_alone, known })
+        Some(Self { site, placement, url, reason: key.reason, is_left_alone, known })
     }
 
     /// What is known without the application.
@@ -100,7 +96,7 @@ impl Subject {
         }
         match advice_without_messages(self.reason) {
             Advice::Nothing(why) if self.known.is_none() => Some(Tried::Nothing(why)),
-            _ => self.is_left_alone.map(Tried::Nothing),
+            _ => self.is_left_alone.or(self.placement.as_ref().err().copied()).map(Tried::Nothing),
         }
     }
 }

@@ -2,9 +2,10 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::grant;
-use kasoku_engine::doctor::{Finding, Verdict};
+use kasoku_engine::doctor::{Finding, Proposal, Verdict};
 use kasoku_engine::explain::{Change, Suggestion};
-use kasoku_engine::options::{GuardRules, HostPattern};
+use kasoku_engine::options::{GuardRules, HostPattern, Route};
+use kasoku_semantics::grant::StatusTtl;
 use kasoku_testkit::{Client, Scenario, Setup, reply};
 use std::net::Ipv4Addr;
 use std::sync::Arc;
@@ -76,10 +77,73 @@ fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
 #[test]
 fn a_line_belongs_into_the_rule_that_is_there() {
     let place = |route: &mut kasoku_engine::options::Route| route.places.rule = Some("kasoku.toml:9".into());
-    let (_, scene) = behind(Setup::safe().rule("/find*", place), |asked, _| html(&[], asked.target()));
+    let (_, scene) = behind(Setup::safe().rule("/find", place), |asked, _| html(&[], asked.target()));
     asked(&scene, &["/find?q=a"]);
     let Verdict::Proposal(proposal) = finding(&scene, "example.org/find?q").verdict else { panic!("no proposal") };
-    assert_eq!(proposal.toml(), "# in the rule of kasoku.toml:9: path = \"/find*\"\nttl = \"1m\"\n");
+    assert_eq!(proposal.toml(), "# in the rule of kasoku.toml:9: path = \"/find\"\nttl = \"1m\"\n");
+}
+
+/// What is proposed for a pattern.
+#[track_caller]
+fn proposed(scene: &Scenario, pattern: &str) -> Proposal {
+    match finding(scene, pattern).verdict {
+        Verdict::Proposal(proposal) => proposal,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Why nothing is proposed for a pattern.
+#[track_caller]
+fn why_nothing(scene: &Scenario, pattern: &str) -> &'static str {
+    match finding(scene, pattern).verdict {
+        Verdict::Nothing(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_is_proposed_for_all_scripts_after_the_page_of_one() {
+    // As gnuboard5's policy ends.
+    let policy = |route: &mut Route| {
+        route.places.site = Some("kasoku.toml:7".into());
+        route.places.rule = Some("gnuboard5.toml:340".into());
+    };
+    let site = |route: &mut Route| route.places.site = Some("kasoku.toml:7".into());
+    let setup = Setup::safe().route(site).rule("*/adm/*", |route| route.pass = true).rule("*.php", policy);
+    let (_, scene) = behind(setup, |asked, _| html(&[], asked.target()));
+    asked(&scene, &["/bbs/bar.php"]);
+    let proposal = proposed(&scene, "example.org/bbs/bar.php");
+    assert_eq!(proposal.toml(), "[[site.rule]]\npath = \"/bbs/bar.php\"\nttl = \"1m\"\n");
+    assert!(proposal.order.contains("before the rule of gnuboard5.toml:340 (path = \"*.php\")"), "{}", proposal.order);
+}
+
+#[test]
+fn a_new_rule_takes_the_lines_of_no_other() {
+    let keeps = |route: &mut Route| grant(route).ttl_status.push(StatusTtl { first: 404, last: 404, seconds: 5 });
+    let passes = |route: &mut Route| route.pass = true;
+    let setup = Setup::safe().rule("/20*/adm/*", passes).rule("/list*", keeps).rule("/other/*", |_| {});
+    let (_, scene) = behind(setup, |asked, _| html(&[], asked.target()));
+    asked(&scene, &["/list?page=1", "/2026/11/a-day-out", "/blog/a-day-out"]);
+    assert!(why_nothing(&scene, "example.org/list?page").contains("lines of its own"));
+    // `/2026/adm/x` fits `/*/*/*` as well.
+    assert!(why_nothing(&scene, "example.org/{n}/{n}/*").contains("another rule"));
+    assert_eq!(proposed(&scene, "example.org/blog/*").path, "/blog/*");
+}
+
+#[test]
+fn a_path_with_a_star_is_not_proposed_where_it_fits_another_pattern_that_was_seen() {
+    for (other, is_proposed) in
+        [("/blog/x?preview=1", false), ("/blog/2026/x", false), ("/shop/x", true), ("/2026/11/x", true)]
+    {
+        let (_, scene) = behind(Setup::safe(), |asked, _| html(&[], asked.target()));
+        asked(&scene, &["/blog/a-day-out", other]);
+        let verdict = finding(&scene, "example.org/blog/*").verdict;
+        assert_eq!(matches!(verdict, Verdict::Proposal(_)), is_proposed, "{other}: {verdict:?}");
+    }
+    // Nor into a rule that is there, though it fits nothing else by its path.
+    let (_, scene) = behind(Setup::safe().rule("/blog/*", |_| {}), |asked, _| html(&[], asked.target()));
+    asked(&scene, &["/blog/a-day-out", "/blog/17"]);
+    assert!(why_nothing(&scene, "example.org/blog/*").contains("another pattern"));
 }
 
 #[test]
