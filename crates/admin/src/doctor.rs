@@ -65,6 +65,7 @@ fn verdict(it: &Verdict) -> Value {
             "toml": proposal.toml(),
             "path": proposal.path,
             "place": proposal.place,
+            "order": proposal.order,
             "changes": changes(&proposal.changes),
             "saved_requests_per_hour": proposal.saved_requests,
             "saved_origin_seconds_per_hour": proposal.saved_seconds,

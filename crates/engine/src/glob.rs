@@ -15,6 +15,26 @@ pub(crate) fn matches(glob: &str, text: &str) -> bool {
     }
 }
 
+/// Whether some text fits both globs.
+pub(crate) fn overlap(one: &str, other: &str) -> bool {
+    match (ends(one), ends(other)) {
+        (None, _) => matches(other, one),
+        (_, None) => matches(one, other),
+        // What stands between the ends of both stands behind each other in that text.
+        (Some((start, end)), Some((other_start, other_end))) => {
+            (start.starts_with(other_start) || other_start.starts_with(start))
+                && (end.ends_with(other_end) || other_end.ends_with(end))
+        }
+    }
+}
+
+/// What stands before the first and behind the last `*` of a glob; `None`: it has none.
+fn ends(glob: &str) -> Option<(&str, &str)> {
+    let (start, _) = glob.split_once('*')?;
+    let (_, end) = glob.rsplit_once('*')?;
+    Some((start, end))
+}
+
 fn matches_behind_star(mut glob: &[u8], mut text: &[u8]) -> bool {
     while let Some(star) = memchr::memchr(b'*', glob) {
         let (piece, rest) = glob.split_at_checked(star).unwrap_or((glob, &[]));
@@ -45,6 +65,25 @@ mod tests {
         }
         for (glob, text) in [("/a", "/ab"), ("/a", "/"), ("/a*c", "/ab"), ("*.css", "/x.css/y"), ("/a*ab", "/a")] {
             assert!(!matches(glob, text), "{glob} {text}");
+        }
+    }
+
+    #[test]
+    fn globs_overlap_where_a_text_fits_both() {
+        for (one, other) in [
+            ("/a", "/a"),
+            ("*.php", "/bbs/*"),
+            ("*/adm/*", "/*/*/*"),
+            ("/*/x*", "*"),
+            ("/blog/*", "/blog/a"),
+            ("*a*b", "*b*a*b"),
+        ] {
+            assert!(overlap(one, other) && overlap(other, one), "{one} {other}");
+        }
+        for (one, other) in
+            [("/a", "/b"), ("*.php", "*.css"), ("/blog/*", "/shop/*"), ("/blog/*", "/blog"), ("/a*", "b*")]
+        {
+            assert!(!overlap(one, other) && !overlap(other, one), "{one} {other}");
         }
     }
 

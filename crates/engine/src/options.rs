@@ -4,7 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
-pub use crate::guard::{GuardCookie, GuardRules};
+pub use crate::guard::{GuardCookie, GuardRules, GuardedHosts};
 pub use crate::nobodys_cookie::{NobodysCookie, NobodysCookieError};
 pub use crate::url_pattern::UrlPattern;
 pub use crate::url_template::{UrlTemplate, UrlTemplateError};
@@ -367,6 +367,8 @@ pub struct Route {
     pub guard: Arc<GuardRules>,
     /// The rules under which that holds. The engine makes it; nothing in a configuration.
     pub guarded_as: Arc<str>,
+    /// The site's hosts as its URL patterns name them. The engine makes it; nothing in a configuration.
+    pub guarded_hosts: Arc<GuardedHosts>,
     /// What is known of the application's sessions.
     pub session: Arc<SessionRules>,
     /// URLs of which the links on shared pages work for nobody: they pass, with a link of the visitor's own.
@@ -410,6 +412,7 @@ impl Route {
             page: Arc::default(),
             guard: Arc::default(),
             guarded_as: Arc::default(),
+            guarded_hosts: Arc::default(),
             session: Arc::default(),
             fresh_links: Vec::new(),
             beacons: Arc::default(),

@@ -10,7 +10,7 @@
 use crate::client::client;
 use crate::connection::Peer;
 use crate::handle::Handle;
-use crate::options::{AddressRange, Site};
+use crate::options::{AddressRange, GuardedHosts, Site};
 use crate::path::PathReader;
 use crate::route::{Routed, canonical, host_in_keys, serving};
 use crate::serve::Exchange;
@@ -78,7 +78,7 @@ impl Handle {
         let purged = purge_target(self.cache(), &options.sites, target, purge, self.now())?;
         // Who purges has changed something there, maybe what made pages differ by visitor.
         match host_of(target) {
-            Some(host) => self.guard().look_again(|shown| is_of_host(shown, host_in_keys(&options.sites, &host))),
+            Some(host) => self.guard().look_again(|shown| is_of_host(&options.sites, shown, &host)),
             None if *target == Target::All => self.guard().look_again(|_| true),
             None => {}
         }
@@ -132,9 +132,9 @@ fn host_of(target: &Target) -> Option<String> {
     }
 }
 
-/// Whether a pattern of the guard is of a host.
-fn is_of_host(shown: &str, host: &str) -> bool {
-    shown.split('/').next().is_some_and(|authority| without_port(authority) == without_port(host))
+/// Whether a pattern of the guard may be one of a host.
+pub(crate) fn is_of_host(sites: &[Site], shown: &str, host: &str) -> bool {
+    serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*GuardedHosts::of(site).name(host)))
 }
 
 /// The names under which sites have tags: that of the one that serves a host, or all.

@@ -355,7 +355,8 @@ fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
     })
 }
 
-fn host_name(authority: &str) -> &str {
+/// A host without its port.
+pub(crate) fn host_name(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => authority,
@@ -372,13 +373,18 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
         if site.hosts.is_empty() {
             return true;
         }
-        let host = host_name(authority);
-        site.hosts.iter().any(|pattern| match pattern {
-            HostPattern::Exact(name) => name == host,
-            HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
-        })
+        site.hosts.iter().any(|pattern| is_of(pattern, authority))
     };
     sites.iter().position(is_served)
+}
+
+/// Whether a host is one of these, whatever its port.
+pub(crate) fn is_of(pattern: &HostPattern, authority: &str) -> bool {
+    let host = host_name(authority);
+    match pattern {
+        HostPattern::Exact(name) => name == host,
+        HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
+    }
 }
 
 #[cfg(test)]

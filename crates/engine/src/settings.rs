@@ -3,7 +3,9 @@
 //! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
 //! own, since a count of references that all workers change would make them wait for each other.
 
-use crate::options::{AddressRange, BeaconRules, Compression, HitHeaders, Limits, Options, RequestBuffer, Route, Site};
+use crate::options::{
+    AddressRange, BeaconRules, Compression, GuardedHosts, HitHeaders, Limits, Options, RequestBuffer, Route, Site,
+};
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
@@ -63,11 +65,12 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
     for site in &mut sites {
         let tagged_as = tagged_as(site).to_owned();
         let mark = of_site(site);
+        let hosts = Arc::new(GuardedHosts::of(site));
         own(&mut site.route, &tagged_as, mark);
-        guard(&mut site.route, &site.name, "");
+        guard(&mut site.route, &hosts, &site.name, "");
         for rule in &mut site.rules {
             own(&mut rule.route, &tagged_as, mark);
-            guard(&mut rule.route, &site.name, &rule.path);
+            guard(&mut rule.route, &hosts, &site.name, &rule.path);
         }
     }
     sites
@@ -104,8 +107,9 @@ pub(crate) fn own(route: &mut Arc<Route>, tagged_as: &str, mark: u64) {
 }
 
 /// Gives a route of its own the name under which its URL patterns are known.
-fn guard(route: &mut Arc<Route>, site: &str, path: &str) {
+fn guard(route: &mut Arc<Route>, hosts: &Arc<GuardedHosts>, site: &str, path: &str) {
     let Some(route) = Arc::get_mut(route) else { return };
+    route.guarded_hosts = hosts.clone();
     let mut hasher = DefaultHasher::new();
     (site, path, route.policy.rules, &*route.guard).hash(&mut hasher);
     route.guarded_as = format!("{:016x}", hasher.finish()).into();

@@ -98,13 +98,14 @@ const BEGINNINGS: [&str; 3] = ["aspsessionid", "openid_", "hauth_"];
 pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let policy = &route.policy;
     let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
-    if !is_guarded {
-        return None;
-    }
+    (is_guarded && are_in(target, &route.session.cookies)).then_some(Reason::PassCredentialInUrl)
+}
+
+/// Whether a target has a credential. `sessions`: globs over the names of the site's own.
+pub(crate) fn are_in(target: &str, sessions: &[String]) -> bool {
     let (path, query) = path_and_query(target);
-    let sessions = &route.session.cookies[..];
     let mut answer = AuthorizationResponse::default();
-    let has_one = if is_plain(target.as_bytes()) {
+    if is_plain(target.as_bytes()) {
         query.is_some_and(|query| {
             let mut pairs = pairs(query).map(name_and_value);
             pairs.any(|(name, value)| is_credential(name, value, sessions) || answer.is_complete_with(name))
@@ -113,8 +114,7 @@ pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
         let mut is_credential = |pair: &str| is_credential_as_read(pair, sessions, &mut answer);
         // Perl's CGI.pm, and whoever follows HTML 4.01 appendix B.2.2, read `;` as `&`.
         query.is_some_and(|query| any_pair(query, &mut is_credential)) || is_in_path(path, is_credential)
-    };
-    has_one.then_some(Reason::PassCredentialInUrl)
+    }
 }
 
 /// Whether a target is read as it is written: most are, and take one look.

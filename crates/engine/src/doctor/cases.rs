@@ -3,17 +3,18 @@
 //! Each worker has a table of its own, written when a GET was a miss or has passed; a hit touches none. As in `top`, a fresh table is begun after
 //! half an hour, and the one before is kept beside it, so what is told is of the last half to one hour. When a table is full, what came least makes room.
 
+use super::examples::{Examples, visitor};
 use kasoku_semantics::reason::Reason;
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
+use std::net::IpAddr;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Cases of one table.
 const CASES_MAX: usize = 256;
 
-/// What is kept of a pattern and of a URL, in bytes.
+/// What is kept of a pattern, in bytes.
 const PATTERN_BYTES_MAX: usize = 512;
-const URL_BYTES_MAX: usize = 1024;
 
 /// After so long a fresh table is begun, in milliseconds.
 const WINDOW_MS: u64 = 1_800_000;
@@ -34,8 +35,8 @@ pub(super) struct Case {
     pub(super) requests: u64,
     pub(super) origin_us: u64,
     pub(super) urls: Urls,
-    /// The last one's.
-    pub(super) url: String,
+    /// Some of them.
+    pub(super) examples: Examples,
     /// The name of the cookie for which the last one passed.
     pub(super) cookie: Option<String>,
 }
@@ -69,6 +70,8 @@ pub(crate) struct Missed<'m> {
     pub(crate) pattern: &'m str,
     pub(crate) reason: Reason,
     pub(crate) url: &'m str,
+    /// The address of whoever has asked.
+    pub(crate) address: Option<IpAddr>,
     pub(crate) origin_us: u64,
     pub(crate) cookie: Option<&'m [u8]>,
 }
@@ -127,10 +130,7 @@ impl Cases {
         case.requests += 1;
         case.origin_us = case.origin_us.saturating_add(missed.origin_us);
         case.urls.add(hash);
-        // A URL that is cut is another one.
-        if missed.url.len() <= URL_BYTES_MAX {
-            missed.url.clone_into(&mut case.url);
-        }
+        case.examples.add(missed.url, visitor(missed.address, &self.hasher));
         case.cookie = missed.cookie.map(|name| String::from_utf8_lossy(name).into_owned());
     }
 
@@ -154,7 +154,7 @@ pub(super) fn all<'c>(workers: impl Iterator<Item = &'c Cases>, now_ms: u64) -> 
                 sum.requests += case.requests;
                 sum.origin_us = sum.origin_us.saturating_add(case.origin_us);
                 case.urls.0.iter().for_each(|hash| sum.urls.add(*hash));
-                sum.url.clone_from(&case.url);
+                sum.examples.join(&case.examples);
                 sum.cookie.clone_from(&case.cookie);
             }
         }
@@ -172,7 +172,7 @@ mod tests {
     use super::*;
 
     fn missed<'m>(pattern: &'m str, url: &'m str) -> Missed<'m> {
-        Missed { pattern, reason: Reason::NoStore, url, origin_us: 10, cookie: None }
+        Missed { pattern, reason: Reason::NoStore, url, address: None, origin_us: 10, cookie: None }
     }
 
     #[test]

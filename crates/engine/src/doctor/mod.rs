@@ -3,26 +3,33 @@
 //! Workers write down what they miss, by URL pattern and reason (`cases`). Asked, the largest cases are looked at: what helps is what
 //! [`explain`](crate::explain) would say of an example, and each line is tried before it is proposed (`tries`): the rules are changed in memory as if it
 //! stood there (`changed`), and the guard compares a page under them. What differs by visitor is told and not proposed.
+//! The lines stand in a rule that is not wider than the pattern (`placement`). Only URLs that several visitors have asked for are asked for once more (`examples`), and none that may be made for one time (`one_time`).
 //!
 //! Like an explanation, this asks the application and stores nothing.
 
 mod cases;
 mod changed;
+mod examples;
+mod one_time;
+mod placement;
 mod tries;
 
+use crate::client::client;
 use crate::explain::{Change, Guarded, Suggestion, shown};
 use crate::guard;
 use crate::handle::Handle;
-use crate::options::Site;
+use crate::options::{GuardedHosts, Site};
 use crate::outgoing::Delivered;
+use crate::purge;
+use crate::route::serving;
 use crate::serve::Exchange;
 use crate::settings::sites;
 pub(crate) use cases::Cases;
 use cases::{Case, Key, Missed, all};
 use http::Method;
 use kasoku_semantics::difference::Difference;
-use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
+use placement::{Placement, Seen};
 use std::time::Duration;
 use tries::{Subject, Tried};
 
@@ -102,6 +109,8 @@ pub struct Proposal {
     pub path: String,
     /// Where that rule is written; none: it is a new one.
     pub place: Option<String>,
+    /// What follows from where it stands among the rules: one sentence.
+    pub order: String,
     /// Requests that the application would not get any more, in an hour.
     pub saved_requests: f64,
     /// What it would not have to work, in seconds of an hour.
@@ -135,7 +144,8 @@ pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
     let asked = exchange.origin().filter(|time| time.who().is_some());
     let origin_us = asked.and_then(|time| time.whole().or(time.head())).unwrap_or_default();
     let cookie = aside.as_ref().and_then(|aside| aside.notes.cookie());
-    let missed = Missed { pattern: &pattern, reason, url: &exchange.uri, origin_us, cookie };
+    let address = client(&exchange.connection.peer(), &exchange.request.head.fields);
+    let missed = Missed { pattern: &pattern, reason, url: &exchange.uri, address, origin_us, cookie };
     exchange.worker.cases.missed(exchange.now().mono_ms, &missed);
 }
 
@@ -153,23 +163,30 @@ impl Handle {
         let sites = sites(&options);
         let (cases, seconds) = all(self.cases().iter().map(AsRef::as_ref), now_ms);
         let is_meant = |pattern: &str| host.is_none_or(|host| is_of_host(pattern, host));
+        let all_patterns: Vec<String> = cases.iter().map(|(key, _)| key.pattern.clone()).collect();
+        let seen: Vec<Seen<'_>> = all_patterns.iter().filter_map(|pattern| Seen::of(&sites, pattern)).collect();
         let cases: Vec<(Key, Case)> = cases.into_iter().filter(|(key, _)| is_meant(&key.pattern)).collect();
-        let blocked = self.guard().shown_blocked(now_ms).into_iter().filter(|one| is_meant(&one.pattern));
-        let blocked: Vec<BlockedPattern> = blocked.map(|guarded| with_cost(guarded, &cases)).collect();
+        let blocked = self.guard().shown_blocked(now_ms).into_iter();
+        let is_of = |pattern: &str, host: &str| purge::is_of_host(&sites, pattern, &host.to_ascii_lowercase());
+        let blocked = blocked.filter(|one| host.is_none_or(|host| is_of(&one.pattern, host)));
+        let blocked: Vec<BlockedPattern> = blocked.map(|guarded| with_cost(guarded, &sites, &cases)).collect();
         let told = cases.into_iter().filter(|(key, _)| key.reason != Reason::LeakGuard).take(FINDINGS_MAX);
-        Diagnosis { seconds, blocked, findings: self.findings(&sites, told.collect(), seconds) }
+        Diagnosis { seconds, blocked, findings: self.findings(&sites, &seen, told.collect(), seconds) }
     }
 
-    fn findings(&self, sites: &[Site], cases: Vec<(Key, Case)>, seconds: u64) -> Vec<Finding> {
+    fn findings(&self, sites: &[Site], seen: &[Seen<'_>], cases: Vec<(Key, Case)>, seconds: u64) -> Vec<Finding> {
         let subjects: Vec<Option<Subject>> =
-            cases.iter().map(|(key, case)| Subject::of(self, sites, key, case)).collect();
+            cases.iter().map(|(key, case)| Subject::of(self, sites, seen, key, case)).collect();
         let verdicts = tries::all(self, &subjects, TRIES_MAX, PATIENCE);
         let mut findings = Vec::new();
         for (((key, case), subject), tried) in cases.into_iter().zip(&subjects).zip(verdicts) {
             let Some(subject) = subject else { continue };
             let urls = case.urls.count();
             let verdict = match tried {
-                Tried::Same(changes) => Verdict::Proposal(proposal(subject, changes, &case, urls, seconds)),
+                Tried::Same(changes) => match &subject.placement {
+                    Ok(placement) => Verdict::Proposal(proposal(placement, changes, &case, urls, seconds)),
+                    Err(why) => Verdict::Nothing(why),
+                },
                 Tried::Differs(changes, differences) => Verdict::Differs(changes, printable(differences)),
                 Tried::Refused(changes, reason) => Verdict::Refused(changes, reason),
                 Tried::Nothing(why) => Verdict::Nothing(why),
@@ -182,7 +199,7 @@ impl Handle {
                 requests: case.requests,
                 urls,
                 origin_seconds: in_seconds(case.origin_us),
-                example: example(&case.url),
+                example: example(case.examples.url()),
                 verdict,
             });
         }
@@ -190,13 +207,14 @@ impl Handle {
     }
 }
 
-fn proposal(subject: &Subject, changes: Vec<Suggestion>, case: &Case, urls: u64, seconds: u64) -> Proposal {
+fn proposal(placement: &Placement, changes: Vec<Suggestion>, case: &Case, urls: u64, seconds: u64) -> Proposal {
     let saved_requests = saved(case.requests, urls, seconds);
     let mean_seconds = in_seconds(case.origin_us) / case.requests.max(1) as f64;
     Proposal {
         changes,
-        path: subject.path.clone(),
-        place: subject.place.clone(),
+        path: placement.path.clone(),
+        place: placement.place.clone(),
+        order: placement.order.clone(),
         saved_requests,
         saved_seconds: saved_requests * mean_seconds,
     }
@@ -210,11 +228,20 @@ fn saved(requests: u64, urls: u64, seconds: u64) -> f64 {
     (requests - asked.min(requests)) * 3600.0 / seconds
 }
 
-fn with_cost(guarded: Guarded, cases: &[(Key, Case)]) -> BlockedPattern {
-    let own = || cases.iter().filter(|(key, _)| shown::printable(&key.pattern) == guarded.pattern);
+fn with_cost(guarded: Guarded, sites: &[Site], cases: &[(Key, Case)]) -> BlockedPattern {
+    let own = || cases.iter().filter(|(key, _)| shown::printable(&as_guarded(sites, &key.pattern)) == guarded.pattern);
     let requests = own().map(|(_, case)| case.requests).sum();
     let origin_seconds = in_seconds(own().map(|(_, case)| case.origin_us).sum());
     BlockedPattern { guarded, requests, origin_seconds }
+}
+
+/// A pattern as the guard names it: one name may stand for many hosts.
+fn as_guarded(sites: &[Site], pattern: &str) -> String {
+    let (authority, shape) = pattern.split_at_checked(pattern.find('/').unwrap_or(pattern.len())).unwrap_or_default();
+    match serving(sites, authority) {
+        Some(site) => format!("{}{shape}", GuardedHosts::of(site).name(authority)),
+        None => pattern.to_owned(),
+    }
 }
 
 /// Whether a pattern is of that host, whatever its port.
@@ -244,17 +271,6 @@ fn printable(differences: Vec<Difference>) -> Vec<Difference> {
     differences.into_iter().map(own).collect()
 }
 
-/// A path that fits what has that pattern.
-fn path_of(pattern: &str, target: &str) -> String {
-    let (path, _) = path_and_query(target);
-    let shape = pattern.split_once('/').map_or("", |(_, shape)| shape);
-    let shape = shape.split(['?', ' ']).next().unwrap_or_default();
-    let names: Vec<&str> = shape.split('/').map(|segment| if segment == "{n}" { "*" } else { segment }).collect();
-    let fitting = format!("/{}", names.join("/").replace("**", "*"));
-    // A short address has the shape of the one for which it stands.
-    if crate::glob::matches(&fitting, path) { fitting } else { path.to_owned() }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -268,19 +284,6 @@ mod tests {
         assert_eq!(rounded(60, 1, 3600), 30.0, "once in a minute");
         assert_eq!(rounded(30, 1, 1800), 30.0, "the same in half an hour");
         assert_eq!(rounded(0, 0, 0), 0.0);
-    }
-
-    #[test]
-    fn a_new_rule_fits_its_example() {
-        for (pattern, target, path) in [
-            ("a.org/search?q", "/search?q=boats", "/search"),
-            ("a.org/{n}/{n}/*", "/2026/11/a-day-out", "/*/*/*"),
-            ("a.org/blog/* (mobile)", "/blog/x", "/blog/*"),
-            ("a.org/", "/", "/"),
-            ("a.org/bbs/board.php?bo_table&wr_id", "/free/5", "/free/5"),
-        ] {
-            assert_eq!(path_of(pattern, target), path, "{pattern}");
-        }
     }
 
     #[test]

@@ -9,7 +9,8 @@
 
 use super::cases::{Case, Key};
 use super::changed::changed;
-use super::path_of;
+use super::one_time::is_one_time;
+use super::placement::{Placement, Seen, placement};
 use crate::connection::Peer;
 use crate::explain::{Change, Question, Suggestion, Tips, noise, send_apart};
 use crate::forward::{Audience, forward};
@@ -23,6 +24,7 @@ use crate::set_by;
 use crate::settings::{own, sites, tagged_as};
 use crate::visitor;
 use http::{Method, StatusCode};
+use kasoku_cache::HeldCharge;
 use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
@@ -34,6 +36,10 @@ use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 use tokio::runtime::{Builder, LocalOptions};
+
+/// Why nobody asks once more for a URL that a visitor has asked for.
+const ONE_TIME: &str = "not tried: by the words in its URL it may be made for one visitor and one time, and asking for it once more may do something";
+const FEW_VISITORS: &str = "not tried: no URL of it was asked for by three visitors, and asking for another's once more may do something; nor would a lifetime save much";
 
 /// What came of an attempt.
 pub(super) enum Tried {
@@ -53,27 +59,32 @@ pub(super) enum Tried {
 #[derive(Clone)]
 pub(super) struct Subject {
     pub(super) site: String,
-    /// The path of the rule in which a line would stand.
-    pub(super) path: String,
-    /// Where that rule is written; none: there is none yet.
-    pub(super) place: Option<String>,
+    /// Where a line would stand, or why there is no place for one.
+    pub(super) placement: Result<Placement, &'static str>,
     url: String,
     reason: Reason,
+    /// Why the application is not asked for it once more, if it is not.
+    is_left_alone: Option<&'static str>,
     /// What is proposed, where the application need not be asked for it.
     known: Option<Suggestion>,
 }
 
 impl Subject {
     /// Of a case; `None`: no site serves its example any more.
-    pub(super) fn of(handle: &Handle, sites: &[Site], key: &Key, case: &Case) -> Option<Self> {
-        let routed = route_url(sites, handle.cache(), &head(&case.url)).ok()?;
+    pub(super) fn of(handle: &Handle, sites: &[Site], seen: &[Seen<'_>], key: &Key, case: &Case) -> Option<Self> {
+        let url = case.examples.url();
+        let routed = route_url(sites, handle.cache(), &head(url)).ok()?;
         let site = sites.get(routed.site)?;
-        let rule = site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, &routed.route));
-        let path = rule.map_or_else(|| path_of(&key.pattern, routed.target()), |rule| rule.path.clone());
-        let place = rule.map(|_| routed.route.places.rule.as_deref().unwrap_or("the configuration").to_owned());
+        let placement = placement(site, &routed, &key.pattern, seen);
         let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
         let known = cookie.and_then(|name| noise(name, &routed.route, handle.set_by()));
-        Some(Self { site: site.name.clone(), path, place, url: case.url.clone(), reason: key.reason, known })
+        let is_left_alone = match () {
+            () if is_one_time(routed.target()) || is_one_time(routed.read_target()) => Some(ONE_TIME),
+            () if !case.examples.has_several_visitors() => Some(FEW_VISITORS),
+            () => None,
+        };
+        let (site, url) = (site.name.clone(), url.to_owned());
+        Some(Self { site, placement, url, reason: key.reason, is_left_alone, known })
     }
 
     /// What is known without the application.
@@ -83,12 +94,9 @@ impl Subject {
         if set_by::is_login(target) {
             return Some(Tried::Nothing("people log in there, as its URL says: such a page is its visitor's"));
         }
-        if self.known.is_some() {
-            return None;
-        }
         match advice_without_messages(self.reason) {
-            Advice::Nothing(why) => Some(Tried::Nothing(why)),
-            _ => None,
+            Advice::Nothing(why) if self.known.is_none() => Some(Tried::Nothing(why)),
+            _ => self.is_left_alone.or(self.placement.as_ref().err().copied()).map(Tried::Nothing),
         }
     }
 }
@@ -213,9 +221,13 @@ impl Fetcher for Apart<'_> {
             }
             let mut charge = self.handle.cache().hold();
             let (body, _) = held::read(&response.head, &mut response.body, &mut charge).await.ok()??;
-            Some(Page { head: response.head, body })
+            Some(Page::new(response.head, body, charge))
         };
         tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()
+    }
+
+    fn hold(&self) -> HeldCharge {
+        self.handle.cache().hold()
     }
 
     fn next_visitor(&self) -> u64 {

@@ -214,7 +214,8 @@ impl FillTask {
 
     /// Compares; the result is why the response may not be shared, if it may not.
     async fn compare(&self, duty: Duty, request: &RequestHead, head: &ResponseHead, body: Bytes) -> Option<Reason> {
-        let page = Page { head: head.clone(), body };
+        // The fill has charged its body.
+        let page = Page::new(head.clone(), body, self.worker.cache.hold());
         let Self { worker, route, errand, .. } = self;
         worker.cells.count(Counter::GuardChecks);
         let fetcher = ByWorker { worker, route, errand };

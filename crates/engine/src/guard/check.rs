@@ -14,6 +14,9 @@
 //!
 //! A page that changes with each look (a clock, a counter, a token) differs each time, so it counts as one that differs by visitor unless it is
 //! listed as noise. No answer, or an error of the server, says nothing.
+//!
+//! All of these pages are in memory until the comparison has ended, and so are the copies in which noise is left out, for as long as two pages are
+//! compared. The memory budget is charged for both. Where it has no room, nothing is known of the page, as without an answer.
 
 use super::made_up::{MadeUp, add_cookies, plain};
 use super::table::Report;
@@ -27,6 +30,7 @@ use crate::visitor;
 use crate::worker::Worker;
 use bytes::Bytes;
 use http::StatusCode;
+use kasoku_cache::HeldCharge;
 use kasoku_origin::{NoInterim, NoUpload};
 use kasoku_semantics::difference::{Difference, Markup, Place, are_rearranged, differences, line, names_token};
 use kasoku_semantics::links;
@@ -47,12 +51,18 @@ const COMPARED: [&str; 5] = ["content-type", "content-language", "content-encodi
 pub(crate) trait Fetcher {
     /// As whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page>;
+    /// The account of what is in memory for the comparison besides its pages.
+    fn hold(&self) -> HeldCharge;
     /// A number for the next made-up visitor.
     fn next_visitor(&self) -> u64;
 }
 
 /// Who asks after nobody has.
 const ORDER: [Who; 5] = [Who::Visitor, Who::Nobody, Who::Visitor, Who::Visitor, Who::Nobody];
+
+/// Copies of a page that are in memory while it is compared with another: one without the links that are made for each visitor, one without noise, and
+/// where its lines are sorted, their places.
+const COPIES: u64 = 3;
 
 /// How often nobody asks once more, where all pages have the same lines in another order.
 const REARRANGED_MAX: usize = 4;
@@ -86,16 +96,27 @@ impl Fetcher for ByWorker<'_> {
         fetch(self.worker, self.route, self.errand, request, address).await
     }
 
+    fn hold(&self) -> HeldCharge {
+        self.worker.cache.hold()
+    }
+
     fn next_visitor(&self) -> u64 {
         self.worker.guard.next_visitor()
     }
 }
 
 /// An answer, read to its end.
-#[derive(Clone)]
 pub(crate) struct Page {
     pub(crate) head: ResponseHead,
     pub(crate) body: Bytes,
+    _charge: HeldCharge,
+}
+
+impl Page {
+    /// `charge`: the account of the body, which is kept for as long as the page. Empty where somebody else has charged it.
+    pub(crate) fn new(head: ResponseHead, body: Bytes, charge: HeldCharge) -> Self {
+        Self { head, body, _charge: charge }
+    }
 }
 
 /// What came of it.
@@ -147,42 +168,55 @@ impl<F: Fetcher> Subject<'_, F> {
             let begin = |is_new: bool, count: usize| if is_new { count.saturating_sub(1) } else { 0 };
             let from_nobody = begin(matches!(who, Who::Nobody), nobodys.len());
             let from_visitor = begin(matches!(who, Who::Visitor), visitors.len());
-            for nobodys in nobodys.iter().skip(from_nobody) {
+            for at in from_nobody..nobodys.len() {
                 for (visitor, page) in visitors.iter().skip(from_visitor) {
-                    differing = self.compare(nobodys, page, Some(visitor));
+                    differing = self.compare(nobodys.get(at)?, page, Some(visitor))?;
                     if differing.is_empty() {
-                        return Some(Ok(nobodys.clone()));
+                        return Some(Ok(nobodys.swap_remove(at)));
                     }
                 }
             }
         }
-        let are_rearranged = |nobodys: &Page| visitors.iter().all(|(_, page)| self.are_rearranged(nobodys, page));
-        if nobodys.iter().all(are_rearranged) && self.changes_by_itself(&nobodys).await? {
-            return nobodys.pop().map(Ok);
+        for one in &nobodys {
+            for (_, page) in &visitors {
+                if !self.are_rearranged(one, page)? {
+                    return Some(Err(differing));
+                }
+            }
         }
-        Some(Err(differing))
+        // Of the visitors' pages nothing more is needed.
+        drop(visitors);
+        match self.changes_by_itself(&nobodys).await? {
+            true => nobodys.pop().map(Ok),
+            false => Some(Err(differing)),
+        }
     }
 
     /// Whether nobody gets another page each time.
     async fn changes_by_itself(&self, nobodys: &[Page]) -> Option<bool> {
         let first = nobodys.first()?;
-        if nobodys.iter().any(|page| !self.compare(first, page, None).is_empty()) {
-            return Some(true);
+        for page in nobodys.iter().skip(1) {
+            if !self.compare(first, page, None)?.is_empty() {
+                return Some(true);
+            }
         }
         for _ in 0..REARRANGED_MAX {
             let page = self.fetch_page(first).await?;
-            if !self.compare(first, &page, None).is_empty() {
-                return Some(self.are_rearranged(first, &page));
+            if !self.compare(first, &page, None)?.is_empty() {
+                return self.are_rearranged(first, &page);
             }
         }
         Some(false)
     }
 
-    fn are_rearranged(&self, nobodys: &Page, visitors: &Page) -> bool {
+    /// Whether two pages have the same lines in whatever order; `None`: there is no memory to look.
+    fn are_rearranged(&self, nobodys: &Page, visitors: &Page) -> Option<bool> {
+        if head_difference(&nobodys.head, &visitors.head, None).is_some() {
+            return Some(false);
+        }
+        let _copies = self.copies(nobodys, visitors)?;
         let markup = Markup::of(&nobodys.head).unwrap_or(Markup::Html);
-        let noise = &self.route.guard.noise;
-        head_difference(&nobodys.head, &visitors.head, None).is_none()
-            && are_rearranged(&nobodys.body, &visitors.body, markup, noise)
+        Some(are_rearranged(&nobodys.body, &visitors.body, markup, &self.route.guard.noise))
     }
 
     /// Whether a member would get a page that is not theirs.
@@ -197,11 +231,11 @@ impl<F: Fetcher> Subject<'_, F> {
         let mut request = self.request.clone();
         add_cookies(&mut request.fields, cookie.text());
         let members = self.fetch(&request, None).await?;
-        if self.compare(&nobodys, &members, None).is_empty() {
+        if self.compare(&nobodys, &members, None)?.is_empty() {
             return Some(Found::Same { account_is_logged_out: true });
         }
         let nobodys = self.fetch_page(&nobodys).await?;
-        let mut found = self.compare(&nobodys, &members, None);
+        let mut found = self.compare(&nobodys, &members, None)?;
         if found.is_empty() {
             return Some(Found::Same { account_is_logged_out: true });
         }
@@ -224,13 +258,22 @@ impl<F: Fetcher> Subject<'_, F> {
         self.fetcher.fetch(request, address).await
     }
 
-    fn compare(&self, nobodys: &Page, visitors: &Page, visitor: Option<&MadeUp>) -> Vec<Difference> {
+    /// Where two pages differ; `None`: there is no memory to look.
+    fn compare(&self, nobodys: &Page, visitors: &Page, visitor: Option<&MadeUp>) -> Option<Vec<Difference>> {
         if let Some(found) = head_difference(&nobodys.head, &visitors.head, visitor) {
-            return vec![found];
+            return Some(vec![found]);
         }
+        let _copies = self.copies(nobodys, visitors)?;
         let markup = Markup::of(&nobodys.head).unwrap_or(Markup::Html);
         let [nobodys, visitors] = [nobodys, visitors].map(|page| without_fresh_links(self.route, self.uri, &page.body));
-        differences(&nobodys, &visitors, markup, &self.route.guard.noise)
+        Some(differences(&nobodys, &visitors, markup, &self.route.guard.noise))
+    }
+
+    /// The account of the copies of two pages that are made to compare them; `None`: there is no room.
+    fn copies(&self, nobodys: &Page, visitors: &Page) -> Option<HeldCharge> {
+        let mut charge = self.fetcher.hold();
+        let bytes = [nobodys, visitors].map(|page| COPIES.saturating_mul(page.body.len() as u64)).iter().sum();
+        charge.grows(bytes).then_some(charge)
     }
 }
 
@@ -259,7 +302,7 @@ pub(super) async fn fetch(
             response.body.discard();
             return None;
         };
-        Some(Page { head: response.head, body })
+        Some(Page::new(response.head, body, charge))
     };
     tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()
 }

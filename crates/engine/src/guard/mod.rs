@@ -8,6 +8,8 @@
 //! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so nobody waits in a row.
 
 mod check;
+mod hosts;
+mod known;
 mod made_up;
 mod pattern;
 mod rules;
@@ -16,6 +18,7 @@ mod shown;
 mod table;
 
 pub(crate) use check::{ByWorker, FETCH_MAX, Fetcher, Found, Page, Subject, as_sent, check, says_nothing};
+pub use hosts::GuardedHosts;
 pub(crate) use made_up::plain;
 pub(crate) use pattern::{Pattern, is_guarded, shown};
 pub use rules::{GuardCookie, GuardRules};

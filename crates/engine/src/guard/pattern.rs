@@ -1,6 +1,6 @@
 //! Which URLs are looked at together: those that one part of an application makes pages for, as far as that shows in the URL.
 //!
-//! A pattern is a host, the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
+//! A pattern is a host as the configuration names it ([`hosts`](super::hosts)), the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
 //! has the shape `/bbs/board.php?bo_table&wr_id`, whatever the values, and `/2026/11/a-day-out` has `/{n}/{n}/*`. What names a
 //! script, or a place near the root, stays as it is; what names one thing of many does not. It goes by what the application reads, so a
 //! short address has the pattern of the one for which it stands.
@@ -53,7 +53,8 @@ impl Pattern {
         if !is_guarded(route) {
             return None;
         }
-        let shown = shown(route, routed.authority(), routed.read_target(), request);
+        let host = route.guarded_hosts.name(routed.authority());
+        let shown = shown(route, &host, routed.read_target(), request);
         let (own, all) = (format!("guarded {} {shown}", route.guarded_as), format!("guarded {}", route.guarded_as));
         Some(Self { shown, tags: [own, all] })
     }
@@ -69,11 +70,16 @@ impl Pattern {
         let [_, all] = &self.tags;
         all
     }
+
+    /// The same of a pattern's key.
+    pub(super) fn rule_of(key: &str) -> &str {
+        key.match_indices(' ').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or(key)
+    }
 }
 
 /// A pattern for people, of a request of any route. `target`: as the application reads it.
-pub(crate) fn shown(route: &Route, authority: &str, target: &str, request: &Fields) -> String {
-    format!("{authority}{}{}", shape(target), class(route, request))
+pub(crate) fn shown(route: &Route, host: &str, target: &str, request: &Fields) -> String {
+    format!("{host}{}{}", shape(target), class(route, request))
 }
 
 /// Whether pages of a route are looked at before they are shared.

@@ -8,28 +8,22 @@
 //! | blocked | go to who asks for them, until it is looked at again: after ten minutes, then twice as long each time, at most a day |
 //!
 //! A state is that of a pattern under some rules: other rules of its route are another pattern (`guarded_as` of the route). There is a bound on
-//! patterns ([`PATTERNS_MAX`]), and whoever chooses URLs could fill the table. What does not fit is no state to go by: each such page is looked at by
+//! patterns, and one on those of a rule ([`known`](super::known)). What does not fit is no state to go by: each such page is looked at by
 //! itself, and one that differs blocks all of its rule that does not fit either.
 
+use super::known::{Entry, Known, State};
 use super::pattern::Pattern;
 use kasoku_semantics::difference::Difference;
-use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-/// Patterns that are known.
-pub(crate) const PATTERNS_MAX: usize = 4096;
+/// Pages that are compared at the same time in a process, before they are shared: each has up to six pages in memory, and asks the application as often.
+pub(crate) const CHECKS_MAX: usize = 16;
 
 /// How long a pattern is blocked at first, and at most, in milliseconds.
 const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
 const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
-
-/// A verified pattern of which no page was missed for so long makes room for others, in milliseconds.
-const IDLE_MS: u64 = 60 * 60_000;
-
-/// How often room is made, in milliseconds.
-const SWEEP_MS: u64 = 60_000;
 
 /// Pages are sampled at most this often in a process, in milliseconds.
 const SAMPLE_MS: u64 = 1_000;
@@ -47,21 +41,9 @@ pub(crate) struct Guard {
 
 #[derive(Default)]
 struct Table {
-    known: HashMap<String, Known>,
-    swept_ms: u64,
-}
-
-struct Known {
-    shown: String,
-    state: State,
-    used_ms: u64,
-}
-
-#[derive(Clone)]
-enum State {
-    Checking(Option<Arc<Blocked>>),
-    Verified(Verified),
-    Blocked(Arc<Blocked>),
+    known: Known,
+    /// Duties that are not done yet.
+    checks: usize,
 }
 
 /// Pages of a pattern are the same for everybody, as far as anybody has looked.
@@ -80,7 +62,8 @@ pub(crate) struct Blocked {
     pub(crate) since_ms: u64,
     /// When it is looked at again.
     pub(crate) until_ms: u64,
-    period_ms: u64,
+    /// How long it is blocked before that, in milliseconds.
+    pub(super) period_ms: u64,
     /// Where the pages differ.
     pub(crate) report: Report,
 }
@@ -128,35 +111,39 @@ impl Guard {
 
     /// What is known of a pattern.
     pub(crate) fn standing(&self, pattern: &Pattern, now_ms: u64) -> Standing {
-        self.table().standing(pattern, now_ms)
+        self.table().known.standing(pattern, now_ms)
     }
 
-    /// Looks at a page of a pattern, unless it is known, or somebody does.
+    /// Looks at a page of a pattern, unless it is known, or somebody does, or too many others are looked at.
     pub(crate) fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> Begun {
         let mut table = self.table();
-        match table.standing(pattern, now_ms) {
+        match table.known.standing(pattern, now_ms) {
             Standing::Unknown => {}
             known => return Begun::Known(known),
         }
-        let has_place = table.has_place(pattern, now_ms);
+        if table.checks >= CHECKS_MAX {
+            return Begun::Known(Standing::Pending);
+        }
+        table.checks += 1;
+        let has_place = table.known.has_place(pattern, now_ms);
         if has_place {
-            let before = table.blocked(pattern.key());
-            table.set(pattern.key(), pattern, State::Checking(before), now_ms);
+            let before = table.known.blocked(pattern.key());
+            table.known.set(pattern.key(), pattern, State::Checking(before), now_ms);
         }
         Begun::Check(Duty { guard: self.clone(), pattern: pattern.clone(), has_place, is_done: false })
     }
 
     /// Pages of a pattern have been found to differ. Returns the tag of what has to be dropped.
     pub(crate) fn blocks<'p>(&self, pattern: &'p Pattern, report: Report, now_ms: u64) -> &'p str {
-        let mut table = self.table();
-        let key = if table.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
-        let before = table.blocked(key);
+        let known = &mut self.table().known;
+        let key = if known.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
+        let before = known.blocked(key);
         let twice = |before: &Arc<Blocked>| before.period_ms.saturating_mul(2).min(BLOCKED_MAX_MS);
         let period_ms = before.as_ref().map_or(BLOCKED_FIRST_MS, twice);
         let since_ms = before.map_or(now_ms, |before| before.since_ms);
         let until_ms = now_ms.saturating_add(period_ms);
         let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, report });
-        table.set(key, pattern, State::Blocked(blocked), now_ms);
+        known.set(key, pattern, State::Blocked(blocked), now_ms);
         key
     }
 
@@ -165,7 +152,7 @@ impl Guard {
         let table = self.table();
         let mut all: Vec<(String, Arc<Blocked>)> = table
             .known
-            .values()
+            .all()
             .filter_map(|known| match &known.state {
                 State::Blocked(blocked) | State::Checking(Some(blocked)) if now_ms < blocked.until_ms => {
                     Some((known.shown.clone(), blocked.clone()))
@@ -179,13 +166,13 @@ impl Guard {
 
     /// Patterns of these hosts that are blocked are looked at with their next page, and not only when their time has come. Patterns are named with their hosts.
     pub(crate) fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
-        let is_over = |known: &Known| matches!(known.state, State::Blocked(_)) && is_meant(&known.shown);
+        let is_over = |known: &Entry| matches!(known.state, State::Blocked(_)) && is_meant(&known.shown);
         self.table().known.retain(|_, known| !is_over(known));
     }
 
     /// Forgets what was found under rules that hold no more; `marks` are those of the routes that do.
     pub(crate) fn keep_only(&self, marks: &[Arc<str>]) {
-        let is_kept = |key: &String| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
+        let is_kept = |key: &str| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
         self.table().known.retain(|key, _| is_kept(key));
     }
 
@@ -211,52 +198,6 @@ impl Guard {
     }
 }
 
-impl Table {
-    fn standing(&mut self, pattern: &Pattern, now_ms: u64) -> Standing {
-        let is_full = self.known.len() >= PATTERNS_MAX;
-        let key = match self.known.contains_key(pattern.key()) {
-            // Of what does not fit, all of the rule is one.
-            false if is_full => pattern.key_of_rule(),
-            _ => pattern.key(),
-        };
-        let Some(known) = self.known.get_mut(key) else { return Standing::Unknown };
-        known.used_ms = now_ms;
-        match &known.state {
-            State::Checking(_) => Standing::Pending,
-            State::Verified(verified) => Standing::Verified(*verified),
-            State::Blocked(blocked) if now_ms < blocked.until_ms => Standing::Blocked(blocked.clone()),
-            State::Blocked(_) => Standing::Unknown,
-        }
-    }
-
-    /// Whether a pattern has a place, or can have one.
-    fn has_place(&mut self, pattern: &Pattern, now_ms: u64) -> bool {
-        if self.known.len() >= PATTERNS_MAX && now_ms >= self.swept_ms.saturating_add(SWEEP_MS) {
-            self.swept_ms = now_ms;
-            let is_idle = |known: &Known| now_ms >= known.used_ms.saturating_add(IDLE_MS);
-            self.known.retain(|_, known| !(matches!(known.state, State::Verified(_)) && is_idle(known)));
-        }
-        self.known.contains_key(pattern.key()) || self.known.len() < PATTERNS_MAX
-    }
-
-    /// What was found the last time, where that was that pages differ.
-    fn blocked(&self, key: &str) -> Option<Arc<Blocked>> {
-        match &self.known.get(key)?.state {
-            State::Blocked(blocked) => Some(blocked.clone()),
-            State::Checking(before) => before.clone(),
-            State::Verified(_) => None,
-        }
-    }
-
-    fn set(&mut self, key: &str, pattern: &Pattern, state: State, now_ms: u64) {
-        let shown = match key == pattern.key() {
-            true => pattern.shown.clone(),
-            false => format!("{} and others", pattern.shown),
-        };
-        self.known.insert(key.to_owned(), Known { shown, state, used_ms: now_ms });
-    }
-}
-
 /// The duty to look at a page. Dropped, it leaves all as it was.
 pub(crate) struct Duty {
     guard: Arc<Guard>,
@@ -276,7 +217,7 @@ impl Duty {
         self.is_done = true;
         if self.has_place {
             let state = State::Verified(Verified { since_ms: now_ms, account_is_logged_out });
-            self.guard.table().set(self.pattern.key(), &self.pattern, state, now_ms);
+            self.guard.table().known.set(self.pattern.key(), &self.pattern, state, now_ms);
         }
     }
 
@@ -289,17 +230,18 @@ impl Duty {
 
 impl Drop for Duty {
     fn drop(&mut self) {
+        let (mut table, key) = (self.guard.table(), self.pattern.key());
+        table.checks = table.checks.saturating_sub(1);
         if self.is_done || !self.has_place {
             return;
         }
-        let (mut table, key) = (self.guard.table(), self.pattern.key());
-        match table.known.get_mut(key) {
-            Some(Known { state: state @ State::Checking(Some(_)), .. }) => {
+        match table.known.state_mut(key) {
+            Some(state @ State::Checking(Some(_))) => {
                 if let State::Checking(Some(before)) = state.clone() {
                     *state = State::Blocked(before);
                 }
             }
-            Some(Known { state: State::Checking(None), .. }) => drop(table.known.remove(key)),
+            Some(State::Checking(None)) => table.known.forget(&self.pattern),
             _ => {}
         }
     }
@@ -316,10 +258,15 @@ impl Drop for Sampling {
 
 #[cfg(test)]
 mod tests {
+    use super::super::known::{IDLE_MS, PATTERNS_MAX, PATTERNS_OF_RULE_MAX};
     use super::*;
 
     fn pattern(shown: &str) -> Pattern {
-        let tags = [format!("guarded 0a {shown}"), "guarded 0a".to_owned()];
+        of_rule("0a", shown)
+    }
+
+    fn of_rule(mark: &str, shown: &str) -> Pattern {
+        let tags = [format!("guarded {mark} {shown}"), format!("guarded {mark}")];
         Pattern { shown: shown.to_owned(), tags }
     }
 
@@ -354,6 +301,28 @@ mod tests {
     }
 
     #[test]
+    fn no_more_pages_are_compared_at_a_time_than_there_is_a_bound_for() {
+        let guard = guard();
+        let numbered = |number: usize| pattern(&format!("/{number}"));
+        let mut duties: Vec<Duty> = (0..CHECKS_MAX).map(|number| duty(&guard, &numbered(number), 0)).collect();
+        let other = numbered(CHECKS_MAX);
+        let is_pending = || matches!(guard.begin(&other, 0), Begun::Known(Standing::Pending));
+        assert!(is_pending() && is_pending());
+        for way in 0..3 {
+            let done = duties.pop().unwrap();
+            match way {
+                0 => done.verified(false, 0),
+                1 => drop(done.blocked(Report::default(), 0)),
+                _ => drop(done),
+            }
+            duties.push(duty(&guard, &numbered(100 + way), 0));
+            assert!(is_pending(), "each place is given back once");
+        }
+        drop(duties);
+        duty(&guard, &other, 0).verified(false, 0);
+    }
+
+    #[test]
     fn what_differs_is_looked_at_again_later_and_later() {
         let (guard, page) = (guard(), pattern("/a"));
         let mut now_ms = 1000;
@@ -378,7 +347,8 @@ mod tests {
     #[test]
     fn what_does_not_fit_is_looked_at_each_time_and_blocks_all_that_does_not_fit() {
         let (guard, known) = (guard(), pattern("/0"));
-        (0..PATTERNS_MAX).for_each(|number| duty(&guard, &pattern(&format!("/{number}")), 0).verified(false, 0));
+        (0..PATTERNS_OF_RULE_MAX)
+            .for_each(|number| duty(&guard, &pattern(&format!("/{number}")), 0).verified(false, 0));
         let (one, other) = (pattern("/x"), pattern("/y"));
         for _ in 0..2 {
             duty(&guard, &one, 1).verified(false, 1);
@@ -394,6 +364,45 @@ mod tests {
         assert!(matches!(guard.standing(&other, later_ms), Standing::Verified(_)));
         assert!(matches!(guard.standing(&known, later_ms), Standing::Verified(_)), "it was asked for");
         assert!(guard.table().known.len() < 5);
+    }
+
+    #[test]
+    fn a_table_full_of_blocked_patterns_has_room_again_when_nobody_asks_for_them_any_more() {
+        let (guard, asked) = (guard(), pattern("/0"));
+        let fill = |number: usize| drop(duty(&guard, &pattern(&format!("/{number}")), 0).blocked(Report::default(), 0));
+        (0..PATTERNS_OF_RULE_MAX).for_each(fill);
+        let (one, other) = (pattern("/x"), pattern("/y"));
+        duty(&guard, &one, 1).blocked(Report::default(), 1);
+        assert!(is_blocked(&guard, &other, 2), "it has no place");
+        // Blocked for longer: what is known of it is kept.
+        drop(duty(&guard, &asked, BLOCKED_FIRST_MS).blocked(Report::default(), BLOCKED_FIRST_MS));
+        let later_ms = 2 * IDLE_MS;
+        assert!(!is_blocked(&guard, &asked, later_ms - 1));
+        duty(&guard, &other, later_ms).verified(false, later_ms);
+        assert!(matches!(guard.standing(&other, later_ms), Standing::Verified(_)));
+        assert_eq!(guard.table().known.len(), 2, "the one that was asked for a moment ago, and this one");
+    }
+
+    #[test]
+    fn a_rule_that_is_full_takes_no_place_from_others() {
+        let guard = guard();
+        let page = |mark: &str, number: usize| of_rule(mark, &format!("/{number}"));
+        (0..2 * PATTERNS_OF_RULE_MAX).for_each(|number| duty(&guard, &page("0a", number), 0).verified(false, 0));
+        duty(&guard, &page("0a", PATTERNS_OF_RULE_MAX), 0).blocked(Report::default(), 0);
+        assert!(is_blocked(&guard, &page("0a", PATTERNS_OF_RULE_MAX + 1), 0));
+        let other = page("0b", 0);
+        duty(&guard, &other, 0).verified(false, 0);
+        assert!(matches!(guard.standing(&other, 0), Standing::Verified(_)));
+        // What nobody knows any more leaves its place.
+        guard.keep_only(&["0b".into()]);
+        (0..PATTERNS_OF_RULE_MAX).for_each(|number| drop(duty(&guard, &page("0a", number), 0)));
+        (0..PATTERNS_OF_RULE_MAX).for_each(|number| duty(&guard, &page("0a", number), 0).verified(false, 0));
+        assert!(matches!(guard.standing(&page("0a", PATTERNS_OF_RULE_MAX - 1), 0), Standing::Verified(_)));
+        // And all rules together have a bound.
+        for mark in ["0c", "0d", "0e", "0f"] {
+            (0..PATTERNS_OF_RULE_MAX).for_each(|number| duty(&guard, &page(mark, number), 0).verified(false, 0));
+        }
+        assert_eq!(guard.table().known.len(), PATTERNS_MAX);
     }
 
     #[test]

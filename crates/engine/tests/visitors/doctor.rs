@@ -2,10 +2,12 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::grant;
-use kasoku_engine::doctor::{Finding, Verdict};
+use kasoku_engine::doctor::{Finding, Proposal, Verdict};
 use kasoku_engine::explain::{Change, Suggestion};
-use kasoku_engine::options::GuardRules;
-use kasoku_testkit::{Scenario, Setup, reply};
+use kasoku_engine::options::{GuardRules, HostPattern, Route};
+use kasoku_semantics::grant::StatusTtl;
+use kasoku_testkit::{Client, Scenario, Setup, reply};
+use std::net::Ipv4Addr;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
@@ -28,8 +30,8 @@ fn behind(setup: Setup, answers: impl Fn(&Asked, usize) -> Vec<u8> + Send + Sync
 fn finding(scene: &Scenario, pattern: &str) -> Finding {
     let found = || scene.engine.handle().diagnose(None).findings.into_iter().find(|one| one.pattern == pattern);
     // It is written down a moment after the answer.
-    scene.eventually(|| found().is_some());
-    found().unwrap()
+    scene.settled();
+    found().unwrap_or_else(|| panic!("nothing is found of {pattern}"))
 }
 
 fn lines(changes: &[Suggestion]) -> Vec<String> {
@@ -40,15 +42,28 @@ fn lines(changes: &[Suggestion]) -> Vec<String> {
     changes.iter().map(line).collect()
 }
 
+/// A visitor of their own address.
+fn visitor(scene: &Scenario, number: u8) -> Client {
+    Client::connect_from(Ipv4Addr::new(127, 0, 0, number).into(), scene.engine.addresses()[0])
+}
+
+/// Each is asked for by so many visitors that it may be asked for once more.
+fn asked_with(scene: &Scenario, targets: &[&str], fields: &[&str]) {
+    for target in targets {
+        (1..=3).for_each(|number| drop(visitor(scene, number).get_with(target, fields)));
+    }
+}
+
 fn asked(scene: &Scenario, targets: &[&str]) {
-    targets.iter().for_each(|target| drop(scene.client().get(target)));
+    asked_with(scene, targets, &[]);
 }
 
 #[test]
 fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
     let (_, scene) = behind(Setup::safe(), |asked, _| html(&[], asked.target()));
     scene.advance(600);
-    asked(&scene, &["/search?q=a", "/search?q=a", "/search?q=b", "/search?q=a"]);
+    asked(&scene, &["/search?q=a"]);
+    scene.client().get("/search?q=b");
     let found = finding(&scene, "example.org/search?q");
     assert_eq!((found.requests, found.urls, found.reason.id()), (4, 2, "no-expiry-no-validator"));
     assert_eq!(found.example, "http://example.org/search?q=***");
@@ -62,10 +77,73 @@ fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
 #[test]
 fn a_line_belongs_into_the_rule_that_is_there() {
     let place = |route: &mut kasoku_engine::options::Route| route.places.rule = Some("kasoku.toml:9".into());
-    let (_, scene) = behind(Setup::safe().rule("/find*", place), |asked, _| html(&[], asked.target()));
+    let (_, scene) = behind(Setup::safe().rule("/find", place), |asked, _| html(&[], asked.target()));
     asked(&scene, &["/find?q=a"]);
     let Verdict::Proposal(proposal) = finding(&scene, "example.org/find?q").verdict else { panic!("no proposal") };
-    assert_eq!(proposal.toml(), "# in the rule of kasoku.toml:9: path = \"/find*\"\nttl = \"1m\"\n");
+    assert_eq!(proposal.toml(), "# in the rule of kasoku.toml:9: path = \"/find\"\nttl = \"1m\"\n");
+}
+
+/// What is proposed for a pattern.
+#[track_caller]
+fn proposed(scene: &Scenario, pattern: &str) -> Proposal {
+    match finding(scene, pattern).verdict {
+        Verdict::Proposal(proposal) => proposal,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Why nothing is proposed for a pattern.
+#[track_caller]
+fn why_nothing(scene: &Scenario, pattern: &str) -> &'static str {
+    match finding(scene, pattern).verdict {
+        Verdict::Nothing(why) => why,
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn nothing_is_proposed_for_all_scripts_after_the_page_of_one() {
+    // As gnuboard5's policy ends.
+    let policy = |route: &mut Route| {
+        route.places.site = Some("kasoku.toml:7".into());
+        route.places.rule = Some("gnuboard5.toml:340".into());
+    };
+    let site = |route: &mut Route| route.places.site = Some("kasoku.toml:7".into());
+    let setup = Setup::safe().route(site).rule("*/adm/*", |route| route.pass = true).rule("*.php", policy);
+    let (_, scene) = behind(setup, |asked, _| html(&[], asked.target()));
+    asked(&scene, &["/bbs/bar.php"]);
+    let proposal = proposed(&scene, "example.org/bbs/bar.php");
+    assert_eq!(proposal.toml(), "[[site.rule]]\npath = \"/bbs/bar.php\"\nttl = \"1m\"\n");
+    assert!(proposal.order.contains("before the rule of gnuboard5.toml:340 (path = \"*.php\")"), "{}", proposal.order);
+}
+
+#[test]
+fn a_new_rule_takes_the_lines_of_no_other() {
+    let keeps = |route: &mut Route| grant(route).ttl_status.push(StatusTtl { first: 404, last: 404, seconds: 5 });
+    let passes = |route: &mut Route| route.pass = true;
+    let setup = Setup::safe().rule("/20*/adm/*", passes).rule("/list*", keeps).rule("/other/*", |_| {});
+    let (_, scene) = behind(setup, |asked, _| html(&[], asked.target()));
+    asked(&scene, &["/list?page=1", "/2026/11/a-day-out", "/blog/a-day-out"]);
+    assert!(why_nothing(&scene, "example.org/list?page").contains("lines of its own"));
+    // `/2026/adm/x` fits `/*/*/*` as well.
+    assert!(why_nothing(&scene, "example.org/{n}/{n}/*").contains("another rule"));
+    assert_eq!(proposed(&scene, "example.org/blog/*").path, "/blog/*");
+}
+
+#[test]
+fn a_path_with_a_star_is_not_proposed_where_it_fits_another_pattern_that_was_seen() {
+    for (other, is_proposed) in
+        [("/blog/x?preview=1", false), ("/blog/2026/x", false), ("/shop/x", true), ("/2026/11/x", true)]
+    {
+        let (_, scene) = behind(Setup::safe(), |asked, _| html(&[], asked.target()));
+        asked(&scene, &["/blog/a-day-out", other]);
+        let verdict = finding(&scene, "example.org/blog/*").verdict;
+        assert_eq!(matches!(verdict, Verdict::Proposal(_)), is_proposed, "{other}: {verdict:?}");
+    }
+    // Nor into a rule that is there, though it fits nothing else by its path.
+    let (_, scene) = behind(Setup::safe().rule("/blog/*", |_| {}), |asked, _| html(&[], asked.target()));
+    asked(&scene, &["/blog/a-day-out", "/blog/17"]);
+    assert!(why_nothing(&scene, "example.org/blog/*").contains("another pattern"));
 }
 
 #[test]
@@ -124,8 +202,9 @@ fn no_vary_is_ever_proposed_away() {
     for vary in ["Vary: *", "Vary: User-Agent", "Vary: Cookie, Accept-Language"] {
         for control in ["Cache-Control: no-store", "Cache-Control: max-age=60"] {
             let (_, scene) = behind(Setup::safe(), move |_, _| html(&[vary, control], "page"));
-            scene.client().get_with("/page", &["User-Agent: one"]);
-            scene.client().get_with("/page", &["User-Agent: two"]);
+            for number in 1..=3 {
+                visitor(&scene, number).get_with("/page", &[&format!("User-Agent: {number}"), "Cookie: a=b"]);
+            }
             let found = finding(&scene, "example.org/page");
             if let Verdict::Proposal(proposal) = &found.verdict {
                 let text = lines(&proposal.changes).join("\n");
@@ -147,7 +226,7 @@ fn a_page_that_sets_a_cookie_which_nobody_knows_or_at_which_people_log_in_is_nev
     }
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
     // It was set in the answer to somebody.
-    scene.client().get_with("/page", &["Cookie: a=b"]);
+    asked_with(&scene, &["/page"], &["Cookie: a=b"]);
     let found = finding(&scene, "example.org/page");
     assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
 }
@@ -168,7 +247,7 @@ fn for_a_cookie(sets: impl Fn(&Asked) -> bool + Send + Sync + 'static, before: &
     for (method, target) in before {
         scene.client().send_body(method, target, &[], "");
     }
-    scene.client().get_with("/page", &[&format!("Cookie: {NAME}=k")]);
+    asked_with(&scene, &["/page"], &[&format!("Cookie: {NAME}=k")]);
     finding(&scene, "example.org/page").verdict
 }
 
@@ -200,8 +279,9 @@ fn blocked_patterns_are_told_apart_with_their_lines() {
         grant(route).ttl_seconds = 60;
         route.guard = guard;
     });
+    let setup = setup.site(&[HostPattern::Exact("example.org".to_owned())], |_| {});
     let (_, scene) = behind(setup, |asked, _| html(&[], asked.field("x-forwarded-for").unwrap_or_default()));
-    asked(&scene, &["/page", "/page", "/page"]);
+    ["/page", "http://example.org:8080/page", "/page"].iter().for_each(|target| drop(scene.client().get(target)));
     scene.eventually(|| scene.engine.handle().diagnose(None).blocked.first().is_some_and(|one| one.requests == 3));
     let diagnosis = scene.engine.handle().diagnose(None);
     assert_eq!(diagnosis.blocked[0].guarded.pattern, "example.org/page");
@@ -213,10 +293,51 @@ fn blocked_patterns_are_told_apart_with_their_lines() {
 #[test]
 fn a_diagnosis_stores_nothing_and_what_is_kept_needs_no_line() {
     let (application, scene) = behind(Setup::safe(), |_, _| html(&["Cache-Control: max-age=60"], "page"));
-    asked(&scene, &["/page"]);
+    for number in 1..=3 {
+        visitor(&scene, number).get("/page");
+        scene.advance(61);
+    }
+    visitor(&scene, 1).get("/page");
     let found = finding(&scene, "example.org/page");
     assert!(matches!(found.verdict, Verdict::Nothing(why) if why.contains("are kept")), "{found:?}");
     let count = application.count();
     assert!(scene.client().get("/page").is_hit());
+    assert_eq!(application.count(), count);
+}
+
+#[test]
+fn no_url_is_asked_for_once_more_that_one_visitor_alone_has_asked_for() {
+    let (application, scene) = behind(Setup::safe(), |_, _| html(&[], "page"));
+    // Each visitor has a link of their own, as in mails.
+    (1..=6).for_each(|number| drop(visitor(&scene, number).get(&format!("/welcome.php?id={number}"))));
+    // One visitor reads a page again and again, and two do.
+    (0..9).for_each(|_| drop(visitor(&scene, 1).get("/mine.php?id=1")));
+    (1..=2).for_each(|number| drop(visitor(&scene, number).get("/ours.php?id=1")));
+    asked(&scene, &["/all.php?id=1"]);
+    let count = application.count();
+    for pattern in ["example.org/welcome.php?id", "example.org/mine.php?id", "example.org/ours.php?id"] {
+        let found = finding(&scene, pattern);
+        assert!(matches!(found.verdict, Verdict::Nothing(why) if why.contains("three visitors")), "{found:?}");
+    }
+    assert!(matches!(finding(&scene, "example.org/all.php?id").verdict, Verdict::Proposal(_)));
+    let again = application.asked().split_off(count);
+    assert!(!again.is_empty() && again.iter().all(|asked| asked.target() == "/all.php?id=1"), "{again:?}");
+}
+
+#[test]
+fn no_link_that_may_be_made_for_one_time_is_asked_for_once_more_whoever_has_asked() {
+    let targets =
+        ["/bbs/password_lost_certify.php?mb_no=1&mb_nonce=2", "/newsletter/unsubscribe/17", "/x.php?act_key=1"];
+    let (application, scene) = behind(Setup::safe(), |_, _| html(&[], "page"));
+    asked(&scene, &targets);
+    let count = application.count();
+    for pattern in [
+        "example.org/bbs/password_lost_certify.php?mb_no&mb_nonce",
+        "example.org/newsletter/*/{n}",
+        "example.org/x.php?act_key",
+    ] {
+        let found = finding(&scene, pattern);
+        assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
+    }
     assert_eq!(application.count(), count);
 }

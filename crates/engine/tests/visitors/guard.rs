@@ -5,7 +5,7 @@ use crate::{grant, session, told};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::{GuardState, Guarded, Question};
 use kasoku_engine::options::{
-    FreshLink, GuardCookie, GuardRules, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
+    FreshLink, GuardCookie, GuardRules, HostPattern, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
 };
 use kasoku_engine::purge::Target;
 use kasoku_metrics::Counter;
@@ -305,6 +305,23 @@ fn one_page_of_a_pattern_is_compared_for_all_of_them() {
 }
 
 #[test]
+fn hosts_that_the_configuration_does_not_tell_apart_make_no_patterns() {
+    let below = || HostPattern::Below(".example.org".to_owned());
+    for (hosts, name) in [(vec![], "default"), (vec![below()], "*.example.org")] {
+        let site = Site::start(|_, _| page("for all"));
+        let setup = if hosts.is_empty() { setup(&[]) } else { setup(&[]).site(&hosts, |_| {}) };
+        let scene = site.behind(setup);
+        for number in 0..5 {
+            scene.client().get(&format!("http://{number}.example.org:{}/page", 8000 + number));
+        }
+        scene.counted(Counter::GuardChecks, 1);
+        let url = "http://any.example.org/page";
+        let guarded = scene.engine.handle().explain(&Question::get(url)).unwrap().guarded.unwrap();
+        assert_eq!((guarded.pattern, guarded.state.word()), (format!("{name}/page"), "verified"));
+    }
+}
+
+#[test]
 fn a_pattern_that_begins_to_differ_is_found_by_samples_and_its_pages_are_gone() {
     let site = Site::start(|_, _| page("one for all"));
     let scene = site.behind(setup(&[]).route(|route| grant(route).ttl_seconds = 100_000));
@@ -364,7 +381,7 @@ fn a_blocked_pattern_is_looked_at_again_after_a_purge_of_its_host() {
     let url = |url: &str| Target::Url(url.to_owned());
     for target in [url("http://example.org/page"), Target::Site("example.org".to_owned()), Target::All] {
         let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
-        let scene = site.behind(setup(&[]));
+        let scene = site.behind(setup(&[]).site(&[HostPattern::Exact("example.org".to_owned())], |_| {}));
         let purge = |target: &Target| scene.engine.handle().purge(target, Purge::Hard).unwrap();
         is_blocked(&scene);
         purge(&target);
@@ -454,6 +471,38 @@ fn while_a_page_is_compared_others_of_its_pattern_pass_and_the_same_one_waits() 
     assert!(scene.client().get("/post?id=1").is_hit());
     assert_eq!(scene.client().get("/post?id=2").detail(), "uri-miss", "what had passed was not stored");
     assert!(scene.client().get("/post?id=2").is_hit());
+}
+
+#[test]
+fn pages_that_are_compared_are_charged_until_the_comparison_has_ended() {
+    const PAGE_BYTES: usize = 256 << 10;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let site = Site::start(move |_, count| {
+        // The fill's page, a visitor's, nobody's, and a visitor's again are there.
+        assert!(count != 4 || held.wait());
+        page(&format!("{count}{}", "x".repeat(PAGE_BYTES)))
+    });
+    let scene = site.behind(setup(&[]));
+    let held_bytes = || scene.engine.handle().cache().held_bytes();
+    let mut client = scene.client();
+    let asking = std::thread::spawn(move || client.get("/page"));
+    site.application.arrived(5);
+    let during = held_bytes();
+    gate.open();
+    assert_eq!(asking.join().unwrap().detail(), "leak-guard");
+    assert!(during >= 4 * PAGE_BYTES as u64, "{during}");
+    scene.eventually(|| held_bytes() < PAGE_BYTES as u64);
+}
+
+#[test]
+fn a_page_that_memory_has_no_room_to_compare_is_not_shared() {
+    let site = Site::start(|_, count| page(&format!("{count}{}", "x".repeat(240 << 10))));
+    let small = |options: &mut Options| options.memory_bytes_max = 2 << 20;
+    let scene = site.behind(setup(&[]).options(small));
+    let answer = scene.client().get("/page");
+    assert_eq!((answer.status, answer.detail().as_str()), (200, "leak-guard-pending"));
+    scene.counted(Counter::GuardBlocked, 0);
 }
 
 #[test]

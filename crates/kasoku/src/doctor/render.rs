@@ -99,6 +99,7 @@ fn verdict(lines: &mut Vec<String>, said: &Value) {
                     .filter_map(Value::as_str)
                     .for_each(|danger| row(lines, "", &format!("! {}", printable(danger))));
             }
+            row(lines, "", &text(said, "/order"));
         }
         "differs" => {
             row(lines, "but", "looks as if it could be kept, and differs by visitor:");
@@ -137,7 +138,7 @@ mod tests {
                 "example": "http://a.org/s?q=***",
                 "verdict": {
                     "kind": "proposal", "toml": "[[site.rule]]\npath = \"/s\"\nttl = \"1m\"\n",
-                    "changes": [{ "text": "if it is the same", "dangers": ["it is shown"] }],
+                    "changes": [{ "text": "if it is the same", "dangers": ["it is shown"] }], "order": "it has to stand before *.php",
                     "saved_requests_per_hour": 700.4, "saved_origin_seconds_per_hour": 140.0,
                 },
             }],
@@ -151,7 +152,7 @@ mod tests {
             "  add       [[site.rule]]\n",
             "            path = \"/s\"\n",
             "700 requests and 140.0 s",
-            "! it is shown",
+            "! it is shown\n            it has to stand before *.php\n",
             "form   visitor  b",
         ] {
             at(part);

@@ -1,0 +1,58 @@
+//! Names the hosts of a site in URL patterns, so that there are no more names than the configuration has.
+//!
+//! A client chooses the Host of its request. A site without `hosts` serves any, one with `*.example.org` any below that, and each with any port.
+//! A pattern for each of them would be a pattern for each request, so one name stands for all that the configuration does not tell apart.
+
+use crate::options::{HostPattern, Site};
+use crate::route::{host_name, is_of};
+use std::borrow::Cow;
+
+/// The hosts of a site, as its URL patterns name them.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct GuardedHosts {
+    site: String,
+    hosts: Vec<HostPattern>,
+    /// The one that all its keys have.
+    key_host: Option<String>,
+}
+
+impl GuardedHosts {
+    /// Those of a site.
+    pub(crate) fn of(site: &Site) -> Self {
+        Self { site: site.name.clone(), hosts: site.hosts.clone(), key_host: site.route.key.host.clone() }
+    }
+
+    /// The name of a host that the site serves: its own without its port, or `*.example.org`, or that of the site, which serves any.
+    pub(crate) fn name<'h>(&'h self, authority: &'h str) -> Cow<'h, str> {
+        if let Some(host) = &self.key_host {
+            return Cow::Borrowed(host);
+        }
+        match self.hosts.iter().find(|pattern| is_of(pattern, authority)) {
+            Some(HostPattern::Exact(_)) => Cow::Borrowed(host_name(authority)),
+            Some(HostPattern::Below(suffix)) => Cow::Owned(format!("*{suffix}")),
+            None => Cow::Borrowed(&self.site),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn there_are_no_more_names_than_the_configuration_has() {
+        let exact = HostPattern::Exact("a.org".to_owned());
+        let below = HostPattern::Below(".a.org".to_owned());
+        for (hosts, key_host, authority, expected) in [
+            (vec![exact.clone(), below.clone()], None, "a.org", "a.org"),
+            (vec![exact.clone(), below.clone()], None, "a.org:8080", "a.org"),
+            (vec![exact.clone(), below], None, "x.y.a.org:1", "*.a.org"),
+            (vec![], None, "anything", "default"),
+            (vec![], None, "[::1]:80", "default"),
+            (vec![exact], Some("key.org:8080"), "a.org", "key.org:8080"),
+        ] {
+            let hosts = GuardedHosts { site: "default".to_owned(), hosts, key_host: key_host.map(str::to_owned) };
+            assert_eq!(hosts.name(authority), expected, "{authority}");
+        }
+    }
+}
