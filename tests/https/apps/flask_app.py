@@ -1,0 +1,13 @@
+"""An application of Flask that says what it sees. The lines between are those of docs/http-applications.md."""
+
+from flask import Flask, jsonify, request
+
+app = Flask(__name__)
+# lines 1 of the page
+
+
+@app.get("/who")
+def who():
+    response = jsonify(address=request.remote_addr, scheme=request.scheme)
+    response.cache_control.no_store = True
+    return response
