@@ -2,6 +2,7 @@
 """The browser's cache alone, on a clock of its own: python3 -B tests/browsing/test_browser_cache.py"""
 
 import email.utils
+import sys
 import unittest
 from types import SimpleNamespace
 
@@ -150,4 +151,7 @@ class Cases(unittest.TestCase):
 
 
 if __name__ == "__main__":
-    unittest.main()
+    result = unittest.main(exit=False).result
+    failed = len(result.failures) + len(result.errors)
+    print(f"browser cache: {result.testsRun - failed} passed, {failed} failed")
+    sys.exit(not result.wasSuccessful())
