@@ -253,7 +253,10 @@ fn what_answers_authorization_needs_more_than_words_that_do_not_share() {
         assert!(!is_shared(Setup::new(profile), &asked, &["Cache-Control: max-age=60"]));
         assert!(is_shared(Setup::new(profile), &asked, &["Cache-Control: s-maxage=60"]));
     }
-    assert!(!is_shared(Setup::safe(), AUTHORIZATION, &[IMAGE, "Cache-Control: public", &modified]), "a heuristic lifetime");
+    assert!(
+        !is_shared(Setup::safe(), AUTHORIZATION, &[IMAGE, "Cache-Control: public", &modified]),
+        "a heuristic lifetime"
+    );
 }
 
 #[test]

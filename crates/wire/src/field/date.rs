@@ -158,7 +158,8 @@ mod tests {
         // 8 August 2050 is a Monday, 18 August 2070 as well.
         assert_eq!(parse(b"Thu Aug  8 02:01:18 2050", NOW), Some(2_543_536_878));
         assert_eq!(parse(b"Thursday, 18-Aug-70 02:01:18 GMT", NOW), parse(b"Mon, 18 Aug 2070 02:01:18 GMT", NOW));
-        for text in ["Thu, 31 Nov 1994 08:49:37 GMT", "Day, 06 Nov 1994 08:49:37 GMT", "Thursday Nov  6 08:49:37 1994"] {
+        for text in ["Thu, 31 Nov 1994 08:49:37 GMT", "Day, 06 Nov 1994 08:49:37 GMT", "Thursday Nov  6 08:49:37 1994"]
+        {
             assert_eq!(parse(text.as_bytes(), NOW), None, "{text}");
         }
     }
