@@ -33,9 +33,9 @@ soak: ## mixed traffic for ten minutes, each response checked (SOAK_SECONDS=60; 
 	@KASOKU_ORACLE_SECONDS=$(SOAK_SECONDS) cargo test --release --locked --quiet -p kasoku-oracle --test oracle $(ARGS)
 
 .PHONY: conformance
-conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md)
+conformance: build ## run http-cache-tests against the release program, both profiles (ARGS=--write: update README.md; SUITE=DIR: another edition)
 	@scripts/install-test-deps --only conformance
-	@node --no-warnings tests/conformance/run.mjs $(ARGS)
+	@SUITE="$(SUITE)" node --no-warnings tests/conformance/run.mjs $(ARGS)
 
 .PHONY: conformance-peers
 conformance-peers: ## run the same suite against nginx, Varnish and Squid from Debian (installs them)

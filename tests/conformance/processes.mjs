@@ -11,9 +11,9 @@ import net from 'node:net'
 import os from 'node:os'
 import path from 'node:path'
 import { fileURLToPath } from 'node:url'
+import { directory, engine } from './suite.mjs'
 
 const here = path.dirname(fileURLToPath(import.meta.url))
-const suite = path.join(here, 'node_modules', 'http-cache-tests')
 
 const START_MS_MAX = 10_000
 const STOP_MS_MAX = 5_000
@@ -72,7 +72,7 @@ export async function startOrigin (scratch) {
     npm_config_port: '0',
     npm_config_pidfile: path.join(scratch, 'origin.pid')
   }
-  const child = start(process.execPath, ['server/server.mjs'], { cwd: suite, env })
+  const child = start(process.execPath, [path.join(engine, 'server', 'server.mjs')], { cwd: directory, env })
   const port = await before(START_MS_MAX, `the suite's server did not start`, () =>
     /Listening on http:\/\/.*:(\d+)\//.exec(child.said)?.[1])
   return { child, port: Number(port), base: `http://127.0.0.1:${port}` }

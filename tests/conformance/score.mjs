@@ -5,14 +5,15 @@
 // a question without a right answer. The tests of Surrogate-Control, a field that never became a standard, are left out
 // of the counts (the published tables leave them out as well) and reported apart.
 
-import { determineTestResult } from 'http-cache-tests/lib/display.mjs'
-import published from 'http-cache-tests/results/index.mjs'
-import surrogate from 'http-cache-tests/tests/surrogate-control.mjs'
-import counted from 'http-cache-tests/tests/index.mjs'
 import fs from 'node:fs'
+import path from 'node:path'
+import * as suite from './suite.mjs'
+
+const { counted, surrogate } = await suite.suites()
+const { determineTestResult } = await suite.load(suite.engine, 'lib/results.mjs', 'lib/display.mjs')
 
 /** All suites that a proxy can be asked to pass. */
-export const suites = [...counted, surrogate]
+export const suites = [...counted, ...surrogate]
 
 // The suite names its outcomes only by the third member of a triple.
 const OUTCOMES = {
@@ -59,21 +60,22 @@ export function totals (scored) {
   return { required: sum('required'), optimal: sum('optimal'), check: sum('check') }
 }
 
-/** The totals of the Surrogate-Control tests, which count for nothing. */
+/** The totals of the Surrogate-Control tests, which count for nothing; `undefined` where the edition has none apart. */
 export function surrogateTotals (results) {
-  return totals(score(results, [surrogate]))
+  return surrogate.length > 0 ? totals(score(results, surrogate)) : undefined
 }
 
 const FULL_NAMES = { ATS: 'Apache Traffic Server', httpd: 'Apache httpd' }
 
 /** The results of other reverse proxies that the suite's package itself carries, scored as ours are. */
-export function publishedTotals () {
+export async function publishedTotals () {
+  const { default: published } = await suite.load(suite.directory, 'results/index.mjs')
   return published.filter(({ type }) => type === 'rev-proxy').map(({ name, version, file }) => {
-    const url = new URL(`node_modules/http-cache-tests/results/${file}`, import.meta.url)
+    const results = path.join(suite.directory, 'results', file)
     const edition = /^[\d.]*\d/.exec(version)?.[0] ?? version
     return {
       name: `${FULL_NAMES[name] ?? name} ${edition}`,
-      ...totals(score(JSON.parse(fs.readFileSync(url, 'utf8'))))
+      ...totals(score(JSON.parse(fs.readFileSync(results, 'utf8'))))
     }
   })
 }

@@ -28,7 +28,7 @@ fn engine() -> Engine {
         options.listeners.clear();
         options.workers = 2;
     };
-    Setup::safe().options(nowhere).run_without_origin()
+    Setup::safe().options(nowhere).site(&[], |_| {}).run_without_origin()
 }
 
 /// Its listener, and itself.

@@ -248,7 +248,8 @@ pub(crate) fn unname(fields: &mut Fields, kept: &[String]) {
 /// Fields that whoever forwards writes, whatever the client sent, and the range, by which fills are told apart.
 fn is_ours(name: &[u8]) -> bool {
     let x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
-    x_forwarded || ["host", "forwarded", "via", "range"].iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+    let others = ["host", "forwarded", "x-real-ip", "via", "range"];
+    x_forwarded || others.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 #[cfg(test)]

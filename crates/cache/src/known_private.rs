@@ -5,7 +5,7 @@
 //! (DESIGN). What is remembered is a hint: such a request still asks for itself, and an answer that can be stored by then
 //! is stored.
 //!
-//! An answer that was no page, or one visitor's ([`Reason::NotAPage`], [`Reason::PageOfOne`]) tells more: what the application says to
+//! An answer that was no page, or one visitor's ([`Reason::NotAPage`], [`Reason::PageOfOne`], [`Reason::EndlessStream`]) tells more: what the application says to
 //! nobody there is a refusal, which it may not say to somebody. So requests for that key pass for a minute, with all that their
 //! clients sent, before the application is asked in nobody's name again; or until a purge or a change of its tags drops what is known of it.
 

@@ -447,7 +447,9 @@ impl FillWriter {
         if is_about_the_key {
             self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
         }
-        if matches!(reason, Reason::NotAPage | Reason::PageOfOne) {
+        // Where nothing is granted, it may be Accept that chooses the stream, and others ask for a page.
+        let is_stream = reason == Reason::EndlessStream && self.policy.grant.is_granting();
+        if is_stream || matches!(reason, Reason::NotAPage | Reason::PageOfOne) {
             let (known, now) = (&self.cache.0.known_private, exchange.response_time);
             known.remember_no_page(self.key.hash(), reason, self.epoch(), now);
         }

@@ -151,7 +151,8 @@ fn each_limit_of_the_engine_can_be_set() {
     }
     // The fingerprint of the rules is made of them, and what is dropped is the cookies of sessions and noise.
     // What tags are made of is one setting, whose site nobody writes.
-    let unwritten = ["profile", "rules", "dropped-cookies", "session-cookies", "site", "templates"];
+    // That a route is of files, its origins say.
+    let unwritten = ["profile", "is-of-files", "rules", "dropped-cookies", "session-cookies", "site", "templates"];
     let is_set = |name: &&String| !unwritten.contains(&name.as_str());
     for name in fields_of(&Policy::new(Profile::Safe)).iter().filter(is_set) {
         let name = name.trim_end_matches("-seconds");

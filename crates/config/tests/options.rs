@@ -408,7 +408,10 @@ fn files_are_asked_about_once_a_second_unless_something_else_is_written() {
         );
         let options = options(&text);
         let site = &options.sites[0];
-        [&site.route, &site.rules[0].route, &site.rules[1].route].map(|route| route.policy.heuristic_max_seconds)
+        let routes = [&site.route, &site.rules[0].route, &site.rules[1].route];
+        // What is no program's answer has no visitor's address in it.
+        assert_eq!(routes.map(|route| route.policy.is_of_files), [true, true, false]);
+        routes.map(|route| route.policy.heuristic_max_seconds)
     };
     let (day, minute) = (86_400, 60);
     assert_eq!(lifetimes("", "", ""), [1, 1, day]);

@@ -119,6 +119,11 @@ pub(crate) async fn fill(
             drop(response);
             ask_as_oneself(exchange, routed, reason).await
         }
+        // Where it left off (Last-Event-ID), and whose events are meant, only the client's own request says.
+        Ok(News::Yours(response, Reason::EndlessStream)) if routed.route.policy.grant.is_granting() => {
+            drop(response);
+            ask_as_oneself(exchange, routed, Reason::EndlessStream).await
+        }
         // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees. The same of a page
         // that sends everybody away.
         Ok(News::Yours(response, _)) if is_for_the_session(exchange, routed, &response.head) => {

@@ -8,7 +8,7 @@
 //!
 //! Where nothing is granted, the client's address is told on the first kind as well: the application itself has to say there that
 //! its answer may be shared, and one that counts visitors or ties sessions to addresses needs it. What Kasoku asks for by itself
-//! ([`Audience::Nobody`]) tells none.
+//! ([`Audience::Nobody`]) names nobody (docs/decisions/0003).
 
 use crate::client::client;
 use crate::connection::Peer;
@@ -22,6 +22,7 @@ use crate::visitor;
 use http::{Method, Version};
 use kasoku_origin::Circumstances;
 use kasoku_semantics::coding::uncoded_tag;
+use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
 use kasoku_wire::field::etag::{Tag, tags};
@@ -84,7 +85,8 @@ pub(crate) fn forward(
         visitor::write(&received, &routed.route, is_ours, &mut fields);
     }
     add_uncoded_tags(&received, routed, &mut fields);
-    let told = Told { received: &received, routed, peer, whose_address: whose_address(routed, audience) };
+    let whose_address = whose_address(&request.head.fields, routed, audience);
+    let told = Told { received: &received, routed, peer, whose_address };
     told.write(&mut fields);
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
@@ -120,7 +122,7 @@ pub(crate) fn forward(
 /// What a program may be told besides the request.
 pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
     let (peer, fields) = (exchange.connection.peer(), &exchange.request.head.fields);
-    let is_told = whose_address(routed, audience) == Address::Clients;
+    let is_told = whose_address(fields, routed, audience) == Address::Clients;
     // A proxy tells the address alone.
     let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
     let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
@@ -144,15 +146,17 @@ enum Address {
     Clients,
     /// [`NOBODYS_ADDRESS`].
     Nobodys,
-    None,
 }
 
-fn whose_address(routed: &Routed, audience: Audience) -> Address {
+fn whose_address(request: &Fields, routed: &Routed, audience: Audience) -> Address {
+    let policy = &routed.route.policy;
+    // An error that is kept for all because the operator says so. Of a request that says who sends it, none is.
+    let grants_errors = || policy.negative_ttl_seconds > 0 && !says_who(request, policy);
     match audience {
         Audience::OneClient => Address::Clients,
-        _ if routed.route.policy.grant.is_granting() => Address::Nobodys,
+        Audience::Nobody => Address::Nobodys,
+        Audience::Shared if policy.grant.is_granting() || grants_errors() => Address::Nobodys,
         Audience::Shared => Address::Clients,
-        Audience::Nobody => Address::None,
     }
 }
 
@@ -236,7 +240,7 @@ fn is_ours(name: &[u8]) -> bool {
     let framing = ["content-length", "transfer-encoding"];
     // By these a proxy tells Rack how to hand over files, and where their paths lead.
     let sendfile = ["x-accel-mapping", "x-sendfile-type"];
-    let others = ["host", "forwarded", "proxy", "x-request-id"];
+    let others = ["host", "forwarded", "proxy", "x-real-ip", "x-request-id"];
     x_forwarded || is_any(name, &framing) || is_any(name, &others) || is_any(name, &sendfile)
 }
 
@@ -261,8 +265,8 @@ impl Told<'_> {
                 let member = format!("for={NOBODYS_ADDRESS};host={};proto={scheme}", quoted(authority));
                 fields.push("Forwarded", member);
                 fields.push("X-Forwarded-For", NOBODYS_ADDRESS);
+                fields.push("X-Real-IP", NOBODYS_ADDRESS);
             }
-            Address::None => fields.push("Forwarded", format!("host={};proto={scheme}", quoted(authority))),
         }
         fields.push("X-Forwarded-Proto", scheme);
         fields.push("X-Forwarded-Host", authority);
@@ -284,6 +288,9 @@ impl Told<'_> {
             fields.push("X-Forwarded-For", joined(before("x-forwarded-for"), &ip.to_string()));
         } else if let Some(list) = before("x-forwarded-for") {
             fields.push("X-Forwarded-For", list);
+        }
+        if let Some(ip) = client(self.peer, self.received) {
+            fields.push("X-Real-IP", ip.to_string());
         }
     }
 }
@@ -348,6 +355,8 @@ mod tests {
             "HOST",
             "Proxy",
             "Transfer_Encoding",
+            "X-Real-IP",
+            "x_real_ip",
             "X-Sendfile-Type",
             "X_Accel_Mapping",
         ] {

@@ -18,6 +18,7 @@ use kasoku_cache::HeldCharge;
 use kasoku_origin::{Body, Error, Piece};
 use kasoku_semantics::charset::{begins_wide, says_wide};
 use kasoku_semantics::is_named_file;
+use kasoku_semantics::media_type::is_endless;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::tags::{Excepted, TagRules};
@@ -168,9 +169,8 @@ async fn read_or_why(
     if body.is_none() {
         return Ok(Ok((Bytes::new(), None)));
     }
-    let is_stream = head.fields.first("content-type").is_some_and(|value| value.starts_with(b"text/event-stream"));
     let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
-    if is_coded || is_stream || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
+    if is_coded || is_endless(head) || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
         return Ok(Err(Unread::Unreadable));
     }
     let mut read = BytesMut::new();

@@ -160,7 +160,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
             let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
             Answer::Own(Fault::Origin(why), Some(status))
         }
-        Lookup::Pass(reason @ (Reason::NotAPage | Reason::PageOfOne)) => {
+        Lookup::Pass(reason @ (Reason::NotAPage | Reason::PageOfOne | Reason::EndlessStream)) => {
             fetch::ask_as_oneself(exchange, routed, reason).await
         }
         Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
@@ -236,7 +236,11 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
         // Who began it may have asked for something that takes for ever.
         Err(_) if cache.on_slow(ask, &reader) => return Taken::Failure(Reason::OriginTimeoutFirstByte),
         Ok(Joined::Released(
-            why @ (Reason::NotAPage | Reason::PageOfOne | Reason::LeakGuard | Reason::LeakGuardPending),
+            why @ (Reason::NotAPage
+            | Reason::PageOfOne
+            | Reason::EndlessStream
+            | Reason::LeakGuard
+            | Reason::LeakGuardPending),
         )) => {
             return Taken::AskYourself(why);
         }

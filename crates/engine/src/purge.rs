@@ -4,7 +4,7 @@
 //! https. All variants of it go. A prefix and a site are marks in the cache, so they take no longer than a URL.
 //!
 //! PURGE is what plugins of applications send to Varnish and nginx, so it is obeyed on the site's own listeners, from
-//! listed addresses. A request that came through a proxy seems to come from the proxy's address, often this machine's:
+//! listed addresses; with BAN they name tags. A request that came through a proxy seems to come from the proxy's address, often this machine's:
 //! it is obeyed only where that proxy is trusted and names a client that is listed.
 
 use crate::client::client;
@@ -22,6 +22,7 @@ use kasoku_semantics::tags::TAGS_MAX;
 use kasoku_semantics::time::Now;
 use kasoku_wire::target::{Target as RequestTarget, parse_target, write_authority};
 use std::fmt;
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
 
 /// What is purged.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -54,6 +55,10 @@ pub enum PurgeError {
     Scope(ScopeError),
     /// No site here has tags, or not the one that was named.
     NoTags,
+    /// No response has a tag of that name: `tags` makes none like it.
+    UnknownTag(String),
+    /// No site serves that host.
+    NoSite(String),
 }
 
 impl fmt::Display for PurgeError {
@@ -61,7 +66,13 @@ impl fmt::Display for PurgeError {
         match self {
             Self::Url(url) => write!(f, "not an http or https URL: {url}"),
             Self::Scope(error) => write!(f, "{error}"),
-            Self::NoTags => f.write_str("no such site has tags: `tags` in its configuration says which responses get"),
+            Self::NoTags => {
+                f.write_str("no such site has tags: `tags` in its configuration says which responses get them")
+            }
+            Self::UnknownTag(tag) => {
+                write!(f, "no response has the tag {tag}: `tags` in the configuration makes none like it")
+            }
+            Self::NoSite(host) => write!(f, "no site is configured for the host {host}"),
         }
     }
 }
@@ -75,6 +86,9 @@ impl Handle {
     /// The target is none; nothing is purged.
     pub fn purge(&self, target: &Target, purge: Purge) -> Result<Purged, PurgeError> {
         let options = self.options();
+        if let Some(host) = host_of(target).filter(|host| !is_known(&options.sites, host)) {
+            return Err(PurgeError::NoSite(host));
+        }
         let purged = purge_target(self.cache(), &options.sites, target, purge, self.now())?;
         // Who purges has changed something there, maybe what made pages differ by visitor.
         match host_of(target) {
@@ -110,7 +124,12 @@ fn purge_target(cache: &Cache, sites: &[Site], target: &Target, purge: Purge, no
             all_of(Scope::Site(without_port(host_in_keys(sites, &host))))?;
         }
         Target::Tags(tags, host) => {
-            for name in tagged_sites(sites, host.as_deref())? {
+            let tagged = tagged_sites(sites, host.as_deref())?;
+            let is_unknown = |tag: &&String| !tag.is_empty() && !tagged.iter().any(|site| makes_tag(site, tag));
+            if let Some(tag) = tags.iter().find(is_unknown) {
+                return Err(PurgeError::UnknownTag(tag.clone()));
+            }
+            for name in tagged.into_iter().map(tagged_as) {
                 tags.iter().try_for_each(|tag| all_of(Scope::Tag(name, &tag.to_ascii_lowercase())))?;
             }
         }
@@ -137,8 +156,20 @@ pub(crate) fn is_of_host(sites: &[Site], shown: &str, host: &str) -> bool {
     serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*GuardedHosts::of(site).name(host)))
 }
 
-/// The names under which sites have tags: that of the one that serves a host, or all.
-fn tagged_sites<'s>(sites: &'s [Site], host: Option<&str>) -> Result<Vec<&'s str>, PurgeError> {
+/// Whether a site serves that host, or has it in its keys.
+fn is_known(sites: &[Site], host: &str) -> bool {
+    let is_in_keys = |site: &Site| site.route.key.host.as_deref().map(without_port) == Some(host);
+    serving(sites, host).is_some() || sites.iter().any(is_in_keys)
+}
+
+/// Whether responses of a site may have that tag.
+fn makes_tag(site: &Site, tag: &str) -> bool {
+    let mut routes = std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route));
+    routes.any(|route| route.policy.tags.can_make(&tag.to_ascii_lowercase()))
+}
+
+/// The sites that have tags: the one that serves a host, or all.
+fn tagged_sites<'s>(sites: &'s [Site], host: Option<&str>) -> Result<Vec<&'s Site>, PurgeError> {
     let is_meant: &dyn Fn(&Site) -> bool = match host {
         Some(host) => {
             let host = host_as_in_keys(host)?;
@@ -146,14 +177,17 @@ fn tagged_sites<'s>(sites: &'s [Site], host: Option<&str>) -> Result<Vec<&'s str
         }
         None => &|_| true,
     };
-    let names = sites.iter().filter(|site| is_meant(site)).map(tagged_as);
-    let names: Vec<&str> = names.filter(|name| !name.is_empty()).collect();
-    if names.is_empty() { Err(PurgeError::NoTags) } else { Ok(names) }
+    let tagged: Vec<&Site> = sites.iter().filter(|site| is_meant(site) && !tagged_as(site).is_empty()).collect();
+    if tagged.is_empty() { Err(PurgeError::NoTags) } else { Ok(tagged) }
 }
 
-/// A URL as keys spell it, but for the query, once for http and once for https. Without a scheme it is one for http.
+/// A URL as keys spell it, but for the query, once for http and once for https. Without a scheme it is one for http, if it has a path: a
+/// single word is a mistake.
 fn under_both_schemes(url: &str) -> Result<[String; 2], PurgeError> {
     let error = || PurgeError::Url(url.to_owned());
+    if !url.contains('/') {
+        return Err(error());
+    }
     let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let Ok(RequestTarget::Absolute { scheme, authority, path_and_query }) = parse_target(&Method::GET, &with_scheme)
     else {
@@ -189,7 +223,11 @@ fn host_as_in_keys(host: &str) -> Result<String, PurgeError> {
     if has_port { Err(error()) } else { Ok(normalised) }
 }
 
-/// The answer to the method PURGE: status and text.
+/// The methods with which plugins of applications purge.
+pub(crate) const METHODS: [&str; 2] = ["PURGE", "BAN"];
+
+/// The answer to such a method: status and text. A plugin whose purge is not carried out must not believe that it was, so what is not
+/// known here is 501.
 pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String) {
     let Exchange { worker, settings, .. } = exchange;
     if let Some(why) = refusal(exchange) {
@@ -197,7 +235,7 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
     }
     let (target, purge) = match wanted(exchange, routed) {
         Ok(wanted) => wanted,
-        Err(why) => return (StatusCode::BAD_REQUEST, why.to_owned()),
+        Err(why) => return (StatusCode::NOT_IMPLEMENTED, why),
     };
     match purge_target(&worker.cache, &settings.sites, &target, purge, exchange.now()) {
         Ok(purged) => {
@@ -211,6 +249,9 @@ pub(crate) fn purge(exchange: &Exchange, routed: &Routed) -> (StatusCode, String
                 (Target::All, _) => "Purged everything".to_owned(),
             };
             (StatusCode::OK, what)
+        }
+        Err(error @ (PurgeError::NoTags | PurgeError::UnknownTag(_))) => {
+            (StatusCode::NOT_IMPLEMENTED, format!("Nothing was purged: {error}."))
         }
         Err(error) => (StatusCode::BAD_REQUEST, error.to_string()),
     }
@@ -234,6 +275,15 @@ const FROM_PROXIES: [&str; 14] = [
     "x-real-ip",
 ];
 
+/// The addresses by which `purge-from` means this machine.
+const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
+
+/// Whether who asks has the address that was asked: a program that connects to one of its own machine's addresses comes from it.
+fn is_of_this_machine(exchange: &Exchange, address: IpAddr) -> bool {
+    let own = exchange.connection.stream.local_address();
+    own.is_some_and(|own| own.ip().to_canonical() == address.to_canonical())
+}
+
 /// Why a client may not purge.
 fn refusal(exchange: &Exchange) -> Option<&'static str> {
     let (peer, fields) = (&exchange.connection.peer(), &exchange.request.head.fields);
@@ -252,23 +302,56 @@ fn refusal(exchange: &Exchange) -> Option<&'static str> {
     }
     let from = &exchange.settings.purge_from;
     let may_purge = match client(peer, fields) {
-        Some(address) => from.iter().any(|range| range.contains(address)),
+        Some(address) => {
+            let is_in = |address| from.iter().any(|range| range.contains(address));
+            is_in(address) || (is_of_this_machine(exchange, address) && LOOPBACK.into_iter().any(is_in))
+        }
         None => from.contains(&AddressRange::Unix),
     };
     (!may_purge).then_some("This address may not purge: `purge-from` lists those that may.")
 }
 
-/// What plugins mean: tags in Surrogate-Key or Xkey-Purge; else a URL, and `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
-fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), &'static str> {
+/// Fields in which plugins name tags, and `true` where that makes stale instead of dropping: those of Fastly, Varnish's xkey,
+/// Drupal's purgers, FOSHttpCache, TYPO3 and Magento. Whoever writes a regular expression there names no tag that is known.
+const TAG_FIELDS: [(&str, bool); 9] = [
+    ("surrogate-key", false),
+    ("xkey-purge", false),
+    ("xkey-softpurge", true),
+    ("xkey", false),
+    ("cache-tags", false),
+    ("cache-tag", false),
+    ("x-cache-tags", false),
+    ("x-tags", false),
+    ("x-magento-tags-pattern", false),
+];
+
+/// Fields in which a site's VCL may take something else than the URL to be purged.
+const OTHERS: [&str; 8] =
+    ["ban", "x-ban", "x-ban-host", "x-ban-regex", "x-ban-url", "x-purge-host", "x-purge-regex", "x-purge-url"];
+
+/// What plugins mean: tags; else a URL, and `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
+fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), String> {
     let fields = &exchange.request.head.fields;
     let is_set = |name: &str| fields.only(name).is_some_and(|value| value != b"0");
-    let purge = if is_set("soft-purge") || is_set("fastly-soft-purge") { Purge::Soft } else { Purge::Hard };
-    let url = routed.key.uri();
-    if let Some(tags) = ["surrogate-key", "xkey-purge"].into_iter().find_map(|name| fields.combined(name)) {
-        let tags: Vec<String> = String::from_utf8_lossy(&tags).split([' ', ',']).map(str::to_owned).collect();
-        let tags: Vec<String> = tags.into_iter().filter(|tag| !tag.is_empty()).take(TAGS_MAX).collect();
-        return Ok((Target::Tags(tags, Some(without_port(routed.authority()).to_owned())), purge));
+    let is_soft = is_set("soft-purge") || is_set("fastly-soft-purge");
+    let kind = |is_soft| if is_soft { Purge::Soft } else { Purge::Hard };
+    let named = |(name, is_soft)| fields.combined(name).map(|tags| (name, tags, is_soft));
+    if let Some((name, tags, makes_stale)) = TAG_FIELDS.into_iter().find_map(named) {
+        let tags = String::from_utf8_lossy(&tags).into_owned();
+        let tags: Vec<String> = tags.split([' ', ',']).filter(|tag| !tag.is_empty()).map(str::to_owned).collect();
+        if tags.is_empty() || tags.len() > TAGS_MAX {
+            return Err(format!("Nothing was purged: {name} names no tag, or more than {TAGS_MAX}."));
+        }
+        let host = without_port(routed.authority()).to_owned();
+        return Ok((Target::Tags(tags, Some(host)), kind(makes_stale || is_soft)));
     }
+    if let Some(name) = OTHERS.into_iter().find(|name| fields.contains(name)) {
+        return Err(format!("Nothing was purged: what {name} stands for is not known here."));
+    }
+    if exchange.request.head.method.as_str() == "BAN" {
+        return Err("Nothing was purged: what a BAN without tags stands for is written in a site's VCL. PURGE drops a URL, and with X-Purge-Method: prefix all that begins like it.".to_owned());
+    }
+    let url = routed.key.uri();
     let target = match fields.only("x-purge-method").unwrap_or(b"exact").to_ascii_lowercase().as_slice() {
         b"exact" | b"default" => Target::Url(url.to_owned()),
         b"prefix" => Target::Prefix(url.to_owned()),
@@ -277,11 +360,13 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), &'sta
             Some(prefix) if !prefix.contains(['*', '[', '(', '\\', '^', '$', '|', '+', '?']) => {
                 Target::Prefix(prefix.to_owned())
             }
-            _ => return Err("Of regular expressions only those are known that end in `.*` and are plain before it."),
+            _ => {
+                return Err("Nothing was purged: of regular expressions only those are known that end in `.*` and are plain before it.".to_owned());
+            }
         },
-        _ => return Err("X-Purge-Method is one of exact, default, prefix and regex."),
+        _ => return Err("Nothing was purged: X-Purge-Method is one of exact, default, prefix and regex.".to_owned()),
     };
-    Ok((target, purge))
+    Ok((target, kind(is_soft)))
 }
 
 #[cfg(test)]
@@ -307,12 +392,15 @@ mod tests {
             ("https://a.org:443/", "a.org/"),
             ("http://a.org:80", "a.org/"),
             ("a.org/x", "a.org/x"),
+            ("a.org/", "a.org/"),
             ("http://a.org:8080/", "a.org:8080/"),
             ("http://[::1]:8080/x", "[::1]:8080/x"),
         ] {
             assert_eq!(both(url), [format!("http://{rest}"), format!("https://{rest}")], "{url}");
         }
-        for url in ["", "/x", "ftp://a.org/", "http://", "http:///x", "http://a b/", "http://u@a.org/"] {
+        for url in
+            ["", "a.org", "nonsense", "/x", "ftp://a.org/", "http://", "http:///x", "http://a b/", "http://u@a.org/"]
+        {
             assert!(under_both_schemes(url).is_err(), "{url}");
         }
     }

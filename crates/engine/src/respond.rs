@@ -57,6 +57,7 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         | Reason::PassValue
         | Reason::NotAPage
         | Reason::PageOfOne
+        | Reason::EndlessStream
         | Reason::LeakGuard
         | Reason::LeakGuardPending
         | Reason::PassSession

@@ -173,7 +173,7 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
     if forward::max_forwards(&exchange.request) == Some(0) {
         return Answer::Options;
     }
-    if exchange.request.head.method.as_str() == "PURGE" {
+    if purge::METHODS.contains(&exchange.request.head.method.as_str()) {
         let (code, text) = purge::purge(exchange, routed);
         return Answer::Purged(code, text);
     }

@@ -16,6 +16,7 @@ const DAYS: i64 = 10 * 86_400;
 
 fn files_of(folder: &Folder, route: &mut Route) {
     route.origins = vec![OriginAddress::Files(folder.path().to_owned()).into()];
+    Arc::make_mut(&mut route.policy).is_of_files = true;
 }
 
 /// The files of a folder as a site.
@@ -155,7 +156,10 @@ fn a_root_that_is_gone_is_502_and_what_is_stored_helps_out() {
     let folder = Folder::new();
     folder.write("www/a.html", "a");
     let scene = Setup::safe()
-        .site(&[], |route| route.origins = vec![OriginAddress::Files(folder.join("www")).into()])
+        .site(&[], |route| {
+            files_of(&folder, route);
+            route.origins = vec![OriginAddress::Files(folder.join("www")).into()];
+        })
         .run_with_own_origins();
     let mut client = scene.client();
     assert_eq!(client.get("/a.html").status, 200);

@@ -2,7 +2,9 @@
 //! names counts only from a trusted proxy, whose scheme and host then enter the key.
 
 use kasoku_engine::options::AddressRange;
-use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, on, post};
+use kasoku_semantics::grant::StatusTtl;
+use kasoku_semantics::policy::Policy;
+use kasoku_testkit::{BOTH, Received, Scenario, Setup, get, ok, on, post};
 
 /// Trusts whoever connects from this machine.
 fn trusting(setup: Setup) -> Setup {
@@ -18,6 +20,7 @@ fn a_request_that_passes_tells_the_origin_about_its_client() {
     assert_eq!(request.field("x-forwarded-for").as_deref(), Some("127.0.0.1"));
     assert_eq!(request.field("x-forwarded-proto").as_deref(), Some("http"));
     assert_eq!(request.field("x-forwarded-host").as_deref(), Some("example.org"));
+    assert_eq!(request.field("x-real-ip").as_deref(), Some("127.0.0.1"));
     assert_eq!(request.field("forwarded").as_deref(), Some("for=127.0.0.1;host=example.org;proto=http"));
 }
 
@@ -61,7 +64,7 @@ fn what_is_not_in_the_key_does_not_reach_the_origin_when_the_answer_may_be_share
         "X-HTTP-Method: DELETE",
         "X-Method-Override: DELETE",
         "X-Host: evil.example",
-        "X-Real-IP: 6.6.6.6",
+        "X-Client-IP: 6.6.6.6",
     ];
     let scene = Scenario::safe([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
     scene.client().get_with("/", &fields);
@@ -72,19 +75,53 @@ fn what_is_not_in_the_key_does_not_reach_the_origin_when_the_answer_may_be_share
     }
 }
 
+/// What the origin is told of who asks, in the fields that name an address.
+fn told(setup: Setup, fields: &[&str]) -> [String; 3] {
+    let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    scene.client().get_with("/", fields);
+    addresses(&scene.origin.only_request())
+}
+
+fn addresses(request: &Received) -> [String; 3] {
+    ["x-forwarded-for", "x-real-ip", "forwarded"].map(|name| request.field(name).unwrap_or_default())
+}
+
+const NOBODYS: [&str; 3] = ["0.0.0.0", "0.0.0.0", "for=0.0.0.0;host=example.org;proto=http"];
+
 #[test]
 fn the_clients_address_is_told_but_where_a_lifetime_is_granted() {
-    let told = |setup: Setup, fields: &[&str]| {
-        let scene = setup.run([get("/").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
-        scene.client().get_with("/", fields);
-        let request = scene.origin.only_request();
-        [request.field("x-forwarded-for").unwrap_or_default(), request.field("forwarded").unwrap_or_default()]
-    };
-    let claims = ["X-Forwarded-For: 6.6.6.6"];
-    let own = ["127.0.0.1", "for=127.0.0.1;host=example.org;proto=http"];
-    assert_eq!(told(Setup::safe(), &claims), own);
-    let granting = Setup::safe().policy(|policy| policy.grant.ttl_seconds = 60);
-    assert_eq!(told(granting, &claims), ["0.0.0.0", "for=0.0.0.0;host=example.org;proto=http"]);
+    let own = ["127.0.0.1", "127.0.0.1", "for=127.0.0.1;host=example.org;proto=http"];
+    for profile in BOTH {
+        for fields in [
+            &["X-Forwarded-For: 6.6.6.6"][..],
+            &["X-Real-IP: 6.6.6.6", "X_Real_IP: 6.6.6.6"],
+            &["Cookie: a=b"],
+            &["Authorization: Basic x"],
+        ] {
+            assert_eq!(told(Setup::new(profile), fields), own, "{fields:?}");
+        }
+        for grant in [
+            |policy: &mut Policy| policy.grant.ttl_seconds = 60,
+            |policy: &mut Policy| policy.grant.ttl_min_seconds = 60,
+            |policy: &mut Policy| policy.grant.ttl_override_seconds = 60,
+            |policy: &mut Policy| policy.grant.ttl_status = vec![StatusTtl { first: 404, last: 404, seconds: 60 }],
+            |policy: &mut Policy| policy.negative_ttl_seconds = 60,
+        ] {
+            let granting = Setup::new(profile).policy(grant);
+            assert_eq!(told(granting, &["X-Forwarded-For: 6.6.6.6", "X-Real-IP: 6.6.6.6"]), NOBODYS);
+            // It passes, or nothing is granted to it.
+            let granting = Setup::new(profile).policy(grant);
+            assert_eq!(told(granting, &["Cookie: a=b"]), own);
+        }
+    }
+}
+
+#[test]
+fn a_trusted_proxys_client_is_the_real_one() {
+    let fields = ["X-Forwarded-For: 192.0.2.9, 192.0.2.7", "X-Real-IP: 6.6.6.6", "Forwarded: for=192.0.2.7"];
+    let expected =
+        ["192.0.2.9, 192.0.2.7, 127.0.0.1", "192.0.2.7", "for=192.0.2.7, for=127.0.0.1;host=example.org;proto=http"];
+    assert_eq!(told(trusting(Setup::safe()), &fields), expected);
 }
 
 #[test]
@@ -95,9 +132,7 @@ fn a_refresh_in_the_background_tells_nobodys_address() {
     scene.advance(70);
     assert!(scene.client().get("/").is_hit());
     scene.origin.done(2);
-    let request = scene.origin.request(1);
-    assert_eq!(request.field("x-forwarded-for"), None);
-    assert_eq!(request.field("forwarded").as_deref(), Some("host=example.org;proto=http"));
+    assert_eq!(addresses(&scene.origin.request(1)), NOBODYS);
 }
 
 #[test]

@@ -118,7 +118,8 @@ fn the_heuristic_is_a_tenth_of_the_time_since_last_modified() {
     for profile in BOTH {
         let setup = Setup::new(profile);
         let modified = format!("Last-Modified: {}", setup.date(-1000));
-        let scene = setup.run([get("/").answers(ok(&[&modified], "old")), get("/").answers(ok(&[], "new"))]);
+        let fields = ["Content-Type: image/png", &modified];
+        let scene = setup.run([get("/").answers(ok(&fields, "old")), get("/").answers(ok(&[], "new"))]);
         let mut client = scene.client();
         client.get("/");
         scene.advance(99);
@@ -132,13 +133,31 @@ fn the_heuristic_is_a_tenth_of_the_time_since_last_modified() {
 fn the_heuristic_has_a_limit_and_can_be_set() {
     let setup = Setup::safe().policy(|policy| (policy.heuristic_percent, policy.heuristic_max_seconds) = (50, 60));
     let modified = format!("Last-Modified: {}", setup.date(-100_000));
-    let scene = setup.run([get("/").answers(ok(&[&modified], "old")), get("/").answers(ok(&[], "new"))]);
+    let fields = ["Content-Type: text/css", &modified];
+    let scene = setup.run([get("/").answers(ok(&fields, "old")), get("/").answers(ok(&[], "new"))]);
     let mut client = scene.client();
     client.get("/");
     scene.advance(59);
     assert!(client.get("/").is_hit());
     scene.advance(1);
     assert_eq!(client.get("/").text(), "new");
+}
+
+#[test]
+fn no_lifetime_is_guessed_of_a_page_that_may_show_its_visitors_address() {
+    // The application counts on being asked each time: it has said nothing of a lifetime, and has been told who asks.
+    let page = |setup: &Setup| {
+        let modified = format!("Last-Modified: {}", setup.date(-100_000));
+        ok(&["Content-Type: text/html", &modified], "first")
+    };
+    let setup = Setup::safe();
+    let first = page(&setup);
+    is_not_reused(setup, &first);
+    let setup = Setup::rfc();
+    let first = page(&setup);
+    let scene = setup.run([get("/").answers(first)]);
+    scene.client().get("/");
+    assert!(scene.client().get("/").is_hit(), "the RFC's rule");
 }
 
 #[test]

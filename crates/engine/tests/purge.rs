@@ -1,10 +1,10 @@
 //! What PURGE and the operator's purges drop, for whom, and what they leave.
 
 use kasoku_cache::Purge;
-use kasoku_engine::options::{AddressRange, HostPattern};
+use kasoku_engine::options::{AddressRange, HostPattern, ListenAddress, Listener};
 use kasoku_engine::purge::{PurgeError, Target};
 use kasoku_metrics::Counter;
-use kasoku_testkit::{Gate, Scenario, Setup, get, ok};
+use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok};
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
@@ -186,9 +186,9 @@ fn plugins_purge_a_prefix_with_a_regular_expression() {
     let regex = |client: &mut kasoku_testkit::Client, path: &str| {
         client.ask("PURGE", path, &["X-Purge-Method: regex"]).response().short()
     };
-    assert_eq!(regex(&mut client, "/blog/(a|b).*").0, 400);
-    assert_eq!(regex(&mut client, "/blog/[0-9]").0, 400);
-    assert_eq!(regex(&mut client, "/blog/?.*").0, 400, "an optional slash, or a query?");
+    assert_eq!(regex(&mut client, "/blog/(a|b).*").0, 501);
+    assert_eq!(regex(&mut client, "/blog/[0-9]").0, 501);
+    assert_eq!(regex(&mut client, "/blog/?.*").0, 501, "an optional slash, or a query?");
     assert!(client.get("/blog/1").is_hit());
     let purged = regex(&mut client, "/.*");
     assert_eq!(purged, (200, "Purged all that begins with http://example.org/\n".to_owned()));
@@ -249,11 +249,69 @@ fn what_is_fetched_during_a_purge_is_answered_and_not_stored() {
 fn what_is_no_url_purges_nothing() {
     let scene = Scenario::safe([]);
     let handle = scene.engine.handle();
-    for target in ["", "/page", "ftp://a.org/", "http:///"] {
+    for target in ["", "nonsense", "a.org", "/page", "ftp://a.org/", "http:///"] {
         assert!(matches!(handle.purge(&url(target), Purge::Hard), Err(PurgeError::Url(_))), "{target}");
         assert!(handle.purge(&prefix(target), Purge::Hard).is_err(), "{target}");
     }
     for host in ["", "a b", "a.org/x"] {
         assert!(handle.purge(&Target::Site(host.to_owned()), Purge::Hard).is_err(), "{host}");
     }
+}
+
+#[test]
+fn a_host_that_no_site_serves_is_an_error() {
+    let hosts = [HostPattern::Exact("a.org".to_owned()), HostPattern::Below(".a.org".to_owned())];
+    let scene = Setup::safe().site(&hosts, |route| route.key.host = Some("keys.org".to_owned())).run([]);
+    let handle = scene.engine.handle();
+    for target in [url("http://nohost/"), prefix("http://nohost/x"), Target::Site("nohost".to_owned())] {
+        assert_eq!(handle.purge(&target, Purge::Hard), Err(PurgeError::NoSite("nohost".to_owned())), "{target:?}");
+    }
+    for host in ["a.org", "A.org", "www.a.org", "keys.org"] {
+        handle.purge(&Target::Site(host.to_owned()), Purge::Hard).unwrap();
+        handle.purge(&url(&format!("http://{host}:8080/")), Purge::Hard).unwrap();
+    }
+}
+
+#[test]
+fn what_is_no_purge_of_ours_is_refused_and_never_asked_of_the_application() {
+    let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "stored"))]);
+    let mut client = scene.client();
+    client.get("/");
+    for (method, field) in [
+        ("PURGE", "Surrogate-Key: a"),
+        ("PURGE", "Xkey-Purge: a"),
+        ("PURGE", "X-Magento-Tags-Pattern: .*"),
+        ("PURGE", "Cache-Tags: node:1"),
+        ("PURGE", "X-Purge-Method: guess"),
+        ("PURGE", "X-Purge-Regex: .*"),
+        ("BAN", "Cache-Tags: node:1"),
+        ("BAN", "X-Url: /.*"),
+        ("BAN", "Accept: */*"),
+    ] {
+        let refused = client.ask(method, "/", &[field]).response();
+        assert_eq!(refused.status, 501, "{field}");
+        assert!(refused.text().starts_with("Nothing was purged: "), "{}", refused.text());
+    }
+    assert!(client.get("/").is_hit());
+    assert_eq!(scene.engine.metrics().total(Counter::Purges), 0);
+    assert_eq!(client.ask("BAN", "/", &["X-Forwarded-For: 192.0.2.1"]).response().status, 403);
+}
+
+#[test]
+fn the_machines_own_other_addresses_purge_as_its_loopback_does() {
+    let only = |address: [u8; 4]| vec![AddressRange::Ip { address: address.into(), prefix_bits: 32 }];
+    let listening = |from: Vec<AddressRange>| {
+        Setup::safe().options(|options| {
+            options.purge_from = from;
+            options.listeners = vec![Listener::at(ListenAddress::Tcp(([127, 0, 0, 9], 0).into()))];
+        })
+    };
+    let asks = |scene: &Scenario, from: [u8; 4]| {
+        let mut client = Client::connect_from(from.into(), scene.engine.addresses()[0]);
+        client.ask("PURGE", "/", &[]).response().status
+    };
+    let scene = listening(only([127, 0, 0, 1])).run([]);
+    assert_eq!(asks(&scene, [127, 0, 0, 9]), 200, "the address that was asked is the machine's own");
+    assert_eq!(asks(&scene, [127, 0, 0, 8]), 403);
+    assert_eq!(asks(&listening(only([192, 0, 2, 1])).run([]), [127, 0, 0, 9]), 403, "this machine is not listed");
 }

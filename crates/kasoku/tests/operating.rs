@@ -499,6 +499,30 @@ fn kasoku_purge_drops_what_is_stored() {
 }
 
 #[test]
+fn a_purge_of_what_nobody_serves_fails() {
+    let origin = Origin::start();
+    let token = temporary("purge-nobody.token");
+    let more = format!("admin-token-file = \"{}\"", token.display());
+    let config = configuration("purge-nobody.toml", &origin, &more);
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, text.replace("[[site]]\n", "[[site]]\nhosts = [\"localhost\"]\n")).unwrap();
+    let program = serve(&config);
+    let admin = program.admin.to_string();
+    let flags = ["--admin", &admin, "--admin-token-file", token.to_str().unwrap()];
+    for (arguments, error) in [
+        (&["nonsense"][..], "not an http or https URL: nonsense"),
+        (&["http://nohost/"], "no site is configured for the host nohost"),
+        (&["--prefix", "http://nohost/"], "no site is configured for the host nohost"),
+        (&["--site", "nohost"], "no site is configured for the host nohost"),
+        (&["--tag", "a"], "no such site has tags: `tags` in its configuration says which responses get them"),
+    ] {
+        let (code, out, said) = purge(&[&flags[..], arguments].concat());
+        assert_eq!((code, out.as_str(), said), (Some(1), "", format!("kasoku purge: {error}\n")), "{arguments:?}");
+    }
+    assert_eq!(purge(&[&flags[..], &["--site", "localhost"]].concat()).0, Some(0));
+}
+
+#[test]
 fn who_may_connect_to_a_unix_socket_may_purge() {
     let origin = Origin::start();
     let socket = temporary("operator.sock");

@@ -120,7 +120,7 @@ fn passing(scene: &mut Scene) {
 fn purging(scene: &mut Scene) {
     assert_eq!(scene.ask("PURGE", "/page", &[], ""), 200);
     assert_eq!(scene.ask("PURGE", "/page", &["X-Forwarded-For: 192.0.2.1"], ""), 403);
-    assert_eq!(scene.ask("PURGE", "/page", &["X-Purge-Method: guess"], ""), 400);
+    assert_eq!(scene.ask("PURGE", "/page", &["X-Purge-Method: guess"], ""), 501);
 }
 
 fn refused(scene: &mut Scene) {
@@ -235,7 +235,7 @@ fn the_numbers_of_mixed_traffic_add_up() {
     assert_eq!(of("collapsed_total"), count(&|line| line["collapsed"] == true && line["result"] == "miss"));
     assert_eq!(timed, count(&|line| line.get("duration").is_some()), "what was a request has a time");
     assert!(lines.iter().all(|line| line["reason"].is_string() || line["method"] == "PURGE"), "{lines:#?}");
-    for (status, result) in [(200, "pass"), (403, "error"), (400, "error")] {
+    for (status, result) in [(200, "pass"), (403, "error"), (501, "error")] {
         let is_purge = |line: &Value| line["method"] == "PURGE" && line["status"] == status;
         assert_eq!(count(&|line| is_purge(line) && line["result"] == result), 1, "PURGE: {status}");
     }

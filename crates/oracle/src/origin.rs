@@ -154,7 +154,9 @@ impl Origin {
 
     /// The page, whole.
     fn represent(&self, page: &Page, claim: Claim, random: &mut Random) -> Answer {
-        let mut head = format!("{FIELD}: {}\r\nContent-Type: text/plain\r\n", claim.write());
+        // Of a style sheet a lifetime is guessed in profile safe as well.
+        let media_type = if page.caching.cache_control.is_empty() { "text/css" } else { "text/plain" };
+        let mut head = format!("{FIELD}: {}\r\nContent-Type: {media_type}\r\n", claim.write());
         let mut field = |name: &str, value: &str| {
             if !value.is_empty() {
                 head.push_str(&format!("{name}: {value}\r\n"));

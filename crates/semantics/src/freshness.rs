@@ -7,6 +7,7 @@ use crate::age::{corrected_initial_age, current_age, date_value};
 use crate::credentials::says_who;
 use crate::directives::{Directives, directives};
 use crate::grant::{Heard, granted, heard, holds_for};
+use crate::media_type::is_static;
 use crate::{Now, Policy};
 use http::StatusCode;
 use kasoku_wire::field::date;
@@ -184,7 +185,7 @@ fn lifetime(
     if may_grant && policy.negative_ttl_seconds > 0 && is_negative(response.status) {
         return (LifetimeSource::Negative, policy.negative_ttl_seconds);
     }
-    let may_guess = may_grant || !policy.is_safe();
+    let may_guess = !policy.is_safe() || (may_grant && is_nobodys(request, response, policy));
     let guessed = may_guess.then(|| heuristic_lifetime(response, directives, response_time, policy)).flatten();
     let least = policy.grant.ttl_min_seconds;
     match guessed {
@@ -192,6 +193,12 @@ fn lifetime(
         Some(seconds) => (LifetimeSource::Heuristic, seconds),
         None => (LifetimeSource::None, 0),
     }
+}
+
+/// Whether a lifetime may be guessed of a response of which nobody has said that all may have it: it is a file by its type, and not a
+/// page that may show its visitor's address or language; or the request had nothing of a visitor, since the operator grants a lifetime.
+fn is_nobodys(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
+    policy.is_of_files || is_static(response) || holds_for(request, policy)
 }
 
 /// Expires minus Date, in seconds; 0 when it is past, or no date.
@@ -306,8 +313,29 @@ mod tests {
 
     #[test]
     fn a_heuristic_lifetime_is_bounded() {
-        let response = ok().with("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT");
-        assert_eq!(lifetime_of(&response, &safe()), (LifetimeSource::Heuristic, 86_400));
+        let response = ok().with("Last-Modified", "Thu, 01 Jan 1970 00:00:00 GMT").with("Content-Type", "image/png");
+        for policy in [safe(), rfc()] {
+            assert_eq!(lifetime_of(&response, &policy), (LifetimeSource::Heuristic, 86_400));
+        }
+    }
+
+    #[test]
+    fn profile_safe_guesses_no_lifetime_of_what_a_program_may_have_made_for_one_visitor() {
+        let response = |media_type: &str| ok().with("Last-Modified", at(-1000)).with("Content-Type", media_type);
+        for media_type in ["text/html", "application/json", "application/pdf", "application/octet-stream"] {
+            let page = response(media_type);
+            assert_eq!(fresh(&page, &rfc()).source, LifetimeSource::Heuristic, "{media_type}");
+            assert_eq!(fresh(&page, &safe()).source, LifetimeSource::None, "{media_type}");
+            let files = Policy { is_of_files: true, ..safe() };
+            assert_eq!(fresh(&page, &files).source, LifetimeSource::Heuristic, "{media_type}");
+            // Its request had nothing of a visitor.
+            let mut granting = safe();
+            granting.grant.ttl_min_seconds = 1;
+            assert_eq!(fresh(&page, &granting).source, LifetimeSource::Heuristic, "{media_type}");
+        }
+        for media_type in ["image/png", "text/css", "text/javascript", "font/woff2", "application/zip"] {
+            assert_eq!(fresh(&response(media_type), &safe()).source, LifetimeSource::Heuristic, "{media_type}");
+        }
     }
 
     #[test]
@@ -318,7 +346,7 @@ mod tests {
             assert_eq!(fresh(&response, &rfc()).source, LifetimeSource::Heuristic, "{code}");
             assert_eq!(fresh(&response, &safe()).source, LifetimeSource::None, "{code}");
         }
-        let response = ok().with("Last-Modified", &modified);
+        let response = ok().with("Last-Modified", &modified).with("Content-Type", "image/png");
         let pragma = response.clone().with("Pragma", "no-cache");
         assert_eq!(fresh(&pragma, &rfc()).source, LifetimeSource::Heuristic);
         assert_eq!(fresh(&pragma, &safe()).source, LifetimeSource::None);

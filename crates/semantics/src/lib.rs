@@ -12,7 +12,7 @@
 //! | does the client have it already? which part does it want? by whose validators? | [`mod@precondition`], [`mod@range`], [`validators`] |
 //! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
-//! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`] |
+//! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
 //! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
 //! | is it the same for everybody? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
@@ -45,6 +45,7 @@ pub mod ground;
 pub mod hop_by_hop;
 pub mod invalidation;
 pub mod links;
+pub mod media_type;
 mod overruling;
 pub mod partial;
 pub mod policy;

@@ -23,6 +23,9 @@ pub struct Policy {
     pub heuristic_percent: u32,
     /// The longest heuristic lifetime, in seconds.
     pub heuristic_max_seconds: u64,
+    /// All answers are files that lie on disk, which no program renders for a visitor: heuristic lifetimes hold for any media type,
+    /// in profile safe too.
+    pub is_of_files: bool,
     /// Whether `no-cache`, `max-age` and `min-fresh` of a request are honoured: if so, any client can make the origin work.
     pub client_may_revalidate: bool,
     /// Targeted cache control fields (RFC 9213) that speak to us; the first that is present and valid wins.
@@ -66,6 +69,7 @@ impl Policy {
             profile,
             heuristic_percent: 10,
             heuristic_max_seconds: 86_400,
+            is_of_files: false,
             client_may_revalidate: profile == Profile::Rfc,
             targeted_fields: vec!["CDN-Cache-Control".to_owned()],
             negative_ttl_seconds: 0,

@@ -94,6 +94,7 @@ reasons! {
     PageUnseen, "page-unseen", "configuration", "The answer is too long, too slow or coded: it can't be looked through for the text of a page.";
     LeakGuard, "leak-guard", "configuration", "Pages of this URL pattern differ by visitor, as a comparison has found: they are not shared.";
     LeakGuardPending, "leak-guard-pending", "configuration", "It is not known yet whether pages of this URL pattern differ by visitor: this one is not shared.";
+    EndlessStream, "endless-stream", "DESIGN: two flows meet in one object", "The response is a stream without an end: each client gets one of its own.";
     Outage, "outage", "configuration", "The answer is one that the application gives while it is out of order.";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";

@@ -5,6 +5,7 @@ use crate::credentials;
 use crate::directives::{Directives, directives};
 use crate::freshness::is_heuristically_cacheable;
 use crate::grant::heard;
+use crate::media_type::is_endless;
 use crate::partial::part;
 use crate::request::request_directives;
 use crate::vary::{Vary, vary};
@@ -56,9 +57,10 @@ struct Case<'c> {
 //# A cache MUST NOT store a response to a request unless:
 fn checks(case: &Case<'_>) -> impl Iterator<Item = Result<(), Reason>> {
     type Check = fn(&Case<'_>) -> Result<(), Reason>;
-    const BEFORE: [Check; 5] = [
+    const BEFORE: [Check; 6] = [
         |case| method_allows(case.request, case.response, case.freshness),
         |case| status_allows(case.response, case.directives),
+        |case| has_an_end(case.response),
         |case| request_allows(case.request),
         |case| may_be_kept(case.response, case.directives),
         |case| is_no_visitors(case.directives, case.policy),
@@ -106,6 +108,12 @@ fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(),
         return Err(Reason::MustUnderstand);
     }
     Ok(())
+}
+
+/// Whoever joined a stream of events would get it from its beginning, and memory would hold all of it for as long as it runs.
+/// So no lifetime counts, granted or stated.
+fn has_an_end(response: &ResponseHead) -> Result<(), Reason> {
+    if is_endless(response) { Err(Reason::EndlessStream) } else { Ok(()) }
 }
 
 fn request_allows(request: &RequestHead) -> Result<(), Reason> {

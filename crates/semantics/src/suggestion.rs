@@ -107,6 +107,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::LeakGuardPending => {
             "the first page of a URL pattern is compared with another visitor's; the next ones are shared"
         }
+        Reason::EndlessStream => "a stream of events begins with the client that asks for it, and ends with it",
         Reason::Outage => "the application is out of order",
         Reason::RefusedUrl => "the configuration says that this URL is refused",
         Reason::PassSession => {

@@ -17,6 +17,7 @@
 use crate::query::{decoded, name_and_value, pairs, read_name};
 use memchr::memmem;
 use std::borrow::Cow;
+use std::collections::BTreeSet;
 use std::fmt;
 
 /// Tags of one response, or of one change; who has more can't be told by its tags.
@@ -69,6 +70,11 @@ impl TagRules {
             }
         }
         excepted
+    }
+
+    /// Whether a response may have that tag, in lower case: one of the templates makes such.
+    pub fn can_make(&self, tag: &str) -> bool {
+        self.templates.iter().any(|template| template.can_make(tag))
     }
 
     /// Whether all parameters of a query of which tags are made have plain values.
@@ -218,6 +224,31 @@ impl TagTemplate {
     /// Whether its tags depend on parameters.
     pub fn has_placeholders(&self) -> bool {
         self.placeholders().next().is_some()
+    }
+
+    /// Whether some parameters give that tag.
+    fn can_make(&self, tag: &str) -> bool {
+        // How far into the tag the parts until now may reach.
+        let mut ends = BTreeSet::from([0]);
+        for part in &self.parts {
+            let mut next = BTreeSet::new();
+            for at in ends {
+                let rest = tag.get(at..).unwrap_or_default();
+                match part {
+                    Part::Literal(text) if rest.starts_with(text.as_str()) => drop(next.insert(at + text.len())),
+                    Part::Literal(_) => {}
+                    Part::Condition { .. } => drop(next.insert(at)),
+                    Part::Value(value) => {
+                        let lengths = 1..=rest.len().min(VALUE_BYTES_MAX);
+                        let is_value =
+                            |length: &usize| rest.get(..*length).and_then(|text| value.plain(text)).is_some();
+                        next.extend(lengths.filter(is_value).map(|length| at + length));
+                    }
+                }
+            }
+            ends = next;
+        }
+        ends.contains(&tag.len())
     }
 
     fn placeholders(&self) -> impl Iterator<Item = &Part> {

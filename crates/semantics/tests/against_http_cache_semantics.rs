@@ -10,7 +10,7 @@
 use http::{Method, StatusCode};
 use http_cache_semantics::{CacheOptions, CachePolicy};
 use kasoku_semantics::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, freshness, storable};
-use kasoku_wire::field::age::{self, Age};
+use kasoku_wire::field::age;
 use kasoku_wire::field::cache_control::{CacheControl, Scope};
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -224,11 +224,8 @@ fn why_freshness_differs(exchange: &Exchange, freshness: &Freshness, ours_is_fre
         }
         return None;
     }
-    let age = age::parse(&exchange.response.fields);
-    if age == Age::Unknown {
-        return Some("theirs ignores an invalid Age and takes the first of two, we call both stale");
-    }
-    if exchange.has("date") && freshness.lifetime > age.seconds() + exchange.resident {
+    let age = age::parse(&exchange.response.fields).unwrap_or(0);
+    if exchange.has("date") && freshness.lifetime > age + exchange.resident {
         return Some("theirs leaves out the apparent age (section 4.2.3)");
     }
     if control.immutable && control.max_age.is_none() && control.s_maxage.is_none() {

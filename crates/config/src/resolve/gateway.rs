@@ -68,6 +68,10 @@ pub(super) fn set_lifetime_of_files(route: &mut Route, levels: &[&RawRoute]) {
     let mut origins = route.origins.iter();
     let are_files =
         !route.origins.is_empty() && origins.all(|origin| matches!(origin.address, OriginAddress::Files(_)));
+    // A rule may have other origins than its site.
+    if route.policy.is_of_files != are_files {
+        Arc::make_mut(&mut route.policy).is_of_files = are_files;
+    }
     if are_files && !is_written {
         Arc::make_mut(&mut route.policy).heuristic_max_seconds = FILES_LIFETIME_SECONDS;
     }

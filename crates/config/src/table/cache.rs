@@ -15,6 +15,7 @@ pub(super) static CACHE: Section = Section {
             kind: Kind::Integer { min: 0, max: 100 },
             default: Default::Value("10"),
             summary: "The freshness lifetime of a response that states none: this part of the time since its `Last-Modified` (RFC 9111 section 4.2.2). 0: none.",
+            details: "In profile `safe` only where programs make no answer of their own for each visitor, by its `Content-Type`: images, sound, video, fonts, style sheets, scripts and archives; where all origins are `file://`, any file; and any page where a lifetime is granted.",
             example: "20",
             ..EVERYWHERE
         },
@@ -45,7 +46,7 @@ pub(super) static CACHE: Section = Section {
         Setting {
             path: "cache.negative-ttl",
             summary: "The lifetime of 404, 405, 410, 414 and 501 responses that state none.",
-            details: "Only for requests without `Cookie` and `Authorization`.",
+            details: "Only for requests without `Cookie` and `Authorization`. Where it is set, the application is told `0.0.0.0` in the place of their address on a GET, as with `ttl`.",
             ..GRANT
         },
         Setting {

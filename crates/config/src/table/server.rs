@@ -112,7 +112,7 @@ pub(super) static SERVER: Section = Section {
             kind: Kind::Texts("ranges of addresses"),
             default: Default::Value("[]"),
             summary: "Proxies in front of Kasoku whose `Forwarded` and `X-Forwarded-*` fields count: `\"10.0.0.0/8\"`, `\"::1\"`, or `\"unix\"` for whoever connects through a Unix socket.",
-            details: "From anybody else these fields are removed. What a trusted proxy says about scheme and host enters the cache key.",
+            details: "From anybody else these fields are removed. Kasoku adds the address of whoever connects to `X-Forwarded-For` and `Forwarded`, and writes the client's into `X-Real-IP`. What a trusted proxy says about scheme and host enters the cache key.",
             example: "[\"10.0.0.0/8\", \"unix\"]",
             ..ROW
         },
@@ -121,7 +121,7 @@ pub(super) static SERVER: Section = Section {
             kind: Kind::Texts("ranges of addresses"),
             default: Default::Value("[\"127.0.0.0/8\", \"::1\", \"unix\"]"),
             summary: "From where the method `PURGE` is obeyed: ranges of addresses, or `\"unix\"` for whoever connects through a Unix socket.",
-            details: "Everybody else gets 403, and so does a request that came through a proxy which is not one of `trusted-proxies`. See [purging](operations.md#purging).",
+            details: "This machine, `127.0.0.0/8` or `::1`, is this machine by its other addresses as well. Everybody else gets 403, and so does a request that came through a proxy which is not one of `trusted-proxies`. See [purging](operations.md#purging).",
             example: "[\"172.16.0.0/12\"]",
             ..ROW
         },

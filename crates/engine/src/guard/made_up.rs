@@ -95,7 +95,7 @@ impl MadeUp {
     pub(super) fn dress(&self, nobodys: &RequestHead) -> RequestHead {
         let mut head = nobodys.clone();
         let address = self.address().to_string();
-        for name in ["Forwarded", "X-Forwarded-For"] {
+        for name in ["Forwarded", "X-Forwarded-For", "X-Real-IP"] {
             let told: Vec<Vec<u8>> = head.fields.all(name).map(|value| replaced(value, &address)).collect();
             head.fields.remove(name);
             told.into_iter().for_each(|value| head.fields.push(name, value));

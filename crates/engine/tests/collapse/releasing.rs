@@ -2,6 +2,7 @@
 
 use crate::{FRESH, asking, bodies, waiting};
 use kasoku_testkit::{BOTH, Client, Gate, Scenario, Setup, get, ok, reply};
+use std::collections::BTreeSet;
 
 #[test]
 fn an_answer_that_may_not_be_shared_releases_all_who_wait_at_once() {
@@ -131,4 +132,64 @@ fn a_visitors_own_answer_is_not_given_to_those_who_waited_for_it() {
     gate.open();
     assert_eq!(ann.response().text(), "welcome, Ann");
     assert_eq!(other.response().text(), "welcome");
+}
+
+#[test]
+fn a_stream_without_an_end_is_neither_stored_nor_joined() {
+    for (profile, fields) in [
+        (BOTH[0], ["Content-Type: text/event-stream", FRESH]),
+        (BOTH[1], ["Content-Type: Text/Event-Stream; charset=utf-8", "Cache-Control: public, s-maxage=60"]),
+        (BOTH[0], ["Content-Type: multipart/x-mixed-replace;boundary=a", "Cache-Control: public, s-maxage=60"]),
+    ] {
+        let gate = Gate::new();
+        let endless = |event: &str| {
+            let head = format!("HTTP/1.1 200 OK\r\n{}\r\n", fields.map(|field| format!("{field}\r\n")).concat());
+            head + event
+        };
+        let own = |event: &str| get("/").answers("").sends(endless(event)).awaits_end();
+        let first = get("/").answers("").waits(&gate).sends(endless("data: 1\n\n")).awaits_end();
+        let scene = Setup::new(profile).run([first, own("data: 2\n\n"), own("data: 3\n\n"), own("data: 4\n\n")]);
+        let mut clients = waiting(&scene, 3, &[]);
+        gate.open();
+        // No event of one is in the stream of another.
+        let events: BTreeSet<String> = clients.iter_mut().map(event).collect();
+        assert_eq!(events, ["1", "2", "3"].map(str::to_owned).into(), "{fields:?}");
+        assert_eq!(event(scene.client().ask("GET", "/", &[])), "4", "{fields:?}");
+        drop(clients);
+    }
+}
+
+#[test]
+fn a_granted_lifetime_keeps_no_stream_of_events_and_each_client_asks_for_its_own() {
+    for profile in BOTH {
+        let gate = Gate::new();
+        let endless = |event: &str| format!("HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\n\r\n{event}");
+        let own = |event: &str| get("/").answers("").sends(endless(event)).awaits_end();
+        let setup = Setup::new(profile).policy(|policy| policy.grant.ttl_seconds = 60);
+        let nobodys = get("/").answers("").waits(&gate).sends(endless("data: 0\n\n")).awaits_end();
+        let scene = setup.run([nobodys, own("data: 1\n\n"), own("data: 2\n\n"), own("data: 3\n\n")]);
+        let mut clients = waiting(&scene, 2, &["Last-Event-ID: 7"]);
+        gate.open();
+        let events: BTreeSet<String> = clients.iter_mut().map(event).collect();
+        assert_eq!(events, ["1", "2"].map(str::to_owned).into());
+        // The next one isn't asked for in nobody's name first.
+        assert_eq!(event(scene.client().ask("GET", "/", &["Last-Event-ID: 8"])), "3");
+        let ids: Vec<Option<String>> =
+            scene.origin.requests().iter().map(|received| received.field("last-event-id")).collect();
+        let told = |id: &str| Some(id.to_owned());
+        assert_eq!(ids, [None, told("7"), told("7"), told("8")]);
+    }
+}
+
+/// The number in the first event that a client gets.
+fn event(client: &mut Client) -> String {
+    let head = client.next_head();
+    assert_eq!(head.word(1), "200");
+    assert!(!head.field("cache-status").unwrap_or_default().contains("hit"), "{head:?}");
+    let mut text = String::new();
+    while !text.ends_with("\n\n") {
+        text.push(char::from(client.take(1)[0]));
+    }
+    let number = text.split("data: ").nth(1).unwrap();
+    number.trim_end().to_owned()
 }

@@ -28,13 +28,15 @@ fn a_probe_carries_what_the_variant_is_made_of_and_nothing_else_of_its_client() 
         [
             "Accept-Language: ja",
             "Accept: */*",
-            "Forwarded: host=example.org;proto=http",
+            "Forwarded: for=0.0.0.0;host=example.org;proto=http",
             "Host: example.org",
             "If-None-Match: \"1\"",
             "User-Agent: Mozilla/5.0 (compatible; Kasoku)",
             "Via: 1.1 kasoku",
+            "X-Forwarded-For: 0.0.0.0",
             "X-Forwarded-Host: example.org",
             "X-Forwarded-Proto: http",
+            "X-Real-IP: 0.0.0.0",
             "X-Theme: dark",
         ]
     );

@@ -393,7 +393,7 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
         scene.engine.handle().purge(&Target::Tags(tags, host.map(str::to_owned)), purge)
     };
     warm(&scene);
-    purge(&["Post-free-5", "nobodys"], None, Purge::Hard).unwrap();
+    purge(&["Post-free-5"], None, Purge::Hard).unwrap();
     assert_eq!(stored(&scene), [LIST, OTHER_POST, OTHER_BOARD]);
     assert_eq!(scene.client().get(POST).detail(), "purged");
     warm(&scene);
@@ -407,6 +407,32 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
     client.ask("PURGE", "/", &["Surrogate-Key: board-qa post-free-6"]);
     assert_eq!(client.response().text().trim(), "Purged all that has the tags board-qa post-free-6");
     assert_eq!(stored(&scene), [LIST, POST, SHORT]);
+    warm(&scene);
+    // A plugin must not believe that it has purged what it has not.
+    for (method, field) in [
+        ("PURGE", "Surrogate-Key: board-qa node-7"),
+        ("PURGE", "Xkey-Purge: cat_p_5"),
+        ("PURGE", "X-Magento-Tags-Pattern: ((^|,)board-qa(,|$))"),
+        ("PURGE", "Cache-Tags: post-free-06"),
+        ("PURGE", "Cache-Tags: ,"),
+        ("PURGE", "X-Ban-Url: .*"),
+        ("BAN", "X-Cache-Tags: (^|,)(board-qa)(,|$)"),
+        ("BAN", "X-Url: .*"),
+    ] {
+        let refused = client.ask(method, "/", &[field]).response();
+        assert_eq!(refused.status, 501, "{field}");
+        assert!(refused.text().starts_with("Nothing was purged: "), "{}", refused.text());
+    }
+    assert!(stored(&scene).contains(&OTHER_BOARD));
+    for (method, field, tag, gone) in [
+        ("BAN", "Cache-Tags: board-qa", "board-qa", OTHER_BOARD),
+        ("PURGE", "Xkey-Purge: post-free-6", "post-free-6", OTHER_POST),
+    ] {
+        let purged = client.ask(method, "/", &[field]).response();
+        assert_eq!(purged.short(), (200, format!("Purged all that has the tags {tag}\n")), "{field}");
+        assert!(!stored(&scene).contains(&gone), "{field}");
+    }
+    assert!(matches!(purge(&["node-7"], None, Purge::Hard), Err(PurgeError::UnknownTag(_))));
     assert!(matches!(purge(&[""], None, Purge::Hard), Err(PurgeError::Scope(_))));
     let untagged = Setup::safe().run_before(&board.address());
     let tags = Target::Tags(vec!["a".to_owned()], None);

@@ -9,6 +9,12 @@ use std::time::{Duration, UNIX_EPOCH};
 /// What is longer is no date, in bytes.
 const DATE_BYTES_MAX: usize = 64;
 
+/// The days of the week as RFC 850's format spells them, then as the two others do.
+const WEEKDAYS: [[&str; 7]; 2] = [
+    ["Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"],
+    ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"],
+];
+
 /// The time that `value` names, or `None` when it is no HTTP date. `now` (Unix seconds) settles two-digit years.
 pub fn parse(value: &[u8], now: i64) -> Option<i64> {
     let text = std::str::from_utf8(value).ok()?;
@@ -22,9 +28,33 @@ pub fn parse(value: &[u8], now: i64) -> Option<i64> {
 //# time.
 // All three formats are UTC, and any other zone makes the date invalid.
 fn parse_text(text: &str, now: i64) -> Option<i64> {
-    let time = httpdate::parse_http_date(text).ok()?;
-    let seconds = i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()?;
+    let text = text.trim();
+    let seconds = unix_seconds(text).or_else(|| whatever_weekday(text))?;
     if is_rfc850(text) { century(text, seconds, now) } else { Some(seconds) }
+}
+
+fn unix_seconds(text: &str) -> Option<i64> {
+    let time = httpdate::parse_http_date(text).ok()?;
+    i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
+}
+
+/// The time of a date whose weekday is that of another date, which httpdate refuses. Day, month and year say it all, so an
+/// origin that counts weekdays wrongly still means this date.
+fn whatever_weekday(text: &str) -> Option<i64> {
+    let mut buffer = [0; DATE_BYTES_MAX];
+    WEEKDAYS.iter().find_map(|names| {
+        let rest = names.iter().find_map(|name| text.strip_prefix(name))?;
+        names.iter().find_map(|name| unix_seconds(joined(name, rest, &mut buffer)?))
+    })
+}
+
+/// The two in a row, on the stack; `None` when that is too long to be a date.
+fn joined<'b>(start: &str, rest: &str, buffer: &'b mut [u8; DATE_BYTES_MAX]) -> Option<&'b str> {
+    let text = buffer.get_mut(..start.len() + rest.len())?;
+    let (head, tail) = text.split_at_mut(start.len());
+    head.copy_from_slice(start.as_bytes());
+    tail.copy_from_slice(rest.as_bytes());
+    std::str::from_utf8(text).ok()
 }
 
 /// `text` with its words capitalised, and `GMT` in capitals; `None` when it is too long to be a date.
@@ -79,11 +109,8 @@ fn century(text: &str, seconds: i64, now: i64) -> Option<i64> {
     let in_century = |century: i64| {
         // Rewritten as the preferred format, so that leap years come out right.
         let year = century * 100 + year;
-        let time = ["Mon", "Tue", "Wed", "Thu", "Fri", "Sat", "Sun"].iter().find_map(|name| {
-            // httpdate refuses a day of the week that does not fit; the original one need not fit in another century.
-            httpdate::parse_http_date(&format!("{name}, {day} {month} {year} {rest}")).ok()
-        })?;
-        i64::try_from(time.duration_since(UNIX_EPOCH).ok()?.as_secs()).ok()
+        // The weekday of one century need not fit in another.
+        whatever_weekday(&format!("Mon, {day} {month} {year} {rest}"))
     };
     let centuries = [21, 20, 19];
     Some(centuries.into_iter().filter_map(in_century).find(|time| *time <= now + 50 * YEAR).unwrap_or(seconds))
@@ -120,6 +147,20 @@ mod tests {
         for text in ["SUN, 06 Nov 1994 08:49:37 GMT", "Sun, 06 NOV 1994 08:49:37 gMT", "sunday, 06-nov-94 08:49:37 gmt"]
         {
             assert_eq!(parse(text.as_bytes(), NOW), Some(784_111_777), "{text}");
+        }
+    }
+
+    #[test]
+    fn a_weekday_that_does_not_fit_is_no_reason_to_refuse_a_date() {
+        for text in ["Thu, 06 Nov 1994 08:49:37 GMT", "Wednesday, 06-Nov-94 08:49:37 GMT", "fri nov  6 08:49:37 1994"] {
+            assert_eq!(parse(text.as_bytes(), NOW), Some(784_111_777), "{text}");
+        }
+        // 8 August 2050 is a Monday, 18 August 2070 as well.
+        assert_eq!(parse(b"Thu Aug  8 02:01:18 2050", NOW), Some(2_543_536_878));
+        assert_eq!(parse(b"Thursday, 18-Aug-70 02:01:18 GMT", NOW), parse(b"Mon, 18 Aug 2070 02:01:18 GMT", NOW));
+        for text in ["Thu, 31 Nov 1994 08:49:37 GMT", "Day, 06 Nov 1994 08:49:37 GMT", "Thursday Nov  6 08:49:37 1994"]
+        {
+            assert_eq!(parse(text.as_bytes(), NOW), None, "{text}");
         }
     }
 

@@ -1,0 +1,129 @@
+//! What the media type of a response says about how it is made: whether it has an end, and whether it is a file or a page.
+//!
+//! The type is the application's word. A page that is called an image is shown by no browser as a page, so nobody gains by a
+//! wrong one.
+
+use crate::coding::media_type;
+use kasoku_wire::ResponseHead;
+
+/// Streams that go on for as long as the client stays: server-sent events, and pictures that replace one another.
+const ENDLESS: [&str; 2] = ["text/event-stream", "multipart/x-mixed-replace"];
+
+/// Beginnings of types of which programs make no answer of their own for each visitor: media, fonts, styles, scripts and archives.
+/// Not here: pages, data and documents (a PDF may be an invoice), and `application/octet-stream`, which says nothing.
+const STATIC: [&str; 36] = [
+    "application/ecmascript",
+    "application/font",
+    "application/gzip",
+    "application/java-archive",
+    "application/javascript",
+    "application/ogg",
+    "application/vnd.android.package-archive",
+    "application/vnd.debian.binary-package",
+    "application/vnd.ms-cab-compressed",
+    "application/vnd.ms-fontobject",
+    "application/vnd.rar",
+    "application/wasm",
+    "application/x-7z-compressed",
+    "application/x-apple-diskimage",
+    "application/x-bzip",
+    "application/x-compress",
+    "application/x-cpio",
+    "application/x-debian-package",
+    "application/x-font",
+    "application/x-gzip",
+    "application/x-iso9660-image",
+    "application/x-javascript",
+    "application/x-lzma",
+    "application/x-rar-compressed",
+    "application/x-redhat-package-manager",
+    "application/x-rpm",
+    "application/x-tar",
+    "application/x-xz",
+    "application/x-zip-compressed",
+    "application/zip",
+    "application/zstd",
+    "audio/",
+    "font/",
+    "image/",
+    "text/css",
+    "video/",
+];
+
+/// Types of scripts that begin like those of texts.
+const SCRIPTS: [&str; 2] = ["text/javascript", "text/ecmascript"];
+
+/// Whether the type of a response is one of which programs make no answer of their own for each visitor. A response without a type
+/// may be anything.
+pub fn is_static(head: &ResponseHead) -> bool {
+    let Some(value) = head.fields.only("content-type") else { return false };
+    let media_type = media_type(value);
+    let begins_with =
+        |start: &&str| media_type.get(..start.len()).is_some_and(|begin| begin.eq_ignore_ascii_case(start.as_bytes()));
+    STATIC.iter().any(begins_with) || is_any(media_type, &SCRIPTS)
+}
+
+/// Whether a response is a stream without an end. Each client needs one of its own, from the moment at which it asks.
+pub fn is_endless(head: &ResponseHead) -> bool {
+    head.fields.all("content-type").any(|value| is_any(media_type(value), &ENDLESS))
+}
+
+fn is_any(media_type: &[u8], types: &[&str]) -> bool {
+    types.iter().any(|one| media_type.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::testing::ok;
+
+    #[test]
+    fn files_are_told_from_pages_and_data() {
+        for value in [
+            "image/png",
+            "Image/SVG+xml",
+            "font/woff2",
+            "application/font-woff",
+            "text/css; charset=utf-8",
+            "TEXT/JavaScript",
+            "application/zip",
+            "application/x-bzip2",
+            "video/mp4",
+        ] {
+            assert!(is_static(&ok().with("Content-Type", value)), "{value}");
+        }
+        for value in [
+            "text/html",
+            "text/plain",
+            "text/csv",
+            "text/javascripts",
+            "application/json",
+            "application/pdf",
+            "application/octet-stream",
+            "application/xhtml+xml",
+            "application/rss+xml",
+            "",
+        ] {
+            assert!(!is_static(&ok().with("Content-Type", value)), "{value}");
+        }
+        assert!(!is_static(&ok()));
+        assert!(!is_static(&ok().with("Content-Type", "image/png").with("Content-Type", "text/html")));
+    }
+
+    #[test]
+    fn streams_of_events_and_of_pictures_have_no_end() {
+        for value in [
+            "text/event-stream",
+            "Text/Event-Stream; charset=utf-8",
+            "multipart/x-mixed-replace;boundary=frame",
+            " text/event-stream ",
+        ] {
+            assert!(is_endless(&ok().with("Content-Type", value)), "{value}");
+        }
+        assert!(is_endless(&ok().with("Content-Type", "text/html").with("Content-Type", "text/event-stream")));
+        for value in ["text/html", "text/event-streams", "multipart/mixed", ""] {
+            assert!(!is_endless(&ok().with("Content-Type", value)), "{value}");
+        }
+        assert!(!is_endless(&ok()));
+    }
+}
