@@ -148,6 +148,7 @@ pub(crate) struct RawCgi {
     pub(crate) run_timeout: Option<At<Duration>>,
     pub(crate) memory_bytes_max: Option<At<u64>>,
     pub(crate) cpu_max: Option<At<Duration>>,
+    pub(crate) umask: Option<At<String>>,
 }
 
 /// The keys that say how URLs become files and scripts.
@@ -440,6 +441,7 @@ impl RawCgi {
             run_timeout: keys.duration("run-timeout"),
             memory_bytes_max: keys.size("memory-bytes-max"),
             cpu_max: keys.duration("cpu-max"),
+            umask: keys.text("umask"),
         }
     }
 }

@@ -16,6 +16,7 @@ pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
     Limits as OriginLimits, Origin, ProgramLimits, REWRITES_MAX, Rewrite, RewriteError, SendfileRules, SpawnedProgram,
+    UMASK_DEFAULT,
 };
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::cookies;

@@ -147,8 +147,11 @@ impl<'f> Program<'f> {
         let _pid_file = pid_file.map(|path| PidFile::write(path).map_err(wrong_pid_file(path))).transpose()?;
         let program = Self { flags, loaded, runtime, signals, engine, admin, admin_socket, _pid_file };
         program.say_where();
-        predecessor.relieve();
-        systemd::tell(systemd::READY);
+        // systemd hears of a process that takes over from the one that it relieves, and listens to no other until then.
+        let takes_over = predecessor.relieve();
+        if !takes_over {
+            systemd::tell(systemd::READY);
+        }
         Ok(program)
     }
 

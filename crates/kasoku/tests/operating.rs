@@ -4,8 +4,9 @@
 
 mod support;
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream};
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
@@ -451,6 +452,43 @@ fn systemd_is_told_that_it_serves_and_that_it_ends() {
     program.signal(Signal::TERM);
     assert_eq!(told(), "STOPPING=1");
     assert_eq!(program.exit_code(), Some(0));
+}
+
+/// With `NotifyAccess=main`, systemd listens to the main process alone: the one that takes over is that only when the old one has said so.
+#[test]
+fn systemd_hears_of_a_process_that_takes_over_from_the_one_before_it() {
+    let origin = Origin::start();
+    let (path, pid_file) = (temporary("notify-upgrade"), temporary("notify-upgrade.pid"));
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The kernel says who has sent it.
+    socket2::SockRef::from(&socket).set_passcred(true).unwrap();
+    let told = || {
+        let (mut text, mut space) = ([0; 64], [std::mem::MaybeUninit::uninit(); 128]);
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut text)];
+        let length = recvmsg(&socket, &mut parts, &mut control, RecvFlags::empty()).unwrap().bytes;
+        let sender = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid.as_raw_pid() as u32),
+            _ => None,
+        });
+        (sender.unwrap(), String::from_utf8_lossy(&text[..length]).into_owned())
+    };
+    let mut around = Command::new("env");
+    around.arg(format!("NOTIFY_SOCKET={}", path.display()));
+    let more = format!("pid-file = \"{}\"", pid_file.display());
+    let config = configuration("systemd-upgrade.toml", &origin, &more);
+    let program = Program::serve_under(around, &["--config", config.to_str().unwrap()]);
+    let first = program.id();
+    assert_eq!(told(), (first, "READY=1".to_owned()));
+    program.signal(Signal::USR2);
+    let (sender, text) = told();
+    let second: u32 = text.strip_prefix("MAINPID=").unwrap().parse().unwrap();
+    assert_eq!(sender, first, "{text}");
+    let new = Foreign::written_in(&pid_file);
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+    new.signal(Signal::TERM);
+    assert_eq!(told(), (second, "STOPPING=1".to_owned()));
 }
 
 fn purge(arguments: &[&str]) -> (Option<i32>, String, String) {
