@@ -140,6 +140,11 @@ pub fn keep_endings() {
     }
 }
 
+/// The number of the user that this process has the rights of.
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Descriptors below are the program's.
 const FIRST_OF_OUR_OWN: RawFd = 3;
 
