@@ -8,6 +8,7 @@
 //! | `control` | the control socket: where commands find the program that runs |
 //! | `upgrade` | a new process in this one's place |
 //! | `check`, `application` | `kasoku check`, `kasoku application` |
+//! | `generate` | manual pages and completions, for packages |
 //! | `operator` | how the other commands ask the program that runs |
 //! | `purge`, `explain`, `top`, `doctor`, `reload` | those commands |
 //! | `terminal` | the terminal while `top` draws on it |
@@ -17,6 +18,7 @@ mod check;
 mod control;
 mod doctor;
 mod explain;
+mod generate;
 mod identity;
 mod operator;
 mod purge;
@@ -31,6 +33,7 @@ mod upgrade;
 use clap::{Parser, Subcommand};
 use doctor::DoctorFlags;
 use explain::ExplainFlags;
+use generate::Generated;
 use kasoku_config::ServeFlags;
 use purge::PurgeFlags;
 use reload::ReloadFlags;
@@ -88,6 +91,9 @@ enum Command {
     /// Have the running program read its configuration again, and say what that changed; exit status 1 if something is wrong with it
     #[command(after_help = "What is wrong changes nothing. SIGHUP does the same, and says so in the program's log.")]
     Reload(ReloadFlags),
+    /// Make manual pages, or completions for a shell
+    #[command(subcommand, hide = true)]
+    Generate(Generated),
 }
 
 fn main() -> ExitCode {
@@ -100,6 +106,7 @@ fn main() -> ExitCode {
         Command::Explain(flags) => explain::explain(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),
         Command::Reload(flags) => reload::reload(&flags),
+        Command::Generate(wanted) => generate::generate::<Arguments>(&wanted),
     }
 }
 
