@@ -123,7 +123,10 @@ fn set_mode_and_owner(path: &Path, mode: u32, owner: Option<u32>) -> io::Result<
     if std::fs::File::from(file.try_clone()?).metadata()?.file_type().is_socket() {
         let path = format!("/proc/self/fd/{}", file.as_raw_fd());
         std::fs::set_permissions(&path, Permissions::from_mode(mode))?;
-        std::os::unix::fs::chown(&path, owner, None)?;
+        // Sandboxes refuse chown(2) altogether, systemd's `@privileged` for one.
+        if owner.is_some() {
+            std::os::unix::fs::chown(&path, owner, None)?;
+        }
     }
     Ok(())
 }
