@@ -8,7 +8,8 @@ The rules, so that nobody has to guess what was run:
 - A block of TOML is a whole configuration, which `kasoku check` has to take. The first of README.md is written to kasoku.toml; those of operations.md
   take its place, and are served by after `kasoku reload`.
 - A block whose first word is a command (COMMANDS) is run by bash line by line, each line with exit status 0; other blocks are output. An
-  installation runs in a copy of the source, everything else in an empty directory.
+  installation runs in a copy of the source, everything else in an empty directory. Installations are alternatives: what one has brought is removed
+  before the next.
 - `kasoku serve` runs until the next one, and has to listen; it may not end.
 - `sudo` is left out where it is not installed. Ports are as written: the machine has no others.
 - There is an application on ports 8000 and 8001 that says of its pages that they are fresh for a minute.
@@ -39,6 +40,8 @@ PARTS = {"README.md": "## Downloads", "docs/operations.md": "## Several origins"
 DIRECTORY = "/srv/readme"
 PID_FILE = "/run/readme.pid"
 START_SECONDS_MAX = 30
+
+UNINSTALL = "export PATH=/root/.cargo/bin:$PATH; cd {root}; cargo uninstall kasoku; make uninstall && ! command -v kasoku"
 
 APPLICATION = """
 import http.server, sys
@@ -128,6 +131,8 @@ class Page:
         is_installation = re.match(r"(cargo|make|sudo)\b", command) is not None
         if is_installation and not self.installs:
             return
+        if is_installation:
+            self.machine.run(["bash", "-c", UNINSTALL.format(root=ROOT)])
         if re.match(r"kasoku serve\b", command):
             self.serve(line)
         else:

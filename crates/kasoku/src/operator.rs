@@ -19,6 +19,8 @@ use std::time::Duration;
 /// Where a configuration is looked for when none is named.
 const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
 
+const CONTROL_SOCKET: &str = "control socket";
+
 /// How long the program may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -42,6 +44,8 @@ pub(crate) struct OperatorFlags {
 /// The program that runs.
 pub(crate) struct Operator {
     address: ListenAddress,
+    /// What is at that address.
+    kind: &'static str,
     token: Option<String>,
 }
 
@@ -74,13 +78,15 @@ impl Operator {
     /// Finds it, and its token.
     pub(crate) fn new(flags: &OperatorFlags) -> Result<Self, NoAnswer> {
         let (mut address, mut token_file) = (None, flags.admin_token_file.clone());
+        let mut kind = "admin listener";
         if let Some(written) = &flags.admin {
             address = Some(kasoku_config::admin_address(written).map_err(NoAnswer)?);
         }
         let mut refused = None;
         if address.is_none() && flags.config.is_none() {
             match listening_control_socket() {
-                Ok(found) => address = found,
+                Ok(Some(found)) => (address, kind) = (Some(found), CONTROL_SOCKET),
+                Ok(None) => {}
                 Err(why) => refused = Some(why),
             }
         }
@@ -90,8 +96,11 @@ impl Operator {
         if let Some(config) = config {
             let loaded = kasoku_config::load(&ServeFlags { config: Some(config), ..ServeFlags::default() })
                 .map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
-            address = address.or(match loaded.options.control_socket {
-                ControlSocket::At(path) => Some(ListenAddress::Unix(path)),
+            address = address.or_else(|| match loaded.options.control_socket {
+                ControlSocket::At(path) => {
+                    kind = CONTROL_SOCKET;
+                    Some(ListenAddress::Unix(path))
+                }
                 ControlSocket::Auto | ControlSocket::Off => loaded.options.admin,
             });
             token_file = token_file.or(loaded.options.admin_token_file);
@@ -109,7 +118,7 @@ impl Operator {
             let text = text.map_err(|error| NoAnswer(format!("the token file {}: {error}", path.display())))?;
             Ok(text.lines().next().unwrap_or_default().trim().to_owned())
         });
-        Ok(Self { address, token: token.transpose()? })
+        Ok(Self { address, kind, token: token.transpose()? })
     }
 
     /// Asks.
@@ -120,7 +129,7 @@ impl Operator {
         let failed = |error: io::Error| {
             let is_away = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound);
             let hint = if is_away { " (is the program running, and does it listen there?)" } else { "" };
-            NoAnswer(format!("the program at {}: {error}{hint}", self.address))
+            NoAnswer(format!("the {} {}: {error}{hint}", self.kind, self.address))
         };
         let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
         let request = format!(
