@@ -20,6 +20,18 @@ run: ## build, start the demo site with Kasoku in front, show before and after, 
 build: ## build the release program, target/release/kasoku
 	@scripts/build-release
 
+.PHONY: install
+install: ## install what `make build` has built: the program, its unit, manual, completions and an example configuration (PREFIX=/usr/local, DESTDIR=)
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install-program install
+
+.PHONY: uninstall
+uninstall: ## remove what `make install` has installed; a configuration that was changed stays
+	@PREFIX="$(PREFIX)" DESTDIR="$(DESTDIR)" scripts/install-program uninstall
+
+.PHONY: deb
+deb: build ## build a Debian package, target/debian/kasoku_VERSION_ARCH.deb
+	@scripts/build-deb
+
 .PHONY: test
 test: ## install what the tests need, then run all of them
 	@scripts/install-test-deps

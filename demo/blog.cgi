@@ -15,6 +15,7 @@ import math
 import os
 import re
 import sys
+import time
 import urllib.parse
 
 import entries
@@ -81,8 +82,12 @@ def answer(directory, path, query):
 
 
 def main():
+    begun = time.time()
     status, page = answer(os.environ["HARBOUR_NOTES"], os.environ.get("PATH_INFO", "/"), os.environ.get("QUERY_STRING", ""))
-    body = page.encode()
+    if "HARBOUR_NOTES_ASK" in os.environ:
+        url = f"http://{os.environ.get('HTTP_HOST', 'localhost')}{os.environ.get('REQUEST_URI', '/')}"
+        page = pages.with_commands(page, os.environ["HARBOUR_NOTES_ASK"], url)
+    body = pages.with_times(page, begun, time.time()).encode()
     head = f"Status: {status}\r\nContent-Type: text/html; charset=utf-8\r\nContent-Length: {len(body)}\r\n\r\n"
     sys.stdout.buffer.write(head.encode())
     if os.environ.get("REQUEST_METHOD") != "HEAD":

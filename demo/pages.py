@@ -1,10 +1,26 @@
 """The blog's pages, as HTML."""
 
+import datetime
 import html
 import os
+import shlex
 
 _STYLE = open(os.path.join(os.path.dirname(os.path.abspath(__file__)), "style.css"), encoding="utf-8").read()
 _SITE = "Harbour Notes"
+_MADE = "<!-- made -->"
+_ASK = "<!-- ask -->"
+_SCRIPT = """
+addEventListener("load", () => setTimeout(() => {
+  const asked = performance.timeOrigin;
+  const age = asked - Date.parse(document.getElementById("made").textContent.replace(" ", "T") + "Z");
+  const visit = performance.getEntriesByType("navigation")[0];
+  const took = Math.max(1, Math.round(visit.responseEnd - visit.requestStart));
+  const from = document.getElementById("from");
+  if (visit.transferSize === 0) from.textContent = "Your browser had it already and asked nobody.";
+  else if (age > 0) from.innerHTML = `<strong>From the cache:</strong> it was made ${(age / 1000).toFixed(1)} s before you asked, and took ${took} ms to come.`;
+  else from.innerHTML = `<strong>Made for you:</strong> you waited ${took.toLocaleString("en")} ms for it.`;
+}));
+"""
 
 
 def front(entries, tags, total):
@@ -79,9 +95,28 @@ def _page(title, content):
 </head>
 <body>
 <header><a href="/">{_SITE}</a></header>
+{_MADE}
 <main>{content}
 </main>
-<footer>One text file an entry. No database, no index.</footer>
+<footer><p>One text file an entry. No database, no index.</p>{_ASK}</footer>
 </body>
 </html>
 """
+
+
+def with_commands(page, ask, url):
+    """The page with the commands that say what became of it; `ask` has a {} where the command's name goes."""
+    why, all_pages = html.escape(f"{ask.format('explain')} {shlex.quote(url)}"), html.escape(ask.format("top"))
+    return page.replace(_ASK, f"<p>What this page gets, and why: <code>{why}</code></p><p>What happens at present: <code>{all_pages}</code></p>")
+
+
+def with_times(page, begun, made):
+    """The page with what it says of itself: when it was made, and how long that took. Both are in seconds since 1970.
+
+    Whether it comes from memory, it can't know: it is made once. The visitor's browser does, since both have one clock here: a page that was
+    finished before the browser asked was made for somebody else. What a cache says (Cache-Status) no script of a page can read.
+    """
+    moment = datetime.datetime.fromtimestamp(made, datetime.timezone.utc)
+    return page.replace(_MADE, f"""<p class="made">The program made this page at <time id="made">{moment:%Y-%m-%d %H:%M:%S}.{moment.microsecond // 1000:03}</time> UTC,
+in {(made - begun) * 1000:,.0f} ms. <span id="from"></span></p>
+<script>{_SCRIPT}</script>""")

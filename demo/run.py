@@ -5,7 +5,8 @@
 
 Two sites run the same program: one as it is, and one with `ttl = "1m"`, since the program says nothing about caching. One client
 asks each for the same search over one kept connection, one request after another. The first request of each row is shown
-apart, since the first one with the rule is a miss and costs what the program costs. With DEMO_ONCE=1 in the environment it
+apart, since the first one with the rule is a miss and costs what the program costs. The pages say when they were made, and the script in them whether
+that was before their visitor asked. With DEMO_ONCE=1 in the environment it
 ends after the table, with 1 if the last answer was no hit; else it serves until Ctrl-C.
 """
 
@@ -44,14 +45,16 @@ def main():
     with contextlib.ExitStack() as cleanup:
         port = free_port(8080)
         directory = cleanup.enter_context(tempfile.TemporaryDirectory(prefix="harbour-notes-"))
-        config = set_up(directory, port)
-        kasoku = start(cleanup, [program, "serve", "--config", config])
-        wait_for(port, kasoku)
+        shown = os.path.relpath(program) if not os.path.relpath(program).startswith("..") else program
+        config = set_up(directory, port, shown)
+        log = os.path.join(directory, "kasoku.log")
+        kasoku = start(cleanup, [program, "serve", "--config", config], log)
+        wait_for(port, kasoku, log)
 
         print(f"asking for {PATH}, a CGI program's search through 3,000 entries: {REQUESTS} requests without a rule, {REQUESTS} with it\n",
               flush=True)
-        without, _ = measure(port, PLAIN)
-        with_rule, status = measure(port, CACHED)
+        without, made_without, _ = measure(port, PLAIN)
+        with_rule, made_with, status = measure(port, CACHED)
         ratio = print_table(without, with_rule)
         print_status(status)
 
@@ -60,16 +63,33 @@ def main():
             # How fast it is depends on the machine; that it was a hit does not.
             if "hit" not in (status or ""):
                 sys.exit("the last answer should have been a hit")
+            if made_without != 1 + REQUESTS or made_with == made_without:
+                sys.exit(f"pages should say when they were made: {made_without} times without the rule, {made_with} with it")
+            print_next()
             return
-        print(f"\nNow look for yourself:   http://{CACHED}:{port}/         with the rule"
-              f"\n                         http://{PLAIN}:{port}/   without it: the program runs each time"
-              f"\nThe configuration:       {config}"
+        print(f"\nNow look for yourself; each page says when it was made, and whether that was for you:"
+              f"\n  http://{CACHED}:{port}{PATH}         with the rule"
+              f"\n  http://{PLAIN}:{port}{PATH}   without it: the program runs each time"
+              f"\n\nAsk what happens, in another terminal:"
+              f"\n  {shown} explain --config {config} http://{CACHED}:{port}{PATH}"
+              f"\n  {shown} top --config {config}"
+              f"\n\nThe configuration: {config}"
+              f"\nWhat Kasoku logs:  {log}"
               "\nCtrl-C ends it.", flush=True)
         kasoku.wait()
-        sys.exit(f"{kasoku.args[0]} ended by itself ({kasoku.returncode})")
+        sys.exit(f"{kasoku.args[0]} ended by itself ({kasoku.returncode}):\n{last_lines(log)}")
 
 
-def set_up(directory, port):
+def print_next():
+    """What to do after a demo that does not go on."""
+    print("\nNext:"
+          "\n  make run                                            the same, and it keeps serving, with pages to look at"
+          "\n  make build && sudo make install                     the command kasoku; more ways: README.md, Install"
+          "\n  kasoku serve --origin http://127.0.0.1:8000         in front of your own application, on port 8080"
+          "\n  kasoku explain http://127.0.0.1:8080/               why a page is no hit, and what would make it one")
+
+
+def set_up(directory, port, program):
     """The program, its entries and Kasoku's configuration below `directory`; gives the configuration's path."""
     # The program runs as somebody who may be allowed to read none of our own directories.
     os.chmod(directory, 0o755)
@@ -86,7 +106,8 @@ def set_up(directory, port):
     path = os.path.join(directory, "kasoku.toml")
     with open(path, "w", encoding="utf-8") as file:
         file.write(f"""listen = ["127.0.0.1:{port}"]
-{user}environment = ["HARBOUR_NOTES={notes}"]
+control-socket = "{directory}/control.sock"
+{user}environment = ["HARBOUR_NOTES={notes}", "HARBOUR_NOTES_ASK={program} {{}} --config {path}"]
 
 [[site]]
 hosts = ["{PLAIN}"]
@@ -95,6 +116,11 @@ origin = "cgi://{directory}/blog.cgi"
 [[site]]
 origin = "cgi://{directory}/blog.cgi"
 ttl = "1m"                              # granted: the program says nothing about caching
+# What differs from page to page and not from visitor to visitor; anything else that differed would keep a page from being shared.
+guard-noise = [
+  '<time id="made">{{time}}</time>',
+  "in {{number}} ms.",
+]
 """)
     return path
 
@@ -110,10 +136,11 @@ def free_port(preferred):
     raise SystemExit("no free port on 127.0.0.1")
 
 
-def start(cleanup, command):
-    """Starts a child that ends when `cleanup` does; Ctrl-C reaches only us."""
+def start(cleanup, command, log):
+    """Starts a child that ends when `cleanup` does, and writes to a file; Ctrl-C reaches only us."""
     try:
-        child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL)
+        with open(log, "w", encoding="utf-8") as file:
+            child = subprocess.Popen(command, start_new_session=True, stdin=subprocess.DEVNULL, stderr=file)
     except OSError as error:
         raise SystemExit(f"{command[0]}: {error.strerror}")
     cleanup.callback(stop, child)
@@ -131,12 +158,18 @@ def stop(child):
             child.wait()
 
 
-def wait_for(port, child):
+def last_lines(log):
+    """What it said last."""
+    with open(log, encoding="utf-8", errors="replace") as file:
+        return "".join(file.readlines()[-10:]).rstrip()
+
+
+def wait_for(port, child, log):
     """Waits until the child answers a request for a page that no measurement asks for."""
     deadline = time.monotonic() + START_SECONDS_MAX
     while time.monotonic() < deadline:
         if child.poll() is not None:
-            raise SystemExit(f"{' '.join(child.args)}\nended at once ({child.returncode})")
+            raise SystemExit(f"{' '.join(child.args)}\nended at once ({child.returncode}):\n{last_lines(log)}")
         with contextlib.suppress(OSError, http.client.HTTPException):
             connection = http.client.HTTPConnection("127.0.0.1", port, timeout=5)
             connection.request("GET", "/entry/1")
@@ -148,12 +181,14 @@ def wait_for(port, child):
 
 
 def measure(port, host):
-    """Seconds of the first request and of REQUESTS more, and the last answer's Cache-Status."""
+    """Seconds of the first request and of REQUESTS more, how many times the pages were made, and the last answer's Cache-Status."""
     connection = http.client.HTTPConnection("127.0.0.1", port, timeout=30)
     connection.connect()
     connection.sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
-    times = []
-    for _ in range(1 + REQUESTS):
+    times, made = [], set()
+    for number in range(1 + REQUESTS):
+        if sys.stdout.isatty():
+            print(f"\r\033[K{host}: {number} of {REQUESTS}", end="", flush=True)
         begin = time.perf_counter()
         connection.request("GET", PATH, headers={"Host": f"{host}:{port}"})
         response = connection.getresponse()
@@ -161,8 +196,11 @@ def measure(port, host):
         times.append(time.perf_counter() - begin)
         if response.status != 200 or b"Entries about boats" not in body:
             raise SystemExit(f"{host} answered {response.status}: {body[:200]!r}")
+        made.update(re.findall(rb'id="made">([^<]+)', body))
     connection.close()
-    return times, response.headers.get("Cache-Status")
+    if sys.stdout.isatty():
+        print("\r\033[K", end="")
+    return times, len(made), response.headers.get("Cache-Status")
 
 
 def print_table(without, with_rule):

@@ -1,7 +1,7 @@
 //! A request to a response: who asks, how, for what.
 
 use crate::snapshot::Snapshot;
-use crate::{Handle, doctor, explain, guard, json, prometheus, purge, top};
+use crate::{Handle, doctor, explain, guard, json, prometheus, purge, reload, top};
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{Request, Response, StatusCode};
@@ -10,6 +10,8 @@ use kasoku_engine::explain::Question;
 
 const TEXT: HeaderValue = HeaderValue::from_static("text/plain; charset=utf-8");
 const OTHERS_ASK: &str = "Others ask at the moment: try again in a few seconds.";
+
+const OTHERS_RELOAD: &str = "It reloads already, or another process takes its place: try again in a few seconds.";
 
 const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
@@ -23,6 +25,7 @@ enum Page {
     Purge,
     Explain,
     Doctor,
+    Reload,
 }
 
 /// An answer, or a question that has to wait for one.
@@ -30,6 +33,7 @@ pub(crate) enum Answer {
     Now(Response<Full<Bytes>>),
     Explain(Question),
     Doctor(Option<String>),
+    Reload,
 }
 
 impl Page {
@@ -42,6 +46,7 @@ impl Page {
             "/purge" => Self::Purge,
             "/explain" => Self::Explain,
             "/doctor" => Self::Doctor,
+            "/reload" => Self::Reload,
             _ => return None,
         })
     }
@@ -50,7 +55,7 @@ impl Page {
     fn methods(self) -> &'static str {
         match self {
             Self::Health | Self::Metrics | Self::Stats | Self::Top => "GET, HEAD",
-            Self::Purge | Self::Explain | Self::Doctor => "POST",
+            Self::Purge | Self::Explain | Self::Doctor | Self::Reload => "POST",
         }
     }
 }
@@ -61,13 +66,13 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Answer {
         return Answer::Now(text(StatusCode::FORBIDDEN, why));
     }
     let Some(page) = Page::of(request.uri().path()) else {
-        let pages = "There are /healthz, /metrics, /stats, /top, /purge, /explain and /doctor.";
+        let pages = "There are /healthz, /metrics, /stats, /top, /purge, /explain, /doctor and /reload.";
         return Answer::Now(text(StatusCode::NOT_FOUND, pages));
     };
     if !page.methods().split(", ").any(|method| request.method() == method) {
         return Answer::Now(method_refused(page.methods()));
     }
-    let needs_token = matches!(page, Page::Purge | Page::Top | Page::Explain | Page::Doctor);
+    let needs_token = matches!(page, Page::Purge | Page::Top | Page::Explain | Page::Doctor | Page::Reload);
     if !matches!(page, Page::Health)
         && let Some(why) = guard::refusal_without_token(handle, needs_token, request.headers())
     {
@@ -91,6 +96,7 @@ pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Answer {
             Ok(host) => return Answer::Doctor(host),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
+        Page::Reload => return Answer::Reload,
     })
 }
 
@@ -100,6 +106,13 @@ impl Answer {
         let question = match self {
             Self::Now(response) => return response,
             Self::Explain(question) => question,
+            Self::Reload => {
+                return match reload::reload(handle.reloads.as_ref()).await {
+                    Some(Ok(done)) => response(StatusCode::OK, JSON, done),
+                    Some(Err(report)) => text(StatusCode::UNPROCESSABLE_ENTITY, report.trim_end()),
+                    None => text(StatusCode::SERVICE_UNAVAILABLE, OTHERS_RELOAD),
+                };
+            }
             Self::Doctor(host) => {
                 return match doctor::diagnose(handle, host).await {
                     Some(diagnosis) => response(StatusCode::OK, JSON, diagnosis),

@@ -9,9 +9,11 @@
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
 //! | `/explain` | `POST`: what would happen to a request, and why |
 //! | `/doctor` | `POST`: what keeps requests from being served from memory |
+//! | `/reload` | `POST`: has the program read its configuration again |
 //!
 //! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
-//! worker is busy, and no worker ever waits for an operator. What it may ask the engine for is one [`Handle`]; who may ask is a question of
+//! worker is busy, and no worker ever waits for an operator. It answers at several [`Door`]s: where the configuration's `admin` says, and
+//! at the control socket, through which the commands ask without a token. What it may ask the engine for is one [`Handle`]; who may ask is a question of
 //! [`Token`] and of the socket's permissions.
 //!
 //! | file | job |
@@ -23,6 +25,7 @@
 //! | `history` | what was counted in the last minute |
 //! | `top` | what happens at present |
 //! | `purge` | what a purge's query says |
+//! | [`reload`] | how the program is asked to read its configuration again |
 //! | `explain` | what an explanation's query says, and the explanation as JSON |
 //! | `snapshot` | the numbers at one moment, and the tables of gauges and of an origin's numbers |
 //! | `prometheus`, `json` | a snapshot as text |
@@ -39,6 +42,7 @@ mod json;
 mod listener;
 mod prometheus;
 mod purge;
+pub mod reload;
 mod snapshot;
 #[cfg(test)]
 mod tests;
@@ -49,9 +53,11 @@ use history::History;
 use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use listener::{Acceptor, Limits};
+use reload::Reloads;
 use std::fmt;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
@@ -63,6 +69,7 @@ use tokio::sync::{Semaphore, watch};
 pub struct Handle {
     engine: kasoku_engine::Handle,
     token: Option<Token>,
+    reloads: Option<Reloads>,
     /// Whether the socket's permissions say who may ask.
     is_guarded_by_permissions: bool,
     started: Instant,
@@ -80,7 +87,37 @@ impl Handle {
         let history = Arc::new(History::new(started));
         let questions = Arc::new(Semaphore::new(explain::QUESTIONS_MAX));
         let diagnoses = Arc::new(Semaphore::new(1));
-        Self { engine, token, is_guarded_by_permissions: false, started, history, questions, diagnoses }
+        let reloads = None;
+        Self { engine, token, reloads, is_guarded_by_permissions: false, started, history, questions, diagnoses }
+    }
+}
+
+impl Handle {
+    /// The same, through which reloads are asked for as well.
+    pub fn with_reloads(self, reloads: Reloads) -> Self {
+        Self { reloads: Some(reloads), ..self }
+    }
+}
+
+/// A socket on which the operator is answered, and who may ask there.
+#[derive(Debug)]
+pub struct Door {
+    socket: ListeningSocket,
+    /// What it is called where something is wrong with it.
+    name: String,
+    /// Whether only root and this process's own user are answered, whoever can connect.
+    is_for_own_user: bool,
+}
+
+impl Door {
+    /// The configuration's `admin`: on a Unix socket, who may connect may ask; on a loopback address it takes the token.
+    pub fn admin(socket: ListeningSocket, address: &ListenAddress) -> Self {
+        Self { socket, name: address.to_string(), is_for_own_user: false }
+    }
+
+    /// A control socket: root and this process's own user may ask, without a token.
+    pub fn control(socket: ListeningSocket, path: &Path) -> Self {
+        Self { socket, name: path.display().to_string(), is_for_own_user: true }
     }
 }
 
@@ -98,40 +135,39 @@ impl Admin {
     /// # Errors
     /// The address can't be listened on (above all: somebody does already), is a descriptor, or there can be no thread.
     pub fn start(address: &ListenAddress, handle: Handle) -> Result<Self, StartError> {
-        Self::serve(open(address)?, address, handle)
+        Self::serve(vec![Door::admin(open(address)?, address)], handle)
     }
 
-    /// Answers on a socket that is open already; `address` is what it is called.
+    /// Answers on sockets that are open already.
     ///
     /// # Errors
     /// There can be no thread.
-    pub fn serve(socket: ListeningSocket, address: &ListenAddress, handle: Handle) -> Result<Self, StartError> {
-        Self::serve_within(Limits::default(), socket, address, handle)
+    pub fn serve(doors: Vec<Door>, handle: Handle) -> Result<Self, StartError> {
+        Self::serve_within(Limits::default(), doors, handle)
     }
 
-    fn serve_within(
-        limits: Limits,
-        socket: ListeningSocket,
-        address: &ListenAddress,
-        mut handle: Handle,
-    ) -> Result<Self, StartError> {
-        let failed = |error| StartError { address: address.to_string(), error };
-        handle.is_guarded_by_permissions = matches!(socket, ListeningSocket::Unix(_));
-        let local_address = socket.local_address();
+    fn serve_within(limits: Limits, doors: Vec<Door>, handle: Handle) -> Result<Self, StartError> {
+        let names = doors.iter().map(|door| door.name.as_str()).collect::<Vec<_>>().join(", ");
+        let failed = |error| StartError { address: names.clone(), error };
+        let local_address = doors.iter().find_map(|door| door.socket.local_address());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
-        let acceptor = {
+        let mut answering = Vec::new();
+        for door in doors {
+            let mut handle = handle.clone();
+            handle.is_guarded_by_permissions = matches!(door.socket, ListeningSocket::Unix(_));
             let _registers_with = runtime.enter();
-            Acceptor::new(socket).map_err(failed)?
-        };
+            let acceptor = Acceptor::new(door.socket, door.is_for_own_user).map_err(failed)?;
+            answering.push(listener::run(acceptor, limits, handle));
+        }
         let (stop, mut stopping) = watch::channel(false);
         let run = move || {
             runtime.block_on(async {
-                tokio::spawn(history::keep(handle.clone()));
-                tokio::select! {
-                    () = listener::run(acceptor, limits, handle) => {}
-                    // An error means that nobody is left who could stop us, which is the same.
-                    _ = stopping.wait_for(|stop| *stop) => {}
+                tokio::spawn(history::keep(handle));
+                for answers in answering {
+                    tokio::spawn(answers);
                 }
+                // An error means that nobody is left who could stop us, which is the same. The tasks end with the runtime.
+                let _ = stopping.wait_for(|stop| *stop).await;
             });
         };
         let thread = std::thread::Builder::new().name("admin".to_owned()).spawn(run).map_err(failed)?;

@@ -48,13 +48,19 @@ impl Default for Limits {
 pub(crate) enum Acceptor {
     Tcp(TcpListener),
     Unix(UnixListener),
+    /// That user and root alone are answered.
+    UnixOf(UnixListener, u32),
 }
 
 impl Acceptor {
     /// To be called inside the runtime's context.
-    pub(crate) fn new(socket: ListeningSocket) -> io::Result<Self> {
+    pub(crate) fn new(socket: ListeningSocket, is_for_own_user: bool) -> io::Result<Self> {
         match socket {
             ListeningSocket::Tcp(socket) => TcpListener::from_std(socket).map(Self::Tcp),
+            ListeningSocket::Unix(socket) if is_for_own_user => {
+                let own = kasoku_sys::process::own_user();
+                UnixListener::from_std(socket).map(|listener| Self::UnixOf(listener, own))
+            }
             ListeningSocket::Unix(socket) => UnixListener::from_std(socket).map(Self::Unix),
         }
     }
@@ -63,8 +69,25 @@ impl Acceptor {
         Ok(match self {
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
             Self::Unix(listener) => Box::new(listener.accept().await?.0),
+            Self::UnixOf(listener, own) => loop {
+                let stream = listener.accept().await?.0;
+                match stream.peer_cred() {
+                    Ok(peer) if may_control(peer.uid(), *own) => break Box::new(stream),
+                    // Its mode keeps others out already. Somebody may have changed that, or have handed on a descriptor.
+                    Ok(peer) => {
+                        tracing::warn!(user = peer.uid(), "a user who may not use the control socket was turned away")
+                    }
+                    Err(error) => tracing::warn!(%error, "nobody knows who has connected to the control socket"),
+                }
+            },
         })
     }
+}
+
+/// Whether this user (SO_PEERCRED) may use the control socket of a process of user `own`.
+fn may_control(user: u32, own: u32) -> bool {
+    const ROOT: u32 = 0;
+    user == ROOT || user == own
 }
 
 /// A connected socket of either kind.
@@ -109,5 +132,16 @@ async fn serve(stream: Box<dyn Stream>, limits: Limits, handle: &Handle) {
         Ok(Ok(())) => {}
         Ok(Err(error)) => tracing::debug!(%error, "admin connection"),
         Err(_) => tracing::debug!("admin connection: too slow"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn root_and_the_program_s_own_user_may_use_the_control_socket() {
+        assert!(may_control(0, 33) && may_control(33, 33));
+        assert!(!may_control(34, 33) && !may_control(65_534, 0));
     }
 }

@@ -48,6 +48,10 @@ fn handle() -> (Handle, Engine) {
     (Handle::new(engine.handle().clone(), None), engine)
 }
 
+fn door() -> Door {
+    Door::admin(open(&loopback()).unwrap(), &loopback())
+}
+
 fn connect(admin: &Admin) -> TcpStream {
     let stream = TcpStream::connect(admin.address().unwrap()).unwrap();
     stream.set_read_timeout(Some(PATIENCE)).unwrap();
@@ -264,14 +268,14 @@ fn a_head_over_its_limit_is_refused() {
 #[test]
 fn a_client_that_sends_too_slowly_is_cut() {
     let limits = Limits { connection_timeout: Duration::from_millis(20), ..Limits::default() };
-    let admin = Admin::serve_within(limits, open(&loopback()).unwrap(), &loopback(), handle().0).unwrap();
+    let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     assert_eq!(exchange(connect(&admin), "GET /stats HTT"), "");
 }
 
 #[test]
 fn a_connection_over_the_limit_waits_for_a_place() {
     let limits = Limits { connections_max: 1, ..Limits::default() };
-    let admin = Admin::serve_within(limits, open(&loopback()).unwrap(), &loopback(), handle().0).unwrap();
+    let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     let first = connect(&admin);
     let mut second = connect(&admin);
     second.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
@@ -391,4 +395,34 @@ fn a_purge_says_what_it_was_about() {
     }
     assert_eq!(status(&ask(&admin, "GET /purge?all", &shown)), 405);
     assert_eq!(engine.metrics().total(Counter::Purges), 1);
+}
+
+#[test]
+fn a_reload_is_asked_for_with_the_token_and_its_outcome_is_told() {
+    let engine = engine();
+    let (reloads, mut asked) = reload::Reloads::new();
+    let token = Token::load(&std::env::temp_dir().join(format!("kasoku-reload-{}", std::process::id())), None).unwrap();
+    let authorization = format!("Authorization: Bearer {}\r\n", token.secret());
+    let handle = Handle::new(engine.handle().clone(), Some(token)).with_reloads(reloads);
+    let admin = Admin::start(&loopback(), handle).unwrap();
+    let post = |more: &str| {
+        exchange(
+            connect(&admin),
+            &format!("POST /reload HTTP/1.1\r\nHost: localhost\r\n{more}Content-Length: 0\r\n\r\n"),
+        )
+    };
+    assert_eq!(status(&post("")), 401);
+    let program = std::thread::spawn(move || {
+        let done = reload::Reloaded { changes: vec!["ttl: (default) -> \"1m\"".to_owned()], ..Default::default() };
+        asked.blocking_recv().unwrap().send(Ok(done)).unwrap();
+        asked.blocking_recv().unwrap().send(Err("error: no\n".to_owned())).unwrap();
+    });
+    let answer = post(&authorization);
+    assert_eq!(status(&answer), 200);
+    let said: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
+    assert_eq!(said["changes"][0], "ttl: (default) -> \"1m\"");
+    let answer = post(&authorization);
+    assert_eq!((status(&answer), body(&answer)), (422, "error: no\n"));
+    program.join().unwrap();
+    assert_eq!(status(&post(&authorization)), 503, "the program ends");
 }

@@ -5,7 +5,9 @@
 
 use crate::host;
 use crate::issue::{Fault, quoted};
-use kasoku_engine::options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram};
+use kasoku_engine::options::{
+    AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram, UMASK_DEFAULT,
+};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 
@@ -116,7 +118,7 @@ pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
     .map_err(|why| bad(&why, ORIGIN_HELP))
 }
 
-/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500`
+/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500&umask=0002`
 fn parse_spawned(text: &str) -> Result<SpawnedProgram, String> {
     let (path, parameters) = text.split_once('?').unwrap_or((text, ""));
     let file = PathBuf::from(path);
@@ -124,7 +126,7 @@ fn parse_spawned(text: &str) -> Result<SpawnedProgram, String> {
         return Err("it needs the absolute path of a program".to_owned());
     }
     let (processes_min, processes_max) = PROCESSES_DEFAULT;
-    let mut program = SpawnedProgram { file, processes_min, processes_max, requests_max: 0 };
+    let mut program = SpawnedProgram { file, processes_min, processes_max, requests_max: 0, umask: UMASK_DEFAULT };
     for parameter in parameters.split('&').filter(|parameter| !parameter.is_empty()) {
         match parameter.split_once('=') {
             Some(("processes", range)) => {
@@ -138,10 +140,18 @@ fn parse_spawned(text: &str) -> Result<SpawnedProgram, String> {
                 program.requests_max =
                     number.parse().map_err(|_| format!("{} is no number of requests", quoted(number)))?;
             }
-            _ => return Err(format!("{} is no parameter of it: processes, requests", quoted(parameter))),
+            Some(("umask", mask)) => program.umask = parse_umask(mask)?,
+            _ => return Err(format!("{} is no parameter of it: processes, requests, umask", quoted(parameter))),
         }
     }
     Ok(program)
+}
+
+/// A umask as shells write it: three octal digits, with a 0 before them or without.
+pub(crate) fn parse_umask(text: &str) -> Result<u32, String> {
+    let is_octal = (3..=4).contains(&text.len()) && text.bytes().all(|digit| (b'0'..=b'7').contains(&digit));
+    let mask = u32::from_str_radix(text, 8).ok().filter(|mask| is_octal && *mask <= 0o777);
+    mask.ok_or_else(|| format!("{} is no umask: it is octal, like \"0022\"", quoted(text)))
 }
 
 /// The absolute path of a directory whose files are for clients.
@@ -327,12 +337,13 @@ mod tests {
         assert_eq!(parse_origin("fastcgi://php:9000"), Ok(OriginAddress::FastCgi(port_9000("php"))));
         assert_eq!(parse_origin("scgi://[::1]:9000"), Ok(OriginAddress::Scgi(port_9000("::1"))));
         assert_eq!(parse_origin("cgi:///usr/lib/cgi-bin/"), Ok(OriginAddress::Cgi("/usr/lib/cgi-bin".into())));
-        for (text, processes, requests_max) in [
-            ("fastcgi+spawn:///srv/a.fcgi?processes=4", (4, 4), 0),
-            ("fastcgi+spawn:///srv/a.fcgi?processes=1-8&requests=500", (1, 8), 500),
+        for (text, processes, requests_max, umask) in [
+            ("fastcgi+spawn:///srv/a.fcgi?processes=4", (4, 4), 0, UMASK_DEFAULT),
+            ("fastcgi+spawn:///srv/a.fcgi?processes=1-8&requests=500", (1, 8), 500, UMASK_DEFAULT),
+            ("fastcgi+spawn:///srv/a.fcgi?processes=4&umask=0002", (4, 4), 0, 0o002),
         ] {
             let (file, (processes_min, processes_max)) = ("/srv/a.fcgi".into(), processes);
-            let program = SpawnedProgram { file, processes_min, processes_max, requests_max };
+            let program = SpawnedProgram { file, processes_min, processes_max, requests_max, umask };
             assert_eq!(parse_origin(text).map(|address| address.to_string()).as_deref(), Ok(text));
             assert_eq!(parse_origin(text), Ok(OriginAddress::Spawned(program)));
         }

@@ -35,6 +35,9 @@ pub struct ServeFlags {
     /// `admin-token-file`
     #[arg(long, value_name = "FILE", help = flag_help("--admin-token-file"))]
     pub admin_token_file: Option<String>,
+    /// `control-socket`
+    #[arg(long, value_name = "PATH", help = flag_help("--control-socket"))]
+    pub control_socket: Option<String>,
     /// `user`
     #[arg(long, value_name = "USER[:GROUP]", help = flag_help("--user"))]
     pub user: Option<String>,
@@ -182,6 +185,9 @@ impl CommandLine<'_> {
         }
         if let Some(path) = &flags.admin_token_file {
             raw.admin_token_file = Some(self.write("--admin-token-file", path));
+        }
+        if let Some(path) = &flags.control_socket {
+            raw.control_socket = Some(self.write("--control-socket", path));
         }
         if let Some(user) = &flags.user {
             raw.user = Some(self.write("--user", user));

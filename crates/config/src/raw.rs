@@ -34,6 +34,7 @@ pub(crate) struct Raw {
     pub(crate) listen: Option<At<Vec<RawListener>>>,
     pub(crate) admin: Option<At<String>>,
     pub(crate) admin_token_file: Option<At<String>>,
+    pub(crate) control_socket: Option<At<String>>,
     pub(crate) user: Option<At<String>>,
     pub(crate) pid_file: Option<At<String>>,
     pub(crate) workers: Option<At<String>>,
@@ -148,6 +149,7 @@ pub(crate) struct RawCgi {
     pub(crate) run_timeout: Option<At<Duration>>,
     pub(crate) memory_bytes_max: Option<At<u64>>,
     pub(crate) cpu_max: Option<At<Duration>>,
+    pub(crate) umask: Option<At<String>>,
 }
 
 /// The keys that say how URLs become files and scripts.
@@ -316,6 +318,7 @@ impl Raw {
             listen: keys.texts_or_tables("listen", Scope::Listen, RawListener::of_address, RawListener::read),
             admin: keys.text("admin"),
             admin_token_file: keys.text("admin-token-file"),
+            control_socket: keys.text("control-socket"),
             user: keys.text("user"),
             pid_file: keys.text("pid-file"),
             workers: keys.number_or_text("workers"),
@@ -440,6 +443,7 @@ impl RawCgi {
             run_timeout: keys.duration("run-timeout"),
             memory_bytes_max: keys.size("memory-bytes-max"),
             cpu_max: keys.duration("cpu-max"),
+            umask: keys.text("umask"),
         }
     }
 }

@@ -442,6 +442,7 @@ pass-authorization = true
 [site.rule.cgi]
 memory-bytes-max = "256MiB"
 cpu-max          = "10s"
+umask            = "0002"
 "#,
     );
     let site = &options.sites[0];
@@ -457,8 +458,12 @@ cpu-max          = "10s"
     assert_eq!(rule.gateway, gateway);
     let programs = ProgramLimits { processes_max: 4, run_timeout: Duration::from_secs(30), ..ProgramLimits::default() };
     assert_eq!(site.route.origin.programs, programs);
-    let bounded =
-        ProgramLimits { memory_bytes_max: Some(256 << 20), cpu_max: Some(Duration::from_secs(10)), ..programs };
+    let bounded = ProgramLimits {
+        memory_bytes_max: Some(256 << 20),
+        cpu_max: Some(Duration::from_secs(10)),
+        umask: 0o002,
+        ..programs
+    };
     assert_eq!(rule.origin.programs, bounded);
     assert_eq!(site.route.gateway.environment, [("TZ".to_owned(), "UTC".to_owned())]);
 }

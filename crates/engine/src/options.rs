@@ -16,6 +16,7 @@ pub use kasoku_origin::group::ORIGINS_MAX;
 pub use kasoku_origin::{
     Address as OriginAddress, Balance, Endpoint as OriginEndpoint, Gateway, HealthRules as OriginHealth,
     Limits as OriginLimits, Origin, ProgramLimits, REWRITES_MAX, Rewrite, RewriteError, SendfileRules, SpawnedProgram,
+    UMASK_DEFAULT,
 };
 pub use kasoku_semantics::coding::Coding;
 use kasoku_semantics::cookies;
@@ -38,6 +39,8 @@ pub struct Options {
     pub admin: Option<ListenAddress>,
     /// The file with the operator's token, for what needs one on TCP. None: that is refused there.
     pub admin_token_file: Option<PathBuf>,
+    /// Where the operator's commands ask without a token.
+    pub control_socket: ControlSocket,
     /// Whom the program becomes once it listens: `name`, or `name:group`. None: it stays who it is.
     pub user: Option<String>,
     /// Where the number of the process is written once it serves.
@@ -72,6 +75,18 @@ impl Options {
             .iter()
             .flat_map(|site| std::iter::once(&*site.route).chain(site.rules.iter().map(|rule| &*rule.route)))
     }
+}
+
+/// Where the operator's commands ask without a token: a Unix socket for root and the program's own user.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub enum ControlSocket {
+    /// In the runtime directory of the service, of the machine for root, or of the user.
+    #[default]
+    Auto,
+    /// There.
+    At(PathBuf),
+    /// Nowhere.
+    Off,
 }
 
 /// Where bodies of requests are kept until they are complete, once they are longer than a request may keep in memory (64 KiB).

@@ -5,19 +5,24 @@
 //! | `serve` | `kasoku serve`: starts everything in its order, and does what signals say |
 //! | `identity` | whom it becomes, and the file that says which process it is |
 //! | `signals`, `systemd` | what it is told, and what it tells |
+//! | `control` | the control socket: where commands find the program that runs |
 //! | `upgrade` | a new process in this one's place |
 //! | `check`, `application` | `kasoku check`, `kasoku application` |
+//! | `generate` | manual pages and completions, for packages |
 //! | `operator` | how the other commands ask the program that runs |
-//! | `purge`, `explain`, `top` | those commands |
+//! | `purge`, `explain`, `top`, `doctor`, `reload` | those commands |
 //! | `terminal` | the terminal while `top` draws on it |
 
 mod application;
 mod check;
+mod control;
 mod doctor;
 mod explain;
+mod generate;
 mod identity;
 mod operator;
 mod purge;
+mod reload;
 mod serve;
 mod signals;
 mod systemd;
@@ -28,8 +33,10 @@ mod upgrade;
 use clap::{Parser, Subcommand};
 use doctor::DoctorFlags;
 use explain::ExplainFlags;
+use generate::Generated;
 use kasoku_config::ServeFlags;
 use purge::PurgeFlags;
+use reload::ReloadFlags;
 use std::io::IsTerminal;
 use std::path::PathBuf;
 use std::process::ExitCode;
@@ -81,6 +88,12 @@ enum Command {
         application, and stores nothing. More: docs/doctor.md."
     )]
     Doctor(DoctorFlags),
+    /// Have the running program read its configuration again, and say what that changed; exit status 1 if something is wrong with it
+    #[command(after_help = "What is wrong changes nothing. SIGHUP does the same, and says so in the program's log.")]
+    Reload(ReloadFlags),
+    /// Make manual pages, or completions for a shell
+    #[command(subcommand, hide = true)]
+    Generate(Generated),
 }
 
 fn main() -> ExitCode {
@@ -92,6 +105,8 @@ fn main() -> ExitCode {
         Command::Top(flags) => top::top(&flags),
         Command::Explain(flags) => explain::explain(&flags),
         Command::Doctor(flags) => doctor::doctor(&flags),
+        Command::Reload(flags) => reload::reload(&flags),
+        Command::Generate(wanted) => generate::generate::<Arguments>(&wanted),
     }
 }
 

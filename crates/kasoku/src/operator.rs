@@ -1,11 +1,13 @@
-//! How the commands ask the program that runs: over its admin listener.
+//! How the commands ask the program that runs: over its control socket, or its admin listener.
 //!
-//! Where that is stands in the flags, or in the configuration that the program was started with. One request for each
-//! connection, one deadline, and answers of a bounded size.
+//! Without a flag, the control socket is looked for where a program puts it by itself (`control`); then the configuration in /etc says
+//! where to ask. `--config` means the program of that configuration: its `control-socket` where that is a path, else its `admin`. One request for
+//! each connection, one deadline, and answers of a bounded size.
 
+use crate::control;
 use clap::Args;
 use kasoku_config::ServeFlags;
-use kasoku_engine::options::ListenAddress;
+use kasoku_engine::options::{ControlSocket, ListenAddress};
 use kasoku_wire::http1::{BodyDecoder, BodyLimits, Decoded, HeadLimits, parse_response, response_body_length};
 use std::fmt;
 use std::io::{self, Read, Write};
@@ -17,6 +19,8 @@ use std::time::Duration;
 /// Where a configuration is looked for when none is named.
 const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
 
+const CONTROL_SOCKET: &str = "control socket";
+
 /// How long the program may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -26,13 +30,13 @@ const ANSWER_BYTES_MAX: u64 = 64 << 20;
 /// How to reach the program that runs.
 #[derive(Clone, Debug, Args)]
 pub(crate) struct OperatorFlags {
-    /// The admin listener of the running program, like 127.0.0.1:8081 or unix:/run/kasoku/admin.sock; else the configuration's
+    /// Where the running program answers, like 127.0.0.1:8081 or unix:/run/kasoku/blog.sock; without it, the configuration's
     #[arg(long, value_name = "ADDRESS")]
     admin: Option<String>,
     /// The file with its token; else the configuration's
     #[arg(long, value_name = "FILE")]
     admin_token_file: Option<PathBuf>,
-    /// The configuration of the running program; without it and without --admin: /etc/kasoku/kasoku.toml
+    /// The configuration of the running program; without it and without --admin the program's control socket is asked
     #[arg(long, value_name = "FILE")]
     config: Option<PathBuf>,
 }
@@ -40,6 +44,8 @@ pub(crate) struct OperatorFlags {
 /// The program that runs.
 pub(crate) struct Operator {
     address: ListenAddress,
+    /// What is at that address.
+    kind: &'static str,
     token: Option<String>,
 }
 
@@ -72,29 +78,47 @@ impl Operator {
     /// Finds it, and its token.
     pub(crate) fn new(flags: &OperatorFlags) -> Result<Self, NoAnswer> {
         let (mut address, mut token_file) = (None, flags.admin_token_file.clone());
+        let mut kind = "admin listener";
         if let Some(written) = &flags.admin {
             address = Some(kasoku_config::admin_address(written).map_err(NoAnswer)?);
         }
+        let mut refused = None;
+        if address.is_none() && flags.config.is_none() {
+            match listening_control_socket() {
+                Ok(Some(found)) => (address, kind) = (Some(found), CONTROL_SOCKET),
+                Ok(None) => {}
+                Err(why) => refused = Some(why),
+            }
+        }
         let default = Path::new(CONFIG_DEFAULT);
-        let config = flags.config.clone().or_else(|| (address.is_none() && default.exists()).then(|| default.into()));
+        let is_default = address.is_none() && refused.is_none() && default.exists();
+        let config = flags.config.clone().or_else(|| is_default.then(|| default.into()));
         if let Some(config) = config {
             let loaded = kasoku_config::load(&ServeFlags { config: Some(config), ..ServeFlags::default() })
                 .map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
-            address = address.or(loaded.options.admin);
+            address = address.or_else(|| match loaded.options.control_socket {
+                ControlSocket::At(path) => {
+                    kind = CONTROL_SOCKET;
+                    Some(ListenAddress::Unix(path))
+                }
+                ControlSocket::Auto | ControlSocket::Off => loaded.options.admin,
+            });
             token_file = token_file.or(loaded.options.admin_token_file);
         }
         let Some(address) = address else {
-            return Err(NoAnswer(
-                "where is the program's admin listener? Give --config FILE of a configuration with `admin`, or --admin ADDRESS"
-                    .to_owned(),
-            ));
+            return Err(refused.unwrap_or_else(|| {
+                NoAnswer::new(
+                    "no program was found: no control socket answers (`control-socket` in docs/configuration.md says where they are). \
+                     Is it running? Else give --config FILE of a configuration with `control-socket` or `admin`, or --admin ADDRESS",
+                )
+            }));
         };
         let token = token_file.map(|path| {
             let text = std::fs::read_to_string(&path);
             let text = text.map_err(|error| NoAnswer(format!("the token file {}: {error}", path.display())))?;
             Ok(text.lines().next().unwrap_or_default().trim().to_owned())
         });
-        Ok(Self { address, token: token.transpose()? })
+        Ok(Self { address, kind, token: token.transpose()? })
     }
 
     /// Asks.
@@ -104,8 +128,8 @@ impl Operator {
     pub(crate) fn ask(&self, method: &str, target: &str) -> Result<Answer, NoAnswer> {
         let failed = |error: io::Error| {
             let is_away = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound);
-            let hint = if is_away { " (is the program running, with this as its `admin`?)" } else { "" };
-            NoAnswer(format!("the admin listener {}: {error}{hint}", self.address))
+            let hint = if is_away { " (is the program running, and does it listen there?)" } else { "" };
+            NoAnswer(format!("the {} {}: {error}{hint}", self.kind, self.address))
         };
         let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
         let request = format!(
@@ -133,6 +157,29 @@ impl Operator {
             Answer { status: 200, body } => Ok(body),
             Answer { body, .. } => Err(NoAnswer(body.trim_end().to_owned())),
         }
+    }
+}
+
+/// The first control socket that a program listens on; none: there is no such program.
+///
+/// # Errors
+/// There is one that this user may not use.
+fn listening_control_socket() -> Result<Option<ListenAddress>, NoAnswer> {
+    let mut refused = None;
+    for path in control::candidates() {
+        match UnixStream::connect(&path) {
+            Ok(_) => return Ok(Some(ListenAddress::Unix(path))),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(path),
+            // Its program was killed.
+            Err(_) => {}
+        }
+    }
+    match refused {
+        None => Ok(None),
+        Some(path) => Err(NoAnswer(format!(
+            "the control socket {} is for root and the user that the program runs as: try `sudo`",
+            path.display()
+        ))),
     }
 }
 

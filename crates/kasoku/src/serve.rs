@@ -4,11 +4,13 @@
 //! ports below 1024 need root's rights only for a moment. Signals are caught before anything is served, so a stop that
 //! comes right after the start still lets requests end. The admin listener answers until the last request has ended.
 
+use crate::control::Control;
 use crate::identity::{self, PidFile};
 use crate::signals::{Asked, Signals};
 use crate::upgrade::{self, Predecessor, Successor};
 use crate::{systemd, wants_colour};
-use kasoku_admin::{Admin, Handle, Token};
+use kasoku_admin::reload::{self, Reloaded, Reloads};
+use kasoku_admin::{Admin, Door, Handle, Token};
 use kasoku_config::{CHANGES_MAX, Loaded, ServeFlags};
 use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
@@ -18,6 +20,7 @@ use kasoku_sys::listen::ListeningSocket;
 use kasoku_sys::process::keep_endings;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::error::Error;
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::Path;
 use std::process::ExitCode;
@@ -71,6 +74,21 @@ fn raise_descriptor_limit() {
     }
 }
 
+/// Descriptors that must be left when all is open, for clients and origins. With fewer, it would start and answer nobody.
+const DESCRIPTORS_SPARE_MIN: usize = 8;
+
+fn check_spare_descriptors() -> Result<(), String> {
+    let spare: Result<Vec<File>, io::Error> = (0..DESCRIPTORS_SPARE_MIN).map(|_| File::open("/dev/null")).collect();
+    spare.map(drop).map_err(|error| format!("no descriptors are left for clients: {error}"))
+}
+
+/// What somebody wants.
+enum Told {
+    Signal(Asked),
+    /// A reload, by a command that waits for the outcome.
+    Command(tokio::sync::oneshot::Sender<reload::Outcome>),
+}
+
 /// Why no other process has taken over.
 enum Unfinished {
     Failed(String),
@@ -93,6 +111,9 @@ struct Program<'f> {
     admin: Option<Admin>,
     /// The operator's socket and where it listens, for a process that takes this one's place.
     admin_socket: Option<(ListenAddress, ListeningSocket)>,
+    control: Option<Control>,
+    /// Commands that ask for a reload.
+    reloads: kasoku_admin::reload::Asked,
     _pid_file: Option<PidFile>,
 }
 
@@ -109,11 +130,12 @@ impl<'f> Program<'f> {
             }
             None => None,
         };
-        let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
-        // Sockets that nothing listens on any more.
-        predecessor.sockets.0.clear();
         // What root makes for the user that it becomes is that user's: a process that takes this one's place is not root.
         let owner = options.user.as_deref().map(identity::future_owner).transpose()?.flatten();
+        let listening = Listening::open(&options.listeners, workers, &mut predecessor.sockets)?;
+        let control = Control::open(&options.control_socket, &mut predecessor.sockets, owner)?;
+        // Sockets that nothing listens on any more.
+        predecessor.sockets.0.clear();
         let token = options.admin_token_file.as_deref().map(|path| {
             Token::load(path, owner).map_err(|error| format!("the admin token {}: {error}", path.display()))
         });
@@ -136,19 +158,30 @@ impl<'f> Program<'f> {
             Signals::catch()?
         };
         let engine = Engine::serve(options.clone(), listening, Arc::new(SystemClock::new()))?;
-        let admin = match &admin_socket {
-            Some((address, socket)) => {
-                let handle = Handle::new(engine.handle().clone(), token);
-                Some(Admin::serve(socket.duplicate()?, address, handle)?)
-            }
-            _ => None,
+        let mut doors = Vec::new();
+        if let Some((address, socket)) = &admin_socket {
+            doors.push(Door::admin(socket.duplicate()?, address));
+        }
+        if let Some(Control { path, socket, .. }) = &control {
+            doors.push(Door::control(socket.duplicate()?, path));
+        }
+        let (asks, reloads) = Reloads::new();
+        let admin = match doors.is_empty() {
+            true => None,
+            false => Some(Admin::serve(doors, Handle::new(engine.handle().clone(), token).with_reloads(asks))?),
         };
+        check_spare_descriptors()?;
         let pid_file = options.pid_file.as_deref();
         let _pid_file = pid_file.map(|path| PidFile::write(path).map_err(wrong_pid_file(path))).transpose()?;
-        let program = Self { flags, loaded, runtime, signals, engine, admin, admin_socket, _pid_file };
+        let mut program =
+            Self { flags, loaded, runtime, signals, engine, admin, admin_socket, control, reloads, _pid_file };
         program.say_where();
-        predecessor.relieve();
-        systemd::tell(systemd::READY);
+        // systemd hears of a process that takes over from the one that it relieves, and listens to no other until then.
+        let takes_over = predecessor.relieve();
+        program.control.iter_mut().for_each(|control| control.share(false));
+        if !takes_over {
+            systemd::tell(systemd::READY);
+        }
         Ok(program)
     }
 
@@ -165,25 +198,33 @@ impl<'f> Program<'f> {
             let address = self.admin.as_ref().and_then(Admin::address).map(|address| format!("http://{address}"));
             tracing::info!("admin listener on {}", address.unwrap_or_else(|| written.to_string()));
         }
+        if let Some(control) = &self.control {
+            tracing::info!("control socket {}", control.path.display());
+        }
     }
 
     /// Serves until a signal says stop, or another process has taken over.
     fn run(mut self) {
         loop {
-            match self.runtime.block_on(self.signals.next()) {
-                Asked::Stop(name) => {
+            match self.next() {
+                Told::Command(outcome) => {
+                    // Who asked may be gone by now.
+                    let _ = outcome.send(self.reload("kasoku reload"));
+                }
+                Told::Signal(Asked::Stop(name)) => {
                     tracing::info!("{name}: finishing what runs");
                     break;
                 }
-                Asked::Reload => self.reload(),
-                Asked::ReopenLog => {
+                Told::Signal(Asked::Reload) => drop(self.reload("SIGHUP")),
+                Told::Signal(Asked::ReopenLog) => {
                     tracing::info!("SIGUSR1: opening the access log anew");
                     self.engine.reopen_log();
                 }
-                Asked::Upgrade => match self.hand_over() {
+                Told::Signal(Asked::Upgrade) => match self.hand_over() {
                     Ok(process) => {
                         // What the operator purges from now on must be gone in the new process.
                         self.admin = None;
+                        self.control.iter_mut().for_each(|control| control.share(true));
                         tracing::info!(process, "SIGUSR2: a new process serves; finishing what runs");
                         systemd::tell(&format!("MAINPID={process}"));
                         return self.finish(Engine::leave);
@@ -200,10 +241,21 @@ impl<'f> Program<'f> {
         self.finish(Engine::stop);
     }
 
+    /// Waits until somebody wants something.
+    fn next(&mut self) -> Told {
+        let Self { runtime, signals, reloads, .. } = self;
+        runtime.block_on(async {
+            tokio::select! {
+                asked = signals.next() => Told::Signal(asked),
+                Some(outcome) = reloads.recv() => Told::Command(outcome),
+            }
+        })
+    }
+
     /// Ends the requests that run. Whoever says stop once more does not wait for them.
     fn finish(self, end: fn(Engine)) {
-        let Self { engine, admin, admin_socket, runtime, mut signals, _pid_file, .. } = self;
-        drop(admin_socket);
+        let Self { engine, admin, admin_socket, control, runtime, mut signals, _pid_file, .. } = self;
+        drop((admin_socket, control));
         std::thread::scope(|scope| {
             let (ended, until_ended) = tokio::sync::oneshot::channel();
             scope.spawn(move || {
@@ -226,37 +278,40 @@ impl<'f> Program<'f> {
         drop(admin);
     }
 
-    /// Serves by the configuration as it is now; as before, where it is wrong.
-    fn reload(&mut self) {
-        let loaded = match kasoku_config::load(self.flags) {
-            Ok(loaded) => loaded,
-            Err(report) => {
-                say(&report.render(wants_colour()));
-                return tracing::error!("SIGHUP: the configuration is wrong; the old one stays");
-            }
-        };
+    /// Serves by the configuration as it is now; as before, where it is wrong. `by` is what asks for it.
+    fn reload(&mut self, by: &str) -> reload::Outcome {
+        let loaded = kasoku_config::load(self.flags).map_err(|report| {
+            say(&report.render(wants_colour()));
+            tracing::error!("{by}: the configuration is wrong; the old one stays");
+            format!("the configuration is wrong; the old one stays\n{}", report.render(false))
+        })?;
         say(&loaded.warnings.render(wants_colour()));
-        if let Err(error) = identity::may_run_programs(&loaded.options) {
-            return tracing::error!("SIGHUP: the old configuration stays: {error}");
-        }
-        if let Err(error) = self.engine.reload(loaded.options.clone()) {
-            return tracing::error!("SIGHUP: the old configuration stays: {error}");
-        }
+        let refused = |error: String| {
+            tracing::error!("{by}: the old configuration stays: {error}");
+            format!("the old configuration stays: {error}")
+        };
+        identity::may_run_programs(&loaded.options).map_err(refused)?;
+        self.engine.reload(loaded.options.clone()).map_err(|error| refused(error.to_string()))?;
         let changes = kasoku_config::changes(&self.loaded, &loaded);
-        for change in changes.iter().take(CHANGES_MAX) {
-            tracing::info!("SIGHUP: {change}");
+        let more = changes.len().saturating_sub(CHANGES_MAX);
+        let changes: Vec<String> = changes.iter().take(CHANGES_MAX).map(ToString::to_string).collect();
+        for change in &changes {
+            tracing::info!("{by}: {change}");
         }
-        if let Some(more @ 1..) = changes.len().checked_sub(CHANGES_MAX) {
-            tracing::info!("SIGHUP: and {more} more");
+        if more > 0 {
+            tracing::info!("{by}: and {more} more");
         }
-        tracing::info!(changes = changes.len(), "SIGHUP: the configuration was read again");
+        tracing::info!(changes = changes.len() + more, "{by}: the configuration was read again");
+        let warnings = loaded.warnings.render(false);
         self.loaded = loaded;
+        Ok(Reloaded { changes, more, warnings })
     }
 
     /// Starts a new process on the same sockets, and waits until it serves.
     fn hand_over(&mut self) -> Result<u32, Unfinished> {
         let admin = self.admin_socket.iter().map(|(address, socket)| (upgrade::admin(address), socket));
-        let sockets = self.engine.listening().sockets().chain(admin);
+        let control = self.control.iter().map(|control| (control.name(), &control.socket));
+        let sockets = self.engine.listening().sockets().chain(admin).chain(control);
         let successor = {
             let _registers_with = self.runtime.enter();
             Successor::start(sockets)

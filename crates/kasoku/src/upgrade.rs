@@ -60,12 +60,12 @@ impl Predecessor {
         Ok(predecessor)
     }
 
-    /// Says that this process serves.
-    pub(crate) fn relieve(self) {
-        if let Some(mut ready) = self.ready {
-            // A predecessor that is gone need not be told.
-            let _ = ready.write_all(b"\n");
-        }
+    /// Says that this process serves; whether there was anybody to relieve.
+    pub(crate) fn relieve(self) -> bool {
+        let Some(mut ready) = self.ready else { return false };
+        // A predecessor that is gone need not be told.
+        let _ = ready.write_all(b"\n");
+        true
     }
 }
 

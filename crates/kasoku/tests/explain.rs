@@ -232,7 +232,7 @@ fn json_is_for_programs_and_who_is_away_is_named() {
     let away = kasoku(&["explain", "http://blog.example/", "--admin", "unix:/nonexistent/admin.sock"]);
     let said = String::from_utf8(away.stderr).unwrap();
     assert_eq!(away.status.code(), Some(1));
-    assert!(said.contains("is the program running, with this as its `admin`?"), "{said}");
+    assert!(said.contains("is the program running, and does it listen there?"), "{said}");
     let nowhere = kasoku(&["explain", "http://blog.example/", "--config", "/nonexistent/kasoku.toml"]);
     assert!(String::from_utf8(nowhere.stderr).unwrap().contains("there is no such file"));
 }

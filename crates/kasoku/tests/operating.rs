@@ -4,9 +4,11 @@
 
 mod support;
 
+use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
-use std::io::{BufRead, BufReader, Read, Write};
+use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
 use std::net::{SocketAddr, TcpStream};
+use std::os::unix::fs::PermissionsExt;
 use std::os::unix::net::UnixDatagram;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
@@ -393,7 +395,15 @@ fn root_follows_no_link_to_the_pid_file() {
         let config = configuration("link.toml", &origin, &format!("{user}pid-file = \"{}\"", link.display()));
         // Where it serves after all, it is ended.
         let mut bounded = Command::new("timeout");
-        bounded.args(["10", env!("CARGO_BIN_EXE_kasoku"), "serve", "--config", config.to_str().unwrap()]);
+        bounded.args([
+            "10",
+            env!("CARGO_BIN_EXE_kasoku"),
+            "serve",
+            "--control-socket",
+            "off",
+            "--config",
+            config.to_str().unwrap(),
+        ]);
         let output = bounded.output().unwrap();
         let said = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(1), "{said}");
@@ -451,6 +461,43 @@ fn systemd_is_told_that_it_serves_and_that_it_ends() {
     program.signal(Signal::TERM);
     assert_eq!(told(), "STOPPING=1");
     assert_eq!(program.exit_code(), Some(0));
+}
+
+/// With `NotifyAccess=main`, systemd listens to the main process alone: the one that takes over is that only when the old one has said so.
+#[test]
+fn systemd_hears_of_a_process_that_takes_over_from_the_one_before_it() {
+    let origin = Origin::start();
+    let (path, pid_file) = (temporary("notify-upgrade"), temporary("notify-upgrade.pid"));
+    let socket = UnixDatagram::bind(&path).unwrap();
+    socket.set_read_timeout(Some(PATIENCE)).unwrap();
+    // The kernel says who has sent it.
+    socket2::SockRef::from(&socket).set_passcred(true).unwrap();
+    let told = || {
+        let (mut text, mut space) = ([0; 64], [std::mem::MaybeUninit::uninit(); 128]);
+        let mut control = RecvAncillaryBuffer::new(&mut space);
+        let mut parts = [IoSliceMut::new(&mut text)];
+        let length = recvmsg(&socket, &mut parts, &mut control, RecvFlags::empty()).unwrap().bytes;
+        let sender = control.drain().find_map(|message| match message {
+            RecvAncillaryMessage::ScmCredentials(sender) => Some(sender.pid.as_raw_pid() as u32),
+            _ => None,
+        });
+        (sender.unwrap(), String::from_utf8_lossy(&text[..length]).into_owned())
+    };
+    let mut around = Command::new("env");
+    around.arg(format!("NOTIFY_SOCKET={}", path.display()));
+    let more = format!("pid-file = \"{}\"", pid_file.display());
+    let config = configuration("systemd-upgrade.toml", &origin, &more);
+    let program = Program::serve_under(around, &["--config", config.to_str().unwrap()]);
+    let first = program.id();
+    assert_eq!(told(), (first, "READY=1".to_owned()));
+    program.signal(Signal::USR2);
+    let (sender, text) = told();
+    let second: u32 = text.strip_prefix("MAINPID=").unwrap().parse().unwrap();
+    assert_eq!(sender, first, "{text}");
+    let new = Foreign::written_in(&pid_file);
+    assert_eq!(program.exit_code(), Some(0), "the old process");
+    new.signal(Signal::TERM);
+    assert_eq!(told(), (second, "STOPPING=1".to_owned()));
 }
 
 fn purge(arguments: &[&str]) -> (Option<i32>, String, String) {
@@ -536,7 +583,7 @@ fn who_may_connect_to_a_unix_socket_may_purge() {
     );
     let config = config.to_str().unwrap();
     let mut command = Command::new(env!("CARGO_BIN_EXE_kasoku"));
-    let mut child = command.args(["serve", "--config", config]).spawn().unwrap();
+    let mut child = command.args(["serve", "--control-socket", "off", "--config", config]).spawn().unwrap();
     eventually("the operator's socket", || std::os::unix::net::UnixStream::connect(&socket).is_ok());
     let purged = purge(&["--config", config, "--all"]);
     let mode = std::os::unix::fs::MetadataExt::mode(&std::fs::metadata(&socket).unwrap());
@@ -585,7 +632,7 @@ fn with_too_few_descriptors_for_all_workers_it_does_not_start() {
     for descriptors in (12..=60).step_by(4) {
         let mut around = Command::new("sh");
         around.args(["-c", &format!("ulimit -n {descriptors}; exec \"$@\""), "sh", env!("CARGO_BIN_EXE_kasoku")]);
-        around.args(["serve", "--config", config.to_str().unwrap()]).stderr(Stdio::piped());
+        around.args(["serve", "--control-socket", "off", "--config", config.to_str().unwrap()]).stderr(Stdio::piped());
         let mut child = Ended(around.spawn().unwrap());
         let lines = BufReader::new(child.0.stderr.take().unwrap()).lines();
         let address = lines.map_while(Result::ok).find_map(|line| {
@@ -614,4 +661,153 @@ impl Drop for Ended {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
+}
+
+/// A program with a control socket of its own, and commands that look for it where `environment` says.
+struct Controlled {
+    program: Program,
+    environment: [(&'static str, PathBuf); 1],
+}
+
+impl Controlled {
+    fn start(name: &'static str, directory: &Path, config: &Path) -> Self {
+        let environment = [(name, directory.to_owned())];
+        let mut around = Command::new("env");
+        around.envs(environment.iter().map(|(name, path)| (name, path)));
+        let program = Program::serve_under(around, &["--control-socket", "auto", "--config", config.to_str().unwrap()]);
+        Self { program, environment }
+    }
+
+    /// A command without an option that says where the program is.
+    fn command(&self, arguments: &[&str]) -> (Option<i32>, String, String) {
+        let mut command = support::command(arguments);
+        let output = command.envs(self.environment.iter().map(|(name, path)| (name, path))).output().unwrap();
+        let text = |bytes| String::from_utf8(bytes).unwrap();
+        (output.status.code(), text(output.stdout), text(output.stderr))
+    }
+}
+
+fn directory(name: &str) -> PathBuf {
+    let path = temporary(name);
+    let _ = std::fs::remove_dir_all(&path);
+    std::fs::create_dir(&path).unwrap();
+    path
+}
+
+#[test]
+fn commands_without_an_option_and_without_a_token_asked_nobody() {
+    let origin = Origin::start();
+    let runtime = directory("runtime");
+    let config = configuration("control.toml", &origin, "");
+    let controlled = Controlled::start("RUNTIME_DIRECTORY", &runtime, &config);
+    let socket = runtime.join("control.sock");
+    assert_eq!(std::fs::metadata(&socket).unwrap().permissions().mode() & 0o777, 0o600);
+    get(controlled.program.clients, "/page");
+    assert!(get(controlled.program.clients, "/page").is_hit());
+    let purged = controlled.command(&["purge", "http://localhost/page"]);
+    assert_eq!(purged, (Some(0), "purged: http://localhost/page\n".to_owned(), String::new()));
+    assert!(!get(controlled.program.clients, "/page").is_hit());
+    for (arguments, words) in [
+        (&["explain", "http://localhost/page"][..], "detail"),
+        (&["top", "--once"], "requests per second"),
+        (&["doctor"], "requests"),
+    ] {
+        let (status, said, wrong) = controlled.command(arguments);
+        assert_eq!((status, wrong.as_str()), (Some(0), ""), "{arguments:?}");
+        assert!(said.contains(words), "{arguments:?}: {said}");
+    }
+    let program = controlled.program;
+    program.signal(Signal::TERM);
+    assert_eq!(program.exit_code(), Some(0));
+    assert!(!socket.exists(), "it goes with the program");
+}
+
+#[test]
+fn kasoku_reload_says_what_changed_and_what_is_wrong() {
+    let origin = Origin::start();
+    let runtime = directory("reload");
+    let config = configuration("control-reload.toml", &origin, "");
+    let controlled = Controlled::start("RUNTIME_DIRECTORY", &runtime, &config);
+    let unchanged = "the configuration was read again: nothing has changed\n".to_owned();
+    assert_eq!(controlled.command(&["reload"]), (Some(0), unchanged, String::new()));
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("{text}ttl = \"1m\"\ncookies = \"remove\"\n")).unwrap();
+    let (status, said, warned) = controlled.command(&["reload"]);
+    assert_eq!(status, Some(0), "{warned}");
+    assert!(said.starts_with("the configuration was read again:\n"), "{said}");
+    assert!(said.contains(": ttl: (default) -> \"1m\"\n"), "{said}");
+    assert!(warned.starts_with("warning: "), "{warned}");
+    std::fs::write(&config, "workers = \"many\"\n").unwrap();
+    let (status, said, wrong) = controlled.command(&["reload"]);
+    assert_eq!((status, said.as_str()), (Some(1), ""));
+    let report = "kasoku reload: the configuration is wrong; the old one stays\nerror: `workers` can't be `many`";
+    assert!(wrong.starts_with(report), "{wrong}");
+    assert_eq!(get(controlled.program.clients, "/page").status, 200, "it goes on");
+}
+
+#[test]
+fn the_control_socket_goes_to_the_process_that_takes_over() {
+    let origin = Origin::start();
+    let (runtime, pid_file) = (directory("control-upgrade"), temporary("control-upgrade.pid"));
+    let config = configuration("control-upgrade.toml", &origin, &format!("pid-file = \"{}\"", pid_file.display()));
+    let controlled = Controlled::start("RUNTIME_DIRECTORY", &runtime, &config);
+    controlled.program.signal(Signal::USR2);
+    controlled.program.says("a new process serves; finishing what runs");
+    let second = Foreign::written_in(&pid_file);
+    let purged = (Some(0), "purged: everything\n".to_owned(), String::new());
+    let clients = controlled.program.clients;
+    eventually("the old process listens no more", || !listens(controlled.program.id(), clients));
+    for round in 0..8 {
+        get(clients, "/page");
+        assert!(get(clients, "/page").is_hit(), "{round}");
+        assert_eq!(controlled.command(&["purge", "--all"]), purged);
+        assert!(!get(clients, "/page").is_hit(), "purged in the process that ends: {round}");
+    }
+    drop(second);
+    assert!(!runtime.join("control.sock").exists(), "it goes with the last of them");
+    let nobody = controlled.command(&["purge", "--config", config.to_str().unwrap(), "--all"]);
+    assert_eq!(nobody.0, Some(1), "and nobody answers any more");
+}
+
+#[test]
+fn a_second_program_leaves_the_control_socket_to_the_first_and_says_which_setting_helps() {
+    let origin = Origin::start();
+    let runtime = directory("control-second");
+    let config = configuration("control-first.toml", &origin, "");
+    let first = Controlled::start("RUNTIME_DIRECTORY", &runtime, &config);
+    get(first.program.clients, "/page");
+    let arguments = ["--control-socket", "auto", "--config", config.to_str().unwrap()];
+    let mut second = support::command(&["serve"]);
+    let mut second = second.args(arguments).env("RUNTIME_DIRECTORY", &runtime).stderr(Stdio::piped()).spawn().unwrap();
+    let said = BufReader::new(second.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let warning = said.into_iter().find(|line| line.contains("WARN")).unwrap();
+    let _ = second.kill();
+    let _ = second.wait();
+    assert!(
+        warning.contains("another program listens there") && warning.ends_with("set `control-socket`"),
+        "{warning}"
+    );
+    assert!(get(first.program.clients, "/page").is_hit());
+    assert_eq!(first.command(&["purge", "--all"]).0, Some(0));
+    assert!(!get(first.program.clients, "/page").is_hit(), "the first one was asked");
+}
+
+/// `--config` means the program of that configuration, wherever another one listens.
+#[test]
+fn a_program_with_a_control_socket_elsewhere_is_found_by_its_configuration() {
+    let origin = Origin::start();
+    let directory = directory("control-elsewhere");
+    let socket = directory.join("blog.sock");
+    let config = configuration("control-elsewhere.toml", &origin, "");
+    let text = std::fs::read_to_string(&config).unwrap();
+    std::fs::write(&config, format!("control-socket = \"{}\"\n{text}", socket.display())).unwrap();
+    let mut served = support::command(&["serve", "--config", config.to_str().unwrap()]);
+    let mut served = served.stderr(Stdio::piped()).spawn().unwrap();
+    let lines = BufReader::new(served.stderr.take().unwrap()).lines().map_while(Result::ok);
+    let named = lines.into_iter().find(|line| line.ends_with(&format!("control socket {}", socket.display())));
+    let reloaded = kasoku(&["reload", "--config", config.to_str().unwrap()]);
+    let _ = served.kill();
+    let _ = served.wait();
+    assert!(named.is_some());
+    assert_eq!(reloaded.status.code(), Some(0), "{}", String::from_utf8_lossy(&reloaded.stderr));
 }

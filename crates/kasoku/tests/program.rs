@@ -7,6 +7,7 @@ mod support;
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpListener;
+use std::path::PathBuf;
 use support::{Origin, Program, connect, exchange, file, get, kasoku, read_until};
 
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -312,4 +313,33 @@ fn without_a_command_it_shows_its_help_and_the_exit_status_is_2() {
     let output = kasoku(&[]);
     assert_eq!(output.status.code(), Some(2));
     assert!(text(&output.stderr).contains("Usage: kasoku"), "{}", text(&output.stderr));
+}
+
+#[test]
+fn each_command_has_a_manual_page_and_completions() {
+    let directory = PathBuf::from(env!("CARGO_TARGET_TMPDIR")).join("manual");
+    let _ = std::fs::remove_dir_all(&directory);
+    std::fs::create_dir(&directory).unwrap();
+    let made = kasoku(&["generate", "man", directory.to_str().unwrap()]);
+    assert!(made.status.success(), "{}", String::from_utf8_lossy(&made.stderr));
+    let help = String::from_utf8(kasoku(&["--help"]).stdout).unwrap();
+    let commands = help.split("Commands:").nth(1).unwrap().split("Options:").next().unwrap();
+    let commands: Vec<&str> = commands
+        .lines()
+        .filter(|line| line.starts_with("  ") && !line.starts_with("   "))
+        .filter_map(|line| line.split_whitespace().next())
+        .filter(|name| *name != "help")
+        .collect();
+    assert!(commands.contains(&"reload") && !commands.contains(&"generate"), "{commands:?}");
+    for command in &commands {
+        let page = std::fs::read_to_string(directory.join(format!("kasoku-{command}.1"))).unwrap();
+        assert!(page.contains(&format!("kasoku\\-{command}")) && page.contains("SYNOPSIS"), "{command}: {page}");
+    }
+    assert_eq!(std::fs::read_dir(&directory).unwrap().count(), commands.len() + 1, "and one of all");
+    for shell in ["bash", "zsh", "fish"] {
+        let text = String::from_utf8(kasoku(&["generate", "completions", shell]).stdout).unwrap();
+        assert!(commands.iter().all(|command| text.contains(command)) && text.contains("control-socket"), "{shell}");
+    }
+    let nowhere = kasoku(&["generate", "man", "/nowhere/man"]);
+    assert_eq!(nowhere.status.code(), Some(1));
 }

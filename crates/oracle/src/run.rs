@@ -10,7 +10,8 @@ use crate::world::World;
 use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
 use kasoku_engine::options::{
-    HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits, Route, Site,
+    ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits,
+    Route, Site,
 };
 use kasoku_metrics::Counter;
 use kasoku_semantics::policy::{Policy, Profile};
@@ -101,6 +102,7 @@ fn options(origin: SocketAddr) -> Options {
         listeners: vec![listener],
         admin: None,
         admin_token_file: None,
+        control_socket: ControlSocket::Off,
         user: None,
         pid_file: None,
         workers: WORKERS,

@@ -55,6 +55,7 @@ pub use group::{Balance, Group, Origin};
 pub use health::HealthRules;
 pub use http::Tunnel;
 pub use interim::{Interim, NoInterim};
+pub use kasoku_sys::process::UMASK_DEFAULT;
 pub use limits::Limits;
 pub use request::{Circumstances, Gateway, Request};
 pub use response::{Body, Piece, Reply, Response};

@@ -8,7 +8,7 @@
 //! ended and was waited for. All but fork take turns, so a machine that slows down slows each of them; fork comes after them, since it
 //! leaves the parent's memory write-protected, which whoever comes next would pay for.
 
-use kasoku_sys::process::{Bounds, Program, start};
+use kasoku_sys::process::{Bounds, Program, UMASK_DEFAULT, start};
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -76,6 +76,7 @@ fn ours(null: &File, bounds: Bounds) -> io::Result<Duration> {
         stdin: descriptor,
         stdout: descriptor,
         stderr: descriptor,
+        umask: UMASK_DEFAULT,
         bounds,
     })?;
     let took = at.elapsed();

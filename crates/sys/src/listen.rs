@@ -105,12 +105,30 @@ pub fn unix(path: &Path) -> io::Result<ListeningSocket> {
 pub fn unix_for_group(path: &Path) -> io::Result<ListeningSocket> {
     const MODE: u32 = 0o660;
     let socket = unix_socket(path, Some(MODE))?;
-    // The umask has taken from it. By descriptor, so that nobody is followed who puts a link in its place.
+    set_mode_and_owner(path, MODE, None)?;
+    Ok(socket)
+}
+
+/// The same for one user alone: this process's, or the one of number `owner`, whom only root can name.
+pub fn unix_for_user(path: &Path, owner: Option<u32>) -> io::Result<ListeningSocket> {
+    const MODE: u32 = 0o600;
+    let socket = unix_socket(path, Some(MODE))?;
+    set_mode_and_owner(path, MODE, owner)?;
+    Ok(socket)
+}
+
+/// Sets what the umask has taken from, by descriptor, so that nobody is followed who puts a link in its place.
+fn set_mode_and_owner(path: &Path, mode: u32, owner: Option<u32>) -> io::Result<()> {
     let file = rustix::fs::open(path, OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC, Mode::empty())?;
     if std::fs::File::from(file.try_clone()?).metadata()?.file_type().is_socket() {
-        std::fs::set_permissions(format!("/proc/self/fd/{}", file.as_raw_fd()), Permissions::from_mode(MODE))?;
+        let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+        std::fs::set_permissions(&path, Permissions::from_mode(mode))?;
+        // Sandboxes refuse chown(2) altogether, systemd's `@privileged` for one.
+        if owner.is_some() {
+            std::os::unix::fs::chown(&path, owner, None)?;
+        }
     }
-    Ok(socket)
+    Ok(())
 }
 
 fn unix_socket(path: &Path, mode: Option<u32>) -> io::Result<ListeningSocket> {

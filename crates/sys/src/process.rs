@@ -9,6 +9,9 @@
 //! * A process group of its own, so that what it starts can be ended with it.
 //! * All signals at their default and none blocked. Rust ignores SIGPIPE; a program whose reader has gone should end.
 //! * As many descriptors as are usual, however many this process may have.
+//! * None of our capabilities. A service that may bind ports below 1024 has CAP_NET_BIND_SERVICE as an ambient capability, which
+//!   execve(2) hands on: a program with it can bind the server's own port beside it (SO_REUSEPORT) and answer its clients.
+//! * A umask of its own ([`Program::umask`]), whatever ours is.
 //! * Its bounds ([`Bounds`]) from its first instruction on. Set from outside after the start, they could miss what it has
 //!   forked until then.
 //!
@@ -50,9 +53,14 @@ pub struct Program<'a> {
     pub stdout: BorrowedFd<'a>,
     /// Descriptor 2.
     pub stderr: BorrowedFd<'a>,
+    /// The permissions that files and directories which it makes do not get (umask(2)).
+    pub umask: u32,
     /// What it may use.
     pub bounds: Bounds,
 }
+
+/// The umask of programs where no other is set: others may read what they make, and only they may write it.
+pub const UMASK_DEFAULT: u32 = 0o022;
 
 /// What one process may use of the machine; each process that it starts may use as much.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
@@ -109,6 +117,7 @@ pub fn start(program: &Program<'_>) -> io::Result<Started> {
             limit(seconds, seconds.saturating_add(1))
         }),
         descriptors: limit(DESCRIPTORS_MAX.min(descriptors), descriptors),
+        umask: program.umask,
         errno: 0,
     };
     let started = clone_into(&mut plan)?;
@@ -131,6 +140,11 @@ pub fn keep_endings() {
     }
 }
 
+/// The number of the user that this process has the rights of.
+pub fn own_user() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
 /// Descriptors below are the program's.
 const FIRST_OF_OUR_OWN: RawFd = 3;
 
@@ -151,6 +165,7 @@ struct Plan {
     memory: Option<libc::rlimit>,
     cpu: Option<libc::rlimit>,
     descriptors: libc::rlimit,
+    umask: libc::mode_t,
     /// Why it did not become the program; 0: it did.
     errno: c_int,
 }
@@ -232,6 +247,9 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
             done = done && libc::setrlimit(libc::RLIMIT_CPU, cpu) == 0;
         }
         done = done && libc::setrlimit(libc::RLIMIT_NOFILE, &(*plan).descriptors) == 0;
+        done = done && give_up_capabilities();
+        // The child does not share the file system's settings with us (no CLONE_FS), so our own umask stays.
+        libc::umask((*plan).umask);
         // Linux 5.11. An older one refuses: then what is CLOEXEC is closed, as all of ours is but during an upgrade.
         libc::syscall(
             libc::SYS_close_range,
@@ -248,6 +266,47 @@ extern "C" fn become_program(plan: *mut c_void) -> c_int {
         (*plan).errno = *libc::__errno_location();
         libc::_exit(127)
     }
+}
+
+/// Takes from the child what execve would hand on to the program: ambient capabilities, then inheritable ones. Credentials are each
+/// process's own, so the parent keeps its.
+///
+/// Inheritable capabilities alone give nothing to a program whose file does not ask for them, and a sandbox may refuse capset(2)
+/// (systemd's group `@privileged` has it). So only the ambient ones must go: whether they have, is what this returns.
+#[allow(unsafe_code)]
+unsafe fn give_up_capabilities() -> bool {
+    let header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let mut sets = [CapabilitySets::default(); 2];
+    // SAFETY: the kernel reads the header and writes, then reads, the two elements that version 3 has; all are values of this frame.
+    unsafe {
+        let are_ambient_gone = libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_CLEAR_ALL, 0, 0, 0) == 0;
+        if libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()) == 0 {
+            let [low, high] = &mut sets;
+            (low.inheritable, high.inheritable) = (0, 0);
+            libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr());
+        }
+        are_ambient_gone
+    }
+}
+
+/// capget(2): which structures it takes.
+const CAPABILITY_VERSION_3: u32 = 0x2008_0522;
+
+/// What capget(2) and capset(2) are about.
+#[repr(C)]
+struct CapabilityHeader {
+    version: u32,
+    /// 0: who asks.
+    pid: c_int,
+}
+
+/// 32 capabilities of each kind.
+#[repr(C)]
+#[derive(Clone, Copy, Default)]
+struct CapabilitySets {
+    effective: u32,
+    permitted: u32,
+    inheritable: u32,
 }
 
 /// The highest signal of Linux.

@@ -28,6 +28,7 @@ fn run(file: &CStr, arguments: &[&str], bounds: Bounds) -> io::Result<Running> {
         stdin: stdin.as_fd(),
         stdout: stdout.as_fd(),
         stderr: stdout.as_fd(),
+        umask: 0o027,
         bounds,
     })?;
     Ok(Running { started, stdin: to_it.into(), stdout: from_it.into() })
@@ -86,6 +87,42 @@ fn bounds_hold_from_the_first_instruction_on() {
     let bounds = Bounds { memory_bytes_max: Some(64 << 20), cpu_max: Some(Duration::from_millis(1_500)) };
     assert_eq!(output("ulimit -v; ulimit -St; ulimit -Ht; ulimit -Sn", bounds), "65536\n2\n3\n1024\n");
     assert_eq!(output("ulimit -v; ulimit -t", Bounds::default()), "unlimited\nunlimited\n");
+}
+
+/// A parent with ambient capabilities, as systemd's `AmbientCapabilities=` makes one. They belong to a thread; this one ends with the test.
+#[test]
+fn a_program_inherited_the_capability_to_bind_the_server_s_own_port() {
+    const CAP_NET_BIND_SERVICE: u32 = 10;
+    let capabilities = || output("grep -E 'Cap(Inh|Amb)' /proc/self/status", Bounds::default());
+    let header = CapabilityHeader { version: CAPABILITY_VERSION_3, pid: 0 };
+    let mut sets = [CapabilitySets::default(); 2];
+    #[allow(unsafe_code)]
+    // SAFETY: as in `give_up_capabilities`.
+    let is_ambient = unsafe {
+        assert_eq!(libc::syscall(libc::SYS_capget, &raw const header, sets.as_mut_ptr()), 0);
+        sets[0].inheritable |= 1 << CAP_NET_BIND_SERVICE;
+        libc::syscall(libc::SYS_capset, &raw const header, sets.as_ptr()) == 0
+            && libc::prctl(libc::PR_CAP_AMBIENT, libc::PR_CAP_AMBIENT_RAISE, CAP_NET_BIND_SERVICE, 0, 0) == 0
+    };
+    let ours = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    // Where the tests run without this capability, there is none to inherit; as root, there is.
+    assert!(is_ambient || !rustix::process::geteuid().is_root());
+    assert_eq!(is_ambient, ours.contains("CapAmb:\t0000000000000400"), "{ours}");
+    assert_eq!(capabilities(), "CapInh:\t0000000000000000\nCapAmb:\t0000000000000000\n");
+    let after = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+    assert_eq!(is_ambient, after.contains("CapAmb:\t0000000000000400"), "the parent keeps its own: {after}");
+}
+
+#[test]
+fn a_program_has_a_umask_of_its_own_and_ours_stays() {
+    let umask = || {
+        let status = std::fs::read_to_string("/proc/self/status").unwrap();
+        status.lines().find(|line| line.starts_with("Umask")).map(str::to_owned)
+    };
+    let before = umask();
+    assert_ne!(before.as_deref(), Some("Umask:\t0027"), "the test could not fail");
+    assert_eq!(output("umask", Bounds::default()), "0027\n");
+    assert_eq!(umask(), before);
 }
 
 #[test]

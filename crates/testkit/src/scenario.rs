@@ -6,8 +6,8 @@ use crate::origin::Origin;
 use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::options::{
-    AccessLog, AddressRange, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress,
-    RequestBuffer, Route, Rule, Site,
+    AccessLog, AddressRange, ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
+    OriginAddress, RequestBuffer, Route, Rule, Site,
 };
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
@@ -51,6 +51,7 @@ impl Setup {
             listeners: vec![listener],
             admin: None,
             admin_token_file: None,
+            control_socket: ControlSocket::Off,
             user: None,
             pid_file: None,
             workers: 1,

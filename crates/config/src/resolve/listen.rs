@@ -4,7 +4,7 @@ use super::set;
 use crate::address;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{Raw, RawListener};
-use kasoku_engine::options::{ListenAddress, Listener};
+use kasoku_engine::options::{ControlSocket, ListenAddress, Listener};
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Where clients connect when nothing is said.
@@ -64,6 +64,23 @@ pub(super) fn admin(raw: &Raw, listeners: &[WrittenListener], issues: &mut Vec<I
         issues.push(twice(text, earlier));
     }
     Some(address)
+}
+
+/// Where the commands ask without a token.
+pub(super) fn control_socket(raw: &Raw, issues: &mut Vec<Issue>) -> ControlSocket {
+    match raw.control_socket.as_ref().map(|text| (text, text.value.as_str())) {
+        None | Some((_, "auto")) => ControlSocket::Auto,
+        Some((_, "off")) => ControlSocket::Off,
+        // Its name is handed over in a line (an upgrade).
+        Some((_, path)) if path.starts_with('/') && !path.chars().any(char::is_control) => {
+            ControlSocket::At(path.into())
+        }
+        Some((text, path)) => {
+            let issue = Issue::error(format!("{} is no place for the control socket", quoted(path))).at(&text.place);
+            issues.push(issue.help("write \"auto\", \"off\" or an absolute path like \"/run/kasoku/control.sock\""));
+            ControlSocket::Auto
+        }
+    }
 }
 
 fn listener<'r>(raw: &'r RawListener, issues: &mut Vec<Issue>) -> Option<(Listener, &'r At<String>)> {

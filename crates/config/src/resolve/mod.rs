@@ -46,6 +46,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &Lines, issues: &mut Vec<Issue>) -> Opti
     Options {
         admin: listen::admin(raw, &listeners, issues),
         admin_token_file: path(raw.admin_token_file.as_ref(), issues),
+        control_socket: listen::control_socket(raw, issues),
         user: user(raw.user.as_ref(), issues),
         pid_file: path(raw.pid_file.as_ref(), issues),
         workers: workers(raw, issues),

@@ -1,6 +1,7 @@
 //! Programs: what they are told besides the request, and what they may use.
 
 use super::{set, set_usize};
+use crate::address;
 use crate::issue::{Fault, Issue, quoted};
 use crate::raw::{RawPrograms, Texts};
 use kasoku_engine::options::{Gateway, ProgramLimits};
@@ -17,6 +18,10 @@ pub(super) fn set_programs(limits: &mut ProgramLimits, gateway: &mut Gateway, ra
     }
     if let Some(time) = &raw.limits.cpu_max {
         limits.cpu_max = Some(time.value);
+    }
+    if let Some(umask) = &raw.limits.umask {
+        // One that is none is reported by `check`.
+        limits.umask = address::parse_umask(&umask.value).unwrap_or(limits.umask);
     }
     if let Some(passes) = &raw.pass_authorization {
         gateway.passes_authorization = Some(passes.value);
@@ -38,6 +43,13 @@ fn set_environment(gateway: &mut Gateway, variables: &Texts) {
 
 /// The faults of such keys, once for each place where they are written.
 pub(super) fn check(raw: &RawPrograms, issues: &mut Vec<Issue>) {
+    if let Some(umask) = &raw.limits.umask
+        && let Err(why) = address::parse_umask(&umask.value)
+    {
+        let help =
+            "the permissions that files of programs do not get: \"0022\", or \"0002\" for a group that writes too";
+        issues.push(Issue::error(why).at(&umask.place).help(help));
+    }
     let variables = || raw.environment.iter().flat_map(|variables| &variables.value);
     issues.extend(variables().filter_map(|text| fault(&text.value).map(|fault| fault.at(&text.place))));
     if let Some(surplus) = variables().nth(VARIABLES_MAX) {

@@ -35,7 +35,7 @@ fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
     // An application behind HTTP may name a file to be sent.
     let RawFiles { source_suffixes, precompressed, charset, rate_max: _, stored_bytes_max } = files;
     let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
-    let RawCgi { processes_max, run_timeout, memory_bytes_max, cpu_max } = limits;
+    let RawCgi { processes_max, run_timeout, memory_bytes_max, cpu_max, umask } = limits;
     let keys = [
         ("root", root.as_ref().map(|it| &it.place)),
         ("url-prefix", url_prefix.as_ref().map(|it| &it.place)),
@@ -54,6 +54,7 @@ fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
         ("cgi.run-timeout", run_timeout.as_ref().map(|it| &it.place)),
         ("cgi.memory-bytes-max", memory_bytes_max.as_ref().map(|it| &it.place)),
         ("cgi.cpu-max", cpu_max.as_ref().map(|it| &it.place)),
+        ("cgi.umask", umask.as_ref().map(|it| &it.place)),
     ];
     keys.into_iter().filter_map(|(key, place)| Some((key, place?)))
 }

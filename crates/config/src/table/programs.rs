@@ -57,5 +57,14 @@ pub(super) static PROGRAMS: Section = Section {
             example: "\"10s\"",
             ..EVERYWHERE
         },
+        Setting {
+            path: "cgi.umask",
+            kind: Kind::Text("umask"),
+            default: Default::Value("\"0022\""),
+            summary: "The permissions that files and directories which a CGI program makes do not get, in octal: with `\"0022\"` others may read them, which a program that publishes pages for another server needs.",
+            details: "Whatever Kasoku's own umask is (systemd's `UMask=`). Programs of `fastcgi+spawn://` have it in their URL: `fastcgi+spawn:///srv/mt/mt.fcgi?umask=0002`.",
+            example: "\"0002\"",
+            ..EVERYWHERE
+        },
     ],
 };

@@ -48,7 +48,7 @@ pub(super) static SERVER: Section = Section {
             kind: Kind::Text("listening address"),
             default: Default::Unset("no admin listener"),
             flag: Some("--admin"),
-            summary: "Where the operator connects, and the commands `kasoku purge`, `explain` and `top`: a loopback address or a Unix socket.",
+            summary: "Where the operator connects with other programs, such as a scraper of `/metrics`: a loopback address or a Unix socket. The commands `kasoku purge`, `explain`, `top` … need only `control-socket`.",
             details: "A Unix socket is for its owner and group. On a loopback address all users of the machine can connect: there, what changes something or shows what visitors ask for needs `admin-token-file`. Other addresses are refused.",
             example: "\"127.0.0.1:8081\"",
             is_read_at_start: true,
@@ -62,6 +62,17 @@ pub(super) static SERVER: Section = Section {
             summary: "The file with the operator's token; one that is not there is made, with a random token that only its owner can read.",
             details: "With it, all but `/healthz` needs `Authorization: Bearer` and the token on a loopback address. A Unix socket needs none. With `user`, the file must be one that this user can read, or no new process can take over (SIGUSR2); one that is made is that user's.",
             example: "\"/etc/kasoku/admin.token\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "control-socket",
+            kind: Kind::Text("path, \"auto\" or \"off\""),
+            default: Default::Value("\"auto\""),
+            flag: Some("--control-socket"),
+            summary: "Where the commands `kasoku purge`, `explain`, `top`, `doctor` and `reload` find the program on its own machine: an absolute path, `\"auto\"` or `\"off\"`.",
+            details: "It answers what the admin listener answers, to root and to the user that the program runs as, and needs no token. `\"auto\"` is `control.sock` in systemd's `$RUNTIME_DIRECTORY`, else `/run/kasoku/control.sock` for root, else `$XDG_RUNTIME_DIR/kasoku/control.sock`; where none of them can be used, the log says why and there is none. One that another program serves is left to that: a second program on a machine needs a path of its own, and its commands `--config`, or `--admin unix:` and the path.",
+            example: "\"/run/kasoku/blog.sock\"",
             is_read_at_start: true,
             ..ROW
         },

@@ -27,11 +27,16 @@ pub(crate) fn kasoku(arguments: &[&str]) -> Output {
 }
 
 /// `KASOKU_TEST_PROGRAM` names another build of the program than that of the tests: what counts for memory is the release.
-fn command(arguments: &[&str]) -> Command {
+pub(crate) fn command(arguments: &[&str]) -> Command {
     let program = std::env::var_os("KASOKU_TEST_PROGRAM").unwrap_or_else(|| env!("CARGO_BIN_EXE_kasoku").into());
     let mut command = Command::new(program);
     command.args(arguments).env_remove("RUST_LOG").stdin(Stdio::null());
     command
+}
+
+/// Tests run side by side, and beside whatever serves on this machine: a program has a control socket of its own, or none.
+fn without_control_socket(arguments: &[&str]) -> &'static [&'static str] {
+    if arguments.contains(&"--control-socket") { &[] } else { &["--control-socket", "off"] }
 }
 
 /// A file with this text, for this test alone.
@@ -59,7 +64,8 @@ impl Program {
 
     /// The same with its standard output there.
     pub(crate) fn serve_printing_to(stdout: Stdio, arguments: &[&str]) -> Self {
-        Self::start(command(&["serve"]).args(arguments).stdout(stdout))
+        let command = &mut command(&["serve"]);
+        Self::start(command.args(without_control_socket(arguments)).args(arguments).stdout(stdout))
     }
 
     /// The same run by another program, which becomes this one: `around` is started with the whole command as its last
@@ -67,7 +73,11 @@ impl Program {
     #[allow(dead_code, reason = "only those who watch it from outside do this")]
     pub(crate) fn serve_under(mut around: Command, arguments: &[&str]) -> Self {
         let command = command(&["serve"]);
-        around.arg(command.get_program()).args(command.get_args()).args(arguments);
+        around
+            .arg(command.get_program())
+            .args(command.get_args())
+            .args(without_control_socket(arguments))
+            .args(arguments);
         Self::start(around.env_remove("RUST_LOG").stdin(Stdio::null()))
     }
 

@@ -66,6 +66,7 @@ struct Plan {
     directory: CString,
     environment: Vec<CString>,
     has_input: bool,
+    umask: u32,
     bounds: Bounds,
 }
 
@@ -74,13 +75,14 @@ impl Plan {
         let file = script.file.as_os_str().as_encoded_bytes();
         let directory = script.file.parent().unwrap_or(Path::new("/")).as_os_str().as_encoded_bytes();
         let name = script.file.file_name().unwrap_or_default().as_encoded_bytes();
-        let ProgramLimits { memory_bytes_max, cpu_max, .. } = request.limits.programs;
+        let ProgramLimits { memory_bytes_max, cpu_max, umask, .. } = request.limits.programs;
         Ok(Self {
             file: text(file)?,
             name: text(name)?,
             directory: text(directory)?,
             environment: environment(script, root, request, body)?,
             has_input: !matches!(body, BodyLength::None),
+            umask,
             bounds: Bounds { memory_bytes_max, cpu_max },
         })
     }
@@ -103,6 +105,7 @@ impl Plan {
             stdin: stdin.as_fd(),
             stdout: its_stdout.as_fd(),
             stderr: its_stderr.as_fd(),
+            umask: self.umask,
             bounds: self.bounds,
         })?;
         let program = self.file.to_string_lossy().into_owned();

@@ -48,6 +48,7 @@ use crate::response::Reply;
 use crate::upload::{self, Upload};
 use http::StatusCode;
 use input::Input;
+use kasoku_sys::process::UMASK_DEFAULT;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::http1::BodyLength;
 use search::Sought;
@@ -67,11 +68,19 @@ pub struct ProgramLimits {
     pub memory_bytes_max: Option<u64>,
     /// Time on a processor of each process, rounded up to seconds. Default: no bound.
     pub cpu_max: Option<Duration>,
+    /// The permissions that files which one makes do not get (umask(2)). Default 0022.
+    pub umask: u32,
 }
 
 impl Default for ProgramLimits {
     fn default() -> Self {
-        Self { processes_max: 32, run_timeout: Duration::from_secs(300), memory_bytes_max: None, cpu_max: None }
+        Self {
+            processes_max: 32,
+            run_timeout: Duration::from_secs(300),
+            memory_bytes_max: None,
+            cpu_max: None,
+            umask: UMASK_DEFAULT,
+        }
     }
 }
 

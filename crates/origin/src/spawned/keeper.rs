@@ -127,6 +127,7 @@ fn start(slots: &Slots, slot: usize) -> io::Result<Process> {
         stdin: listener.as_fd(),
         stdout: says.as_fd(),
         stderr: says.as_fd(),
+        umask: slots.program.umask,
         bounds: Bounds::default(),
     })?;
     drop(says);

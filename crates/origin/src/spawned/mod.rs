@@ -25,6 +25,7 @@ mod slots;
 
 use crate::error::Error;
 use crate::{Endpoint, directory::OriginState};
+use kasoku_sys::process::UMASK_DEFAULT;
 use slots::{Slots, Taken};
 use std::fmt;
 use std::io;
@@ -44,12 +45,14 @@ pub struct SpawnedProgram {
     pub processes_max: usize,
     /// After how many requests a process is replaced; 0: never.
     pub requests_max: u64,
+    /// The permissions that files which it makes do not get (umask(2)).
+    pub umask: u32,
 }
 
-/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500`
+/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500&umask=0002`
 impl fmt::Display for SpawnedProgram {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, processes_min, processes_max, requests_max } = self;
+        let Self { file, processes_min, processes_max, requests_max, umask } = self;
         write!(f, "{}?processes=", file.display())?;
         if processes_min != processes_max {
             write!(f, "{processes_min}-")?;
@@ -57,6 +60,9 @@ impl fmt::Display for SpawnedProgram {
         write!(f, "{processes_max}")?;
         if *requests_max > 0 {
             write!(f, "&requests={requests_max}")?;
+        }
+        if *umask != UMASK_DEFAULT {
+            write!(f, "&umask={umask:04o}")?;
         }
         Ok(())
     }
@@ -196,7 +202,8 @@ mod tests {
         let (file, number) = (directory.join("a.fcgi"), directory.join("number"));
         fs::write(&file, format!("#!/bin/sh\ntrap '' TERM\necho $$ > {}\nsleep 60\n", number.display())).unwrap();
         fs::set_permissions(&file, fs::Permissions::from_mode(0o755)).unwrap();
-        let program = SpawnedProgram { file, processes_min: 1, processes_max: 1, requests_max: 0 };
+        let program =
+            SpawnedProgram { file, processes_min: 1, processes_max: 1, requests_max: 0, umask: UMASK_DEFAULT };
         let origin = Arc::new(OriginState::new(Address::Spawned(program.clone())));
         let lease = origin.supervisor.lease(&program, &origin, Duration::from_secs(60)).await.unwrap();
         let process = loop {

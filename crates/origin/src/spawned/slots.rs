@@ -253,7 +253,8 @@ mod tests {
 
     fn slots(min: usize, max: usize, requests_max: u64) -> Slots {
         let file = "/srv/a.fcgi".into();
-        Slots::new(&SpawnedProgram { file, processes_min: min, processes_max: max, requests_max }).unwrap()
+        Slots::new(&SpawnedProgram { file, processes_min: min, processes_max: max, requests_max, umask: 0o022 })
+            .unwrap()
     }
 
     #[track_caller]

@@ -1,0 +1,45 @@
+//! `kasoku generate`: what a package installs beside the program, made from the same table as `--help`: manual pages, and completions for
+//! shells. Hidden, since who uses the program needs it once at most.
+
+use clap::{CommandFactory, Subcommand};
+use clap_complete::Shell;
+use std::io::{self, Write};
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+/// What is made.
+#[derive(Clone, Debug, Subcommand)]
+pub(crate) enum Generated {
+    /// Manual pages (section 1), a file for each command
+    Man {
+        /// Where they are written; it must be there
+        #[arg(value_name = "DIRECTORY")]
+        directory: PathBuf,
+    },
+    /// Completions, to standard output
+    Completions {
+        /// For that shell
+        #[arg(value_name = "SHELL")]
+        shell: Shell,
+    },
+}
+
+pub(crate) fn generate<Arguments: CommandFactory>(wanted: &Generated) -> ExitCode {
+    let mut command = Arguments::command().disable_help_subcommand(true);
+    let made = match wanted {
+        // `kasoku.1`, and `kasoku-serve.1` and its like.
+        Generated::Man { directory } => clap_mangen::generate_to(command, directory),
+        Generated::Completions { shell } => {
+            let mut text = Vec::new();
+            clap_complete::generate(*shell, &mut command, "kasoku", &mut text);
+            io::stdout().write_all(&text)
+        }
+    };
+    match made {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("kasoku generate: {error}");
+            ExitCode::FAILURE
+        }
+    }
+}
