@@ -38,7 +38,7 @@ mod suggest;
 mod table;
 mod value;
 
-pub use applications::applications;
+pub use applications::{applications, meant_application};
 pub use changes::{CHANGES_MAX, Change, changes};
 pub use flags::{Loaded, ServeFlags, examine, load};
 pub use issue::{Issue, Place, Severity, Source};
