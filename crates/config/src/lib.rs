@@ -40,7 +40,7 @@ mod value;
 
 pub use applications::{applications, meant_application};
 pub use changes::{CHANGES_MAX, Change, changes};
-pub use flags::{Loaded, ServeFlags, examine, load};
+pub use flags::{Loaded, ServeFlags, examine, examine_input, load};
 pub use issue::{Issue, Place, Severity, Source};
 pub use reference::{SAMPLE, reference_markdown};
 pub use report::{Report, render};

@@ -25,13 +25,13 @@ mod terminal;
 mod top;
 mod upgrade;
 
+use check::CheckFlags;
 use clap::{Parser, Subcommand};
 use doctor::DoctorFlags;
 use explain::ExplainFlags;
 use kasoku_config::ServeFlags;
 use purge::PurgeFlags;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use top::TopFlags;
 
@@ -50,11 +50,7 @@ enum Command {
         RUST_LOG=debug shows each request on standard error.")]
     Serve(Box<ServeFlags>),
     /// Say what is wrong with a configuration file: line, column and the fix; exit status 1 if something is
-    Check {
-        /// The configuration file (TOML)
-        #[arg(value_name = "FILE")]
-        config: PathBuf,
-    },
+    Check(CheckFlags),
     /// Print what `application = "NAME"` lays under a site: each line with its reason; without a name, list them
     Application {
         /// One of the names
@@ -86,7 +82,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(flags) => serve::serve(&flags),
-        Command::Check { config } => check::check(config),
+        Command::Check(flags) => check::check(&flags),
         Command::Application { name } => application::application(name.as_deref()),
         Command::Purge(flags) => purge::purge(&flags),
         Command::Top(flags) => top::top(&flags),

@@ -8,6 +8,7 @@
 //! smaller memory. Written values never do; there it is an error.
 
 mod access_log;
+mod beaten;
 mod changes;
 mod compress;
 mod counters;
