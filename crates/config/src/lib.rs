@@ -33,6 +33,7 @@ mod reader;
 mod reference;
 mod report;
 mod resolve;
+mod schema;
 mod secrets;
 mod suggest;
 mod table;
@@ -44,6 +45,7 @@ pub use flags::{Loaded, ServeFlags, examine, examine_input, load};
 pub use issue::{Issue, Place, Severity, Source};
 pub use reference::{SAMPLE, reference_markdown};
 pub use report::{Report, render};
+pub use schema::schema_json;
 
 use kasoku_engine::options::{ListenAddress, Options};
 

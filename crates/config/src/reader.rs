@@ -18,7 +18,7 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 /// The most entries of a list: sites, rules, hosts, addresses.
-const LIST_LEN_MAX: usize = 10_000;
+pub(crate) const LIST_LEN_MAX: usize = 10_000;
 
 /// So many keys are named beside one that is not known and resembles none.
 const NEAREST_KEYS: usize = 3;
