@@ -35,9 +35,12 @@ use std::io::IsTerminal;
 use std::process::ExitCode;
 use top::TopFlags;
 
+/// The version, and the commit that it was built from where that is known.
+const VERSION: &str = env!("KASOKU_VERSION");
+
 /// An HTTP accelerator: keeps what may be kept, and says why the rest may not.
 #[derive(Parser)]
-#[command(name = "kasoku", version, arg_required_else_help = true)]
+#[command(name = "kasoku", version = VERSION, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
