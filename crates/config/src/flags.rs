@@ -68,6 +68,9 @@ pub struct ServeFlags {
     /// `access-log.format`
     #[arg(long, value_name = "FORMAT", help = flag_help("--access-log-format"))]
     pub access_log_format: Option<String>,
+    /// `log.format`
+    #[arg(long, value_name = "FORMAT", help = flag_help("--log-format"))]
+    pub log_format: Option<String>,
 }
 
 /// Options that passed every check.
@@ -226,6 +229,9 @@ impl CommandLine<'_> {
         }
         if let Some(format) = &flags.access_log_format {
             raw.access_log.format = Some(self.write("--access-log-format", format));
+        }
+        if let Some(format) = &flags.log_format {
+            raw.log.format = Some(self.write("--log-format", format));
         }
     }
 

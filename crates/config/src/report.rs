@@ -4,6 +4,7 @@
 //! credential into a log, see [`crate::secrets`]. The longest report is bounded.
 
 mod json;
+mod lines;
 
 use crate::issue::{Issue, Place, Severity, Source};
 use crate::secrets;

@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `serve` | `kasoku serve`: starts everything in its order, and does what signals say |
 //! | `identity` | whom it becomes, and the file that says which process it is |
+//! | `log` | what the program says on standard error |
 //! | `signals`, `systemd` | what it is told, and what it tells |
 //! | `upgrade` | a new process in this one's place |
 //! | `check`, `application` | `kasoku check`, `kasoku application` |
@@ -16,6 +17,7 @@ mod check;
 mod doctor;
 mod explain;
 mod identity;
+mod log;
 mod operator;
 mod purge;
 mod serve;

@@ -22,9 +22,9 @@
 //! altogether. No line of the file is in it, and messages show no credentials.
 
 use super::Report;
+use super::lines::Lines;
 use crate::issue::{Issue, Place, Severity, Source};
-use serde_json::{Value, json};
-use std::ops::Range;
+use serde_json::json;
 
 /// The most issues that are told one by one; `errors` and `warnings` count all.
 const ISSUES_TOLD_MAX: usize = 1000;
@@ -34,9 +34,14 @@ impl Report {
     pub fn to_json(&self) -> String {
         let errors = self.issues.iter().filter(|issue| issue.is_error()).count();
         let (file, flags) = (Lines::of(&self.file), Lines::of(&self.flags));
-        let place = |place: &Place| match place.source {
-            Source::File => file.place("file", &place.span),
-            Source::Flags => flags.place("command line", &place.span),
+        let place = |place: &Place| {
+            let (source, lines) = match place.source {
+                Source::File => ("file", &file),
+                Source::Flags => ("command line", &flags),
+            };
+            let ((line, column), (end_line, end_column)) =
+                (lines.position(place.span.start), lines.position(place.span.end));
+            json!({ "source": source, "line": line, "column": column, "end_line": end_line, "end_column": end_column })
         };
         let issue = |issue: &Issue| {
             json!({
@@ -55,30 +60,6 @@ impl Report {
             "issues": self.issues.iter().take(ISSUES_TOLD_MAX).map(issue).collect::<Vec<_>>(),
         });
         format!("{report:#}\n")
-    }
-}
-
-/// A text, and where its lines begin.
-struct Lines<'t> {
-    text: &'t str,
-    starts: Vec<usize>,
-}
-
-impl<'t> Lines<'t> {
-    fn of(text: &'t str) -> Self {
-        Self { text, starts: [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect() }
-    }
-
-    fn place(&self, source: &str, span: &Range<usize>) -> Value {
-        let ((line, column), (end_line, end_column)) = (self.position(span.start), self.position(span.end));
-        json!({ "source": source, "line": line, "column": column, "end_line": end_line, "end_column": end_column })
-    }
-
-    fn position(&self, at: usize) -> (usize, usize) {
-        let at = at.min(self.text.len());
-        let line = self.starts.partition_point(|start| *start <= at);
-        let start = self.starts.get(line.saturating_sub(1)).copied().unwrap_or_default();
-        (line, self.text.get(start..at).map_or(0, |before| before.chars().count()) + 1)
     }
 }
 
