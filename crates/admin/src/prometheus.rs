@@ -66,7 +66,8 @@ fn times(out: &mut String, times: &[(Timer, Histogram)]) {
     }
 }
 
-fn seconds(us: u64) -> String {
+/// Microseconds in seconds, as short as can be.
+pub(crate) fn seconds(us: u64) -> String {
     let text = format!("{}.{:06}", us / 1_000_000, us % 1_000_000);
     text.trim_end_matches('0').trim_end_matches('.').to_owned()
 }

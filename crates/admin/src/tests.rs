@@ -160,7 +160,7 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert_eq!((&stats["workers"], &stats["requests"]), (&2.into(), &9.into()));
     assert!(stats["uptime_seconds"].is_u64());
     // As many members as rows: no name stands for two numbers.
-    assert_eq!(stats.as_object().unwrap().len(), 3 + Counter::ALL.len() + snapshot::GAUGES.len());
+    assert_eq!(stats.as_object().unwrap().len(), 4 + Counter::ALL.len() + snapshot::GAUGES.len());
 }
 
 #[test]
@@ -193,6 +193,27 @@ fn each_origin_has_its_numbers_in_both_formats() {
     assert_eq!((&tcp["origin"], &tcp["origin_up"]), (&"http://10.0.0.1:80".into(), &0.into()));
     assert_eq!((&tcp["origin_chosen"], &tcp["origin_failures"]), (&2.into(), &1.into()));
     assert_eq!(unix["origin"], "http://unix:/run/\"a\\b");
+}
+
+#[test]
+fn the_histograms_are_in_both_formats() {
+    let (admin, engine) = started();
+    for us in [900, 3_000, 4_000, 60_000_000] {
+        engine.metrics().cells(0).observe(Timer::Hit, us);
+    }
+    let stats: serde_json::Value = serde_json::from_str(body(&get(&admin, "/stats"))).unwrap();
+    let times = stats["times"].as_array().unwrap();
+    assert_eq!(times.len(), Timer::ALL.len());
+    let hits = times.iter().find(|one| one["name"] == "request_seconds" && one["result"] == "hit").unwrap();
+    assert_eq!((&hits["count"], &hits["sum_seconds"]), (&4.into(), &60.0079.into()), "{hits}");
+    let buckets = hits["buckets"].as_array().unwrap();
+    assert_eq!(buckets[0], serde_json::json!({ "up_to_seconds": 0.001, "count": 1 }));
+    assert_eq!(buckets[1], serde_json::json!({ "up_to_seconds": 0.005, "count": 2 }));
+    assert_eq!(buckets.last().unwrap(), &serde_json::json!({ "up_to_seconds": null, "count": 1 }));
+    let metrics = get(&admin, "/metrics");
+    assert!(body(&metrics).contains("kasoku_request_seconds_bucket{result=\"hit\",le=\"0.005\"} 3\n"), "{metrics}");
+    let origin = times.iter().find(|one| one["name"] == "origin_head_seconds").unwrap();
+    assert!(origin["result"].is_null() && origin["count"] == 0, "{origin}");
 }
 
 #[test]

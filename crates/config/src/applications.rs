@@ -9,6 +9,7 @@ use crate::issue::Issue;
 use crate::raw::{RawRoute, RawRule};
 use crate::reader;
 use crate::resolve::Lines;
+use crate::suggest;
 use crate::table::Scope;
 
 /// Their names, in the order of [`TEXTS`].
@@ -31,6 +32,11 @@ const TEXTS: [&str; 9] = [
 /// The applications' names, each with what is known of it, as TOML with a comment for each line: for people.
 pub fn applications() -> impl Iterator<Item = (&'static str, &'static str)> {
     NAMES.into_iter().zip(TEXTS)
+}
+
+/// The application that was meant by a name that none has.
+pub fn meant_application(name: &str) -> Option<&'static str> {
+    suggest::meant(name, &NAMES)
 }
 
 /// What is known of a program.

@@ -1,6 +1,7 @@
 //! Checks a value against the bounds of its row, for the file and for flags alike.
 
 use crate::issue::{At, Issue, quoted};
+use crate::suggest;
 use crate::table::{Kind, Setting};
 use crate::value::{parse_duration, parse_size, show_duration, show_size};
 use std::num::NonZeroUsize;
@@ -57,7 +58,10 @@ pub(crate) fn one_of(row: &Setting, text: &At<String>) -> Result<usize, Issue> {
     let allowed: &[&str] = if let Kind::OneOf(words) = row.kind { words } else { &[] };
     allowed.iter().position(|word| *word == text.value).ok_or_else(|| {
         let words: Vec<_> = allowed.iter().map(|word| format!("\"{word}\"")).collect();
-        let message = format!("{} can't be {}", quoted(row.name()), quoted(&text.value));
+        let mut message = format!("{} can't be {}", quoted(row.name()), quoted(&text.value));
+        if let Some(meant) = suggest::meant(&text.value, allowed) {
+            message.push_str(&format!(": did you mean {}?", quoted(meant)));
+        }
         Issue::error(message).at(&text.place).help(format!("write {}", words.join(" or ")))
     })
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 /// A file in which this setting has this value in this scope, and nothing else is said.
-fn file_with(setting: &Setting, scope: Scope, value: &str) -> String {
+pub(crate) fn file_with(setting: &Setting, scope: Scope, value: &str) -> String {
     let (group, name) = match setting.path.rsplit_once('.') {
         // What it needs beside it stands in the same table.
         Some(("session", _)) | None => ("", setting.path),
@@ -93,7 +93,7 @@ fn nothing_said(setting: &Setting, scope: Scope) -> String {
     text.to_owned()
 }
 
-fn rows() -> impl Iterator<Item = (&'static Setting, Scope)> {
+pub(crate) fn rows() -> impl Iterator<Item = (&'static Setting, Scope)> {
     table::settings().flat_map(|setting| setting.scopes.iter().map(move |scope| (setting, *scope)))
 }
 

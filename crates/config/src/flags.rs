@@ -4,7 +4,7 @@
 //! the flags are written as one line, so that an issue points into the command line as it points into a file. Help
 //! texts are the table's.
 
-use crate::issue::{At, Issue, Place, Source};
+use crate::issue::{At, Issue, Place, Source, quoted};
 use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite, Texts};
 use crate::report::Report;
 use crate::table::{self, Scope, flag_help};
@@ -71,6 +71,9 @@ pub struct ServeFlags {
     /// `access-log.format`
     #[arg(long, value_name = "FORMAT", help = flag_help("--access-log-format"))]
     pub access_log_format: Option<String>,
+    /// `log.format`
+    #[arg(long, value_name = "FORMAT", help = flag_help("--log-format"))]
+    pub log_format: Option<String>,
 }
 
 /// Options that passed every check.
@@ -91,7 +94,7 @@ pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
     load_looking_at(flags, Look::Disk)
 }
 
-/// [`load`] for who has time: it also looks at what lies below document roots.
+/// [`load`] for who has time and asks for advice: it also looks at what lies below document roots, and says what an operator may miss.
 ///
 /// # Errors
 /// As [`load`].
@@ -99,22 +102,28 @@ pub fn examine(flags: &ServeFlags) -> Result<Loaded, Report> {
     load_looking_at(flags, Look::Trees)
 }
 
+/// [`examine`] of a text that is no file, such as standard input; `name` is what reports call it.
+///
+/// # Errors
+/// As [`load`].
+pub fn examine_input(name: &str, input: impl Read) -> Result<Loaded, Report> {
+    examine_text(name, read_text(input), &ServeFlags::default(), Look::Trees)
+}
+
 fn load_looking_at(flags: &ServeFlags, look: Look) -> Result<Loaded, Report> {
-    let mut report = Report::default();
-    if let Some(path) = &flags.config {
-        report.file_name = path.display().to_string();
-        match read_file(path) {
-            Ok(text) => report.file = text,
-            Err(why) => {
-                report.issues.push(
-                    Issue::error(format!(
-                        "the configuration {} can't be read",
-                        crate::issue::quoted(&report.file_name)
-                    ))
-                    .help(why),
-                );
-                return Err(report);
-            }
+    let name = flags.config.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
+    let text = flags.config.as_ref().map_or_else(|| Ok(String::new()), |path| read_file(path));
+    examine_text(&name, text, flags, look)
+}
+
+fn examine_text(name: &str, text: Result<String, String>, flags: &ServeFlags, look: Look) -> Result<Loaded, Report> {
+    let mut report = Report { file_name: name.to_owned(), ..Report::default() };
+    match text {
+        Ok(text) => report.file = text,
+        Err(why) => {
+            let issue = Issue::error(format!("the configuration {} can't be read", quoted(name)));
+            report.issues.push(issue.help(why));
+            return Err(report);
         }
     }
     let mut issues = Vec::new();
@@ -133,7 +142,7 @@ pub(crate) enum Look {
     Text,
     /// Also whether directories and programs are there.
     Disk,
-    /// Also what lies below the directories.
+    /// Also what lies below the directories, and what an operator may miss.
     Trees,
 }
 
@@ -151,6 +160,10 @@ pub(crate) fn check(
     let options = resolve::resolve(&raw, &resolve::Lines::new(name, text), issues);
     if look != Look::Text {
         on_disk::warn(&raw, issues);
+        on_disk::warn_of_user(&raw, issues);
+    }
+    if look == Look::Trees {
+        on_disk::warn_without_a_token(&raw, &options, issues);
     }
     if look == Look::Trees && !issues.iter().any(Issue::is_error) {
         on_disk::warn_of_writable(&raw, &options, issues);
@@ -223,6 +236,9 @@ impl CommandLine<'_> {
         if let Some(format) = &flags.access_log_format {
             raw.access_log.format = Some(self.write("--access-log-format", format));
         }
+        if let Some(format) = &flags.log_format {
+            raw.log.format = Some(self.write("--log-format", format));
+        }
     }
 
     /// The one site that `--origin` makes; a file with sites of its own leaves no place for it.
@@ -269,15 +285,21 @@ impl CommandLine<'_> {
 
 /// The file's text, or why there is none.
 fn read_file(path: &Path) -> Result<String, String> {
-    let why = |error: io::Error| match error.kind() {
+    read_text(File::open(path).map_err(why_unread)?)
+}
+
+fn why_unread(error: io::Error) -> String {
+    match error.kind() {
         io::ErrorKind::NotFound => "there is no such file".to_owned(),
         io::ErrorKind::PermissionDenied => "it may not be read by this user".to_owned(),
         io::ErrorKind::IsADirectory => "it is a directory".to_owned(),
         _ => error.to_string(),
-    };
+    }
+}
+
+fn read_text(input: impl Read) -> Result<String, String> {
     let mut bytes = Vec::new();
-    let file = File::open(path).map_err(why)?;
-    file.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(why)?;
+    input.take(FILE_BYTES_MAX + 1).read_to_end(&mut bytes).map_err(why_unread)?;
     if bytes.len() as u64 > FILE_BYTES_MAX {
         return Err(format!("it is larger than {FILE_BYTES_MAX} bytes"));
     }

@@ -33,17 +33,19 @@ mod reader;
 mod reference;
 mod report;
 mod resolve;
+mod schema;
 mod secrets;
 mod suggest;
 mod table;
 mod value;
 
-pub use applications::applications;
+pub use applications::{applications, meant_application};
 pub use changes::{CHANGES_MAX, Change, changes};
-pub use flags::{Loaded, ServeFlags, examine, load};
+pub use flags::{Loaded, ServeFlags, examine, examine_input, load};
 pub use issue::{Issue, Place, Severity, Source};
 pub use reference::{SAMPLE, reference_markdown};
 pub use report::{Report, render};
+pub use schema::schema_json;
 
 use kasoku_engine::options::{ListenAddress, Options};
 

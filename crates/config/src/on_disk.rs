@@ -1,4 +1,4 @@
-//! Whether the directories and programs that a configuration names are there, on this machine and now.
+//! Whether the directories, programs and users that a configuration names are there, on this machine and now.
 //!
 //! These are warnings: a directory may come later than the configuration, a disk may be mounted after the check, and the
 //! configuration of one machine may be checked on another. What this user may not see is no fault. It is looked at once, when a
@@ -10,7 +10,9 @@
 //! `kasoku check` takes its time, and also looks for directories of uploads whose programs would run (`writable`).
 
 mod identity;
+mod token;
 mod tree;
+mod user;
 mod writable;
 
 use crate::address::{parse_directory, parse_origin};
@@ -18,10 +20,12 @@ use crate::issue::{At, Issue, quoted};
 use crate::raw::{Raw, RawOrigins, RawRoute};
 use kasoku_engine::options::OriginAddress;
 use std::io::ErrorKind;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::mpsc;
 use std::thread;
 use std::time::{Duration, Instant};
+pub(crate) use token::warn as warn_without_a_token;
+pub(crate) use user::warn as warn_of_user;
 pub(crate) use writable::warn as warn_of_writable;
 
 /// For how long all disks together are waited for.
@@ -45,6 +49,9 @@ const REQUESTS_FAIL: &str = "requests that lead there fail as long as that is so
 /// What becomes of files that applications name without their directory.
 const FILES_FAIL: &str = "files that the application names there are 500 as long as that is so";
 
+/// What becomes of the program without a place for its access log.
+const START_FAILS: &str = "the program does not start as long as that is so";
+
 /// What becomes of them without a place for their bodies.
 const BODIES_FAIL: &str = "requests to programs with a body of more than 64 KiB are 503 as long as that is so";
 
@@ -66,6 +73,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
         let path = PathBuf::from(&written.value);
         Wanted { path, kind: Kind::Directory, written, fails: BODIES_FAIL }
     }));
+    wanted.extend(directory_of_log(raw));
     of_route(&raw.route, None, &mut wanted);
     for site in &raw.sites {
         of_route(&site.route, site.origins.as_ref(), &mut wanted);
@@ -86,6 +94,14 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
         };
         issues.push(Issue::warning(message).at(&written.place).help(help));
     }
+}
+
+/// A file that is not there is made, its directory is not.
+fn directory_of_log(raw: &Raw) -> Option<Wanted<'_>> {
+    let written = raw.access_log.path.as_ref()?;
+    let is_file = !matches!(written.value.as_str(), "" | "-") && !written.value.contains('\0');
+    let path = Path::new(&written.value).parent().filter(|parent| is_file && !parent.as_os_str().is_empty())?;
+    Some(Wanted { path: path.to_owned(), kind: Kind::Directory, written, fails: START_FAILS })
 }
 
 fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &mut Vec<Wanted<'r>>) {
@@ -147,7 +163,7 @@ fn in_time<J: Send + 'static, F: Send + 'static>(
     Some(found)
 }
 
-fn fault(path: &std::path::Path, kind: Kind) -> Option<&'static str> {
+fn fault(path: &Path, kind: Kind) -> Option<&'static str> {
     match (std::fs::metadata(path), kind) {
         (Err(error), _) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Some("is not there")

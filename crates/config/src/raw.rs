@@ -44,6 +44,7 @@ pub(crate) struct Raw {
     pub(crate) hit_headers: RawHitHeaders,
     pub(crate) memory: RawMemory,
     pub(crate) access_log: RawAccessLog,
+    pub(crate) log: RawLog,
     pub(crate) limits: RawLimits,
     pub(crate) request_buffer: RawRequestBuffer,
     pub(crate) strip_path_parameters: Option<Texts>,
@@ -79,6 +80,12 @@ pub(crate) struct RawMemory {
 #[derive(Debug, Default)]
 pub(crate) struct RawAccessLog {
     pub(crate) path: Option<At<String>>,
+    pub(crate) format: Option<At<String>>,
+}
+
+/// `[log]`
+#[derive(Debug, Default)]
+pub(crate) struct RawLog {
     pub(crate) format: Option<At<String>>,
 }
 
@@ -328,6 +335,7 @@ impl Raw {
             hit_headers: keys.group("hit-headers", RawHitHeaders::read),
             memory: keys.group("memory", RawMemory::read),
             access_log: keys.group("access-log", RawAccessLog::read),
+            log: keys.group("log", RawLog::read),
             limits: keys.group("limits", RawLimits::read),
             request_buffer: keys.group("request-buffer", RawRequestBuffer::read),
             strip_path_parameters: keys.texts("strip-path-parameters"),
@@ -368,6 +376,12 @@ impl RawMemory {
 impl RawAccessLog {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self { path: keys.text("path"), format: keys.text("format") }
+    }
+}
+
+impl RawLog {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self { format: keys.text("format") }
     }
 }
 

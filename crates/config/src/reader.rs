@@ -18,7 +18,10 @@ use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 /// The most entries of a list: sites, rules, hosts, addresses.
-const LIST_LEN_MAX: usize = 10_000;
+pub(crate) const LIST_LEN_MAX: usize = 10_000;
+
+/// So many keys are named beside one that is not known and resembles none.
+const NEAREST_KEYS: usize = 3;
 
 /// One table that is being read.
 pub(crate) struct Keys<'a, 'i> {
@@ -294,16 +297,19 @@ impl<'a, 'i> Keys<'a, 'i> {
             let issue = match (suggest::elsewhere(name), suggest::closest(name, &self.asked)) {
                 (Some(elsewhere), _) => Issue::error(message).help(elsewhere),
                 (None, Some(close)) => Issue::error(format!("{message}: did you mean {}?", quoted(close))),
-                (None, None) => Issue::error(message).help(self.known_keys()),
+                (None, None) => {
+                    let plural = name.strip_suffix('s').and_then(suggest::elsewhere);
+                    Issue::error(message).help(plural.unwrap_or_else(|| self.nearest_keys(name)))
+                }
             };
             self.issues.push(issue.at(&place(key.span())));
         }
     }
 
-    fn known_keys(&self) -> String {
-        let mut known: Vec<_> = self.asked.iter().map(|name| quoted(name)).collect();
-        known.sort_unstable();
-        format!("the keys that can stand here are {}", known.join(", "))
+    fn nearest_keys(&self, name: &str) -> String {
+        let nearest = suggest::nearest(name, &self.asked, NEAREST_KEYS).into_iter().map(quoted).collect::<Vec<_>>();
+        let more = if self.asked.len() > nearest.len() { "; docs/configuration.md has all of them" } else { "" };
+        format!("the nearest keys that can stand here are {}{more}", nearest.join(", "))
     }
 
     fn shown_prefix(&self) -> String {

@@ -28,7 +28,7 @@ const AFTER_SAMPLE: &str = "```
 
 /// The configuration of a small site, as the reference page shows it.
 pub const SAMPLE: &str = r#"listen  = ["127.0.0.1:8080"]            # also "unix:/run/kasoku.sock", "fd:3"
-admin   = "127.0.0.1:8081"
+admin   = "unix:/run/kasoku/admin.sock" # also "127.0.0.1:8081", with admin-token-file
 profile = "safe"                        # or "rfc"
 
 [memory]

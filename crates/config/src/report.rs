@@ -3,6 +3,9 @@
 //! annotate-snippets does the drawing. What is drawn from is masked first, so that no line that is quoted can carry a
 //! credential into a log, see [`crate::secrets`]. The longest report is bounded.
 
+mod json;
+mod lines;
+
 use crate::issue::{Issue, Place, Severity, Source};
 use crate::secrets;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};

@@ -64,6 +64,8 @@ pub struct Options {
     pub hit_headers: HitHeaders,
     /// Where each request is told about. Default: nowhere.
     pub access_log: AccessLog,
+    /// How the program's own log looks, on standard error.
+    pub program_log: ProgramLog,
     /// The first whose hosts match serves the request. Without any match: 421.
     pub sites: Vec<Site>,
 }
@@ -299,6 +301,16 @@ pub enum LogFormat {
     /// The Common Log Format of NCSA's server.
     Common,
     /// One JSON object, with what the cache did and why.
+    Json,
+}
+
+/// How the program's own log looks: what it does, and what goes wrong.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum ProgramLog {
+    /// Lines for people.
+    #[default]
+    Text,
+    /// A JSON object in each line.
     Json,
 }
 

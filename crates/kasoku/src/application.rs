@@ -1,6 +1,6 @@
 //! `kasoku application`: what is known of programs, for whoever has the program and not its source.
 
-use kasoku_config::applications;
+use kasoku_config::{applications, meant_application};
 use std::io::{self, Write};
 use std::process::ExitCode;
 
@@ -11,7 +11,9 @@ pub(crate) fn application(name: Option<&str>) -> ExitCode {
         Some(name) => match applications().find(|(one, _)| *one == name) {
             Some((_, text)) => text.to_owned(),
             None => {
-                eprintln!("kasoku: there is no application `{name}`: `kasoku application` lists them");
+                let meant =
+                    meant_application(name).map_or(String::new(), |meant| format!(" (did you mean `{meant}`?)"));
+                eprintln!("kasoku: there is no application `{name}`{meant}: `kasoku application` lists them");
                 return ExitCode::FAILURE;
             }
         },

@@ -1,21 +1,57 @@
 //! `kasoku check`: what is wrong with a configuration file.
+//!
+//! For people on standard error, as `kasoku serve` says it; or, with `--json`, as one object on standard output.
 
 use crate::wants_colour;
-use kasoku_config::ServeFlags;
-use std::path::PathBuf;
+use clap::Args;
+use kasoku_config::{Loaded, Report, ServeFlags};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
-pub(crate) fn check(config: PathBuf) -> ExitCode {
-    let name = config.display().to_string();
-    match kasoku_config::examine(&ServeFlags { config: Some(config), ..ServeFlags::default() }) {
+/// The file name that stands for standard input.
+const STANDARD_INPUT: &str = "-";
+
+/// What is checked.
+#[derive(Clone, Debug, Args)]
+pub(crate) struct CheckFlags {
+    /// The configuration file (TOML); `-`: standard input
+    #[arg(value_name = "FILE")]
+    config: PathBuf,
+    /// Write it for programs: one object on standard output
+    #[arg(long)]
+    json: bool,
+}
+
+pub(crate) fn check(flags: &CheckFlags) -> ExitCode {
+    let checked = examine(&flags.config);
+    let exit = if checked.is_ok() { ExitCode::SUCCESS } else { ExitCode::FAILURE };
+    if flags.json {
+        let report = match &checked {
+            Ok(loaded) => &loaded.warnings,
+            Err(report) => report,
+        };
+        // Whoever reads it may have seen enough.
+        let _ = io::stdout().write_all(report.to_json().as_bytes());
+        return exit;
+    }
+    match checked {
         Ok(loaded) => {
             eprint!("{}", loaded.warnings.render(wants_colour()));
-            println!("{name}: ok, {} site(s)", loaded.options.sites.len());
-            ExitCode::SUCCESS
+            println!("{}: ok, {} site(s)", name(&flags.config), loaded.options.sites.len());
         }
-        Err(report) => {
-            eprint!("{}", report.render(wants_colour()));
-            ExitCode::FAILURE
-        }
+        Err(report) => eprint!("{}", report.render(wants_colour())),
     }
+    exit
+}
+
+fn examine(config: &Path) -> Result<Loaded, Report> {
+    if config == Path::new(STANDARD_INPUT) {
+        return kasoku_config::examine_input(&name(config), io::stdin().lock());
+    }
+    kasoku_config::examine(&ServeFlags { config: Some(config.to_owned()), ..ServeFlags::default() })
+}
+
+fn name(config: &Path) -> String {
+    if config == Path::new(STANDARD_INPUT) { "standard input".to_owned() } else { config.display().to_string() }
 }

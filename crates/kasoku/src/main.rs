@@ -4,6 +4,7 @@
 //! |---|---|
 //! | `serve` | `kasoku serve`: starts everything in its order, and does what signals say |
 //! | `identity` | whom it becomes, and the file that says which process it is |
+//! | `log` | what the program says on standard error |
 //! | `signals`, `systemd` | what it is told, and what it tells |
 //! | `control` | the control socket: where commands find the program that runs |
 //! | `upgrade` | a new process in this one's place |
@@ -20,6 +21,7 @@ mod doctor;
 mod explain;
 mod generate;
 mod identity;
+mod log;
 mod operator;
 mod purge;
 mod reload;
@@ -30,6 +32,7 @@ mod terminal;
 mod top;
 mod upgrade;
 
+use check::CheckFlags;
 use clap::{Parser, Subcommand};
 use doctor::DoctorFlags;
 use explain::ExplainFlags;
@@ -38,13 +41,15 @@ use kasoku_config::ServeFlags;
 use purge::PurgeFlags;
 use reload::ReloadFlags;
 use std::io::IsTerminal;
-use std::path::PathBuf;
 use std::process::ExitCode;
 use top::TopFlags;
 
+/// The version, and the commit that it was built from where that is known.
+const VERSION: &str = env!("KASOKU_VERSION");
+
 /// An HTTP accelerator: keeps what may be kept, and says why the rest may not.
 #[derive(Parser)]
-#[command(name = "kasoku", version, arg_required_else_help = true)]
+#[command(name = "kasoku", version = VERSION, arg_required_else_help = true)]
 struct Arguments {
     #[command(subcommand)]
     command: Command,
@@ -57,11 +62,7 @@ enum Command {
         RUST_LOG=debug shows each request on standard error.")]
     Serve(Box<ServeFlags>),
     /// Say what is wrong with a configuration file: line, column and the fix; exit status 1 if something is
-    Check {
-        /// The configuration file (TOML)
-        #[arg(value_name = "FILE")]
-        config: PathBuf,
-    },
+    Check(CheckFlags),
     /// Print what `application = "NAME"` lays under a site: each line with its reason; without a name, list them
     Application {
         /// One of the names
@@ -99,7 +100,7 @@ enum Command {
 fn main() -> ExitCode {
     match Arguments::parse().command {
         Command::Serve(flags) => serve::serve(&flags),
-        Command::Check { config } => check::check(config),
+        Command::Check(flags) => check::check(&flags),
         Command::Application { name } => application::application(name.as_deref()),
         Command::Purge(flags) => purge::purge(&flags),
         Command::Top(flags) => top::top(&flags),

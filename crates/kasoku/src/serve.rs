@@ -8,7 +8,7 @@ use crate::control::Control;
 use crate::identity::{self, PidFile};
 use crate::signals::{Asked, Signals};
 use crate::upgrade::{self, Predecessor, Successor};
-use crate::{systemd, wants_colour};
+use crate::{log, systemd};
 use kasoku_admin::reload::{self, Reloaded, Reloads};
 use kasoku_admin::{Admin, Door, Handle, Token};
 use kasoku_config::{CHANGES_MAX, Loaded, ServeFlags};
@@ -21,45 +21,37 @@ use kasoku_sys::process::keep_endings;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::fs::File;
-use std::io::{self, Write};
+use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 use std::sync::Arc;
 use tokio::runtime::Runtime;
-use tracing_subscriber::EnvFilter;
 
 pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     keep_endings();
-    let filter = EnvFilter::try_from_default_env().unwrap_or_else(|_| EnvFilter::new("info"));
-    tracing_subscriber::fmt()
-        .with_env_filter(filter)
-        .with_writer(io::stderr)
-        .with_ansi(wants_colour())
-        // Where nobody reads standard error any more, nothing is said; else saying that would end the thread.
-        .log_internal_errors(false)
-        .init();
     let predecessor = match Predecessor::adopt() {
         Ok(predecessor) => predecessor,
         Err(error) => {
-            eprintln!("kasoku: what the process before this one has left can't be taken over: {error}");
+            log::failed(&format!("what the process before this one has left can't be taken over: {error}"));
             return ExitCode::FAILURE;
         }
     };
     let loaded = match kasoku_config::load(flags) {
         Ok(loaded) => loaded,
         Err(report) => {
-            say(&report.render(wants_colour()));
+            log::report(&report);
             return ExitCode::FAILURE;
         }
     };
-    say(&loaded.warnings.render(wants_colour()));
+    log::start(loaded.options.program_log);
+    log::report(&loaded.warnings);
     match Program::start(flags, loaded, predecessor) {
         Ok(program) => {
             program.run();
             ExitCode::SUCCESS
         }
         Err(error) => {
-            eprintln!("kasoku: {error}");
+            log::failed(&error);
             ExitCode::FAILURE
         }
     }
@@ -94,11 +86,6 @@ enum Unfinished {
     Failed(String),
     /// The signal of that name came first.
     Stop(&'static str),
-}
-
-/// Says it on standard error, if anybody reads that still: a program that serves does not end for want of a reader.
-fn say(text: &str) {
-    let _ = io::stderr().write_all(text.as_bytes());
 }
 
 /// What runs.
@@ -281,11 +268,11 @@ impl<'f> Program<'f> {
     /// Serves by the configuration as it is now; as before, where it is wrong. `by` is what asks for it.
     fn reload(&mut self, by: &str) -> reload::Outcome {
         let loaded = kasoku_config::load(self.flags).map_err(|report| {
-            say(&report.render(wants_colour()));
+            log::report(&report);
             tracing::error!("{by}: the configuration is wrong; the old one stays");
             format!("the configuration is wrong; the old one stays\n{}", report.render(false))
         })?;
-        say(&loaded.warnings.render(wants_colour()));
+        log::report(&loaded.warnings);
         let refused = |error: String| {
             tracing::error!("{by}: the old configuration stays: {error}");
             format!("the old configuration stays: {error}")

@@ -294,6 +294,22 @@ fn check_of_no_file_is_exit_status_1() {
 }
 
 #[test]
+fn the_version_names_the_commit() {
+    let said = text(&kasoku(&["--version"]).stdout);
+    let version = concat!("kasoku ", env!("CARGO_PKG_VERSION"));
+    let git = |arguments: &[&str]| std::process::Command::new("git").args(arguments).output().ok();
+    if git(&["rev-parse", "HEAD"]).is_none_or(|head| !head.status.success()) {
+        // Built from an archive: there is no commit to name.
+        return assert_eq!(said, format!("{version}\n"));
+    }
+    let commit = said.strip_prefix(version).and_then(|rest| rest.strip_prefix(" (")?.strip_suffix(")\n"));
+    let commit = commit.unwrap_or_else(|| panic!("{said}"));
+    // The program may be of an earlier one than the one that is checked out by now.
+    let is_known = git(&["cat-file", "-e", &format!("{commit}^{{commit}}")]).unwrap().status.success();
+    assert!(commit.len() == 12 && is_known, "{said}");
+}
+
+#[test]
 fn help_names_the_commands_and_flags() {
     let help = kasoku(&["--help"]);
     assert_eq!(help.status.code(), Some(0));
@@ -305,7 +321,6 @@ fn help_names_the_commands_and_flags() {
     for flag in ["--config", "--origin", "--listen", "--admin", "--memory", "--workers", "--profile", "--access-log"] {
         assert!(text(&help.stdout).contains(flag), "{flag}: {}", text(&help.stdout));
     }
-    assert_eq!(text(&kasoku(&["--version"]).stdout), format!("kasoku {}\n", env!("CARGO_PKG_VERSION")));
 }
 
 #[test]

@@ -114,6 +114,7 @@ fn options(origin: SocketAddr) -> Options {
         purge_from: Vec::new(),
         hit_headers: HitHeaders::default(),
         access_log: kasoku_engine::options::AccessLog::default(),
+        program_log: kasoku_engine::options::ProgramLog::default(),
         sites: HOSTS.map(site).into(),
     }
 }

@@ -7,7 +7,7 @@ use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::options::{
     AccessLog, AddressRange, ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
-    OriginAddress, RequestBuffer, Route, Rule, Site,
+    OriginAddress, ProgramLog, RequestBuffer, Route, Rule, Site,
 };
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
@@ -63,6 +63,7 @@ impl Setup {
             purge_from: AddressRange::loopback(),
             hit_headers: HitHeaders::default(),
             access_log: AccessLog::default(),
+            program_log: ProgramLog::default(),
             sites: Vec::new(),
         };
         let route = Route::new(profile, Vec::new());

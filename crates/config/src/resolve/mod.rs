@@ -8,6 +8,7 @@
 //! smaller memory. Written values never do; there it is an error.
 
 mod access_log;
+mod beaten;
 mod changes;
 mod compress;
 mod counters;
@@ -20,6 +21,7 @@ mod listen;
 mod origins;
 mod places;
 mod policy;
+mod program_log;
 mod programs;
 mod sendfile;
 mod shadow;
@@ -58,6 +60,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &Lines, issues: &mut Vec<Issue>) -> Opti
         purge_from: purge_from(raw, issues),
         hit_headers: hit_headers(&raw.hit_headers),
         access_log: access_log::access_log(&raw.access_log, issues),
+        program_log: program_log::program_log(&raw.log, issues),
         sites: site::sites(raw, &listeners, lines, issues),
         listeners: listeners.into_iter().map(|listener| listener.value).collect(),
     }

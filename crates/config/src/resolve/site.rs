@@ -6,8 +6,8 @@
 use super::listen::WrittenListener;
 use super::places::{Lines, Written};
 use super::{
-    changes, compress, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy, programs, sendfile,
-    set, shadow, unused, visitors,
+    beaten, changes, compress, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy, programs,
+    sendfile, set, shadow, unused, visitors,
 };
 use crate::applications::Application;
 use crate::issue::{At, Issue};
@@ -140,6 +140,7 @@ fn rule(
     }
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     expiry::warn(&raw.route.expiry, &route, true, issues);
+    beaten::warn(raw, &route, [around, top], issues);
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
     counters::warn(&[&raw.route], &route, true, issues);

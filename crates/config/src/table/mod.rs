@@ -110,10 +110,11 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 21] = [
+pub(crate) static SECTIONS: [&Section; 22] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
+    &server::LOG,
     &site::SITE,
     &site::RULE,
     &origins::SEVERAL,

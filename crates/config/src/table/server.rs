@@ -223,3 +223,19 @@ pub(super) static ACCESS_LOG: Section = Section {
         },
     ],
 };
+
+pub(super) static LOG: Section = Section {
+    title: "The program's log",
+    intro: "What the program does and what goes wrong, on standard error, see [operations](operations.md#the-programs-log).",
+    settings: &[Setting {
+        path: "log.format",
+        kind: Kind::OneOf(&["text", "json"]),
+        default: Default::Value("\"text\""),
+        flag: Some("--log-format"),
+        summary: "How a line looks: `\"text\"`, for people, or `\"json\"`: an object in each line, with `timestamp`, `level`, `message` and what else is known.",
+        details: "How much is said is set by the environment: `RUST_LOG=debug`. Before the configuration has been read, and where it is wrong at the start, it is text.",
+        example: "\"json\"",
+        is_read_at_start: true,
+        ..ROW
+    }],
+};

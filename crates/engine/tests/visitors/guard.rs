@@ -387,7 +387,10 @@ fn a_blocked_pattern_is_looked_at_again_after_a_purge_of_its_host() {
         purge(&target);
         assert_eq!(scene.client().get("/page").detail(), "leak-guard", "it still differs");
         site.says(|_, _| page("mended"));
-        assert!(scene.engine.handle().purge(&url("http://other.example/page"), Purge::Hard).is_err(), "no site of ours");
+        assert!(
+            scene.engine.handle().purge(&url("http://other.example/page"), Purge::Hard).is_err(),
+            "no site of ours"
+        );
         assert_eq!(scene.client().get("/page").detail(), "leak-guard", "another host");
         purge(&target);
         scene.client().get("/page");

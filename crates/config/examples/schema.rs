@@ -1,0 +1,5 @@
+//! Prints packaging/kasoku.schema.json.
+
+fn main() {
+    print!("{}", kasoku_config::schema_json());
+}

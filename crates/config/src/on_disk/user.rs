@@ -1,0 +1,44 @@
+//! Whether this machine knows the user and the group that the program is to become.
+//!
+//! Users may be on a server (LDAP), so they are looked up where a slow answer holds nothing up. A look-up that fails is no fault of the
+//! configuration: then nothing is said.
+
+use super::{WAIT_MAX, in_time};
+use crate::issue::{Issue, quoted};
+use crate::raw::Raw;
+use nix::unistd::{Group, User};
+
+/// Warns of a user or a group that is not there.
+pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
+    let Some(written) = &raw.user else { return };
+    let Some(found) = in_time(vec![written.value.clone()], WAIT_MAX, |written: &String| unknown(written)) else {
+        return;
+    };
+    if let Some(Some(what)) = found.into_iter().next() {
+        let issue = Issue::warning(format!("this machine has no {what}")).at(&written.place);
+        issues.push(issue.help("the program does not start as long as that is so: `useradd --system` makes one"));
+    }
+}
+
+/// What of `user` or `user:group` is not known, in words.
+fn unknown(written: &str) -> Option<String> {
+    let (user, group) = written.split_once(':').map_or((written, None), |(user, group)| (user, Some(group)));
+    if matches!(User::from_name(user), Ok(None)) {
+        return Some(format!("user {}", quoted(user)));
+    }
+    let group = group.filter(|group| matches!(Group::from_name(group), Ok(None)))?;
+    Some(format!("group {}", quoted(group)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_user_and_a_group_are_looked_up() {
+        assert_eq!(unknown("root"), None);
+        assert_eq!(unknown("root:root"), None);
+        assert_eq!(unknown("nobody-is-called-so").as_deref(), Some("user `nobody-is-called-so`"));
+        assert_eq!(unknown("root:none-is-called-so").as_deref(), Some("group `none-is-called-so`"));
+    }
+}

@@ -1,0 +1,21 @@
+//! The program's own log: how a line looks. Where it goes is for whoever starts the program, how much it says for `RUST_LOG`.
+
+use crate::bounds;
+use crate::issue::Issue;
+use crate::raw::RawLog;
+use crate::table::{self, Scope};
+use kasoku_engine::options::ProgramLog;
+
+/// The formats in the order of the table's words.
+const FORMATS: [ProgramLog; 2] = [ProgramLog::Text, ProgramLog::Json];
+
+pub(super) fn program_log(raw: &RawLog, issues: &mut Vec<Issue>) -> ProgramLog {
+    let row = table::find(Scope::Top, "log.format");
+    match raw.format.as_ref().zip(row).map(|(text, row)| bounds::one_of(row, text)).transpose() {
+        Ok(index) => index.and_then(|index| FORMATS.get(index)).copied().unwrap_or_default(),
+        Err(issue) => {
+            issues.push(issue);
+            ProgramLog::default()
+        }
+    }
+}

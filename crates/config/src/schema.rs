@@ -1,0 +1,179 @@
+//! The table of settings as a JSON Schema (draft 7, with the words of draft 4 alone): what editors complete keys by, and underline mistakes.
+//!
+//! It says what a value looks like: types, words, bounds of numbers, which keys may stand where and which must. What only the reader of
+//! configurations knows is left to `kasoku check`: the bounds of sizes and durations that are texts, what a pattern or an address means, and what
+//! must fit together. It refuses nothing that the reader takes (tests walk over all examples of the table); in strictness it may be behind.
+//!
+//! packaging/kasoku.schema.json is this, printed.
+
+#[cfg(test)]
+mod tests;
+
+use crate::bounds;
+use crate::reader::LIST_LEN_MAX;
+use crate::table::{self, Default, Kind, Scope, Setting};
+use serde_json::{Map, Value, json};
+
+/// A size: bytes, or with a unit. Case does not matter there.
+const SIZE_PATTERN: &str = r"^\s*[0-9]+\s*([KkMmGgTt][Ii]?[Bb]|[Bb])?\s*$";
+
+/// A duration: numbers, each with its unit.
+const DURATION_PATTERN: &str = r"^\s*([0-9]+\s*(ms|s|m|h|d)\s*)+$";
+
+/// The schema, as text.
+pub fn schema_json() -> String {
+    let mut top = Table::of(Scope::Top);
+    let mut site = Table::of(Scope::Site);
+    site.properties.insert(
+        "rule".to_owned(),
+        json!({
+            "description": "Each `[[site.rule]]` belongs to the `[[site]]` above it. The first whose path matches decides.",
+            "type": "array",
+            "maxItems": LIST_LEN_MAX,
+            "items": { "$ref": "#/definitions/rule" },
+        }),
+    );
+    top.properties.insert(
+        "site".to_owned(),
+        json!({
+            "description": "Each `[[site]]` answers for some hosts. The first whose hosts match serves the request.",
+            "type": "array",
+            "maxItems": LIST_LEN_MAX,
+            "items": { "$ref": "#/definitions/site" },
+        }),
+    );
+    let tables = [
+        ("site", site.schema()),
+        ("rule", Table::of(Scope::Rule).schema()),
+        ("listener", Table::of(Scope::Listen).schema()),
+        ("origin-table", Table::of(Scope::Origin).schema()),
+    ];
+    let shared = table::settings().filter(|setting| is_shared(setting));
+    let shared = shared.map(|setting| (setting.path.to_owned(), described(setting)));
+    let definitions: Map<String, Value> =
+        shared.chain(tables.map(|(name, schema)| (name.to_owned(), schema))).collect();
+    let mut schema = json!({
+        "$schema": "http://json-schema.org/draft-07/schema#",
+        "title": "Kasoku's configuration",
+        "description": "Made from the table of settings; `kasoku check` knows more than a schema can say.",
+        "definitions": definitions,
+    });
+    if let (Value::Object(schema), Value::Object(top)) = (&mut schema, top.schema()) {
+        schema.extend(top);
+    }
+    format!("{schema:#}\n")
+}
+
+/// The keys of one table of the file, and of the tables within it.
+struct Table {
+    properties: Map<String, Value>,
+    required: Vec<&'static str>,
+}
+
+impl Table {
+    fn of(scope: Scope) -> Self {
+        let mut table = Self { properties: Map::new(), required: Vec::new() };
+        for setting in table::settings().filter(|setting| setting.scopes.contains(&scope)) {
+            match setting.path.split_once('.') {
+                None => {
+                    table.properties.insert(setting.path.to_owned(), property(setting));
+                    table.required.extend(setting.is_required().then_some(setting.path));
+                }
+                Some((group, name)) => {
+                    let group = table.properties.entry(group).or_insert_with(
+                        || json!({ "type": "object", "properties": {}, "additionalProperties": false }),
+                    );
+                    if let Some(Value::Object(keys)) = group.get_mut("properties") {
+                        keys.insert(name.to_owned(), property(setting));
+                    }
+                }
+            }
+        }
+        table
+    }
+
+    fn schema(self) -> Value {
+        let Self { properties, required } = self;
+        // Draft 4, which Taplo knows, takes no empty list of required keys.
+        match required.is_empty() {
+            true => json!({ "type": "object", "properties": properties, "additionalProperties": false }),
+            false => {
+                json!({ "type": "object", "properties": properties, "required": required, "additionalProperties": false })
+            }
+        }
+    }
+}
+
+/// Whether it stands in the schema once, for all places where it may stand in a file.
+fn is_shared(setting: &Setting) -> bool {
+    setting.scopes.len() > 1
+}
+
+/// What stands behind a key.
+fn property(setting: &Setting) -> Value {
+    if is_shared(setting) {
+        return json!({ "$ref": format!("#/definitions/{}", setting.path) });
+    }
+    described(setting)
+}
+
+/// The values of a setting, and what is to be known of it.
+fn described(setting: &Setting) -> Value {
+    let mut property = value(setting.kind, setting.path);
+    let Value::Object(fields) = &mut property else { return property };
+    let mut words = vec![setting.summary.to_owned()];
+    words.extend((!setting.details.is_empty()).then(|| setting.details.to_owned()));
+    words.extend(bounds::range(setting.kind).map(|range| format!("Takes {range}.")));
+    match setting.default {
+        Default::Value(written) => fields.extend(of_toml(written).map(|value| ("default".to_owned(), value))),
+        Default::Unset(said) => words.push(format!("Default: {said}.")),
+        Default::Required => {}
+    }
+    fields.extend(of_toml(setting.example).map(|value| ("examples".to_owned(), json!([value]))));
+    fields.insert("description".to_owned(), json!(words.join(" ")));
+    property
+}
+
+/// The values that a setting takes.
+fn value(kind: Kind, path: &str) -> Value {
+    let one_or_several = |one: Value| {
+        let several = json!({ "type": "array", "items": one.clone(), "maxItems": LIST_LEN_MAX });
+        json!({ "anyOf": [one, several] })
+    };
+    match kind {
+        Kind::Text(_) => json!({ "type": "string" }),
+        Kind::Texts(_) => one_or_several(json!({ "type": "string" })),
+        Kind::TextsOrTables(_) => {
+            let table = if path == "listen" { "#/definitions/listener" } else { "#/definitions/origin-table" };
+            one_or_several(json!({ "anyOf": [{ "type": "string" }, { "$ref": table }] }))
+        }
+        Kind::OneOf(words) => json!({ "enum": words }),
+        Kind::Flag => json!({ "type": "boolean" }),
+        Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        Kind::IntegerOrAuto { min, max } => json!({
+            "anyOf": [
+                { "type": "integer", "minimum": min, "maximum": max },
+                { "type": "string", "pattern": "^(auto|[0-9]+)$" },
+            ]
+        }),
+        Kind::Size { min, max } => json!({
+            "anyOf": [
+                { "type": "integer", "minimum": min, "maximum": max },
+                { "type": "string", "pattern": SIZE_PATTERN },
+            ]
+        }),
+        Kind::Duration { .. } | Kind::Seconds { .. } => duration(),
+        Kind::Map(..) => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        Kind::Statuses { .. } => json!({ "type": "object", "additionalProperties": duration() }),
+    }
+}
+
+fn duration() -> Value {
+    json!({ "type": "string", "pattern": DURATION_PATTERN })
+}
+
+/// A value of the table as JSON.
+fn of_toml(value: &str) -> Option<Value> {
+    let document: toml::Table = format!("it = {value}").parse().ok()?;
+    serde_json::to_value(document.get("it")?).ok()
+}

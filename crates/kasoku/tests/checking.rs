@@ -1,0 +1,102 @@
+//! `kasoku check` of the real program: what it reads, what it warns of, and what it says to programs.
+
+#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+
+// What a program that runs needs is for other tests.
+#[allow(dead_code, reason = "this test needs a part of it")]
+mod support;
+
+use serde_json::Value;
+use std::io::Write;
+use std::process::{Command, Output, Stdio};
+use support::{file, kasoku};
+
+fn text(bytes: &[u8]) -> String {
+    String::from_utf8(bytes.to_vec()).unwrap()
+}
+
+/// `kasoku check` with this text on its standard input.
+fn check_of_input(arguments: &[&str], input: &str) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_kasoku"));
+    command.arg("check").args(arguments).stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::piped());
+    let mut child = command.spawn().unwrap();
+    child.stdin.take().unwrap().write_all(input.as_bytes()).unwrap();
+    child.wait_with_output().unwrap()
+}
+
+#[test]
+fn standard_input_is_checked_like_a_file() {
+    let good = check_of_input(&["-"], "[[site]]\norigin = \"http://127.0.0.1:8000\"\n");
+    assert_eq!(text(&good.stdout), "standard input: ok, 1 site(s)\n");
+    assert!(good.status.success() && good.stderr.is_empty(), "{good:?}");
+    let bad = check_of_input(&["-"], "workers = 0\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n");
+    let said = text(&bad.stderr);
+    assert_eq!(bad.status.code(), Some(1));
+    assert!(said.contains("--> standard input:1:11\n"), "{said}");
+}
+
+#[test]
+fn json_says_the_same_for_programs() {
+    let output = check_of_input(&["-", "--json"], "listn = 1\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n");
+    assert_eq!(output.status.code(), Some(1));
+    assert_eq!(text(&output.stderr), "");
+    let said: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!((&said["ok"], &said["errors"], &said["warnings"]), (&false.into(), &1.into(), &0.into()), "{said}");
+    let issue = &said["issues"][0];
+    assert_eq!(issue["message"], "unknown key `listn`: did you mean `listen`?", "{said}");
+    assert_eq!((&issue["severity"], &issue["place"]["line"]), (&"error".into(), &1.into()), "{said}");
+
+    let missing = kasoku(&["check", "--json", "/nonexistent/kasoku.toml"]);
+    let said: Value = serde_json::from_slice(&missing.stdout).unwrap();
+    assert_eq!((missing.status.code(), &said["ok"]), (Some(1), &false.into()), "{said}");
+    assert_eq!(said["issues"][0]["help"], "there is no such file", "{said}");
+
+    let fine = check_of_input(&["-", "--json"], "[[site]]\norigin = \"file:///nonexistent/html\"\n");
+    let said: Value = serde_json::from_slice(&fine.stdout).unwrap();
+    assert_eq!((fine.status.code(), &said["ok"]), (Some(0), &true.into()), "{said}");
+    assert_eq!(said["issues"][0]["message"], "`/nonexistent/html` is not there", "{said}");
+}
+
+#[test]
+fn a_user_and_a_directory_of_the_log_that_this_machine_does_not_have_are_warned_of() {
+    let text_of = |user: &str, log: &str| {
+        format!("user = \"{user}\"\naccess-log.path = \"{log}\"\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n")
+    };
+    let wrong = file("wrong_machine.toml", &text_of("nobody-is-called-so", "/nonexistent/kasoku/access.log"));
+    let checked = kasoku(&["check", wrong.to_str().unwrap()]);
+    let said = text(&checked.stderr);
+    assert_eq!(checked.status.code(), Some(0), "{said}");
+    assert!(said.contains("warning: this machine has no user `nobody-is-called-so`\n"), "{said}");
+    assert!(said.contains("warning: `/nonexistent/kasoku` is not there\n") && said.contains(".toml:2:19\n"), "{said}");
+    let log = std::env::temp_dir().join("access.log");
+    let right = file("right_machine.toml", &text_of("root:root", log.to_str().unwrap()));
+    let checked = kasoku(&["check", right.to_str().unwrap()]);
+    assert_eq!((checked.status.code(), text(&checked.stderr)), (Some(0), String::new()));
+}
+
+#[test]
+fn an_admin_listener_without_a_token_is_warned_of() {
+    let site = "[[site]]\norigin = \"http://127.0.0.1:8000\"\n";
+    let warning = "warning: without a token, `admin` answers only `/healthz`, `/metrics` and `/stats` here\n";
+    for (lines, expected) in [
+        ("admin = \"127.0.0.1:8081\"\n", true),
+        ("admin = \"127.0.0.1:8081\"\nadmin-token-file = \"/etc/kasoku/admin.token\"\n", false),
+        ("admin = \"unix:/run/kasoku/admin.sock\"\n", false),
+        ("", false),
+    ] {
+        let checked = check_of_input(&["-"], &format!("{lines}{site}"));
+        let said = text(&checked.stderr);
+        assert_eq!((checked.status.code(), said.contains(warning)), (Some(0), expected), "{lines}{said}");
+        assert!(expected || said.is_empty(), "{said}");
+    }
+}
+
+#[test]
+fn the_name_of_an_application_that_was_meant_is_told() {
+    for (name, meant) in [("wordpres", "wordpress"), ("gnuboard", "gnuboard5")] {
+        let shown = kasoku(&["application", name]);
+        let said = text(&shown.stderr);
+        assert!(!shown.status.success() && said.contains(&format!("did you mean `{meant}`?")), "{said}");
+    }
+    assert!(!text(&kasoku(&["application", "joomla"]).stderr).contains("did you mean"));
+}
