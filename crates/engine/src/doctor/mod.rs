@@ -24,7 +24,8 @@ use kasoku_semantics::difference::Difference;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::time::Duration;
-use tries::{Subject, Tried};
+use tries::Subject;
+pub(crate) use tries::{Tried, try_out};
 
 /// Cases that are told.
 const FINDINGS_MAX: usize = 20;
