@@ -30,7 +30,7 @@ pub(crate) fn question(query: &str) -> Result<Question, String> {
             "url" => question.url = value.into_owned(),
             "method" => question.method = value.into_owned(),
             "field" => question.fields.push(value.into_owned()),
-            "live" => question.is_live = true,
+            "live" => (question.is_live, question.is_tried) = (true, true),
             other => return Err(format!("unknown parameter {other}")),
         }
     }

@@ -5,7 +5,7 @@ mod top;
 
 use super::*;
 use kasoku_engine::Engine;
-use kasoku_engine::options::{Options, OriginAddress, OriginEndpoint, OriginHealth};
+use kasoku_engine::options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Timer};
 use kasoku_testkit::Setup;
@@ -28,7 +28,8 @@ fn engine() -> Engine {
         options.listeners.clear();
         options.workers = 2;
     };
-    Setup::safe().options(nowhere).site(&[], |_| {}).run_without_origin()
+    let hosts = [HostPattern::Exact("a.example".to_owned())];
+    Setup::safe().options(nowhere).site(&hosts, |_| {}).run_without_origin()
 }
 
 /// Its listener, and itself.
@@ -409,6 +410,8 @@ fn a_purge_says_what_it_was_about() {
         ("url=/x", "not an http or https URL"),
         ("prefix=ftp://a/", "not an http or https URL"),
         ("site=", "a site is the name of a host"),
+        ("url=nonsense", "not an http or https URL"),
+        ("site=nohost", "no site is configured for the host nohost"),
     ] {
         let answer = purge(query);
         assert_eq!(status(&answer), 400, "{query}");

@@ -148,7 +148,9 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     let mut skip = wanted.map_or(0, |wanted| wanted.first);
     let mut left = wanted.map_or(u64::MAX, ByteRange::length);
     while left > 0 {
-        match or_flush!(out, reader.next()) {
+        // Until the first byte of its range comes, a client can be told that it won't come.
+        let next = if skip > 0 { reader.next().await } else { or_flush!(out, reader.next()) };
+        match next {
             Next::Chunk(mut piece) => {
                 let skipped = skip.min(piece.len() as u64);
                 skip -= skipped;
@@ -162,6 +164,12 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
             Next::End(trailers) => {
                 exchange.origin_has_ended();
                 return out.end(trailers).await;
+            }
+            Next::Cut if out.is_head_waiting() => {
+                exchange.origin_has_ended();
+                let why = Reason::OriginClosedEarly;
+                let status = CacheStatus { stored: false, detail: Some(why), ..status };
+                return own(exchange, &Fault::Origin(why), Some(status)).await;
             }
             Next::Cut => return out.cut(),
         }

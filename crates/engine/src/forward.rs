@@ -17,7 +17,7 @@ use crate::request_id::Digits;
 use crate::respond::NAME;
 use crate::route::Routed;
 use crate::serve::Exchange;
-use crate::unkeyed::{is_same, is_unkeyed};
+use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
 use crate::visitor;
 use http::{Method, Version};
 use kasoku_origin::Circumstances;
@@ -76,7 +76,11 @@ pub(crate) fn forward(
     //# of their significance to that application
     let passed_on = if is_granting { &Fields::new() } else { &received };
     for (name, value) in passed_on.iter() {
-        let is_kept_back = is_guarded && (is_unkeyed(name, peer.is_trusted) || is_same(name, b"via"));
+        let is_kept_back = match audience {
+            Audience::OneClient => false,
+            _ if is_guarded => is_unkeyed(name, peer.is_trusted) || is_same(name, b"via"),
+            _ => is_unkeyed_by_no_rfc(name, peer.is_trusted),
+        };
         if !is_ours(name) && !is_kept_back {
             fields.push(name, value);
         }

@@ -317,8 +317,11 @@ impl<'e> Outgoing<'e> {
         self.delivered
     }
 
-    /// The body will not come to its end, or nobody takes it.
+    /// The body will not come to its end, or nobody takes it. Whether it is stored all the same, nobody knows by then: it isn't said.
     pub(crate) fn cut(self) -> Delivered {
-        Delivered { is_whole: false, ..self.delivered }
+        let was_to_be_stored = self.delivered.cache.as_ref().is_some_and(|status| status.stored);
+        let cache = self.delivered.cache.map(|status| CacheStatus { stored: false, ..status });
+        let was_meant_for_cache = self.delivered.was_meant_for_cache || was_to_be_stored;
+        Delivered { is_whole: false, cache, was_meant_for_cache, ..self.delivered }
     }
 }

@@ -1,7 +1,7 @@
 //! Fields by which a request could change an answer without changing the key ("unkeyed inputs").
 //!
 //! Proxies, CDNs, application servers and frameworks take host, scheme, path, method, query or the client's address from
-//! them, whoever sent them. On a request whose answer may be shared they are removed (profile safe), since one visitor would
+//! them, whoever sent them. On a request whose answer may be shared they are removed, since one visitor would
 //! choose by them what others get: J. Kettle, "Practical Web Cache Poisoning" (2018) and "Web Cache Entanglement" (2020); the
 //! list of Param Miner; Nguyen, Lo Iacono and Federrath, "Your Cache Has Fallen: Cache-Poisoned Denial-of-Service Attack"
 //! (2019). Which fields are ours to write whatever was sent (`Host`, `X-Forwarded-*`) is in `forward`.
@@ -152,6 +152,17 @@ pub(crate) fn is_unkeyed(name: &[u8], is_peer_trusted: bool) -> bool {
         || (!is_peer_trusted && FRONTS.iter().any(begins_with))
 }
 
+/// Beginnings and names of those above that RFC 9110 speaks of: in profile rfc they go to the origin.
+const OF_RFC_9110: [&str; 4] = ["content-", "max-forwards", "proxy-authorization", "trailer"];
+
+/// Whether a field of that name is kept back in profile rfc as well, since no RFC speaks for it: a proxy may block what it is
+/// "specifically configured to block" (RFC 9110 section 5.1).
+pub(crate) fn is_unkeyed_by_no_rfc(name: &[u8], is_peer_trusted: bool) -> bool {
+    let mut memory = [0; NAME_BYTES_MAX];
+    let folded = fold(name, &mut memory);
+    is_unkeyed(name, is_peer_trusted) && !OF_RFC_9110.iter().any(|start| folded.starts_with(start.as_bytes()))
+}
+
 /// Whether both names are one to an application.
 pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().map(folded).eq(other.iter().map(folded))
@@ -188,6 +199,17 @@ mod tests {
         for name in NAMES {
             assert!(!FAMILIES.iter().any(|family| name.starts_with(family)), "{name} is there twice");
         }
+    }
+
+    #[test]
+    fn what_rfc_9110_speaks_of_is_left_alone_in_profile_rfc() {
+        for name in ["Content-Type", "Max-Forwards", "Proxy-Authorization", "Trailer"] {
+            assert!(is_kept_back(name) && !is_unkeyed_by_no_rfc(name.as_bytes(), false), "{name}");
+        }
+        for name in ["X-Original-URL", "X-HTTP-Method-Override", "Client-IP", "CF-IPCountry"] {
+            assert!(is_unkeyed_by_no_rfc(name.as_bytes(), false), "{name}");
+        }
+        assert!(!is_unkeyed_by_no_rfc(b"CF-IPCountry", true) && !is_unkeyed_by_no_rfc(b"Accept", false));
     }
 
     #[test]

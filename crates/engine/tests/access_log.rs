@@ -147,6 +147,32 @@ fn a_cut_answer_has_its_line_too() {
 }
 
 #[test]
+fn what_was_cut_is_not_said_to_be_stored() {
+    let file = LogFile::new("cut-fill");
+    let (short, gate) = (Gate::new(), Gate::new());
+    let body = b"HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nContent-Length: 9\r\n\r\nabc";
+    let scene = file
+        .setup(LogFormat::Json)
+        .run([get("/short").sends(body).waits(&short).closes(), get("/left").sends(body).waits(&gate).sends("defghi")]);
+    let mut client = scene.client();
+    client.ask("GET", "/short", &[]).next_head();
+    client.reads("abc");
+    short.open();
+    client.rest();
+    let mut client = scene.client();
+    client.ask("GET", "/left", &[]).next_head();
+    client.reads("abc");
+    client.reset();
+    gate.open();
+    scene.counted(Counter::Requests, 2);
+    scene.counted(Counter::Misses, 2);
+    for line in file.objects(scene) {
+        assert_eq!((&line["aborted"], &line["stored"]), (&true.into(), &false.into()), "{line}");
+        assert_eq!(line["result"], "miss", "{line}");
+    }
+}
+
+#[test]
 fn what_a_stop_cuts_has_its_line_and_is_counted() {
     let file = LogFile::new("stopped");
     let half = "HTTP/1.1 200 OK\r\nContent-Length: 6\r\n\r\nabc";

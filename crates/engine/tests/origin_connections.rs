@@ -47,6 +47,34 @@ fn a_connection_that_the_origin_wants_closed_is_not_used_again() {
 }
 
 #[test]
+fn a_connection_is_not_used_again_after_a_body_that_its_origin_may_have_ignored() {
+    // An origin that ignores the body of a GET takes it for the next request, and answers it to the next client.
+    let hidden = "GET /hidden HTTP/1.1\r\nHost: a\r\n\r\n";
+    for (method, is_used_again) in
+        [("GET", false), ("HEAD", false), ("OPTIONS", false), ("DELETE", false), ("POST", true), ("PUT", true)]
+    {
+        for framing in [format!("Content-Length: {}", hidden.len()), "Transfer-Encoding: chunked".to_owned()] {
+            let first =
+                on(method, "/1").answers(ok(&["Cache-Control: no-store"], if method == "HEAD" { "" } else { "1" }));
+            let scene = Scenario::safe([first, get("/2").answers(ok(&["Cache-Control: no-store"], "2"))]);
+            let mut client = scene.client();
+            let body = match framing.contains("chunked") {
+                true => format!("{:x}\r\n{hidden}\r\n0\r\n\r\n", hidden.len()),
+                false => hidden.to_owned(),
+            };
+            client.send(format!("{method} /1 HTTP/1.1\r\nHost: example.org\r\n{framing}\r\n\r\n{body}"));
+            match method {
+                "HEAD" => client.response_to_head(),
+                _ => client.response(),
+            };
+            assert_eq!(client.get("/2").text(), "2");
+            let connections = (scene.origin.request(0).connection, scene.origin.request(1).connection);
+            assert_eq!(connections.0 == connections.1, is_used_again, "{method} {framing}");
+        }
+    }
+}
+
+#[test]
 fn a_kept_connection_found_dead_is_retried_once() {
     let first = || get("/1").answers(ok(&["Cache-Control: no-store"], "1"));
     for method in ["GET", "HEAD", "OPTIONS", "DELETE"] {

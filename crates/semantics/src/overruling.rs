@@ -70,8 +70,10 @@ pub(crate) fn by_configuration(
         return Some(lifetime.into_iter().chain(cookies.suggestions()).collect());
     }
     if needed.is_empty() {
-        // What states nothing needs no more than `ttl`, which is suggested elsewhere.
-        return changes.pop().filter(|_| !is_covered(response.status)).map(|one| vec![one]);
+        // What states nothing needs no more than `ttl`.
+        let one = changes.pop()?;
+        let ttl = || Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
+        return Some(vec![if is_covered(response.status) { ttl() } else { one }]);
     }
     let words: Vec<String> = own.grant.ignore.iter().map(|one| format!("\"{}\"", one.word())).collect();
     let mut dangers: Vec<&'static str> = needed.iter().map(|one| one.danger()).collect();
@@ -207,7 +209,7 @@ mod tests {
         assert_eq!(written(&cached("no-store, max-age=300"), &safe())[1], "ignore = [\"no-store\"]");
         assert_eq!(written(&ok().with("Pragma", "no-cache"), &safe())[1], "ignore = [\"no-cache\"]");
         assert_eq!(written(&ok().with("Vary", "*"), &safe()), [""; 0], "what it varies by is never proposed away");
-        assert_eq!(written(&ok(), &safe()), [""; 0], "`ttl` is enough");
+        assert_eq!(written(&ok(), &safe()), ["ttl = \"1m\""]);
     }
 
     #[test]

@@ -42,6 +42,13 @@ pub fn names_a_session(name: &str) -> bool {
     ["sess", "sid", "auth", "token", "logged_in"].iter().any(|part| name.contains(part))
 }
 
+/// Whether a name is that of a token against forgery, as Django's `csrftoken` and Laravel's `XSRF-TOKEN`: whoever sends a form back has to
+/// have the same one in a cookie.
+pub fn names_forgery_token(name: &str) -> bool {
+    let name = name.to_ascii_lowercase();
+    ["csrf", "xsrf"].iter().any(|part| name.contains(part))
+}
+
 /// Whether a line sets a cookie that is listed as one to drop.
 pub(crate) fn is_dropped(name: &[u8], line: &[u8], policy: &Policy) -> bool {
     // Nobody sends its obsolete sibling any more, and what it would mean to drop that is not said.

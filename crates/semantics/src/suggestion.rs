@@ -10,11 +10,10 @@
 use crate::credentials::has_credentials;
 use crate::directives::control_field;
 use crate::evidence::{is_of_visitors, obstacles, sent_on};
-use crate::grant::is_covered;
 pub use crate::overruling::MayBeNoise;
 use crate::overruling::by_configuration;
 use crate::vary::{Vary, vary};
-use crate::{Freshness, Policy, Reason, freshness};
+use crate::{Freshness, Policy, Reason, freshness, set_cookies};
 use http::StatusCode;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -75,6 +74,8 @@ const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browse
 const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
 pub(crate) const GRANTED: &str =
     "if the page is the same for everybody; it is asked for in nobody's name then, without cookies and such";
+/// Why a page with a token against forgery is not proposed to be shared.
+pub const HAS_FORGERY_TOKEN: &str = "it brings a token against forgery (csrf, xsrf), which each visitor needs for their own: who sends a form of a shared page is refused, so it has to pass (`pass-urls`)";
 const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
 
 /// Why a reason leaves nothing that could be suggested.
@@ -181,6 +182,10 @@ pub fn advice(
     may_be_noise: MayBeNoise<'_>,
 ) -> Advice {
     let reasons = obstacles(request, response, freshness, policy);
+    let mut set = set_cookies::not_dropped(request, response, policy).map(String::from_utf8_lossy);
+    if !reasons.is_empty() && set.any(|name| set_cookies::names_forgery_token(&name)) {
+        return Advice::Nothing(HAS_FORGERY_TOKEN);
+    }
     if let Some(why) = reasons.iter().find_map(|reason| hopeless(*reason, response.status)) {
         return Advice::Nothing(why);
     }
@@ -266,11 +271,6 @@ fn lifetime(
     let value = format!("{directive}={SECONDS}");
     // What the application tells browsers is not touched, where there is a field for this cache alone.
     let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
-    // Where it says nothing, nobody has to touch it.
-    let is_silent = !says_something && field == "Cache-Control";
-    if is_silent && is_covered(response.status) && !has_credentials(&request.fields) {
-        return Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
-    }
     match policy.targeted_fields.first() {
         Some(targeted) if says_something || field != "Cache-Control" => {
             let text = if reasons.contains(&Reason::Private) { NOT_PRIVATE } else { KEEPS_BROWSERS };

@@ -27,13 +27,26 @@ fn what_browsers_are_told_stays_as_it_is() {
 }
 
 #[test]
-fn where_the_application_says_nothing_it_does_not_have_to_be_changed() {
-    assert_eq!(changes(&get(), &ok()), [Change::Set("ttl", "\"1m\"".to_owned())]);
+fn where_the_application_says_nothing_it_should_first_and_the_configuration_can_instead() {
+    let silent = advice_for(&get(), &ok(), &safe());
+    let Advice::Either(first, instead) = silent else { panic!("{silent:?}") };
+    assert_eq!(first[0].change, send("Cache-Control", "max-age=60"));
+    assert_eq!(instead[0].change, Change::Set("ttl", "\"1m\"".to_owned()));
     let session = ok().with("Set-Cookie", "PHPSESSID=x");
-    let expected = [Change::Omit("Set-Cookie".to_owned()), Change::Set("ttl", "\"1m\"".to_owned())];
+    let expected = [Change::Omit("Set-Cookie".to_owned()), send("Cache-Control", "max-age=60")];
     assert_eq!(changes(&get(), &session), expected);
     // A redirection of the moment is for the application to judge.
     assert_eq!(changes(&get(), &status(302)), [send("Cache-Control", "max-age=60")]);
+}
+
+#[test]
+fn a_token_against_forgery_is_neither_a_session_nor_noise() {
+    for name in ["csrftoken", "XSRF-TOKEN", "_csrf", "site_csrf"] {
+        for page in [ok(), cached("private, no-store"), cached("max-age=60")] {
+            let page = page.with("Set-Cookie", format!("{name}=x")).with("Vary", "Cookie");
+            assert_eq!(advice_for(&get(), &page, &safe()), Advice::Nothing(HAS_FORGERY_TOKEN), "{name}");
+        }
+    }
 }
 
 #[test]

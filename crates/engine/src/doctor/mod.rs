@@ -31,7 +31,8 @@ use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use placement::{Placement, Seen};
 use std::time::Duration;
-use tries::{Subject, Tried};
+use tries::Subject;
+pub(crate) use tries::{Tried, try_out};
 
 /// Cases that are told.
 const FINDINGS_MAX: usize = 20;

@@ -12,7 +12,7 @@ use super::changed::changed;
 use super::one_time::is_one_time;
 use super::placement::{Placement, Seen, placement};
 use crate::connection::Peer;
-use crate::explain::{Change, Question, Suggestion, Tips, noise, send_apart};
+use crate::explain::{Change, IS_LOGIN, Question, Suggestion, Tips, noise, send_apart};
 use crate::forward::{Audience, forward};
 use crate::guard::{FETCH_MAX, Fetcher, Found, Page, as_sent, check, plain, says_nothing};
 use crate::handle::Handle;
@@ -42,7 +42,7 @@ const ONE_TIME: &str = "not tried: by the words in its URL it may be made for on
 const FEW_VISITORS: &str = "not tried: no URL of it was asked for by three visitors, and asking for another's once more may do something; nor would a lifetime save much";
 
 /// What came of an attempt.
-pub(super) enum Tried {
+pub(crate) enum Tried {
     /// The page is the same for everybody under these lines.
     Same(Vec<Suggestion>),
     /// It is not.
@@ -92,7 +92,7 @@ impl Subject {
         let target =
             self.url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, target)| target);
         if set_by::is_login(target) {
-            return Some(Tried::Nothing("people log in there, as its URL says: such a page is its visitor's"));
+            return Some(Tried::Nothing(IS_LOGIN));
         }
         match advice_without_messages(self.reason) {
             Advice::Nothing(why) if self.known.is_none() => Some(Tried::Nothing(why)),
@@ -140,11 +140,16 @@ fn attempt(handle: &Handle, subject: &Subject, deadline: Instant) -> Tried {
             Err(tried) => return tried,
         },
     };
+    try_out(handle, &subject.url, changes, deadline)
+}
+
+/// Tries lines of the configuration on a URL, as the application answers now.
+pub(crate) fn try_out(handle: &Handle, url: &str, changes: Vec<Suggestion>, deadline: Instant) -> Tried {
     let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
     let Ok(runtime) = runtime else { return Tried::Unknown };
     let left = deadline.saturating_duration_since(Instant::now());
     runtime
-        .block_on(async { tokio::time::timeout(left, compare(handle, subject, changes)).await })
+        .block_on(async { tokio::time::timeout(left, compare(handle, url, changes)).await })
         .unwrap_or(Tried::Unknown)
 }
 
@@ -168,15 +173,15 @@ fn proposed(handle: &Handle, subject: &Subject) -> Result<Vec<Suggestion>, Tried
 }
 
 /// Compares a page under the changed rules.
-async fn compare(handle: &Handle, subject: &Subject, changes: Vec<Suggestion>) -> Tried {
+async fn compare(handle: &Handle, url: &str, changes: Vec<Suggestion>) -> Tried {
     let sites = sites(&handle.options());
-    let Ok(mut routed) = route_url(&sites, handle.cache(), &head(&subject.url)) else { return Tried::Unknown };
+    let Ok(mut routed) = route_url(&sites, handle.cache(), &head(url)) else { return Tried::Unknown };
     let Some(changed) = changed(&routed.route, &changes) else { return Tried::Unknown };
     let mut changed = Arc::new(changed);
     own(&mut changed, sites.get(routed.site).map_or("", tagged_as), 0);
     routed.route = changed;
     let route = routed.route.clone();
-    let request = Request { head: head(&subject.url), body: BodyLength::None, keeps_alive: true };
+    let request = Request { head: head(url), body: BodyLength::None, keeps_alive: true };
     let peer = Peer { address: None, is_trusted: false };
     let mut request = plain(&forward(&request, &routed, &peer, Audience::Shared, None));
     visitor::keep_wishes_back(&mut request, &route);

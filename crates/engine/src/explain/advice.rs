@@ -11,7 +11,9 @@ use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::suggestion::{Advice, Change, Suggestion, advice, advice_on_variants, advice_without_messages};
+use kasoku_semantics::suggestion::{
+    Advice, Change, HAS_FORGERY_TOKEN, Suggestion, advice, advice_on_variants, advice_without_messages,
+};
 use kasoku_wire::RequestHead;
 
 /// What would help.
@@ -42,6 +44,37 @@ const TRACKING: [(&str, &str); 6] = [
 /// Why a page is not proposed to be shared that differs each time where tokens are.
 const HAS_TOKEN: &str = "two answers differ in a form, a meta or a script, as a token does: who sends such a form from a shared page is refused, so the page is its \
      visitor's; `guard-noise` names a value in a script that is none";
+
+/// Why the configuration is not proposed to share a page with a form. The application may know better, and say so.
+const HAS_FORM: &str = "the page has a form that is sent by POST, and what it sends is often checked against the visitor to whom the page was shown: such a page has to pass (`pass-urls`), unless \
+     the application says itself that it may be shared";
+
+/// Why the configuration is not proposed to share what stands at such a URL.
+pub(crate) const IS_LOGIN: &str = "people log in there, as its URL says: such a page is its visitor's";
+
+/// Why what was tried is not proposed.
+pub(super) const DIFFERS: &str = "it was tried, and the page differs by visitor: `kasoku doctor` shows the lines, and docs/guard.md what may be done about them";
+
+/// Of what would help, only what the application would have to do; nothing, for that reason, where there is none.
+pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
+    match tips {
+        Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
+        Tips::Changes(_) | Tips::Either(..) => Tips::Nothing(why),
+        other => other,
+    }
+}
+
+/// The lines of the configuration that would help, alone or in the place of what the application would have to do.
+pub(super) fn ours(tips: &Tips) -> Option<&Vec<Suggestion>> {
+    match tips {
+        Tips::Changes(all) | Tips::Either(_, all) if is_ours(all) => Some(all),
+        _ => None,
+    }
+}
+
+fn is_ours(all: &[Suggestion]) -> bool {
+    all.iter().all(|one| matches!(one.change, Change::Set(..)))
+}
 
 /// The line that takes a cookie for noise, if it may be.
 pub(crate) fn noise(name: &str, route: &Route, set_by: &SetBy) -> Option<Suggestion> {
@@ -105,13 +138,21 @@ impl Explaining<'_> {
             {
                 return first.into();
             }
+            if !answered.objections.is_empty() && answered.live.names_forgery_token() {
+                return Tips::Nothing(HAS_FORGERY_TOKEN);
+            }
             if answered.live.has_token {
                 return Tips::Nothing(HAS_TOKEN);
             }
             let live = &answered.live;
             let is_for_nobody = set_by::is_for_nobody(&live.request, &live.head, &asked.routed.route);
             let may_be_noise = |name: &str| is_for_nobody && self.set_by.may_be_noise_as_set_for_nobody(name);
-            return advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
+            let tips = advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
+            return match () {
+                () if live.has_form() => without_ours(tips, HAS_FORM),
+                () if set_by::is_login(&asked.target) => without_ours(tips, IS_LOGIN),
+                () => tips,
+            };
         }
         if let Some(entry) = self.inspection.entry.as_ref() {
             let freshness = &entry.meta.freshness;

@@ -30,6 +30,11 @@ fn is_post(attributes: &[u8]) -> bool {
     plain.windows(wanted.len()).any(|window| window == wanted)
 }
 
+/// Whether a name of a token against forgery stands in it: in a field of a form, a `<meta>` or a script.
+pub(super) fn names_forgery_token(page: &[u8]) -> bool {
+    [b"csrf", b"xsrf"].iter().any(|name| page.windows(name.len()).any(|window| window.eq_ignore_ascii_case(*name)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -44,6 +49,8 @@ mod tests {
         ] {
             assert!(is_sent_back(page.as_bytes()), "{page}");
         }
+        let field = b"<input type=hidden name=csrfmiddlewaretoken value=x>";
+        assert!(names_forgery_token(field) && names_forgery_token(b"var XSRF = 1") && !names_forgery_token(b"<form>"));
         for page in ["", "<form", "<form action=/search>", "<form method=get>", "<form> method=post", "method=post"] {
             assert!(!is_sent_back(page.as_bytes()), "{page}");
         }

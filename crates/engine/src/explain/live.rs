@@ -156,6 +156,16 @@ pub(super) fn ask(
 }
 
 impl Live {
+    /// Whether its page names a token against forgery.
+    pub(super) fn names_forgery_token(&self) -> bool {
+        self.page.as_ref().is_some_and(|page| forms::names_forgery_token(page))
+    }
+
+    /// Whether its page has a form that is sent by POST.
+    pub(super) fn has_form(&self) -> bool {
+        self.page.as_ref().is_some_and(|page| forms::is_sent_back(page))
+    }
+
     /// Whether its page has anything in which tokens are.
     fn may_have_tokens(&self) -> bool {
         let Some(page) = &self.page else { return false };

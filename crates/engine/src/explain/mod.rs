@@ -25,6 +25,7 @@ pub(crate) mod shown;
 mod steps;
 
 use crate::connection::Peer;
+use crate::doctor::{self, Tried};
 use crate::forward::{self, Audience, forward};
 pub use crate::guard::{GuardState, Guarded};
 use crate::handle::Handle;
@@ -36,18 +37,20 @@ use crate::session;
 use crate::settings::sites;
 use crate::visitor;
 pub use advice::Tips;
-pub(crate) use advice::noise;
+pub(crate) use advice::{IS_LOGIN, noise};
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::refusals::Refusal;
 use kasoku_semantics::cache_status::CacheStatus;
 pub use kasoku_semantics::evidence::Side;
 pub use kasoku_semantics::reason::Reason;
+use kasoku_semantics::suggestion::{Advice, advice_without_messages};
 pub use kasoku_semantics::suggestion::{Change, Suggestion};
 use live::Answered;
 pub(crate) use live::send_apart;
 pub use question::{Question, QuestionError};
 pub use shown::{Named, Point};
+use std::time::Instant;
 use steps::{Explaining, Found};
 
 /// What would happen to a request, and why.
@@ -148,6 +151,30 @@ impl Handle {
     /// # Errors
     /// It is no request, or none that any site serves.
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
+        let deadline = Instant::now() + live::PATIENCE;
+        let mut explained = self.explain_untried(question)?;
+        if question.is_live && question.is_tried {
+            explained.tips = self.tried(&question.url, explained.tips, deadline);
+        }
+        Ok(explained)
+    }
+
+    /// What would help, without the lines of the configuration that turn out to be wrong when the page is fetched as they would have it.
+    fn tried(&self, url: &str, tips: Tips, deadline: Instant) -> Tips {
+        let Some(lines) = advice::ours(&tips) else { return tips };
+        match doctor::try_out(self, &question::as_sent(url), lines.clone(), deadline) {
+            Tried::Same(_) | Tried::Unknown => tips,
+            // What the application would have to say would be as wrong.
+            Tried::Differs(..) => Tips::Nothing(advice::DIFFERS),
+            Tried::Refused(_, reason) => match advice_without_messages(reason) {
+                Advice::Nothing(why) => advice::without_ours(tips, why),
+                _ => advice::without_ours(tips, advice::DIFFERS),
+            },
+            Tried::Nothing(why) => advice::without_ours(tips, why),
+        }
+    }
+
+    fn explain_untried(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let options = self.options();
         let sites = sites(&options);
         let asked = question.read(&sites, self.cache(), &options.limits)?;

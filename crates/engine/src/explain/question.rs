@@ -21,6 +21,8 @@ pub struct Question {
     pub fields: Vec<String>,
     /// Whether the origin is asked.
     pub is_live: bool,
+    /// Of a live question: whether lines of the configuration are tried before they are proposed, which asks the origin some more times.
+    pub is_tried: bool,
 }
 
 /// Why there is no explanation, in one sentence.
@@ -89,7 +91,7 @@ fn said(error: impl fmt::Display) -> QuestionError {
 }
 
 /// A URL as a browser sends it when somebody types it: with a scheme, encoded, and without a fragment.
-fn as_sent(url: &str) -> String {
+pub(super) fn as_sent(url: &str) -> String {
     let url = url.split('#').next().unwrap_or_default();
     let mut sent = if url.contains("://") { String::new() } else { "http://".to_owned() };
     for byte in url.bytes() {

@@ -1,6 +1,6 @@
 //! The origin fails, before the head or in the middle of the body.
 
-use crate::{FRESH, all_get, answers, waiting};
+use crate::{FRESH, all_get, answers, asking, waiting};
 use kasoku_testkit::{BOTH, Client, Ending, Gate, Scenario, Setup, get, ok, reply};
 use std::time::Duration;
 
@@ -202,5 +202,32 @@ fn where_staleness_is_forbidden_all_who_wait_get_the_failure() {
             assert_eq!(response.status, 502, "{control}");
         }
         assert_eq!(scene.origin.count(), 3);
+    }
+}
+
+#[test]
+fn who_waits_for_a_range_of_a_fill_that_is_cut_before_it_is_told_so() {
+    for profile in BOTH {
+        let (started, rest) = (Gate::new(), Gate::new());
+        let begun = format!("HTTP/1.1 200 OK\r\n{FRESH}\r\nETag: \"1\"\r\nContent-Length: 1000\r\n\r\n0123456789");
+        let cut = get("/").answers("").waits(&started).sends(begun).waits(&rest).closes();
+        let scene = Setup::new(profile).run([cut]);
+        let mut first = asking(&scene, &[]);
+        scene.origin.arrived(1);
+        let mut part = asking(&scene, &["Range: bytes=500-509"]);
+        let mut early = asking(&scene, &["Range: bytes=5-504"]);
+        scene.settled();
+        started.open();
+        assert_eq!(first.next_head().word(1), "200");
+        assert_eq!(early.next_head().word(1), "206");
+        scene.settled();
+        rest.open();
+        let told = part.response();
+        assert_eq!((told.status, told.detail().as_str()), (502, "origin-closed-early"), "{told:?}");
+        assert!(!told.field("cache-status").contains("stored"), "{told:?}");
+        assert!(told.ending == Ending::Whole, "the connection goes on");
+        for mut client in [first, early] {
+            client.rest();
+        }
     }
 }

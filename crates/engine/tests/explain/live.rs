@@ -1,7 +1,7 @@
 //! A live question asks the origin, and nothing follows from it.
 
 use super::explain;
-use kasoku_engine::explain::{Question, Side, Tips};
+use kasoku_engine::explain::{Change, Question, Side, Tips};
 use kasoku_engine::options::{OriginAddress, Route};
 use kasoku_metrics::Counter;
 use kasoku_semantics::reason::Reason;
@@ -167,4 +167,29 @@ fn a_page_that_is_one_visitors_for_a_cookies_value_names_that_cookie() {
     assert_eq!(told("/board?name=b2026k11test", page("0a1b2c3d4e5f", "YjIwMjZrMTF0ZXN0")), (None, vec![]));
     let (_, against) = told("/board?name=b2026k11test", page("b2026k11test", "x"));
     assert!(matches!(&against[..], [line] if line.contains("PHPSESSID")), "{against:?}");
+}
+
+#[test]
+fn a_page_with_a_token_against_forgery_or_a_form_is_not_shared_by_the_configuration() {
+    let live = |page: &str, fields: &[&str]| {
+        let fields: Vec<&str> = fields.iter().copied().chain(["Content-Type: text/html"]).collect();
+        // A page with a form is asked for twice, and compared.
+        let scenario = Scenario::safe((0..2).map(|_| get("/page").answers(ok(&fields, page))));
+        let tips = explain(&scenario, "GET", "/page", &[], true).tips;
+        (scenario.origin.count()..2).for_each(|_| drop(scenario.client().get("/page")));
+        tips
+    };
+    for (page, fields) in [
+        ("<form method=post><input name=csrfmiddlewaretoken value=same></form>", &[][..]),
+        ("<meta name=\"X-CSRF-Token\" content=same>", &["Cache-Control: no-store"]),
+        ("<p>News</p>", &["Set-Cookie: csrftoken=a1b2c3d4e5"]),
+    ] {
+        let tips = live(page, fields);
+        assert!(matches!(tips, Tips::Nothing(why) if why.contains("csrf")), "{page}: {tips:?}");
+    }
+    let sends = |tips: &Tips| matches!(tips, Tips::Changes(all) if matches!(all[0].change, Change::Send(..)));
+    let tips = live("<form method=\"post\"><input name=vote></form>", &[]);
+    assert!(sends(&tips), "{tips:?}");
+    let tips = live("<p>News</p>", &[]);
+    assert!(matches!(tips, Tips::Either(..)), "{tips:?}");
 }

@@ -49,7 +49,7 @@ const MISSES: [Miss; 8] = [
         changes: &["Cache-Control: max-age=60, s-maxage=60"],
         ..PAGE
     },
-    Miss { reason: "no-expiry-no-validator", changes: &["ttl = \"1m\""], ..PAGE },
+    Miss { reason: "no-expiry-no-validator", changes: &["Cache-Control: max-age=60"], ..PAGE },
     Miss {
         reason: "no-expiry-no-validator",
         answer: &["Expires: Thu, 01 Jan 1970 00:00:00 GMT"],

@@ -43,9 +43,52 @@ const OPEN: [&str; 31] = [
 /// They count as credentials: only an answer that says that it may be shared nevertheless is.
 const OPEN_WHERE_SHARED: [&str; 2] = ["Authorization", "Cookie"];
 
+/// Fields of which RFC 9110 speaks, and which a proxy forwards: they change a stored answer in profile rfc alone.
+const OPEN_BY_THE_RFC: [&str; 2] = ["Content-Language", "Via"];
+
+/// Fields by which proxies, CDNs and frameworks are told of another host, path, method, query or address.
+const OF_NO_RFC: [&str; 32] = [
+    "Base-Url",
+    "CF-Connecting-IP",
+    "Client-IP",
+    "Fastly-Client-IP",
+    "Front-End-Https",
+    "Redirect-Url",
+    "Remote-Addr",
+    "Request-Uri",
+    "True-Client-IP",
+    "WL-Proxy-Client-IP",
+    "X-Arr-SSL",
+    "X-Backend-Host",
+    "X-Client-IP",
+    "X-Cluster-Client-IP",
+    "X-Custom-IP-Authorization",
+    "X-Envoy-Original-Path",
+    "X-Forwarded-Host",
+    "X-Forwarded-Scheme",
+    "X-Forwarded-Prefix",
+    "X-HTTP-Host-Override",
+    "X-HTTP-Method-Override",
+    "X-Host",
+    "X-Invoke-Path",
+    "X-Matched-Path",
+    "X-Method-Override",
+    "X-Middleware-Subrequest",
+    "X-Original-URL",
+    "X_Original_URL",
+    "X-Originating-IP",
+    "X-Proxy-Url",
+    "X-Real-IP",
+    "X-Rewrite-URL",
+];
+
 fn changes_the_answer(name: &str, mark: &'static str) -> bool {
+    changes(Setup::safe(), name, mark)
+}
+
+fn changes(setup: Setup, name: &str, mark: &'static str) -> bool {
     let application = reflecting(mark);
-    let scene = before(Setup::safe(), &application);
+    let scene = before(setup, &application);
     scene.client().get_with("/", &[&format!("{name}: evil")]);
     scene.client().get("/").text().contains("evil")
 }
@@ -58,6 +101,19 @@ fn what_visitors_say_of_themselves_still_changes_what_others_get() {
     for name in OPEN_WHERE_SHARED {
         assert!(!changes_the_answer(name, "max-age=60"), "{name}");
         assert!(changes_the_answer(name, "public, max-age=60"), "{name} is closed: take it out of the list");
+    }
+}
+
+#[test]
+fn what_no_rfc_speaks_for_changes_nothing_in_either_profile() {
+    for name in OF_NO_RFC {
+        for profile in BOTH {
+            assert!(!changes(Setup::new(profile), name, "max-age=60"), "{profile:?}: {name}");
+        }
+    }
+    for name in OPEN_BY_THE_RFC {
+        assert!(changes(Setup::rfc(), name, "max-age=60"), "{name} is closed: take it out of the list");
+        assert!(!changes(Setup::safe(), name, "max-age=60"), "{name}");
     }
 }
 

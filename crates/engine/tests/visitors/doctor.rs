@@ -3,7 +3,7 @@
 use crate::application::{Application, Asked, Does};
 use crate::grant;
 use kasoku_engine::doctor::{Finding, Proposal, Verdict};
-use kasoku_engine::explain::{Change, Suggestion};
+use kasoku_engine::explain::{Change, Question, Suggestion, Tips};
 use kasoku_engine::options::{GuardRules, HostPattern, Route};
 use kasoku_semantics::grant::StatusTtl;
 use kasoku_testkit::{Client, Scenario, Setup, reply};
@@ -167,6 +167,20 @@ fn a_page_that_differs_by_visitor_is_told_and_not_proposed() {
     let Verdict::Differs(changes, differences) = &found.verdict else { panic!("{found:?}") };
     assert_eq!(lines(changes), ["ttl = \"1m\""]);
     assert!(differences[0].visitors.contains("You are at "), "{differences:?}");
+}
+
+#[test]
+fn an_explanation_tries_what_it_proposes() {
+    let tips = |page: fn(&Asked) -> String| {
+        let (_application, scene) = behind(Setup::safe(), move |asked, _| html(&[], page(asked)));
+        let question = Question { is_live: true, is_tried: true, ..Question::get("http://example.org/page") };
+        scene.engine.handle().explain(&question).unwrap().tips
+    };
+    let differs = tips(|asked| format!("<p>You are at {}</p>", asked.field("x-forwarded-for").unwrap_or("home")));
+    assert!(matches!(differs, Tips::Nothing(why) if why.contains("differs by visitor")), "{differs:?}");
+    let same = tips(|_| "<p>News</p>".to_owned());
+    let Tips::Either(_, instead) = &same else { panic!("{same:?}") };
+    assert_eq!(lines(instead), ["ttl = \"1m\""]);
 }
 
 #[test]

@@ -8,7 +8,7 @@ use crate::limits::READ_BYTES;
 use crate::response::{Body, HttpBody, Piece, Response};
 use crate::{Endpoint, Limits};
 use bytes::BytesMut;
-use http::{StatusCode, Version};
+use http::{Method, StatusCode, Version};
 use kasoku_sys::Stream;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, keeps_alive, response_body_length};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -55,7 +55,8 @@ pub(super) fn response(
     let is_kept_alive = keeps_alive(head.version, &head.fields)
         && head.version == Version::HTTP_11
         && !matches!(length, BodyLength::UntilClose)
-        && !announces_impossible_body(&head);
+        && !announces_impossible_body(&head)
+        && !may_leave_its_body(request);
     let decoder = BodyDecoder::new(length, &limits.body);
     let connection = Some(connection);
     let body = ResponseBody { pool, endpoint, limits, connection, decoder, length, upload, is_kept_alive };
@@ -71,6 +72,15 @@ fn announces_impossible_body(head: &ResponseHead) -> bool {
     let fields = &head.fields;
     head.status == StatusCode::NO_CONTENT
         && (fields.contains("transfer-encoding") || fields.all("content-length").any(|length| length != b"0"))
+}
+
+/// Whether a request has a body that its origin may take for the next request: many servers ignore content where its method defines no
+/// meaning for it (RFC 9110 section 9.3.1). Another client's request on that connection would get the answer to those bytes.
+fn may_leave_its_body(request: &RequestHead) -> bool {
+    let fields = &request.fields;
+    let has_body = fields.contains("transfer-encoding") || fields.all("content-length").any(|length| length != b"0");
+    let has_no_meaning = [Method::GET, Method::HEAD, Method::OPTIONS, Method::DELETE, Method::TRACE];
+    has_body && has_no_meaning.contains(&request.method)
 }
 
 impl ResponseBody {

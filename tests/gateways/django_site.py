@@ -1,0 +1,203 @@
+#!/usr/bin/env python3
+"""What `kasoku explain --live` proposes for a Django site, and that people can log in when all of that is written down.
+
+Django masks its token anew in each page, so no search for the cookie's value finds it there. Debian's Django (python3-django) and its own server behind Kasoku.
+Prints a line for each scenario and `Django: N passed, M failed`; `--program FILE` takes another than the release program.
+"""
+
+import http.client
+import http.cookies
+import json
+import os
+import re
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import urllib.parse
+from pathlib import Path
+
+sys.dont_write_bytecode = True
+sys.path.insert(0, str(Path(__file__).resolve().parent))
+
+from application_servers import run_all  # noqa: E402
+
+# Debian's Python, whichever comes first in the path: the package is for that one.
+PYTHON = "/usr/bin/python3"
+SITE = Path(__file__).resolve().parent / "django" / "site_under_test.py"
+NAME, PASSWORD = "ann", "a long password"
+PATIENCE_SECONDS = 20
+CONFIGURATION = """
+listen = ["127.0.0.1:{port}"]
+admin = "unix:{directory}/admin.sock"
+
+[[site]]
+origin = "http://127.0.0.1:{application}"
+{rules}
+"""
+
+
+def free_port():
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+class Servers:
+    """Django, and Kasoku before it."""
+
+    def __init__(self, program):
+        self.program, self.scratch = program, tempfile.TemporaryDirectory(prefix="kasoku-django-")
+        self.directory = Path(self.scratch.name)
+        self.application, self.port = free_port(), free_port()
+        self.children, self.kasoku = [], None
+
+    def __enter__(self):
+        self.manage("migrate", "-v0")
+        self.manage("createsuperuser", "--noinput", "--username", NAME, "--email", "ann@example.org")
+        self.start([PYTHON, "-B", SITE, self.directory, "runserver", "--noreload", f"127.0.0.1:{self.application}"], self.application)
+        self.serve("")
+        return self
+
+    def __exit__(self, *_):
+        for child in self.children:
+            child.terminate()
+            child.wait(PATIENCE_SECONDS)
+        self.scratch.cleanup()
+
+    def manage(self, *command):
+        environment = os.environ | {"DJANGO_SUPERUSER_PASSWORD": PASSWORD}
+        subprocess.run([PYTHON, "-B", SITE, self.directory, *command], check=True, capture_output=True, env=environment)
+
+    def start(self, command, port):
+        with open(self.directory / f"log-{len(self.children)}", "wb") as log:
+            child = subprocess.Popen([str(part) for part in command], stdout=log, stderr=log)
+        self.children.append(child)
+        end = time.monotonic() + PATIENCE_SECONDS
+        while True:
+            try:
+                socket.create_connection(("127.0.0.1", port), 1).close()
+                return child
+            except OSError:
+                if time.monotonic() > end or child.poll() is not None:
+                    raise RuntimeError(f"{command} does not listen:\n{self.said()}") from None
+                time.sleep(0.05)
+
+    def serve(self, rules):
+        """Kasoku with these rules, in the place of the one before."""
+        if self.kasoku:
+            self.kasoku.terminate()
+            self.kasoku.wait(PATIENCE_SECONDS)
+            self.children.remove(self.kasoku)
+        self.config = self.directory / "kasoku.toml"
+        text = CONFIGURATION.format(port=self.port, directory=self.directory, application=self.application, rules=rules)
+        self.config.write_text(text, encoding="utf-8")
+        self.kasoku = self.start([self.program, "serve", "--config", self.config], self.port)
+
+    def said(self):
+        return "\n".join(log.read_text(errors="replace") for log in sorted(self.directory.glob("log-*")))
+
+    def advice(self, path):
+        """What is proposed for a page."""
+        url = f"http://127.0.0.1:{self.port}{path}"
+        command = [self.program, "explain", "--live", "--json", "--config", self.config, url]
+        done = subprocess.run([str(part) for part in command], check=True, capture_output=True, timeout=PATIENCE_SECONDS)
+        return json.loads(done.stdout)["advice"]
+
+
+class Visitor:
+    """A browser: it keeps cookies, and follows nothing."""
+
+    def __init__(self, servers):
+        self.port, self.cookies = servers.port, {}
+
+    def ask(self, method, path, form=None):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
+        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
+        if form is not None:
+            headers["Content-Type"] = "application/x-www-form-urlencoded"
+        connection.request(method, path, urllib.parse.urlencode(form) if form is not None else None, headers)
+        response = connection.getresponse()
+        text = response.read().decode()
+        for line in response.headers.get_all("Set-Cookie") or []:
+            self.cookies |= {name: one.value for name, one in http.cookies.SimpleCookie(line).items()}
+        connection.close()
+        return response, text
+
+    def log_in(self):
+        _, page = self.ask("GET", "/login/")
+        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
+        form = {"username": NAME, "password": PASSWORD, "csrfmiddlewaretoken": token[1] if token else ""}
+        return self.ask("POST", "/login/", form)[0].status
+
+
+def lines_of(advice):
+    """The lines of the configuration that are proposed."""
+    lists = [advice.get("changes") or [], advice.get("instead") or []]
+    return [one for all_of_them in lists for one in all_of_them if one["change"] == "set"]
+
+
+def a_page_with_a_token_against_forgery_has_to_pass(servers):
+    for path in ["/contact/", "/login/"]:
+        advice = servers.advice(path)
+        assert advice["kind"] == "nothing", (path, advice)
+        assert "pass" in advice["why"] and "csrf" in advice["why"], (path, advice)
+
+
+def a_form_without_a_token_is_not_shared_by_a_line_of_the_configuration(servers):
+    assert not lines_of(servers.advice("/survey/")), servers.advice("/survey/")
+
+
+def a_page_that_says_nothing_should_say_something_and_a_lifetime_may_be_granted_instead(servers):
+    for path in ["/", "/hello/"]:
+        advice = servers.advice(path)
+        first = advice["changes"][0]
+        assert (first["change"], first["name"], first["value"]) == ("send", "Cache-Control", "max-age=60"), (path, advice)
+        assert [one["name"] for one in lines_of(advice)] == ["ttl"], (path, advice)
+
+
+def what_differs_by_visitor_is_tried_and_not_proposed(servers):
+    advice = servers.advice("/weather/")
+    assert advice["kind"] == "nothing" and "it was tried" in advice["why"], advice
+
+
+def nothing_is_said_against_vary(servers):
+    for path in ["/", "/hello/", "/weather/", "/contact/", "/survey/", "/login/"]:
+        advice = json.dumps(servers.advice(path))
+        assert '"Vary"' not in advice and '"vary"' not in advice, (path, advice)
+
+
+def people_log_in_where_all_that_is_proposed_is_written_down(servers):
+    rules = ""
+    for path in ["/contact/", "/login/", "/survey/", "/weather/", "/hello/", "/"]:
+        lines = "".join(f'{one["name"]} = {one["value"]}\n' for one in lines_of(servers.advice(path)))
+        rules += f'\n[[site.rule]]\npath = "{path}"\n{lines}' if lines else ""
+    assert 'path = "/hello/"' in rules, rules
+    servers.serve(rules)
+    for _ in range(3):
+        # Others have been there before.
+        for path in ["/", "/hello/", "/contact/", "/login/"]:
+            Visitor(servers).ask("GET", path)
+        ann = Visitor(servers)
+        assert ann.log_in() == 302, servers.said()
+        response, page = ann.ask("GET", "/hello/")
+        assert f"Hello, {ann.cookies and NAME}!" in page and "hit" not in response.headers["Cache-Status"], page
+    # A log-in drops the page to which it redirects.
+    Visitor(servers).ask("GET", "/hello/")
+    for path, text in [("/hello/", "Hello, guest!"), ("/", "News")]:
+        response, page = Visitor(servers).ask("GET", path)
+        assert text in page and "hit" in response.headers["Cache-Status"], (page, response.headers["Cache-Status"])
+
+
+SCENARIOS = [
+    a_page_with_a_token_against_forgery_has_to_pass,
+    a_form_without_a_token_is_not_shared_by_a_line_of_the_configuration,
+    a_page_that_says_nothing_should_say_something_and_a_lifetime_may_be_granted_instead,
+    what_differs_by_visitor_is_tried_and_not_proposed,
+    nothing_is_said_against_vary,
+    people_log_in_where_all_that_is_proposed_is_written_down,
+]
+
+if __name__ == "__main__":
+    sys.exit(run_all("Django", __doc__, Servers, SCENARIOS))
