@@ -153,10 +153,17 @@ impl Handle {
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let deadline = Instant::now() + live::PATIENCE;
         let mut explained = self.explain_untried(question)?;
-        if question.is_live && question.is_tried {
+        if question.is_live && question.is_tried && self.compares(question) {
             explained.tips = self.tried(&question.url, explained.tips, deadline);
         }
         Ok(explained)
+    }
+
+    /// Whether pages are compared there: with `guard = false` the operator has said that they differ, and what is shared all the same.
+    fn compares(&self, question: &Question) -> bool {
+        let options = self.options();
+        let asked = question.read(&sites(&options), self.cache(), &options.limits);
+        asked.is_ok_and(|asked| asked.routed.route.guard.is_enabled)
     }
 
     /// What would help, without the lines of the configuration that turn out to be wrong when the page is fetched as they would have it.

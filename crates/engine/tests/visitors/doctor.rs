@@ -171,14 +171,19 @@ fn a_page_that_differs_by_visitor_is_told_and_not_proposed() {
 
 #[test]
 fn an_explanation_tries_what_it_proposes() {
-    let tips = |page: fn(&Asked) -> String| {
-        let (_application, scene) = behind(Setup::safe(), move |asked, _| html(&[], page(asked)));
+    let tips = |is_enabled: bool, page: fn(&Asked) -> String| {
+        let guard = Arc::new(GuardRules { is_enabled, ..GuardRules::default() });
+        let setup = Setup::safe().route(move |route| route.guard = guard);
+        let (_application, scene) = behind(setup, move |asked, _| html(&[], page(asked)));
         let question = Question { is_live: true, is_tried: true, ..Question::get("http://example.org/page") };
         scene.engine.handle().explain(&question).unwrap().tips
     };
-    let differs = tips(|asked| format!("<p>You are at {}</p>", asked.field("x-forwarded-for").unwrap_or("home")));
+    let address: fn(&Asked) -> String =
+        |asked| format!("<p>You are at {}</p>", asked.field("x-forwarded-for").unwrap_or("home"));
+    let differs = tips(true, address);
     assert!(matches!(differs, Tips::Nothing(why) if why.contains("differs by visitor")), "{differs:?}");
-    let same = tips(|_| "<p>News</p>".to_owned());
+    assert!(matches!(tips(false, address), Tips::Either(..)), "with guard = false, nothing is compared");
+    let same = tips(true, |_| "<p>News</p>".to_owned());
     let Tips::Either(_, instead) = &same else { panic!("{same:?}") };
     assert_eq!(lines(instead), ["ttl = \"1m\""]);
 }
