@@ -30,7 +30,8 @@ fn what_an_untrusted_client_says_about_itself_never_reaches_the_origin() {
         "X-Forwarded-For: 6.6.6.6",
         "X-Forwarded-Proto: https",
         "X-Forwarded-Host: evil.example",
-        "X-Forwarded-Port: 666",
+        // No digits: the id of the request may hold any.
+        "X-Forwarded-Port: evil-port",
         "X-Forwarded-Prefix: /evil",
         "Forwarded: for=6.6.6.6;host=evil.example;proto=https",
     ];
@@ -39,7 +40,7 @@ fn what_an_untrusted_client_says_about_itself_never_reaches_the_origin() {
         scene.client().ask(method, "/", &lies).response();
         let request = scene.origin.only_request();
         let all = format!("{request:?}");
-        for lie in ["6.6.6.6", "evil", "https", "666"] {
+        for lie in ["6.6.6.6", "evil", "https"] {
             assert!(!all.contains(lie), "{lie}: {all}");
         }
     }
