@@ -2,26 +2,23 @@
 """What `kasoku explain --live` proposes for a Django site, and that people can log in when all of that is written down.
 
 Django masks its token anew in each page, so no search for the cookie's value finds it there. Debian's Django (python3-django) and its own server behind Kasoku.
-Prints a line for each scenario and `Django: N passed, M failed`; `--program FILE` takes another than the release program.
+Prints a line for each scenario and `django: N passed, M failed`; `--program FILE` takes another than the release program.
 """
 
-import http.client
-import http.cookies
 import json
 import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
-import time
-import urllib.parse
 from pathlib import Path
 
 sys.dont_write_bytecode = True
-sys.path.insert(0, str(Path(__file__).resolve().parent))
+sys.path[:0] = [str(Path(__file__).resolve().parent), str(Path(__file__).resolve().parent.parent / "browsing")]
 
 from application_servers import run_all  # noqa: E402
+from servers import can_connect, end, free_port, until  # noqa: E402
+from visitor import Visitor  # noqa: E402
 
 # Debian's Python, whichever comes first in the path: the package is for that one.
 PYTHON = "/usr/bin/python3"
@@ -36,12 +33,6 @@ admin = "unix:{directory}/admin.sock"
 origin = "http://127.0.0.1:{application}"
 {rules}
 """
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 class Servers:
@@ -61,9 +52,8 @@ class Servers:
         return self
 
     def __exit__(self, *_):
-        for child in self.children:
-            child.terminate()
-            child.wait(PATIENCE_SECONDS)
+        for child in reversed(self.children):
+            end(child)
         self.scratch.cleanup()
 
     def manage(self, *command):
@@ -71,24 +61,17 @@ class Servers:
         subprocess.run([PYTHON, "-B", SITE, self.directory, *command], check=True, capture_output=True, env=environment)
 
     def start(self, command, port):
-        with open(self.directory / f"log-{len(self.children)}", "wb") as log:
-            child = subprocess.Popen([str(part) for part in command], stdout=log, stderr=log)
+        path = self.directory / f"log-{len(self.children)}"
+        with open(path, "ab") as log:
+            child = subprocess.Popen([str(part) for part in command], stdout=log, stderr=log, start_new_session=True)
         self.children.append(child)
-        end = time.monotonic() + PATIENCE_SECONDS
-        while True:
-            try:
-                socket.create_connection(("127.0.0.1", port), 1).close()
-                return child
-            except OSError:
-                if time.monotonic() > end or child.poll() is not None:
-                    raise RuntimeError(f"{command} does not listen:\n{self.said()}") from None
-                time.sleep(0.05)
+        until(f"{command[0]} listens", lambda: can_connect(port), child, path)
+        return child
 
     def serve(self, rules):
         """Kasoku with these rules, in the place of the one before."""
         if self.kasoku:
-            self.kasoku.terminate()
-            self.kasoku.wait(PATIENCE_SECONDS)
+            end(self.kasoku)
             self.children.remove(self.kasoku)
         self.config = self.directory / "kasoku.toml"
         text = CONFIGURATION.format(port=self.port, directory=self.directory, application=self.application, rules=rules)
@@ -106,30 +89,11 @@ class Servers:
         return json.loads(done.stdout)["advice"]
 
 
-class Visitor:
-    """A browser: it keeps cookies, and follows nothing."""
-
-    def __init__(self, servers):
-        self.port, self.cookies = servers.port, {}
-
-    def ask(self, method, path, form=None):
-        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=PATIENCE_SECONDS)
-        headers = {"Cookie": "; ".join(f"{name}={value}" for name, value in self.cookies.items())} if self.cookies else {}
-        if form is not None:
-            headers["Content-Type"] = "application/x-www-form-urlencoded"
-        connection.request(method, path, urllib.parse.urlencode(form) if form is not None else None, headers)
-        response = connection.getresponse()
-        text = response.read().decode()
-        for line in response.headers.get_all("Set-Cookie") or []:
-            self.cookies |= {name: one.value for name, one in http.cookies.SimpleCookie(line).items()}
-        connection.close()
-        return response, text
-
-    def log_in(self):
-        _, page = self.ask("GET", "/login/")
-        token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', page)
-        form = {"username": NAME, "password": PASSWORD, "csrfmiddlewaretoken": token[1] if token else ""}
-        return self.ask("POST", "/login/", form)[0].status
+def log_in(visitor):
+    """The status of the answer to the form."""
+    token = re.search(r'name="csrfmiddlewaretoken" value="([^"]+)"', visitor.get("/login/").text)
+    form = {"username": NAME, "password": PASSWORD, "csrfmiddlewaretoken": token[1] if token else ""}
+    return visitor.post("/login/", form).status
 
 
 def lines_of(advice):
@@ -178,16 +142,16 @@ def people_log_in_where_all_that_is_proposed_is_written_down(servers):
     for _ in range(3):
         # Others have been there before.
         for path in ["/", "/hello/", "/contact/", "/login/"]:
-            Visitor(servers).ask("GET", path)
+            Visitor(servers).get(path)
         ann = Visitor(servers)
-        assert ann.log_in() == 302, servers.said()
-        response, page = ann.ask("GET", "/hello/")
-        assert f"Hello, {ann.cookies and NAME}!" in page and "hit" not in response.headers["Cache-Status"], page
+        assert log_in(ann) == 302, servers.said()
+        answer = ann.get("/hello/")
+        assert f"Hello, {NAME}!" in answer.text and not answer.is_hit, (answer.decision, answer.text)
     # A log-in drops the page to which it redirects.
-    Visitor(servers).ask("GET", "/hello/")
+    Visitor(servers).get("/hello/")
     for path, text in [("/hello/", "Hello, guest!"), ("/", "News")]:
-        response, page = Visitor(servers).ask("GET", path)
-        assert text in page and "hit" in response.headers["Cache-Status"], (page, response.headers["Cache-Status"])
+        answer = Visitor(servers).get(path)
+        assert text in answer.text and answer.is_hit, (answer.decision, answer.text)
 
 
 SCENARIOS = [
@@ -200,4 +164,4 @@ SCENARIOS = [
 ]
 
 if __name__ == "__main__":
-    sys.exit(run_all("Django", __doc__, Servers, SCENARIOS))
+    sys.exit(run_all("django", __doc__, Servers, SCENARIOS))
