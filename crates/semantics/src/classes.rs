@@ -15,6 +15,7 @@
 use crate::{Policy, cookies};
 use kasoku_wire::Fields;
 use kasoku_wire::field::accept_language::preferences;
+use memchr::memmem;
 
 /// The field that tells the device.
 pub const DEVICE_FIELD: &str = "user-agent";
@@ -67,6 +68,10 @@ impl Device {
 
     /// That which a visitor has chosen.
     fn chosen(request: &Fields) -> Option<Self> {
+        // Few have chosen, and one search for the name is faster than a look at each cookie.
+        if !request.all("cookie").any(|line| memmem::find(line, DEVICE_COOKIE.as_bytes()).is_some()) {
+            return None;
+        }
         let is_choice = |pair: &&[u8]| cookies::name(pair) == DEVICE_COOKIE.as_bytes();
         let pair = cookies::pairs(request).find(is_choice)?;
         Self::ALL.into_iter().find(|device| cookies::value(pair) == device.name().as_bytes())
@@ -93,9 +98,58 @@ fn device_of(request: &Fields) -> Device {
 fn by_user_agent(request: &Fields) -> Device {
     let value = request.first(DEVICE_FIELD).unwrap_or_default();
     let value = value.get(..USER_AGENT_BYTES_MAX).unwrap_or(value);
-    let has = |part: &[u8]| value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part));
-    if MOBILE_PARTS.iter().any(|part| has(part)) { Device::Mobile } else { Device::Desktop }
+    let is_mobile = has_beginning(value) && MOBILE_PARTS.iter().any(|part| has(value, part));
+    if is_mobile { Device::Mobile } else { Device::Desktop }
 }
+
+/// Whether a part stands in a User-Agent, in whichever case.
+fn has(value: &[u8], part: &[u8]) -> bool {
+    value.windows(part.len()).any(|window| window.eq_ignore_ascii_case(part))
+}
+
+/// Whether the beginning of one of [`MOBILE_PARTS`] stands there. Each hit of a page that differs by device asks this: one pass that follows all
+/// beginnings at once, a bit for each place in one of them, takes a thirtieth of the instructions of a search for each part.
+fn has_beginning(value: &[u8]) -> bool {
+    let (mut reached, mut ever_reached) = (0_u64, 0);
+    for byte in value {
+        let stands_at = STANDS_AT.get(usize::from(*byte)).copied().unwrap_or(0);
+        reached = (reached << 1 | FIRST_PLACES) & stands_at;
+        ever_reached |= reached;
+    }
+    ever_reached & LAST_PLACES != 0
+}
+
+/// How many bytes of each of [`MOBILE_PARTS`] are its beginning: all of the shortest.
+const BEGINNING_BYTES: usize = 4;
+
+/// A bit for the first byte of each beginning; the next bits are those of the next bytes.
+const FIRST_PLACES: u64 = {
+    let (mut places, mut part) = (0, 0);
+    while part < MOBILE_PARTS.len() {
+        places |= 1 << (part * BEGINNING_BYTES);
+        part += 1;
+    }
+    places
+};
+
+/// The bits of the last bytes.
+const LAST_PLACES: u64 = FIRST_PLACES << (BEGINNING_BYTES - 1);
+
+/// Where each byte stands in the beginnings, in whichever case.
+#[expect(clippy::indexing_slicing, reason = "a part that is too short, or too many of them, do not compile")]
+static STANDS_AT: [u64; 256] = {
+    let mut stands_at = [0; 256];
+    let mut place = 0;
+    while place < MOBILE_PARTS.len() * BEGINNING_BYTES {
+        let byte = MOBILE_PARTS[place / BEGINNING_BYTES][place % BEGINNING_BYTES];
+        stands_at[byte as usize] |= 1 << place;
+        if byte.is_ascii_lowercase() {
+            stands_at[byte.to_ascii_uppercase() as usize] |= 1 << place;
+        }
+        place += 1;
+    }
+    stands_at
+};
 
 /// The one of these languages (lower case) that a request likes best; the first where it likes none of them. `de-AT` is content with
 /// `de`, and `de` with `de-AT` (RFC 4647 section 3.4, and what comes nearest in the other direction).
@@ -161,6 +215,17 @@ mod tests {
             assert_eq!(device(&of("User-Agent", agent)), DESKTOP, "{agent}");
         }
         assert_eq!(device(&Fields::new()), DESKTOP);
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_beginning_is_found_wherever_a_part_stands(
+            value in "([ /;a-zA-Z]{0,3}(mo|bi|andr|oid|iph|one|ipod|Windows P|hone|BLACK|berry|opera m|ini|kin|dle|SILK/|ip|o)?){0,6}",
+        ) {
+            let is_mobile = MOBILE_PARTS.iter().any(|part| has(value.as_bytes(), part));
+            let expected = if is_mobile { MOBILE } else { DESKTOP };
+            proptest::prop_assert_eq!(device(&of("User-Agent", &value)), expected);
+        }
     }
 
     #[test]
