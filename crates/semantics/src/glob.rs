@@ -1,26 +1,26 @@
 //! Globs over bytes: `*` stands for any run of bytes, and nothing else is special.
 
+use memchr::{memchr, memmem};
+
 /// Whether `text` fits `glob`, in which `*` stands for any run of bytes.
-pub fn is_match(glob: &[u8], text: &[u8]) -> bool {
-    let mut pieces = glob.split(|byte| *byte == b'*');
-    let Some(mut rest) = pieces.next().and_then(|first| text.strip_prefix(first)) else { return false };
-    let mut pieces = pieces.peekable();
-    if pieces.peek().is_none() {
-        return rest.is_empty();
-    }
-    while let Some(piece) = pieces.next() {
-        if pieces.peek().is_none() {
-            return rest.ends_with(piece);
-        }
-        if piece.is_empty() {
-            continue;
-        }
-        match rest.windows(piece.len()).position(|window| window == piece) {
-            Some(at) => rest = rest.get(at + piece.len()..).unwrap_or_default(),
-            None => return false,
+pub fn is_match(mut glob: &[u8], mut text: &[u8]) -> bool {
+    loop {
+        match (glob, text) {
+            ([b'*', rest @ ..], _) => return is_match_behind_star(rest, text),
+            ([a, rest_of_glob @ ..], [b, rest_of_text @ ..]) if a == b => (glob, text) = (rest_of_glob, rest_of_text),
+            (glob, text) => return glob.is_empty() && text.is_empty(),
         }
     }
-    true
+}
+
+fn is_match_behind_star(mut glob: &[u8], mut text: &[u8]) -> bool {
+    while let Some(star) = memchr(b'*', glob) {
+        let (piece, rest) = glob.split_at_checked(star).unwrap_or((glob, &[]));
+        let Some(at) = memmem::find(text, piece) else { return false };
+        text = text.get(at + piece.len()..).unwrap_or_default();
+        glob = rest.get(1..).unwrap_or_default();
+    }
+    text.ends_with(glob)
 }
 
 #[cfg(test)]
