@@ -14,12 +14,12 @@ pub fn any_pair(query: &str, mut is_it: impl FnMut(&str) -> bool) -> bool {
 
 /// What stands between the `&` of a query.
 pub fn pairs(query: &str) -> impl Iterator<Item = &str> {
-    let mut rest = Some(query);
-    iter::from_fn(move || {
-        let (pair, next) = split(rest?, b'&');
-        rest = next;
-        Some(pair)
-    })
+    split_all(query, b'&')
+}
+
+/// The same, where a `;` divides as well.
+pub fn parts(query: &str) -> impl Iterator<Item = &str> {
+    pairs(query).flat_map(|pair| split_all(pair, b';'))
 }
 
 /// Name and value of a parameter, as they were sent.
@@ -31,6 +31,15 @@ pub fn name_and_value(pair: &str) -> (&str, &str) {
 /// Path and query of a target.
 pub fn path_and_query(target: &str) -> (&str, Option<&str>) {
     split(target, b'?')
+}
+
+fn split_all(text: &str, at: u8) -> impl Iterator<Item = &str> {
+    let mut rest = Some(text);
+    iter::from_fn(move || {
+        let (part, next) = split(rest?, at);
+        rest = next;
+        Some(part)
+    })
 }
 
 /// What stands before and behind the first of that ASCII character. Parts of URLs are short: a loop is done with them before a

@@ -81,7 +81,8 @@ impl TagRules {
     pub fn are_plain(&self, query: &str) -> bool {
         let values = self.templates.iter().flat_map(TagTemplate::values);
         let is_plain = |name: &str, sent: &str| {
-            let mut of_name = values.clone().filter(|value| value.is_of(name)).peekable();
+            let name = Name::of(name);
+            let mut of_name = values.clone().filter(|value| name.is(&value.name)).peekable();
             if of_name.peek().is_none() {
                 // Most parameters make no tag. To read one that is percent-encoded allocates, and each hit comes here.
                 return true;
@@ -322,17 +323,29 @@ fn parameter(name: &str) -> Result<String, TemplateError> {
     is_name.then(|| name.to_owned()).ok_or(TemplateError::Placeholder)
 }
 
-/// Whether a parameter is the one that is meant, or one of several (`id[]`, `id[3]`). PHP takes a dot and a space for an underscore.
-fn is_named(read_name: &str, meant: &str) -> bool {
-    let name = read_name.split_once('[').map_or(read_name, |(name, _)| name);
-    name == meant || (name.contains(['.', ' ']) && name.replace(['.', ' '], "_") == meant)
+/// The name of a parameter, to be compared with those of templates.
+struct Name<'n> {
+    name: &'n str,
+    /// As PHP has it, which takes a dot and a space for an underscore; `None`: the same.
+    mangled: Option<String>,
+}
+
+impl<'n> Name<'n> {
+    /// Of one parameter, or of one of several (`id[]`, `id[3]`).
+    fn of(read_name: &'n str) -> Self {
+        // A loop, as for the other parts of URLs: names are too short for a search.
+        let end = read_name.bytes().position(|byte| byte == b'[');
+        let name = end.and_then(|end| read_name.get(..end)).unwrap_or(read_name);
+        let is_mangled = name.bytes().any(|byte| matches!(byte, b'.' | b' '));
+        Self { name, mangled: is_mangled.then(|| name.replace(['.', ' '], "_")) }
+    }
+
+    fn is(&self, meant: &str) -> bool {
+        self.name == meant || self.mangled.as_deref() == Some(meant)
+    }
 }
 
 impl Value {
-    fn is_of(&self, read_name: &str) -> bool {
-        is_named(read_name, &self.name)
-    }
-
     fn is_plain(&self, text: &str) -> bool {
         if text.is_empty() || text.len() > VALUE_BYTES_MAX {
             return false;
@@ -399,12 +412,12 @@ impl Parameters {
     }
 
     fn has(&self, meant: &str) -> bool {
-        self.pairs.iter().any(|(name, text)| !text.is_empty() && is_named(name, meant))
+        self.pairs.iter().any(|(name, text)| !text.is_empty() && Name::of(name).is(meant))
     }
 
     fn plain(&self, value: &Value, tagged: &mut Tagged) -> Vec<Cow<'_, str>> {
         let mut plain: Vec<Cow<'_, str>> = Vec::new();
-        for (_, text) in self.pairs.iter().filter(|(name, text)| !text.is_empty() && value.is_of(name)) {
+        for (_, text) in self.pairs.iter().filter(|(name, text)| !text.is_empty() && Name::of(name).is(&value.name)) {
             match value.plain(text) {
                 Some(text) if plain.contains(&text) => {}
                 Some(text) if plain.len() < TAGS_MAX => plain.push(text),

@@ -8,7 +8,7 @@
 
 use crate::glob::matches;
 use crate::options::Route;
-use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
+use kasoku_semantics::query::{name_and_value, parts, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
 
 /// Why a request for that target passes, if it does, because of a parameter that is not listed.
@@ -21,7 +21,7 @@ pub(super) fn passes(target: &str, route: &Route) -> Option<Reason> {
     let query = path_and_query(target).1?;
     let is_unknown = |pair: &str| !pair.is_empty() && !is_known(pair, known);
     // Some programs divide at `;` as well, so each part counts.
-    if !known.is_empty() && pairs(query).flat_map(|pair| pair.split(';')).any(is_unknown) {
+    if !known.is_empty() && parts(query).any(is_unknown) {
         return Some(Reason::PassParameter);
     }
     (!tags.are_plain(query)).then_some(Reason::PassValue)
