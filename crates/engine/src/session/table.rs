@@ -107,13 +107,19 @@ impl Sessions {
     /// The session that a request to that host carries, if it carries one.
     pub(crate) fn of(&self, authority: &str, route: &Route, request: &Fields) -> Option<SessionId> {
         let rules = &*route.session;
-        if rules.cookies.is_empty() || !cookies::has_any(&rules.cookies, request) {
+        if rules.cookies.is_empty() {
             return None;
         }
         let found = self.cookies(&rules.cookies, request);
+        if found.is_empty() {
+            return None;
+        }
         let mut cookies = [Id::default(); COOKIES_MAX];
         cookies.iter_mut().zip(&found).for_each(|(place, id)| *place = *id);
-        let all = self.hashers.each_ref().map(|hasher| hasher.hash_one(&found));
+        let all = match &*found {
+            [only] => *only,
+            several => self.hashers.each_ref().map(|hasher| hasher.hash_one(several)),
+        };
         let [one, _] = &self.hashers;
         let place = one.hash_one((authority, route.asked_about_sessions));
         Some(SessionId { all, cookies, count: found.len(), place })
