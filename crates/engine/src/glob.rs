@@ -1,18 +1,139 @@
-//! Globs: `*` stands for any run of characters, and nothing else is special.
+//! Compares paths with globs, in which `*` stands for any run of characters and nothing else is special.
+//!
+//! Under the policy of an application, each request compares its path with a hundred globs, and one or two fit. So a [`Glob`] knows which pairs of
+//! neighbouring bytes a path must have to fit it, and a [`Path`] knows which it has. That rules out nearly all globs with a few instructions each,
+//! where a search for their literals took fifty to two hundred: on gnuboard5 it saved two fifths of a hit.
 
-use memchr::memmem;
+use crate::path::decoded;
+use kasoku_semantics::glob::is_match;
+use std::fmt;
+use std::hash::{Hash, Hasher};
+
+/// A glob over paths, made ready to be compared with many.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Glob {
+    text: String,
+    /// As applications read it, where that is something else.
+    read: Option<String>,
+    /// What a path has that fits it, whichever way the glob is read.
+    needs: Pairs,
+}
+
+impl Glob {
+    /// As it was written.
+    pub fn as_str(&self) -> &str {
+        &self.text
+    }
+
+    fn read(&self) -> &str {
+        self.read.as_deref().unwrap_or(&self.text)
+    }
+}
+
+impl From<String> for Glob {
+    fn from(text: String) -> Self {
+        let read = text.contains('%').then(|| decoded(&text));
+        let needs = Pairs::of_glob(&text);
+        let needs = read.as_ref().map_or(needs, |read| needs.in_both(Pairs::of_glob(read)));
+        Self { text, read, needs }
+    }
+}
+
+impl From<&str> for Glob {
+    fn from(text: &str) -> Self {
+        text.to_owned().into()
+    }
+}
+
+impl fmt::Display for Glob {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.text)
+    }
+}
+
+// The rest follows from the text.
+impl Hash for Glob {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        self.text.hash(state);
+    }
+}
+
+/// A path that is compared with many globs.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Path<'p> {
+    text: &'p str,
+    has: Pairs,
+}
+
+impl<'p> Path<'p> {
+    pub(crate) fn new(text: &'p str) -> Self {
+        Self { text, has: Pairs::of_path(text) }
+    }
+
+    pub(crate) fn pairs(&self) -> Pairs {
+        self.has
+    }
+
+    /// Whether it fits a glob as that was written.
+    pub(crate) fn fits(&self, glob: &Glob) -> bool {
+        self.has.may_fit(glob) && matches(&glob.text, self.text)
+    }
+
+    /// Whether it fits a glob as applications read that.
+    pub(crate) fn fits_as_read(&self, glob: &Glob) -> bool {
+        self.has.may_fit(glob) && matches(glob.read(), self.text)
+    }
+}
+
+/// A set of pairs of neighbouring bytes, the edge of the text counted as a byte. Several pairs share one of its 128 bits, so a pair may seem to be in the set
+/// that is not; none that is in it is missed.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Pairs(u128);
+
+/// Stands for the edge of a text in its pairs.
+const EDGE: u8 = 0;
+
+impl Pairs {
+    fn of_path(path: &str) -> Self {
+        let (pairs, last) =
+            path.bytes().fold((Self::default(), EDGE), |(pairs, last), byte| (pairs.with(last, byte), byte));
+        pairs.with(last, EDGE)
+    }
+
+    /// Those that are in each path that fits a glob: what stands beside a `*` has any neighbour.
+    fn of_glob(glob: &str) -> Self {
+        let (pairs, last) =
+            glob.bytes().fold((Self::default(), EDGE), |(pairs, last), byte| (pairs.with_literal(last, byte), byte));
+        pairs.with_literal(last, EDGE)
+    }
+
+    fn with_literal(self, one: u8, next: u8) -> Self {
+        if one == b'*' || next == b'*' { self } else { self.with(one, next) }
+    }
+
+    fn with(self, one: u8, next: u8) -> Self {
+        // Neighbouring letters of one word fall on different bits.
+        let number = u32::from(one) * 31 + u32::from(next);
+        Self(self.0 | 1 << (number % u128::BITS))
+    }
+
+    pub(crate) fn in_either(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
+
+    fn in_both(self, other: Self) -> Self {
+        Self(self.0 & other.0)
+    }
+
+    /// Whether a path with these pairs may fit a glob; if not, it does not.
+    pub(crate) fn may_fit(self, glob: &Glob) -> bool {
+        glob.needs.0 & !self.0 == 0
+    }
+}
 
 /// Whether `text` fits `glob`, in which `*` stands for any run of characters.
-// Each request asks this of each pattern of its route, and most differ in one of their first bytes.
 pub(crate) fn matches(glob: &str, text: &str) -> bool {
-    let (mut glob, mut text) = (glob.as_bytes(), text.as_bytes());
-    loop {
-        match (glob, text) {
-            ([b'*', rest @ ..], _) => return matches_behind_star(rest, text),
-            ([a, rest_of_glob @ ..], [b, rest_of_text @ ..]) if a == b => (glob, text) = (rest_of_glob, rest_of_text),
-            (glob, text) => return glob.is_empty() && text.is_empty(),
-        }
-    }
+    is_match(glob.as_bytes(), text.as_bytes())
 }
 
 /// Whether some text fits both globs.
@@ -35,16 +156,6 @@ fn ends(glob: &str) -> Option<(&str, &str)> {
     Some((start, end))
 }
 
-fn matches_behind_star(mut glob: &[u8], mut text: &[u8]) -> bool {
-    while let Some(star) = memchr::memchr(b'*', glob) {
-        let (piece, rest) = glob.split_at_checked(star).unwrap_or((glob, &[]));
-        let Some(at) = memmem::find(text, piece) else { return false };
-        text = text.get(at + piece.len()..).unwrap_or_default();
-        glob = rest.get(1..).unwrap_or_default();
-    }
-    text.ends_with(glob)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -65,6 +176,34 @@ mod tests {
         }
         for (glob, text) in [("/a", "/ab"), ("/a", "/"), ("/a*c", "/ab"), ("*.css", "/x.css/y"), ("/a*ab", "/a")] {
             assert!(!matches(glob, text), "{glob} {text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn a_glob_that_was_made_ready_fits_the_same_paths(
+            globs in proptest::collection::vec("[/*][ab/.*]{0,4}(%61|%2[aA]|%2F|%|\\u{ac00}|\\*)?[ab/.*]{0,4}", 1..20),
+            path in "/[ab/.]{0,6}(%61|%|\\u{ac00}|\\*)?[ab/.]{0,6}",
+        ) {
+            let made = Path::new(&path);
+            for text in &globs {
+                let glob = Glob::from(&**text);
+                let [fits, fits_as_read] = [matches(text, &path), matches(&decoded(text), &path)];
+                proptest::prop_assert_eq!((made.fits(&glob), made.fits_as_read(&glob)), (fits, fits_as_read), "{}", text);
+                let more = made.pairs().in_either(Path::new("/b").pairs());
+                proptest::prop_assert!(more.may_fit(&glob) || !(fits || fits_as_read), "{}", text);
+            }
+        }
+    }
+
+    #[test]
+    fn a_path_is_told_from_nearly_all_globs_without_a_search() {
+        let path = Path::new("/bbs/board.php");
+        for glob in ["*/data/*.php*", "*/bbs/login.php", "*.htaccess", "/bbs", "*.ph"] {
+            assert!(!path.pairs().may_fit(&glob.into()), "{glob}");
+        }
+        for glob in ["*", "/bbs/board.php", "*/bbs/board.php", "*.php", "/bbs/*", "*board*"] {
+            assert!(path.pairs().may_fit(&glob.into()) && path.fits(&glob.into()), "{glob}");
         }
     }
 

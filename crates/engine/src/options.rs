@@ -4,6 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
+pub use crate::glob::Glob;
 pub use crate::guard::{GuardCookie, GuardRules, GuardedHosts};
 pub use crate::nobodys_cookie::{NobodysCookie, NobodysCookieError};
 pub use crate::url_pattern::UrlPattern;
@@ -340,7 +341,7 @@ pub enum HostPattern {
 #[derive(Clone, Debug)]
 pub struct Rule {
     /// A glob over the path (without the query): `*` matches any run of characters, everything else itself.
-    pub path: String,
+    pub path: Glob,
     /// What happens to requests that match; the site's settings with the rule's own on top.
     pub route: Arc<Route>,
 }
@@ -640,6 +641,9 @@ impl SessionRules {
 
     /// What a cookie says of who has it: `None` where it is none that tells.
     pub(crate) fn says_anonymous(&self, pair: &[u8]) -> Option<bool> {
+        if self.anonymous_cookies.is_empty() {
+            return None;
+        }
         let (name, value) = (cookies::name(pair), cookies::value(pair));
         let mut of_name = self.anonymous_cookies.iter().filter(|one| cookies::is_match(&one.name, name)).peekable();
         of_name.peek()?;

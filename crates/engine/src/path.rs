@@ -2,8 +2,7 @@
 //! short one stands (`rewrite`).
 //!
 //! The key and the origin get the path as it was sent. Nearly every path reads as it was sent, which takes one look at it; the
-//! texts of the others, and of the rules that they are compared with, are written into memory that a worker uses
-//! again, no more than a few times the longest request-target.
+//! texts of the others are written into memory that a worker uses again, no more than a few times the longest request-target.
 
 use kasoku_origin::{Rewrite, Rewriter};
 use percent_encoding::percent_decode_str;
@@ -47,13 +46,13 @@ impl PathReader {
     }
 
     /// Reads a path; `None` where that is the path as it was sent.
-    pub(crate) fn read(&mut self, path: &str) -> Option<Reading<'_>> {
+    pub(crate) fn read(&mut self, path: &str) -> Option<&str> {
         if reads_as_sent(path.as_bytes()) {
             return None;
         }
         decode(path, &mut self.bytes, &mut self.decoded);
         fold(&self.decoded, &mut self.read);
-        Some(Reading { path: &self.read, bytes: &mut self.bytes, rule: &mut self.decoded })
+        Some(&self.read)
     }
 }
 
@@ -61,26 +60,15 @@ impl PathReader {
 pub(crate) fn as_read(path: &str) -> Cow<'_, str> {
     match PathReader::default().read(path) {
         None => Cow::Borrowed(path),
-        Some(reading) => Cow::Owned(reading.path.to_owned()),
+        Some(read) => Cow::Owned(read.to_owned()),
     }
 }
 
-/// A path that reads otherwise than it was sent.
-pub(crate) struct Reading<'r> {
-    path: &'r str,
-    bytes: &'r mut Vec<u8>,
-    rule: &'r mut String,
-}
-
-impl Reading<'_> {
-    /// Whether it fits a rule's path, decoded as well, by that comparison of rule and path.
-    pub(crate) fn fits(&mut self, rule: &str, matches: fn(&str, &str) -> bool) -> bool {
-        if !rule.contains('%') {
-            return matches(rule, self.path);
-        }
-        decode(rule, self.bytes, self.rule);
-        matches(self.rule, self.path)
-    }
+/// A text without percent-encoding.
+pub(crate) fn decoded(text: &str) -> String {
+    let mut decoded = String::new();
+    decode(text, &mut Vec::new(), &mut decoded);
+    decoded
 }
 
 // Without a branch for each byte, which lets the compiler take many at once.
@@ -127,6 +115,7 @@ fn fold(decoded: &str, read: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::glob::Path;
 
     #[test]
     fn rules_see_a_path_as_applications_do() {
@@ -143,7 +132,7 @@ mod tests {
             ("/%ff%E5%8A%A0", "/\u{FFFD}\u{52A0}"),
             ("%2e", "/"),
         ] {
-            assert_eq!(reader.read(sent).map(|reading| reading.path.to_owned()).as_deref(), Some(seen), "{sent}");
+            assert_eq!(reader.read(sent), Some(seen), "{sent}");
         }
         assert!(reader.read("/admin/x").is_none());
     }
@@ -166,7 +155,8 @@ mod tests {
     #[test]
     fn a_rule_is_read_as_well() {
         let mut reader = PathReader::default();
-        let mut fits = |path: &str, rule: &str| reader.read(path).is_some_and(|mut it| it.fits(rule, |a, b| a == b));
+        let mut fits =
+            |path: &str, rule: &str| reader.read(path).is_some_and(|read| Path::new(read).fits_as_read(&rule.into()));
         assert!(fits("/a//caf%C3%a9", "/a/caf%c3%A9"));
         assert!(fits("/a//b", "/a/b"));
         assert!(!fits("/a//b", "/%61"));

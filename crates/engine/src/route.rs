@@ -82,9 +82,11 @@ impl Routed {
     where
         P: Iterator<Item = &'p UrlPattern>,
     {
-        let has_patterns = patterns().next().is_some();
-        let asked = Asked::new(self.target(), self.stands_for.as_deref());
-        has_patterns && asked.is_any(patterns, &mut PathReader::default())
+        let is_any = || {
+            let mut paths = PathReader::default();
+            Asked::new(self.target(), self.stands_for.as_deref(), &mut paths).is_any(patterns())
+        };
+        patterns().next().is_some() && is_any()
     }
 }
 
@@ -109,8 +111,8 @@ impl Elsewhere {
 
     /// Whether one of these patterns fits it.
     pub(crate) fn is_any(&self, patterns: &[UrlPattern]) -> bool {
-        let asked = Asked::new(&self.target, self.stands_for.as_deref());
-        asked.is_any(|| patterns.iter(), &mut PathReader::default())
+        let mut paths = PathReader::default();
+        Asked::new(&self.target, self.stands_for.as_deref(), &mut paths).is_any(patterns.iter())
     }
 }
 
@@ -183,10 +185,8 @@ fn route_in(
     let authority_end = uri.len();
     let target = &*without_path_parameters(target, &key.path_parameters);
     let long = stands_for(site, target, paths);
-    let asked = Asked::new(target, long.as_deref());
-    let (route, passes) = find(site, &asked, paths);
-    let route = route.clone();
-    let refused_by = find::refusing(site, &asked, paths).cloned();
+    let found = find(site, target, long.as_deref(), paths);
+    let (route, passes, refused_by) = (found.route.clone(), found.passes(), found.refusing().cloned());
     write_normalised(target, &route.query, &mut uri);
     let asked_for = uri.get(authority_end..).unwrap_or_default();
     // What was left out of the query is not what the application reads.
@@ -223,7 +223,7 @@ fn passes_by_query(target: &str, read: &str, route: &Route) -> Option<Reason> {
 /// The route that refuses a target of this site, if one does.
 pub(crate) fn refusing<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> Option<&'s Arc<Route>> {
     let long = stands_for(site, target, paths);
-    find::refusing(site, &Asked::new(target, long.as_deref()), paths)
+    find(site, target, long.as_deref(), paths).refusing()
 }
 
 /// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
@@ -317,7 +317,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
     let key = &site.route.key;
     let target = &*without_path_parameters(target, &key.path_parameters);
     let long = stands_for(site, target, paths);
-    let (route, _) = find(site, &Asked::new(target, long.as_deref()), paths);
+    let route = find(site, target, long.as_deref(), paths).route;
     let mut canonical = format!("{scheme}://{}", key.host.as_deref().unwrap_or(authority));
     write_normalised(target, &route.query, &mut canonical);
     canonical
@@ -326,7 +326,8 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
 pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
     let long = stands_for(site, target, paths);
-    let (route, passes) = find(site, &Asked::new(target, long.as_deref()), paths);
+    let found = find(site, target, long.as_deref(), paths);
+    let (route, passes) = (found.route, found.passes());
     let read = long.as_deref().unwrap_or(target);
     (route.clone(), passes.or_else(|| passes_by_query(target, read, route)).is_some())
 }

@@ -70,7 +70,7 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
         guard(&mut site.route, &hosts, &site.name, "");
         for rule in &mut site.rules {
             own(&mut rule.route, &tagged_as, mark);
-            guard(&mut rule.route, &hosts, &site.name, &rule.path);
+            guard(&mut rule.route, &hosts, &site.name, rule.path.as_str());
         }
     }
     sites

@@ -3,7 +3,7 @@
 //! A glob over the path, as a rule has it; behind `?` one parameter that the query must have, by its name or by name and value, both
 //! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
 
-use crate::glob::matches;
+use crate::glob::{Glob, Path, matches};
 use kasoku_semantics::query::{any_pair, decoded, name_and_value, read_name};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -16,7 +16,7 @@ const PARAMETERS_ON_STACK: usize = 32;
 /// A pattern of URLs: a glob over the path, and behind `?` one parameter that the query must have, by name or as `name=value`, globs both.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct UrlPattern {
-    path: String,
+    path: Glob,
     parameter: Option<Parameter>,
 }
 
@@ -41,29 +41,46 @@ impl UrlPattern {
             }
         };
         let is_path = path.starts_with(['/', '*']) && !path.contains('#');
-        is_path.then(|| Self { path: path.to_owned(), parameter })
+        is_path.then(|| Self { path: path.into(), parameter })
     }
 
-    /// Whether one of these patterns fits a URL: `fits_path` says whether a glob fits its path.
-    pub(crate) fn is_any<'p>(
-        patterns: impl Iterator<Item = &'p Self>,
-        mut fits_path: impl FnMut(&str) -> bool,
-        query: Option<&str>,
-    ) -> bool {
-        // Those of which the path fits already: a query may have thousands of parameters, and each is read once.
-        let mut parameters: SmallVec<[&Parameter; PARAMETERS_ON_STACK]> = SmallVec::new();
-        for pattern in patterns {
-            match &pattern.parameter {
-                Some(_) if query.is_none() => {}
-                _ if !fits_path(&pattern.path) => {}
-                None => return true,
-                Some(parameter) => parameters.push(parameter),
-            }
-        }
-        let Some(query) = query.filter(|_| !parameters.is_empty()) else { return false };
+    pub(crate) fn path(&self) -> &Glob {
+        &self.path
+    }
+
+    /// Whether it fits a URL as that was sent.
+    pub(crate) fn fits(&self, path: &str, query: Option<&str>) -> bool {
+        let mut fitting = Fitting::new(query);
+        Path::new(path).fits(&self.path) && (fitting.takes(self) || fitting.is_any())
+    }
+}
+
+/// The patterns of which the path fits a URL already: its query may have thousands of parameters, and each is read once for all of them.
+pub(crate) struct Fitting<'p, 'q> {
+    query: Option<&'q str>,
+    parameters: SmallVec<[&'p Parameter; PARAMETERS_ON_STACK]>,
+}
+
+impl<'p, 'q> Fitting<'p, 'q> {
+    /// For a URL with that query.
+    pub(crate) fn new(query: Option<&'q str>) -> Self {
+        Self { query, parameters: SmallVec::new() }
+    }
+
+    /// Takes a pattern whose path fits. Returns whether that is all that it asks for.
+    pub(crate) fn takes(&mut self, pattern: &'p UrlPattern) -> bool {
+        // Without a query there are no parameters.
+        let parameter = pattern.parameter.as_ref().filter(|_| self.query.is_some());
+        self.parameters.extend(parameter);
+        pattern.parameter.is_none()
+    }
+
+    /// Whether the query has the parameter of one of them.
+    pub(crate) fn is_any(&self) -> bool {
+        let Some(query) = self.query.filter(|_| !self.parameters.is_empty()) else { return false };
         any_pair(query, |pair| {
             let pair = Pair::read(pair);
-            parameters.iter().any(|parameter| parameter.fits(&pair))
+            self.parameters.iter().any(|parameter| parameter.fits(&pair))
         })
     }
 }
@@ -105,7 +122,7 @@ impl Parameter {
 
 impl fmt::Display for UrlPattern {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.path)?;
+        f.write_str(self.path.as_str())?;
         if let Some(parameter) = &self.parameter {
             write!(f, "?{}", parameter.name)?;
         }
@@ -122,7 +139,7 @@ mod tests {
 
     fn fits(pattern: &str, target: &str) -> bool {
         let (path, query) = kasoku_semantics::query::path_and_query(target);
-        UrlPattern::is_any([UrlPattern::parse(pattern).unwrap()].iter(), |glob| matches(glob, path), query)
+        UrlPattern::parse(pattern).unwrap().fits(path, query)
     }
 
     #[test]

@@ -197,7 +197,7 @@ fn rules_and_sites_are_those_of_the_new_settings() {
     reload(&mut scene, |options| {
         for site in &mut options.sites {
             let route = Arc::new(Route { pass: true, ..(*site.route).clone() });
-            site.rules = vec![Rule { path: "/x".to_owned(), route }];
+            site.rules = vec![Rule { path: "/x".into(), route }];
         }
     });
     assert_eq!(client.get("/x").detail(), "pass-rule");

@@ -105,7 +105,7 @@ impl Setup {
     pub fn rule(mut self, path: &str, change: impl FnOnce(&mut Route)) -> Self {
         let mut route = self.route.clone();
         change(&mut route);
-        self.rules.push(Rule { path: path.to_owned(), route: Arc::new(route) });
+        self.rules.push(Rule { path: path.into(), route: Arc::new(route) });
         self
     }
 

@@ -73,7 +73,7 @@ struct Runner {
 }
 
 fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<Job> {
-    let rules = site.rules.iter().map(|rule| (rule.path.clone(), Runner::of(&rule.route))).collect();
+    let rules = site.rules.iter().map(|rule| (rule.path.as_str().to_owned(), Runner::of(&rule.route))).collect();
     let routes = Arc::new(Routes { rules, otherwise: Runner::of(&site.route) });
     let around = Levels { routes: vec![&raw.route, &written.route], origins: vec![written.origins.as_ref()] };
     // An application's own rules stand behind those of the file.

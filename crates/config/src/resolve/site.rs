@@ -152,7 +152,7 @@ fn rule(
         Ok(path) => {
             gateway::set_prefix_of_rule(&mut route, &path);
             gateway::set_lifetime_of_files(&mut route, &[top, around, &raw.route]);
-            Some(Rule { path, route: Arc::new(route) })
+            Some(Rule { path: path.into(), route: Arc::new(route) })
         }
         Err(fault) => {
             issues.push(fault.at(&path.place));

@@ -53,11 +53,11 @@ pub(super) fn placement(
 ) -> Result<Placement, &'static str> {
     let path = path_of(pattern, routed.read_target()).ok_or(NO_PATH)?;
     let rule = site.rules.iter().find(|rule| Arc::ptr_eq(&rule.route, &routed.route));
-    let own = rule.filter(|rule| matches(&path, &rule.path) && !is_of_policy(&rule.route.places));
+    let own = rule.filter(|rule| matches(&path, rule.path.as_str()) && !is_of_policy(&rule.route.places));
     if own.is_none() {
         may_precede(site, rule, &path)?;
     }
-    let path = own.map_or(path, |own| own.path.clone());
+    let path = own.map_or(path, |own| own.path.to_string());
     let is_other = |other: &&Seen<'_>| other.site == site.name && other.shape != shape(pattern);
     if path.contains('*') && seen.iter().filter(is_other).any(|other| overlap(&path, &glob_of(other.shape, NUMBER))) {
         return Err(OTHERS);
@@ -82,9 +82,9 @@ fn may_precede(site: &Site, rule: Option<&Rule>, path: &str) -> Result<(), &'sta
     }
     let is_rule = |other: &Rule| rule.is_some_and(|rule| Arc::ptr_eq(&rule.route, &other.route));
     let takes_from_others = match path.contains('*') {
-        true => site.rules.iter().any(|other| !is_rule(other) && overlap(&other.path, path)),
+        true => site.rules.iter().any(|other| !is_rule(other) && overlap(other.path.as_str(), path)),
         // A short address may have another rule than the script for which it stands.
-        false => match site.rules.iter().find(|other| matches(&other.path, path)) {
+        false => match site.rules.iter().find(|other| matches(other.path.as_str(), path)) {
             Some(first) => !is_rule(first),
             None => false,
         },

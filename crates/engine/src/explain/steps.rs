@@ -84,7 +84,7 @@ impl Explaining<'_> {
             tags: self.tags(),
             changes: changes::told(&self.asked.request.head.method, &self.asked.routed),
             site: Named::new(self.found.site.map_or("", |site| &site.name), places.site.as_ref()),
-            rule: self.found.rule.map(|rule| Named::new(&rule.path, places.rule.as_ref())),
+            rule: self.found.rule.map(|rule| Named::new(rule.path.as_str(), places.rule.as_ref())),
             profile: Named::new(profile, places.settings.get("profile")),
             stored: self.stored(),
             outcome: self.inspection.outcome,

@@ -21,10 +21,9 @@
 use super::made_up::{MadeUp, add_cookies, plain};
 use super::table::Report;
 use crate::forward::NOBODYS_ADDRESS;
-use crate::glob;
 use crate::held;
 use crate::nobodys_cookie;
-use crate::options::{FreshLink, Route, UrlPattern};
+use crate::options::{FreshLink, Route};
 use crate::origins::{self, Errand};
 use crate::visitor;
 use crate::worker::Worker;
@@ -325,9 +324,7 @@ fn without_fresh_links<'p>(route: &Route, page_uri: &str, page: &'p [u8]) -> Cow
     }
     links::without_values(page_uri, page, |target| {
         let (path, query) = path_and_query(target);
-        let is_it = |one: &&FreshLink| {
-            UrlPattern::is_any(std::iter::once(&one.url), |pattern| glob::matches(pattern, path), query)
-        };
+        let is_it = |one: &&FreshLink| one.url.fits(path, query);
         route.fresh_links.iter().find(is_it).map_or(&[], |one| &one.parameters)
     })
 }

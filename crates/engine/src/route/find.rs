@@ -5,56 +5,71 @@
 //! rewriting itself. Whether a file stands in the way of a short address, nobody looks here: then the rule may be that of a page, and what
 //! the origin sends is none.
 
-use crate::glob::matches;
+use crate::glob::{Glob, Pairs, Path};
 use crate::options::{Route, Site, UrlPattern};
-use crate::path::{PathReader, Reading};
+use crate::path::PathReader;
+use crate::url_pattern::Fitting;
 use http::Method;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
 
 /// Path and query of a target.
-#[derive(Clone, Copy)]
 pub(super) struct Asked<'t> {
-    path: &'t str,
+    sent: Path<'t>,
     query: Option<&'t str>,
+    /// The path as applications read it, where that is another one.
+    read: Option<Path<'t>>,
     /// Those for which it is short.
-    stands_for: Option<(&'t str, Option<&'t str>)>,
+    long: Option<(Path<'t>, Option<&'t str>)>,
+    /// What one of these paths has.
+    pairs: Pairs,
 }
 
 impl<'t> Asked<'t> {
     /// A target, and the one for which it is short, if it is.
-    pub(super) fn new(target: &'t str, stands_for: Option<&'t str>) -> Self {
+    pub(super) fn new(target: &'t str, stands_for: Option<&'t str>, paths: &'t mut PathReader) -> Self {
         let (path, query) = path_and_query(target);
-        Self { path, query, stands_for: stands_for.map(path_and_query) }
+        let (sent, read) = (Path::new(path), paths.read(path).map(Path::new));
+        let long = stands_for.map(path_and_query).map(|(path, query)| (Path::new(path), query));
+        let others = read.into_iter().chain(long.map(|(path, _)| path));
+        let pairs = others.fold(sent.pairs(), |pairs, path| pairs.in_either(path.pairs()));
+        Self { sent, query, read, long, pairs }
     }
 
     /// Whether a glob over paths fits it, as it was sent or as the address for which it is short.
-    fn fits_as_sent(&self, glob: &str) -> bool {
-        matches(glob, self.path) || self.fits_long(glob)
+    fn fits_as_sent(&self, glob: &Glob) -> bool {
+        self.sent.fits(glob) || self.fits_long(glob)
     }
 
-    fn fits_long(&self, glob: &str) -> bool {
-        self.stands_for.is_some_and(|(path, _)| matches(glob, path))
+    /// The same, as applications read it.
+    fn fits_as_read(&self, glob: &Glob) -> bool {
+        self.read.unwrap_or(self.sent).fits_as_read(glob) || self.fits_long(glob)
+    }
+
+    fn fits_long(&self, glob: &Glob) -> bool {
+        self.long.is_some_and(|(path, _)| path.fits(glob))
     }
 
     /// Whether one of these patterns fits it, in any reading.
-    pub(super) fn is_any<'p, P>(&self, patterns: impl Fn() -> P, paths: &mut PathReader) -> bool
-    where
-        P: Iterator<Item = &'p UrlPattern>,
-    {
-        let mut reading = paths.read(self.path);
-        let fits = |glob: &str| matches(glob, self.path) || reads_as(&mut reading, glob);
-        let is_long = || {
-            let (path, query) = self.stands_for?;
-            UrlPattern::is_any(patterns(), |glob| matches(glob, path), query).then_some(())
-        };
-        UrlPattern::is_any(patterns(), fits, self.query) || is_long().is_some()
+    pub(super) fn is_any<'p>(&self, patterns: impl Iterator<Item = &'p UrlPattern>) -> bool {
+        let mut fitting = Fitting::new(self.query);
+        let mut fitting_long = self.long.map(|(path, query)| (path, Fitting::new(query)));
+        for pattern in patterns.filter(|pattern| self.pairs.may_fit(pattern.path())) {
+            let glob = pattern.path();
+            let fits = self.sent.fits(glob) || self.read.is_some_and(|read| read.fits_as_read(glob));
+            if fits && fitting.takes(pattern) {
+                return true;
+            }
+            if let Some((path, fitting)) = &mut fitting_long
+                && path.fits(glob)
+                && fitting.takes(pattern)
+            {
+                return true;
+            }
+        }
+        fitting.is_any() || fitting_long.is_some_and(|(_, long)| long.is_any())
     }
-}
-
-fn reads_as(reading: &mut Option<Reading<'_>>, glob: &str) -> bool {
-    reading.as_mut().is_some_and(|it| it.fits(glob, matches))
 }
 
 /// The target for which one is short, if it is.
@@ -62,49 +77,60 @@ pub(super) fn stands_for(site: &Site, target: &str, paths: &mut PathReader) -> O
     paths.stands_for(&site.route.gateway.rewrites, target)
 }
 
-/// The route of a site's first rule that matches, or the site's own, and whether the request passes.
-///
-/// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
-/// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
-/// sent leads, and passes.
-pub(super) fn find<'s>(site: &'s Site, asked: &Asked<'_>, paths: &mut PathReader) -> (&'s Arc<Route>, Option<Reason>) {
-    if site.rules.is_empty() && !lists_urls(&site.route) {
-        return (&site.route, site.route.pass.then_some(Reason::PassRule));
-    }
-    let as_sent = first_match(site, |rule| asked.fits_as_sent(rule));
-    if as_sent.pass {
-        return (as_sent, Some(Reason::PassRule));
-    }
-    if !Arc::ptr_eq(as_sent, as_read(site, asked, paths).unwrap_or(as_sent)) {
-        return (as_sent, Some(Reason::PassRule));
-    }
-    let is_listed = lists_urls(as_sent) && asked.is_any(|| urls(as_sent), paths);
-    (as_sent, is_listed.then_some(Reason::PassUrl))
+/// Where a target of a site leads.
+pub(super) struct Found<'s, 't> {
+    /// The route of the first rule that fits its path as it was sent, or the site's own.
+    pub(super) route: &'s Arc<Route>,
+    /// The same of the path as applications read it.
+    as_read: &'s Arc<Route>,
+    /// None: the site says nothing of paths.
+    asked: Option<Asked<'t>>,
 }
 
-/// The route that refuses a target of this site, if one does.
-///
-/// Where a path can be read in two ways, a URL that may pass does pass, and one that may be refused is refused. So the lists of two routes
-/// count: of the one to which the path leads as it was sent, and of the one to which it leads as applications read it. `/open/../data/x` is
-/// refused by the site's list although the rule for `/open/*` has an empty one.
-pub(super) fn refusing<'s>(site: &'s Site, asked: &Asked<'_>, paths: &mut PathReader) -> Option<&'s Arc<Route>> {
-    let lists = |route: &Route| !route.refuse_urls.is_empty();
-    if !lists(&site.route) && !site.rules.iter().any(|rule| lists(&rule.route)) {
-        return None;
+/// Finds the route of a target of this site, and of the one for which it is short, if it is.
+pub(super) fn find<'s, 't>(
+    site: &'s Site,
+    target: &'t str,
+    stands_for: Option<&'t str>,
+    paths: &'t mut PathReader,
+) -> Found<'s, 't> {
+    let own = &site.route;
+    if site.rules.is_empty() && own.refuse_urls.is_empty() && !lists_urls(own) {
+        return Found { route: own, as_read: own, asked: None };
     }
-    let as_sent = first_match(site, |rule| asked.fits_as_sent(rule));
-    let as_read = as_read(site, asked, paths).unwrap_or(as_sent);
-    [as_sent, as_read].into_iter().find(|route| asked.is_any(|| route.refuse_urls.iter(), paths))
+    let asked = Asked::new(target, stands_for, paths);
+    let first_match = |is_match: &dyn Fn(&Glob) -> bool| {
+        site.rules.iter().find(|rule| is_match(&rule.path)).map_or(own, |rule| &rule.route)
+    };
+    let route = first_match(&|rule| asked.fits_as_sent(rule));
+    let as_read = if asked.read.is_some() { first_match(&|rule| asked.fits_as_read(rule)) } else { route };
+    Found { route, as_read, asked: Some(asked) }
 }
 
-/// The route to which a path leads as applications read it; `None`: they read it as it was sent.
-fn as_read<'s>(site: &'s Site, asked: &Asked<'_>, paths: &mut PathReader) -> Option<&'s Arc<Route>> {
-    let mut reading = paths.read(asked.path)?;
-    Some(first_match(site, |rule| reading.fits(rule, matches) || asked.fits_long(rule)))
-}
+impl<'s> Found<'s, '_> {
+    /// Why the request passes, if it does.
+    ///
+    /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
+    /// the two readings lead to different routes, nobody knows whose page it will be: the request goes where the path as it was
+    /// sent leads, and passes.
+    pub(super) fn passes(&self) -> Option<Reason> {
+        if self.route.pass || !Arc::ptr_eq(self.route, self.as_read) {
+            return Some(Reason::PassRule);
+        }
+        let is_listed = self.asked.as_ref().is_some_and(|asked| asked.is_any(urls(self.route)));
+        is_listed.then_some(Reason::PassUrl)
+    }
 
-fn first_match(site: &Site, mut is_match: impl FnMut(&str) -> bool) -> &Arc<Route> {
-    site.rules.iter().find(|rule| is_match(&rule.path)).map_or(&site.route, |rule| &rule.route)
+    /// The route that refuses the target, if one does.
+    ///
+    /// Where a path can be read in two ways, a URL that may pass does pass, and one that may be refused is refused. So the lists of two routes
+    /// count: of the one to which the path leads as it was sent, and of the one to which it leads as applications read it. `/open/../data/x` is
+    /// refused by the site's list although the rule for `/open/*` has an empty one.
+    pub(super) fn refusing(&self) -> Option<&'s Arc<Route>> {
+        let asked = self.asked.as_ref()?;
+        let other = (!Arc::ptr_eq(self.route, self.as_read)).then_some(self.as_read);
+        std::iter::once(self.route).chain(other).find(|route| asked.is_any(route.refuse_urls.iter()))
+    }
 }
 
 fn lists_urls(route: &Route) -> bool {
@@ -138,7 +164,7 @@ mod tests {
     }
 
     fn site(rules: Vec<(&str, Arc<Route>)>, route: Arc<Route>) -> Site {
-        let rules = rules.into_iter().map(|(path, route)| Rule { path: path.to_owned(), route }).collect();
+        let rules = rules.into_iter().map(|(path, route)| Rule { path: path.into(), route }).collect();
         Site { name: "any".to_owned(), hosts: Vec::new(), rules, route }
     }
 
@@ -149,7 +175,7 @@ mod tests {
     fn passes(site: &Site, target: &str) -> bool {
         let mut paths = PathReader::default();
         let long = stands_for(site, target, &mut paths);
-        find(site, &Asked::new(target, long.as_deref()), &mut paths).1.is_some()
+        find(site, target, long.as_deref(), &mut paths).passes().is_some()
     }
 
     #[test]
@@ -196,9 +222,8 @@ mod tests {
         let found = |target: &str| {
             let mut paths = PathReader::default();
             let long = stands_for(&site, target, &mut paths);
-            let asked = Asked::new(target, long.as_deref());
-            let (route, passes) = find(&site, &asked, &mut paths);
-            (Arc::ptr_eq(route, &board), passes, refusing(&site, &asked, &mut paths).is_some())
+            let found = find(&site, target, long.as_deref(), &mut paths);
+            (Arc::ptr_eq(found.route, &board), found.passes(), found.refusing().is_some())
         };
         for target in ["/free", "/free/6", "/free?page=2", "//free", "/%66ree", "/bbs/board.php?bo_table=free"] {
             assert_eq!(found(target), (true, None, false), "{target}");
@@ -218,7 +243,7 @@ mod tests {
     #[track_caller]
     fn expect(site: &Site, refused: &[&str], served: &[&str]) {
         for (target, expected) in refused.iter().map(|it| (it, true)).chain(served.iter().map(|it| (it, false))) {
-            let found = refusing(site, &Asked::new(target, None), &mut PathReader::default()).is_some();
+            let found = find(site, target, None, &mut PathReader::default()).refusing().is_some();
             assert_eq!(found, expected, "{target}");
         }
     }

@@ -116,7 +116,7 @@ fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
     let scene = setup
         .site(&[], |route| route.origins = origins)
         .options(|options| {
-            options.sites[0].rules.push(Rule { path: "/own/*".to_owned(), route: Arc::new(own) });
+            options.sites[0].rules.push(Rule { path: "/own/*".into(), route: Arc::new(own) });
         })
         .run_with_own_origins();
     let mut client = scene.client();
@@ -144,7 +144,7 @@ fn a_local_redirect_to_where_the_visitor_would_pass_is_kept_for_nobody() {
     let scene = Setup::safe()
         .site(&[], |route| route.origins = origins)
         .options(|options| {
-            options.sites[0].rules.push(Rule { path: "/own/*".to_owned(), route: Arc::new(own) });
+            options.sites[0].rules.push(Rule { path: "/own/*".into(), route: Arc::new(own) });
         })
         .run_with_own_origins();
     let mut client = scene.client();
