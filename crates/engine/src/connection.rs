@@ -262,6 +262,7 @@ mod tests {
     async fn what_a_client_sends_while_it_waits_is_read_ahead_once() {
         let (client, ours) = tokio::net::UnixStream::pair().unwrap();
         let settings = Settings {
+            remembered: Default::default(),
             session_cookies: Vec::new(),
             sites: Vec::new(),
             limits: Rc::default(),

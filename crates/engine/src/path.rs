@@ -37,6 +37,13 @@ impl PathReader {
         None
     }
 
+    /// That target for which another is short, in the memory for it.
+    pub(crate) fn copy(&mut self, stands_for: &str) -> String {
+        let mut long = mem::take(&mut self.long);
+        long.push_str(stands_for);
+        long
+    }
+
     /// For the next target.
     pub(crate) fn give_back(&mut self, mut used: String) {
         if used.capacity() <= KEPT_BYTES_MAX {

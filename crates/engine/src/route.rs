@@ -4,6 +4,7 @@ mod find;
 mod normalised;
 mod parameters;
 mod proxied;
+mod remembered;
 
 use crate::error::Fault;
 use crate::guard::Pattern;
@@ -19,6 +20,8 @@ use kasoku_wire::target::{Target, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
 use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
+pub(crate) use remembered::Remembered;
+use remembered::is_worth_it;
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt::Write;
@@ -144,7 +147,18 @@ pub(crate) fn route(exchange: &Exchange) -> Result<Routed, Fault> {
         },
     }
     let paths = &mut worker.paths.borrow_mut();
-    route_from(&settings.sites, &worker.cache, paths, Authority { uri, start: authority_start, scheme }, &target)
+    let of = Authority { uri, start: authority_start, scheme };
+    let (number, site) = of.site(&settings.sites)?;
+    if !is_worth_it(site) {
+        return route_in(&settings.sites, number, &worker.cache, paths, of, &target);
+    }
+    let mut remembered = settings.remembered.borrow_mut();
+    if let Some(lead) = remembered.find(number, &target) {
+        return Ok(lead.follow(of.for_keys_of(site), &worker.cache, paths));
+    }
+    let routed = route_in(&settings.sites, number, &worker.cache, paths, of, &target)?;
+    remembered.keep(&target, &routed);
+    Ok(routed)
 }
 
 /// A URI up to the end of its authority, normalised.
@@ -155,6 +169,23 @@ struct Authority {
     scheme: &'static str,
 }
 
+impl Authority {
+    /// The site that serves it, with its number.
+    fn site<'s>(&self, sites: &'s [Site]) -> Result<(usize, &'s Site), Fault> {
+        let number = site_number(sites, self.uri.get(self.start..).unwrap_or_default());
+        number.and_then(|number| Some((number, sites.get(number)?))).ok_or(Fault::NoSite)
+    }
+
+    /// With the host that the keys of a site have.
+    fn for_keys_of(mut self, site: &Site) -> Self {
+        if let Some(host) = &site.route.key.host {
+            self.uri.truncate(self.start);
+            self.uri.push_str(host);
+        }
+        self
+    }
+}
+
 fn route_from(
     sites: &[Site],
     cache: &Cache,
@@ -162,7 +193,7 @@ fn route_from(
     of: Authority,
     target: &str,
 ) -> Result<Routed, Fault> {
-    let number = site_number(sites, of.uri.get(of.start..).unwrap_or_default()).ok_or(Fault::NoSite)?;
+    let (number, _) = of.site(sites)?;
     route_in(sites, number, cache, paths, of, target)
 }
 
@@ -175,15 +206,10 @@ fn route_in(
     of: Authority,
     target: &str,
 ) -> Result<Routed, Fault> {
-    let Authority { mut uri, start, scheme } = of;
     let site = sites.get(number).ok_or(Fault::NoSite)?;
-    let key = &site.route.key;
-    if let Some(host) = &key.host {
-        uri.truncate(start);
-        uri.push_str(host);
-    }
+    let Authority { mut uri, scheme, .. } = of.for_keys_of(site);
     let authority_end = uri.len();
-    let target = &*without_path_parameters(target, &key.path_parameters);
+    let target = &*without_path_parameters(target, &site.route.key.path_parameters);
     let long = stands_for(site, target, paths);
     let found = find(site, target, long.as_deref(), paths);
     let (route, passes, refused_by) = (found.route.clone(), found.passes(), found.refusing().cloned());

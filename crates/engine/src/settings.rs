@@ -6,9 +6,11 @@
 use crate::options::{
     AddressRange, BeaconRules, Compression, GuardedHosts, HitHeaders, Limits, Options, RequestBuffer, Route, Site,
 };
+use crate::route::Remembered;
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
+use std::cell::RefCell;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::rc::Rc;
 use std::sync::Arc;
@@ -21,6 +23,8 @@ pub(crate) struct Settings {
     pub(crate) trusted_proxies: Vec<AddressRange>,
     pub(crate) purge_from: Vec<AddressRange>,
     pub(crate) hit_headers: HitHeaders,
+    /// Where targets lead by them.
+    pub(crate) remembered: RefCell<Remembered>,
     /// The cookies of all sessions, of whichever site and rule: globs over names.
     pub(crate) session_cookies: Vec<String>,
 }
@@ -41,6 +45,7 @@ impl Settings {
         Self {
             sites,
             session_cookies,
+            remembered: RefCell::default(),
             limits: Rc::new(options.limits.clone()),
             request_buffer: options.request_buffer.clone(),
             trusted_proxies: options.trusted_proxies.clone(),
