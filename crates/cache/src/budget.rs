@@ -138,6 +138,13 @@ impl HeldCharge {
 #[derive(Debug)]
 pub struct SpareCharge(Charge);
 
+impl SpareCharge {
+    /// What is charged.
+    pub fn bytes(&self) -> u64 {
+        self.0.bytes()
+    }
+}
+
 impl Drop for SpareCharge {
     fn drop(&mut self) {
         self.0.budget.spare.fetch_sub(self.0.bytes, Ordering::Relaxed);

@@ -12,7 +12,7 @@
 //! Either way, the client has to keep a pace (`pace`).
 
 use crate::changes::Form;
-use crate::connection::{Connection, READ_BYTES};
+use crate::connection::{Connection, READ_BYTES, Read};
 use crate::options::RequestBuffer;
 use crate::pace::Pace;
 use crate::spool::SpoolFile;
@@ -190,7 +190,7 @@ impl ClientBody {
     /// The next piece from the connection.
     async fn read(&mut self) -> Result<UploadPiece, UploadError> {
         loop {
-            let decoded = self.decoder.decode(&mut self.connection.read_ahead.borrow_mut());
+            let decoded = self.connection.read_ahead.borrow_mut().decode(|bytes| self.decoder.decode(bytes));
             match decoded.map_err(|_| UploadError::Malformed)? {
                 Decoded::Data(data) => {
                     self.received += data.len() as u64;
@@ -218,7 +218,7 @@ impl ClientBody {
         let begun = Instant::now();
         match tokio::time::timeout(self.pace.wait_max(), self.connection.read_more()).await {
             Err(_) => Err(UploadError::Timeout),
-            Ok(Ok(bytes @ 1..)) => {
+            Ok(Ok(Read { bytes: bytes @ 1.., .. })) => {
                 self.pace.waited(begun.elapsed(), bytes);
                 Ok(())
             }

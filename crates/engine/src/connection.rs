@@ -5,8 +5,10 @@
 
 use crate::options::{AddressRange, Limits};
 use crate::outgoing::Eagerness;
+use crate::read_ahead::{FREE_BYTES, ReadAhead};
 use crate::settings::Settings;
-use bytes::{Buf, BytesMut};
+use bytes::BytesMut;
+use kasoku_cache::Cache;
 use kasoku_sys::Stream;
 use kasoku_wire::proxy_protocol::parse_proxy_header;
 use std::cell::{Cell, RefCell};
@@ -15,7 +17,7 @@ use std::io::{self, IoSlice};
 use std::net::SocketAddr;
 use std::pin::{Pin, pin};
 use std::rc::Rc;
-use std::task::{Context, Poll, Waker};
+use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
 
@@ -31,13 +33,23 @@ const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// A client's connection.
 pub(crate) struct Connection {
     pub(crate) stream: Rc<Stream>,
-    pub(crate) read_ahead: RefCell<BytesMut>,
+    pub(crate) read_ahead: RefCell<ReadAhead>,
+    /// Where its bytes are read; all connections of a worker share it.
+    read_buffer: Rc<RefCell<BytesMut>>,
     address: Option<SocketAddr>,
     /// Whether it came through a Unix socket.
     is_unix: bool,
     is_trusted: Cell<bool>,
     pub(crate) eagerness: Eagerness,
     pub(crate) limits: Rc<Limits>,
+}
+
+/// What came next.
+pub(crate) struct Read {
+    /// How much; 0: the client has closed its side.
+    pub(crate) bytes: usize,
+    /// Whether there is room for all that the connection holds now.
+    pub(crate) has_room: bool,
 }
 
 /// Who is at the other end.
@@ -56,18 +68,21 @@ impl Connection {
         mut address: Option<SocketAddr>,
         proxy_protocol: bool,
         settings: &Settings,
+        cache: &Cache,
+        read_buffer: &Rc<RefCell<BytesMut>>,
     ) -> io::Result<Self> {
         let limits = settings.limits.clone();
-        let mut read_ahead = BytesMut::new();
+        let mut read_ahead = ReadAhead::new(cache);
         let is_unix = address.is_none();
         if proxy_protocol {
-            let header = proxied_address(&stream, &mut read_ahead);
+            let header = proxied_address(&stream, &mut read_ahead, read_buffer);
             if let Some(source) = tokio::time::timeout(limits.head_timeout, header).await?? {
                 address = Some(source);
             }
         }
         let (read_ahead, is_trusted, eagerness) = (RefCell::new(read_ahead), Cell::new(false), Eagerness::default());
-        let opened = Self { stream: Rc::new(stream), read_ahead, address, is_unix, is_trusted, eagerness, limits };
+        let (stream, read_buffer) = (Rc::new(stream), read_buffer.clone());
+        let opened = Self { stream, read_ahead, read_buffer, address, is_unix, is_trusted, eagerness, limits };
         opened.trust(&settings.trusted_proxies);
         Ok(opened)
     }
@@ -86,14 +101,29 @@ impl Connection {
     }
 
     /// Reads more behind what was read ahead; 0: the client has closed its side. Nothing is lost when it is dropped.
-    pub(crate) async fn read_more(&self) -> io::Result<usize> {
-        poll_fn(|cx| self.poll_read(cx, &mut self.read_ahead.borrow_mut())).await
+    pub(crate) async fn read_more(&self) -> io::Result<Read> {
+        self.read_at_most(READ_BYTES).await
+    }
+
+    async fn read_at_most(&self, bytes_max: usize) -> io::Result<Read> {
+        let read = |cx: &mut Context<'_>| {
+            let mut buf = self.read_buffer.borrow_mut();
+            buf.clear();
+            let bytes = ready!(self.poll_read(cx, &mut buf, bytes_max))?;
+            Poll::Ready(Ok(Read { bytes, has_room: self.read_ahead.borrow_mut().append(&buf) }))
+        };
+        poll_fn(read).await
     }
 
     /// Reads what comes next to the end of `buf`; 0: the client has closed its side.
-    pub(crate) fn poll_read(&self, cx: &mut Context<'_>, buf: &mut BytesMut) -> Poll<io::Result<usize>> {
+    pub(crate) fn poll_read(
+        &self,
+        cx: &mut Context<'_>,
+        buf: &mut BytesMut,
+        bytes_max: usize,
+    ) -> Poll<io::Result<usize>> {
         use io::ErrorKind::{OutOfMemory, StorageFull};
-        self.stream.poll_read(cx, buf, READ_BYTES).map_err(|error| {
+        self.stream.poll_read(cx, buf, bytes_max).map_err(|error| {
             // That is not the client's doing: the kernel watches no more sockets (`fs.epoll.max_user_watches`).
             if matches!(error.kind(), OutOfMemory | StorageFull) {
                 tracing::warn!(%error, "a connection could not be served");
@@ -105,7 +135,7 @@ impl Connection {
     /// Returns when the client has reset the connection. A client that has only ended its sending side still waits for
     /// its answer. What comes meanwhile is read ahead, once and only where nothing is yet; then only writing tells.
     pub(crate) async fn gone(&self) {
-        if !self.read_ahead.borrow().is_empty() || self.read_more().await.is_ok() {
+        if !self.read_ahead.borrow().is_empty() || self.read_at_most(FREE_BYTES).await.is_ok() {
             std::future::pending().await
         }
     }
@@ -133,11 +163,17 @@ impl Connection {
         if self.stream.shutdown_write().is_err() {
             return;
         }
+        // It is not going to be read as a request.
+        self.read_ahead.borrow_mut().take();
         let drained = async {
-            let mut buf = BytesMut::new();
             let mut left = LINGER_BYTES_MAX;
-            while let Ok(read @ 1..) = self.stream.read(&mut buf, READ_BYTES).await {
+            // Thousands of connections may end at the same time: none of them has a buffer for it.
+            let drop_some = |cx: &mut Context<'_>| {
+                let mut buf = self.read_buffer.borrow_mut();
                 buf.clear();
+                self.stream.poll_read(cx, &mut buf, READ_BYTES)
+            };
+            while let Ok(read @ 1..) = poll_fn(drop_some).await {
                 left = left.saturating_sub(read);
                 if left == 0 {
                     break;
@@ -202,17 +238,29 @@ impl IdleTimer {
 }
 
 /// Reads the PROXY protocol's header; `None`: the connection is the proxy's own (a health check).
-async fn proxied_address(stream: &Stream, read_ahead: &mut BytesMut) -> io::Result<Option<SocketAddr>> {
+async fn proxied_address(
+    stream: &Stream,
+    read_ahead: &mut ReadAhead,
+    read_buffer: &RefCell<BytesMut>,
+) -> io::Result<Option<SocketAddr>> {
     loop {
-        match parse_proxy_header(read_ahead) {
+        match parse_proxy_header(read_ahead.bytes()) {
             Err(_) => return Err(io::ErrorKind::InvalidData.into()),
             Ok(Some((header, length))) => {
-                read_ahead.advance(length.min(read_ahead.len()));
+                read_ahead.advance(length);
                 return Ok(header.source);
             }
             Ok(None) => {
-                if stream.read(read_ahead, READ_BYTES).await? == 0 {
-                    return Err(io::ErrorKind::UnexpectedEof.into());
+                let mut read = |cx: &mut Context<'_>| {
+                    let mut buf = read_buffer.borrow_mut();
+                    buf.clear();
+                    let read = ready!(stream.poll_read(cx, &mut buf, READ_BYTES))?;
+                    Poll::Ready(Ok::<_, io::Error>((read, read_ahead.append(&buf))))
+                };
+                match poll_fn(&mut read).await? {
+                    (0, _) => return Err(io::ErrorKind::UnexpectedEof.into()),
+                    (_, false) => return Err(io::ErrorKind::OutOfMemory.into()),
+                    _ => {}
                 }
             }
         }
@@ -272,7 +320,8 @@ mod tests {
             hit_headers: HitHeaders::default(),
         };
         let stream = Stream::unix(ours).unwrap();
-        let connection = Connection::open(stream, None, false, &settings).await.unwrap();
+        let cache = Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
+        let connection = Connection::open(stream, None, false, &settings, &cache, &Rc::default()).await.unwrap();
         let client = Stream::unix(client).unwrap();
         for _ in 0..4 {
             // One request after the other waits for its answer, and the client goes on sending.
@@ -280,7 +329,7 @@ mod tests {
             let wait = tokio::time::timeout(Duration::from_millis(1), connection.gone());
             assert!(wait.await.is_err(), "it is not gone");
         }
-        let ahead = connection.read_ahead.borrow().len();
-        assert!((1..=READ_BYTES).contains(&ahead), "{ahead} bytes");
+        let ahead = connection.read_ahead.borrow().bytes().len();
+        assert!((1..=FREE_BYTES).contains(&ahead), "{ahead} bytes");
     }
 }

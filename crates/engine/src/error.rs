@@ -12,6 +12,8 @@ pub(crate) enum Fault {
     Request(RequestError),
     /// The head did not arrive in time.
     HeadTimeout,
+    /// The head is long, and memory for such heads is short.
+    HeadMemory,
     /// The body is longer than allowed.
     BodyTooLarge,
     /// The body did not come to its end.
@@ -57,7 +59,9 @@ impl Fault {
             Self::Request(error) => error.status(),
             Self::HeadTimeout | Self::Body(UploadError::Timeout) => StatusCode::REQUEST_TIMEOUT,
             Self::BodyTooLarge | Self::Body(UploadError::TooLarge) => StatusCode::PAYLOAD_TOO_LARGE,
-            Self::Body(UploadError::NoRoom | UploadError::NotKept) => StatusCode::SERVICE_UNAVAILABLE,
+            Self::HeadMemory | Self::Body(UploadError::NoRoom | UploadError::NotKept) => {
+                StatusCode::SERVICE_UNAVAILABLE
+            }
             Self::Body(UploadError::Closed | UploadError::Malformed) => StatusCode::BAD_REQUEST,
             Self::NoSite | Self::WrongScheme => StatusCode::MISDIRECTED_REQUEST,
             Self::MethodRefused => StatusCode::METHOD_NOT_ALLOWED,
@@ -89,7 +93,9 @@ impl Fault {
     pub(crate) fn guilty(&self) -> Guilty {
         match self {
             Self::Origin(_) => Guilty::Origin,
-            Self::NoSite | Self::Loop | Self::Body(UploadError::NoRoom | UploadError::NotKept) => Guilty::Operator,
+            Self::NoSite | Self::Loop | Self::HeadMemory | Self::Body(UploadError::NoRoom | UploadError::NotKept) => {
+                Guilty::Operator
+            }
             _ => Guilty::Client,
         }
     }
@@ -109,6 +115,7 @@ impl Fault {
         match self {
             Self::Request(_) => Reason::RequestMalformed,
             Self::HeadTimeout => Reason::HeadTimeout,
+            Self::HeadMemory => Reason::HeadMemory,
             Self::BodyTooLarge => Reason::BodyTooLarge,
             Self::Body(error) => of_upload(*error),
             Self::NoSite => Reason::NoSite,

@@ -14,6 +14,7 @@
 //! | `connection` | bytes from and to one client; the PROXY protocol |
 //! | `serve` | **the driver**: calls the steps below, for each request of a connection |
 //! | `parse` | bytes to a request, or to a refusal |
+//! | `read_ahead` | what a client has sent ahead, and what of it is charged |
 //! | `body` | the request's body: taken in before an origin is asked, or read while it is sent on |
 //! | `pace` | how long its client may have us wait for it |
 //! | `spool` | what of bodies is on disk |
@@ -95,6 +96,7 @@ mod pace;
 mod parse;
 mod path;
 pub mod purge;
+mod read_ahead;
 mod recycle;
 mod represent;
 mod request_id;

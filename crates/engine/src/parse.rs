@@ -1,9 +1,8 @@
 //! Bytes to a request, or to a refusal.
 
-use crate::connection::{Connection, IdleTimer};
+use crate::connection::{Connection, IdleTimer, READ_BYTES, Read};
 use crate::error::Fault;
 use crate::worker::Worker;
-use bytes::Buf;
 use http::{Method, Version};
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::{BodyLength, keeps_alive, parse_request_into, request_body_length};
@@ -34,7 +33,6 @@ pub(crate) enum Received {
 /// between two requests holds no buffer; what has come beyond it, or of a head that is not complete, goes into the connection's.
 pub(crate) async fn receive(worker: &Worker, connection: &Connection, idle: &mut IdleTimer) -> Received {
     if connection.read_ahead.borrow().is_empty() {
-        connection.read_ahead.take();
         idle.begin();
         let first = poll_fn(|cx| match poll_first(worker, connection, cx) {
             Poll::Pending => idle.poll_expired(cx).map(|()| Some(Received::Nothing)),
@@ -56,32 +54,41 @@ pub(crate) async fn receive(worker: &Worker, connection: &Connection, idle: &mut
 fn poll_first(worker: &Worker, connection: &Connection, cx: &mut Context<'_>) -> Poll<Option<Received>> {
     let mut buf = worker.read_buffer.borrow_mut();
     buf.clear();
-    if !matches!(ready!(connection.poll_read(cx, &mut buf)), Ok(1..)) {
+    if !matches!(ready!(connection.poll_read(cx, &mut buf, READ_BYTES)), Ok(1..)) {
         return Poll::Ready(Some(Received::Nothing));
     }
     let received = next_in(worker, connection, &buf);
     let used = received.as_ref().map_or(0, |(_, length)| *length);
-    connection.read_ahead.borrow_mut().extend_from_slice(buf.get(used..).unwrap_or_default());
-    Poll::Ready(received.map(|(received, _)| received))
+    let ahead = buf.get(used..).unwrap_or_default();
+    let has_room = ahead.is_empty() || connection.read_ahead.borrow_mut().append(ahead);
+    Poll::Ready(match received {
+        None if !has_room => Some(Received::Refused(Fault::HeadMemory)),
+        Some((Received::Request(mut request), _)) => {
+            // What came behind it stays as long as it is answered; then the client has to come again.
+            request.keeps_alive &= has_room;
+            Some(Received::Request(request))
+        }
+        received => received.map(|(received, _)| received),
+    })
 }
 
 async fn rest_of_head(worker: &Worker, connection: &Connection) -> Received {
     loop {
-        if !matches!(connection.read_more().await, Ok(1..)) {
-            return Received::Nothing;
-        }
+        let Ok(Read { bytes: 1.., has_room }) = connection.read_more().await else { return Received::Nothing };
         if let Some(received) = next_ahead(worker, connection) {
             return received;
+        }
+        if !has_room {
+            return Received::Refused(Fault::HeadMemory);
         }
     }
 }
 
 /// The request at the front of what the connection has read ahead; `None`: its head is not complete.
 fn next_ahead(worker: &Worker, connection: &Connection) -> Option<Received> {
-    let mut buf = connection.read_ahead.borrow_mut();
-    let (received, length) = next_in(worker, connection, &buf)?;
-    let length = length.min(buf.len());
-    buf.advance(length);
+    let mut ahead = connection.read_ahead.borrow_mut();
+    let (received, length) = next_in(worker, connection, ahead.bytes())?;
+    ahead.advance(length);
     Some(received)
 }
 

@@ -16,7 +16,7 @@ const READ_BYTES: usize = 16 << 10;
 
 /// Carries bytes until both sides have closed, one has failed, or both were silent for too long.
 pub(crate) async fn run(connection: &Connection, mut tunnel: Tunnel) {
-    let from_client = connection.read_ahead.take();
+    let from_client = connection.read_ahead.borrow_mut().take();
     let last_activity = Cell::new(Instant::now());
     let up = copy(&connection.stream, &tunnel.stream, from_client, &last_activity);
     let from_origin = std::mem::take(&mut tunnel.read_ahead);

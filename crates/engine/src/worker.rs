@@ -77,7 +77,7 @@ pub(crate) struct Worker {
     pub(crate) cases: Arc<Cases>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
     /// Where requests are read while they come in one piece.
-    pub(crate) read_buffer: RefCell<BytesMut>,
+    pub(crate) read_buffer: Rc<RefCell<BytesMut>>,
     /// Request heads, keys and response heads for the next request.
     pub(crate) heads: Pool<RequestHead>,
     pub(crate) uris: Pool<String>,
@@ -279,7 +279,7 @@ impl Seed {
                 cells: self.handle.metrics().cells(self.number),
                 compress: self.compress,
                 access_log: RefCell::new(self.access_log),
-                read_buffer: RefCell::new(BytesMut::with_capacity(READ_BYTES)),
+                read_buffer: Rc::new(RefCell::new(BytesMut::with_capacity(READ_BYTES))),
                 heads: Pool::new(),
                 uris: Pool::new(),
                 buffers: Pool::new(),

@@ -107,6 +107,65 @@ fn a_head_that_does_not_arrive_in_time_is_408() {
 }
 
 #[test]
+fn long_heads_that_do_not_end_have_a_small_part_of_memory_and_are_503_beyond_it() {
+    const HEADS: usize = 40;
+    let scene = Setup::safe()
+        .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (8 << 20, 1 << 20))
+        .run([get("/a").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    assert_eq!(scene.client().get("/a").text(), "a");
+    scene.settled();
+    let begun = format!("GET /a HTTP/1.1\r\nHost: example.org\r\nX-Long: {}", "x".repeat(40_000));
+    let before = held(&scene);
+    let mut clients: Vec<_> = (0..HEADS).map(|_| scene.client()).collect();
+    for client in &mut clients {
+        client.send(&begun);
+    }
+    // A sixteenth of the memory is half a MiB: there is room for at most 12 of them, whose buffers grow in steps.
+    scene.counted(Counter::Errors, HEADS as u64 - 12);
+    scene.eventually(|| held(&scene) > before + (8 * 40_000));
+    scene.settled();
+    assert!(held(&scene) <= before + (8 << 20) / 16, "{} bytes", held(&scene));
+    let (mut served, mut refused) = (0, 0);
+    for mut client in clients {
+        let response = client.send("\r\n\r\n").response();
+        match response.status {
+            200 => served += 1,
+            _ => {
+                assert_eq!((response.status, response.field("connection").as_str()), (503, "close"));
+                assert!(response.text().contains("no memory left for such heads"), "{response:?}");
+                client.is_closed();
+                refused += 1;
+            }
+        }
+    }
+    assert!(served >= 8 && refused >= HEADS - 12, "{served} served, {refused} refused");
+    scene.eventually(|| held(&scene) == before);
+}
+
+fn held(scene: &Scenario) -> u64 {
+    scene.engine.cache().held_bytes()
+}
+
+#[test]
+fn what_is_sent_behind_a_request_is_charged_and_where_there_is_no_room_the_connection_ends() {
+    let scene = Setup::safe()
+        .options(|options| (options.memory_bytes_max, options.object_bytes_max) = (64 << 10, 8 << 10))
+        .run([get("/a").answers(ok(&["Cache-Control: max-age=60"], "a"))]);
+    let request = "GET /a HTTP/1.1\r\nHost: example.org\r\n\r\n";
+    let mut client = scene.client();
+    // A few fit in what each connection may hold.
+    client.send(request.repeat(20));
+    (0..20).for_each(|_| assert_eq!(client.response().text(), "a"));
+    // These do not: what is being answered is answered, and the client is told to come again with the others.
+    client.send(request.repeat(300));
+    let last = std::iter::from_fn(|| Some(client.response())).take(300).find(|response| {
+        assert_eq!(response.text(), "a");
+        response.has("connection")
+    });
+    assert_eq!(last.map(|response| response.field("connection")).as_deref(), Some("close"));
+}
+
+#[test]
 fn a_body_that_does_not_arrive_in_time_is_408() {
     let setup = || Setup::safe().options(|options| options.limits.body_timeout = SHORT);
     let scene = setup().run([]);

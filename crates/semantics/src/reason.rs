@@ -143,6 +143,7 @@ reasons! {
     // Refusing.
     RequestMalformed, "request-malformed", "RFC 9112 section 2.2", "The request is not valid HTTP, or more than is allowed.";
     HeadTimeout, "head-timeout", "RFC 9110 section 15.5.9", "The request's head did not arrive in time.";
+    HeadMemory, "head-memory", "RFC 9110 section 15.6.4", "The request's head is long and came in parts, and there is no memory left for such heads.";
     BodyTimeout, "body-timeout", "RFC 9110 section 15.5.9", "The request's body did not arrive in time.";
     BodyTooLarge, "body-too-large", "RFC 9110 section 15.5.14", "The request's body is larger than allowed.";
     BodyMalformed, "body-malformed", "RFC 9112 section 6.3", "The request's body is malformed.";
