@@ -9,11 +9,13 @@
 //! | `control` | the control socket: where commands find the program that runs |
 //! | `upgrade` | a new process in this one's place |
 //! | `check`, `application` | `kasoku check`, `kasoku application` |
+//! | `allocator` | the allocator, and how fast it gives memory back |
 //! | `generate` | manual pages and completions, for packages |
 //! | `operator` | how the other commands ask the program that runs |
 //! | `purge`, `explain`, `top`, `doctor`, `reload` | those commands |
 //! | `terminal` | the terminal while `top` draws on it |
 
+mod allocator;
 mod application;
 mod check;
 mod control;

@@ -12,6 +12,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
+#[path = "memory/churn.rs"]
+mod churn;
 #[path = "memory/clients.rs"]
 mod clients;
 #[path = "memory/objects.rs"]
@@ -21,6 +23,7 @@ mod resident;
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
 mod support;
 
+use churn::Until;
 use clients::{Client, Ending, SlowReader};
 use objects::{Object, start_origin};
 use resident::{Resident, Sampler, descriptors_max, mib};
@@ -59,8 +62,12 @@ fn setting(name: &str, default: u64) -> u64 {
 
 /// The program with that much memory, in bytes, before that origin.
 fn serve(memory_bytes: u64, origin: SocketAddr) -> Program {
+    serve_with(2, memory_bytes, origin)
+}
+
+fn serve_with(workers: usize, memory_bytes: u64, origin: SocketAddr) -> Program {
     let config = format!(
-        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = 2\nmemory.size = \"{}MiB\"\n\
+        "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = {workers}\nmemory.size = \"{}MiB\"\n\
          limits.idle-timeout = \"10m\"\n\n[[site]]\norigin = \"http://{origin}\"\n",
         memory_bytes / MIB
     );
@@ -244,6 +251,87 @@ fn a_tier_full_of_small_objects_stays_within_the_bound() {
     assert!(peak <= bound(memory), "{report}");
 }
 
+/// What the tier's size says is what is resident, whatever the sizes are. One worker: with glibc's allocator, 10-byte bodies in a tier of
+/// 256 MiB took most with one. The mixes that differ most are a test; all of them, for as long as one likes, and one after the
+/// other in the same process are `make bench-memory`.
+#[test]
+fn what_is_resident_follows_the_account_at_each_mix() {
+    let _alone = alone();
+    let memory = setting("KASOKU_TEST_CHURN_MIB", 24) * MIB;
+    for (number, mix) in (1..).zip(churn::MIXES).take(3) {
+        let program = serve_with(1, memory, start_origin());
+        let (report, peak) = churn(&program, number, mix, memory, Until::Turnovers(2));
+        // Half of the 64 MiB: there is hardly any traffic but that of the mix.
+        assert!(peak <= bound(memory) - 32 * MIB, "{report}");
+    }
+}
+
+/// For `make bench-memory`: nothing is asserted of sizes that change, as nothing promises anything of them.
+#[test]
+fn hours_of_churn() {
+    let Ok(minutes) = std::env::var("KASOKU_CHURN_MINUTES") else { return };
+    let _alone = alone();
+    let memory = setting("KASOKU_TEST_CHURN_MIB", 256) * MIB;
+    let each = Duration::from_secs_f64(minutes.parse::<f64>().unwrap() * 60.0 / (2 * churn::MIXES.len()) as f64);
+    let mut worst = 0;
+    for (number, mix) in (1..).zip(churn::MIXES) {
+        let program = serve_with(2, memory, start_origin());
+        worst = worst.max(churn(&program, number, mix, memory, Until::Elapsed(each)).1);
+    }
+    eprintln!("one after the other:");
+    let program = serve_with(2, memory, start_origin());
+    for (number, mix) in (1..).zip(churn::MIXES) {
+        churn(&program, number, mix, memory, Until::Elapsed(each));
+    }
+    assert!(worst <= bound(memory), "{}", mib(worst));
+}
+
+/// Lets a mix go through; what was resident, as text, and the peak.
+fn churn(program: &Program, number: u64, mix: churn::Mix, memory: u64, until: Until) -> (String, u64) {
+    let resident = Resident(program.id());
+    resident.forget_peak();
+    let sampler = Sampler::start(resident);
+    mix.run(number, program.clients, CLIENTS, memory, until);
+    let (metrics, peak, mean) = (program.metrics_after(0), resident.peak(), sampler.mean());
+    let report = format!(
+        "{:>17}: peak {}, mean {}, at the end {}, bound {}; the tier says {} in {} objects",
+        mix.name,
+        mib(peak),
+        mib(mean),
+        mib(resident.now()),
+        mib(bound(memory)),
+        mib(metrics["memory_bytes"]),
+        metrics["stored_objects"]
+    );
+    eprintln!("{report}");
+    (report, peak)
+}
+
+/// What a client has sent of a head costs it nothing to keep there, and us memory.
+#[test]
+fn thousands_of_unfinished_heads_stay_within_the_bound() {
+    const HEAD_BYTES: usize = 64_000;
+    let _alone = alone();
+    let count = 4_000.min(descriptors_max().saturating_sub(300));
+    let program = serve(64 * MIB, start_origin());
+    let resident = Resident(program.id());
+    let at_start = resident.now();
+    let mut heads: Vec<_> = (0..count).map(|_| Client::small(program.clients)).collect();
+    heads.iter_mut().for_each(|client| client.begin_head(HEAD_BYTES));
+    // A sixteenth of the memory has room for 64 of them; the others are told so.
+    let metrics = program.metrics_after(count as u64 - 64);
+    assert!(metrics["held_bytes"] <= 4 * MIB, "a sixteenth is for heads: {metrics:?}");
+    let peak = resident.peak();
+    drop(heads);
+    eprintln!(
+        "{count} unfinished heads: RSS at the start {}, peak {}, bound {}",
+        mib(at_start),
+        mib(peak),
+        mib(bound(64 * MIB))
+    );
+    assert!(peak <= bound(64 * MIB), "{}", mib(peak));
+}
+
 #[test]
 fn ten_thousand_idle_connections_cost_at_most_40_mb() {
     const BYTES_PER_CONNECTION_MAX: u64 = 4_000;
@@ -255,7 +343,7 @@ fn ten_thousand_idle_connections_cost_at_most_40_mb() {
     }
     let program = serve(64 * MIB, start_origin());
     let resident = Resident(program.id());
-    let page = Object { number: 1, size: 4096 };
+    let page = Object { number: 1, size: 4096, head: 0 };
     let connected = |count: usize| -> Vec<Client> {
         let mut clients: Vec<Client> = (0..count).map(|_| Client::small(program.clients)).collect();
         clients.iter_mut().for_each(|client| client.get(page));

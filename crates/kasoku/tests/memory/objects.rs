@@ -6,6 +6,7 @@
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::sync::LazyLock;
+use std::sync::atomic::{AtomicU64, Ordering::Relaxed};
 
 /// The smallest and the largest object, in bytes.
 pub(crate) const SIZES: (usize, usize) = (100, 5_000_000);
@@ -24,11 +25,12 @@ static NOISE: LazyLock<Vec<u8>> = LazyLock::new(|| {
     (0..(SIZES.1 + STARTS as usize).div_ceil(8)).flat_map(|_| word()).collect()
 });
 
-/// An object: its number and its size in bytes.
+/// An object: its number, its size in bytes, and how much its head has besides what each has.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(crate) struct Object {
     pub(crate) number: u64,
     pub(crate) size: usize,
+    pub(crate) head: usize,
 }
 
 impl Object {
@@ -42,24 +44,30 @@ impl Object {
         Self::log_uniform(number, (SIZES.0, 1000))
     }
 
+    /// The object of that number in a mix of sizes.
+    pub(crate) fn of_mix(number: u64, sizes: (usize, usize), head: usize) -> Self {
+        Self { head, ..Self::log_uniform(number, sizes) }
+    }
+
     fn log_uniform(number: u64, (least, most): (usize, usize)) -> Self {
         let (least, most) = (least as f64, most as f64);
-        Self { number, size: (least * (most / least).powf(fraction(number))) as usize }
+        Self { number, size: (least * (most / least).powf(fraction(number))) as usize, head: 0 }
     }
 
     /// An object of 1 to 5 MB.
     pub(crate) fn large(number: u64) -> Self {
-        Self { number, size: (1e6 + 4e6 * fraction(number)) as usize }
+        Self { number, size: (1e6 + 4e6 * fraction(number)) as usize, head: 0 }
     }
 
     /// Where it is asked for.
     pub(crate) fn path(self) -> String {
-        format!("/{}/{}", self.number, self.size)
+        format!("/{}/{}/{}", self.number, self.size, self.head)
     }
 
     fn of_path(path: &str) -> Option<Self> {
-        let (number, size) = path.strip_prefix('/')?.split_once('/')?;
-        Some(Self { number: number.parse().ok()?, size: size.parse().ok()? })
+        let mut parts = path.strip_prefix('/')?.split('/').map(str::parse);
+        let mut part = || parts.next()?.ok();
+        Some(Self { number: part()?, size: part()? as usize, head: part()? as usize })
     }
 
     /// Its bytes.
@@ -74,6 +82,14 @@ fn fraction(number: u64) -> f64 {
     let mixed = (number ^ 0x5851_f42d_4c95_7f2d).wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let mixed = (mixed ^ (mixed >> 32)).wrapping_mul(0xd6e8_feb8_6659_fd93);
     (mixed >> 11) as f64 / (1_u64 << 53) as f64
+}
+
+/// What origins of this process have answered.
+static ANSWERED: AtomicU64 = AtomicU64::new(0);
+
+/// How many requests the origins have answered: what the program has missed.
+pub(crate) fn answered() -> u64 {
+    ANSWERED.load(Relaxed)
 }
 
 /// Starts the origin; its threads end with the process. Everything it sends is fresh for an hour.
@@ -97,8 +113,14 @@ fn serve(mut stream: TcpStream) -> Option<()> {
         let first = lines.next()?;
         lines.by_ref().take_while(|line| !line.is_empty()).for_each(drop);
         let object = Object::of_path(first.split(' ').nth(1)?)?;
-        let head = format!("HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\n\r\n", object.size);
+        let head = format!(
+            "HTTP/1.1 200 OK\r\nCache-Control: max-age=3600\r\nContent-Length: {}\r\nX-More: {:m$}\r\n\r\n",
+            object.size,
+            "x",
+            m = object.head
+        );
         stream.write_all(head.as_bytes()).ok()?;
         stream.write_all(object.bytes()).ok()?;
+        ANSWERED.fetch_add(1, Relaxed);
     }
 }
