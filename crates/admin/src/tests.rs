@@ -8,6 +8,7 @@ use kasoku_engine::Engine;
 use kasoku_engine::options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Timer};
+use kasoku_origin::health::Checked;
 use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -173,7 +174,7 @@ fn each_origin_has_its_numbers_in_both_formats() {
     tcp.count_request();
     tcp.count_failure();
     for _ in 0..3 {
-        tcp.health.checked(false, &OriginHealth::default());
+        tcp.health.checked(Checked::Failed, tcp.health.mark(), &OriginHealth::default(), 0);
     }
     origins.of(&OriginAddress::Http(OriginEndpoint::Unix("/run/\"a\\b".into())));
     let answer = get(&admin, "/metrics");
