@@ -1,21 +1,24 @@
 //! Takes connections. Every bound of this crate is here, in [`Limits`].
 //!
 //! One request for each connection, and one deadline for all of it: a client that sends its head slowly, keeps an idle
-//! connection or does not read its answer is cut by the same clock. A connection over the limit waits in the kernel's
-//! queue until another one ends, which takes no longer than that deadline.
+//! connection or does not read its answer is cut by the same clock. When all places are taken, a new connection gets that of
+//! the oldest one that has not sent a whole request yet, so that idle ones keep nobody from `/healthz`. Where all are being
+//! answered, it waits until one of them ends, which takes no longer than that deadline.
 
 use crate::{Handle, answer};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
 use kasoku_sys::listen::ListeningSocket;
+use std::collections::BTreeMap;
 use std::convert::Infallible;
+use std::future::pending;
 use std::io;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::io::{AsyncRead, AsyncWrite};
 use tokio::net::{TcpListener, UnixListener};
-use tokio::sync::Semaphore;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, oneshot};
 
 /// How long accepting pauses when the process or the machine has no descriptors left.
 const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
@@ -95,17 +98,65 @@ trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
 
 impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
 
+/// The connections that have not sent a whole request yet, by the order in which they came. No more than there are places.
+#[derive(Default)]
+struct Silent {
+    next: u64,
+    cut: BTreeMap<u64, oneshot::Sender<()>>,
+}
+
+/// One of them, for as long as it has this.
+struct SilentOne {
+    all: Arc<Mutex<Silent>>,
+    number: u64,
+}
+
+fn lock(all: &Mutex<Silent>) -> MutexGuard<'_, Silent> {
+    all.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl SilentOne {
+    /// With what tells it that another connection needs its place.
+    fn new(all: &Arc<Mutex<Silent>>) -> (Self, oneshot::Receiver<()>) {
+        let (cut, is_cut) = oneshot::channel();
+        let number = {
+            let mut silent = lock(all);
+            let number = silent.next;
+            silent.next += 1;
+            silent.cut.insert(number, cut);
+            number
+        };
+        (Self { all: all.clone(), number }, is_cut)
+    }
+
+    /// It has sent a request, which is answered.
+    fn speaks(&self) {
+        lock(&self.all).cut.remove(&self.number);
+    }
+}
+
+impl Drop for SilentOne {
+    fn drop(&mut self) {
+        self.speaks();
+    }
+}
+
 /// Accepts for ever.
 pub(crate) async fn run(acceptor: Acceptor, limits: Limits, handle: Handle) {
     let places = Arc::new(Semaphore::new(limits.connections_max));
-    // The semaphore is never closed, so there is always another place to wait for.
-    while let Ok(place) = places.clone().acquire_owned().await {
+    let silent = Arc::new(Mutex::new(Silent::default()));
+    loop {
         match acceptor.accept().await {
             Ok(stream) => {
-                let handle = handle.clone();
+                // The semaphore is never closed.
+                let Ok(place) = place(&places, &silent).await else { return };
+                let (handle, (own, is_cut)) = (handle.clone(), SilentOne::new(&silent));
                 tokio::spawn(async move {
-                    serve(stream, limits, &handle).await;
-                    drop(place);
+                    tokio::select! {
+                        () = serve(stream, limits, &handle, &own) => {}
+                        () = cut(is_cut) => tracing::debug!("admin connection: cut, since it was silent and others came"),
+                    }
+                    drop((own, place));
                 });
             }
             Err(error) => {
@@ -116,8 +167,33 @@ pub(crate) async fn run(acceptor: Acceptor, limits: Limits, handle: Handle) {
     }
 }
 
-async fn serve(stream: Box<dyn Stream>, limits: Limits, handle: &Handle) {
+/// A place that is free, or that of the connection that has been silent for the longest time.
+async fn place(
+    places: &Arc<Semaphore>,
+    silent: &Mutex<Silent>,
+) -> Result<OwnedSemaphorePermit, tokio::sync::AcquireError> {
+    if let Ok(place) = places.clone().try_acquire_owned() {
+        return Ok(place);
+    }
+    // Those that came last have had no time to speak yet.
+    tokio::task::yield_now().await;
+    if let Some((_, cut)) = lock(silent).cut.pop_first() {
+        // If it has just ended, its place is free as well.
+        let _ = cut.send(());
+    }
+    places.clone().acquire_owned().await
+}
+
+/// Ends when the connection is to be cut, if it ever is.
+async fn cut(is_cut: oneshot::Receiver<()>) {
+    if is_cut.await.is_err() {
+        pending::<()>().await;
+    }
+}
+
+async fn serve(stream: Box<dyn Stream>, limits: Limits, handle: &Handle, own: &SilentOne) {
     let service = service_fn(|request| {
+        own.speaks();
         let answer = answer::answer(&request, handle);
         async move { Ok::<_, Infallible>(answer.wait(handle).await) }
     });

@@ -8,6 +8,7 @@ use kasoku_engine::Engine;
 use kasoku_engine::options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Timer};
+use kasoku_origin::health::Checked;
 use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -173,7 +174,7 @@ fn each_origin_has_its_numbers_in_both_formats() {
     tcp.count_request();
     tcp.count_failure();
     for _ in 0..3 {
-        tcp.health.checked(false, &OriginHealth::default());
+        tcp.health.checked(Checked::Failed, tcp.health.mark(), &OriginHealth::default(), 0);
     }
     origins.of(&OriginAddress::Http(OriginEndpoint::Unix("/run/\"a\\b".into())));
     let answer = get(&admin, "/metrics");
@@ -295,18 +296,27 @@ fn a_client_that_sends_too_slowly_is_cut() {
 }
 
 #[test]
-fn a_connection_over_the_limit_waits_for_a_place() {
-    let limits = Limits { connections_max: 1, ..Limits::default() };
+fn two_hundred_idle_connections_keep_nobody_from_healthz() {
+    // Nobody's time is up within this test.
+    let limits = Limits { connection_timeout: Duration::from_secs(3600), ..Limits::default() };
+    let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
+    let mut idle: Vec<_> = (0..200).map(|_| connect(&admin)).collect();
+    let half = b"GET /healthz HTTP/1.1\r\nHost: loc";
+    idle.iter_mut().step_by(2).for_each(|stream| stream.write_all(half).unwrap_or_default());
+    assert_eq!(status(&get(&admin, "/healthz")), 200);
+    // The youngest keep their places, the oldest have lost theirs.
+    let (oldest, youngest) = (idle.remove(1), idle.pop().unwrap());
+    assert_eq!(status(&exchange(youngest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n")), 200);
+    assert_eq!(exchange(oldest, "GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n"), "");
+}
+
+#[test]
+fn a_connection_over_the_limit_takes_the_place_of_a_silent_one() {
+    let limits = Limits { connections_max: 1, connection_timeout: Duration::from_secs(3600), ..Limits::default() };
     let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     let first = connect(&admin);
-    let mut second = connect(&admin);
-    second.write_all(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
-    // Nothing comes while the first has the only place.
-    second.set_read_timeout(Some(Duration::from_millis(100))).unwrap();
-    assert_eq!(second.read(&mut [0; 1]).map_err(|error| error.kind()), Err(ErrorKind::WouldBlock));
-    drop(first);
-    second.set_read_timeout(Some(PATIENCE)).unwrap();
-    assert_eq!(status(&exchange(second, "")), 200);
+    assert_eq!(status(&get(&admin, "/healthz")), 200);
+    assert_eq!(exchange(first, ""), "");
 }
 
 #[test]

@@ -11,8 +11,8 @@
 //! - Only the failure of a probe, which can't be due to one client's request, is told to others who have nothing stale: for a
 //!   second, without asking (docs/decisions/0013).
 //!
-//! A request that was never sent says nothing of what was asked: it counts only where something stale stands in, and not at all
-//! while the origin is known to be down, since nobody asks it then.
+//! A request that was never sent says nothing of what was asked: it counts only where something stale stands in, for a second
+//! only where the connection was refused, and not at all where the origin was known to be down, so that nobody asked.
 //!
 //! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for.
 //! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know (docs/decisions/0012).
@@ -185,6 +185,8 @@ impl Cache {
         if max_ms == 0 || !fill.is_joinable || reason == Reason::OriginDown {
             return;
         }
+        // That nobody listens says nothing of what was asked, and is found out again at no cost.
+        let max_ms = if reason == Reason::OriginUnreachable { max_ms.min(FIRST_MS) } else { max_ms };
         let is_everybodys = fill.is_probe();
         let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
         self.0.failing.remember(self.thing(&fill.key, thing(&fill.detail)), failed, max_ms);

@@ -3,12 +3,15 @@
 //! An origin is checked once for the whole process, as the first route says that names it and has a check. Each check is
 //! a GET on a connection of its own, which takes none of the places for connections: that an origin has no place free
 //! does not make it ill. The next begins `interval` after the end of the last. What the checks say goes into the origin's
-//! health ([`kasoku_origin::health`]), where the workers find it.
+//! health ([`kasoku_origin::health`]), where the workers find it. While an origin is not up, the pause is no longer than its
+//! `back_off`.
 //!
 //! Until the first checks have failed, an origin counts as up.
 
+use crate::clock::Clock;
 use crate::options::{Options, OriginHealth, OriginLimits};
 use http::Method;
+use kasoku_origin::health::{Blame, Checked};
 use kasoku_origin::{Address, Circumstances, Client, Directory, Endpoint, Gateway, OpenFiles, OriginState, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
@@ -32,13 +35,14 @@ struct Check {
     limits: OriginLimits,
     gateway: Gateway,
     request: RequestHead,
+    clock: Arc<dyn Clock>,
 }
 
 impl Checks {
     /// Starts what the options ask for; `None` when that is nothing. Origins that are not checked (any more) are up,
     /// as far as checks can say.
-    pub(crate) fn start(options: &Options, directory: &Directory) -> io::Result<Option<Self>> {
-        let checks = checks(options, directory);
+    pub(crate) fn start(options: &Options, directory: &Directory, clock: &Arc<dyn Clock>) -> io::Result<Option<Self>> {
+        let checks = checks(options, directory, clock);
         directory.for_each(|origin| {
             if !checks.contains_key(&origin.address) {
                 origin.health.is_unchecked();
@@ -80,7 +84,7 @@ impl Drop for Checks {
     }
 }
 
-fn checks(options: &Options, directory: &Directory) -> HashMap<Address, Check> {
+fn checks(options: &Options, directory: &Directory, clock: &Arc<dyn Clock>) -> HashMap<Address, Check> {
     let mut checks = HashMap::new();
     for route in options.routes() {
         let Some(path) = &route.health.path else { continue };
@@ -92,6 +96,7 @@ fn checks(options: &Options, directory: &Directory) -> HashMap<Address, Check> {
                 limits: route.origin.clone(),
                 gateway: route.gateway.clone(),
                 request: request(path, route.origin_host.as_deref(), &origin.address),
+                clock: clock.clone(),
             });
         }
     }
@@ -115,19 +120,24 @@ impl Check {
     /// Checks for as long as the thread runs.
     async fn run(self, client: Rc<Client>) {
         loop {
-            let passes = self.passes(&client).await;
-            if self.origin.health.checked(passes, &self.rules) {
+            let health = &self.origin.health;
+            let sent = health.mark();
+            let found = self.find_out(&client).await;
+            if health.checked(found, sent, &self.rules, self.clock.now().mono_ms) {
                 let address = &self.origin.address;
-                match passes {
-                    true => tracing::info!("{address} passes its checks again"),
-                    false => tracing::warn!("{address} is down: {} checks in a row failed", self.rules.fall),
+                match found {
+                    Checked::Passed => tracing::info!("{address} passes its checks again"),
+                    _ => tracing::warn!("{address} is down: {} checks in a row failed", self.rules.fall),
                 }
             }
-            tokio::time::sleep(self.rules.interval).await;
+            // Whoever waits for its return learns of it as soon as from a trial.
+            let is_waited_for = !health.is_up();
+            let pause = if is_waited_for { self.rules.interval.min(self.rules.back_off) } else { self.rules.interval };
+            tokio::time::sleep(pause).await;
         }
     }
 
-    async fn passes(&self, client: &Rc<Client>) -> bool {
+    async fn find_out(&self, client: &Rc<Client>) -> Checked {
         let circumstances = Circumstances::default();
         let (head, gateway, limits) = (&self.request, &self.gateway, &self.limits);
         let request =
@@ -136,13 +146,13 @@ impl Check {
         match tokio::time::timeout(self.rules.timeout, probe).await {
             Ok(Ok(head)) => {
                 let (first, last) = self.rules.expect;
-                (first..=last).contains(&head.status.as_u16())
+                if (first..=last).contains(&head.status.as_u16()) { Checked::Passed } else { Checked::Failed }
             }
             Ok(Err(error)) => {
                 tracing::debug!(%error, "check of {}", self.origin.address);
-                false
+                if error.blame() == Blame::Connection { Checked::Unreachable } else { Checked::Unanswered }
             }
-            Err(_) => false,
+            Err(_) => Checked::Unanswered,
         }
     }
 }

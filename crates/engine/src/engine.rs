@@ -95,7 +95,7 @@ impl Engine {
         let (sender, receiver) = watch::channel(Arc::new(options));
         let handle = Handle::new(cache, metrics, clock, receiver, workers);
         let options = handle.options();
-        let checks = Checks::start(&options, handle.origins())
+        let checks = Checks::start(&options, handle.origins(), handle.clock())
             .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
         let compressor = Compressor::start(workers, handle.cache(), &handle.cells())
             .map_err(|error| StartError { what: "the threads for compression".to_owned(), error })?;
@@ -242,7 +242,7 @@ impl Engine {
         origins.keep_only(options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address));
         // One after the other, or an origin would be checked twice at a time.
         self.checks = None;
-        match Checks::start(&options, origins) {
+        match Checks::start(&options, origins, self.handle.clock()) {
             Ok(checks) => self.checks = checks,
             Err(error) => tracing::error!(%error, "origins are not checked"),
         }

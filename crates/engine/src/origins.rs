@@ -6,16 +6,16 @@
 //! | failure | another origin is asked |
 //! |---|---|
 //! | no connection | for every method: nothing was sent, and the body has not been begun |
-//! | the connection was lost before a head | for what may be sent once more: an idempotent method (RFC 9110 section 9.2.2) without a body |
+//! | the connection was lost before a head | for what may be sent once more: an idempotent method (RFC 9110 section 9.2.2) without a body; and for every method when not even the request's head had been sent |
 //! | no answer in time | never: each further origin would be loaded with what may be slow everywhere, and the client has waited long enough |
 //! | a malformed answer, or a status of 5xx | never: it is an answer, and the next would hardly be another |
 //! | no place for a connection | never: the others had none either, or they would have been chosen |
 //!
 //! Nor is another one asked when the first ones have taken as long as an answer may take (`first_byte_timeout`).
 //!
-//! Each answer and each failure is told to the origin's health, which the whole process shares. When all are down, no
-//! request is made, and [`Error::Down`] comes back at once: a stale response, where there is one, is served without a
-//! wait.
+//! Each answer and each failure is told to the origin's health, which the whole process shares. When all are down, they
+//! are tried in turn all the same, by one request at a time; the others wait a moment for what that one finds. Only
+//! where that was in vain, or the origins' checks say that they are down, comes [`Error::Down`].
 
 use crate::clock::Moment;
 use crate::forward::{Audience, circumstances};
@@ -30,7 +30,7 @@ use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_metrics::{Counter, Timer};
-use kasoku_origin::group::{self, Asking, Choice};
+use kasoku_origin::group::{self, Asking, Choice, Chosen};
 use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
 use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload, refused};
@@ -223,6 +223,36 @@ fn as_get(request: &RequestHead) -> RequestHead {
     get
 }
 
+/// The next origin to ask; `None` when there is no other, or all are down.
+async fn next(worker: &Worker, route: &Route, asking: &mut Asking) -> Option<Choice> {
+    loop {
+        match route.group.choose(asking, &route.health, worker.now().mono_ms) {
+            Chosen::Ask(choice) => return Some(choice),
+            Chosen::Wait(waiting) => waiting.wait(asking).await,
+            Chosen::Nobody => return None,
+        }
+    }
+}
+
+/// Whether an origin can be reached, when all are believed down: before a client is told to send a body.
+pub(crate) async fn can_be_reached(worker: &Worker, route: &Route) -> bool {
+    if !route.group.is_down(worker.now().mono_ms) {
+        return true;
+    }
+    let mut asking = Asking::new(0, true);
+    while let Some(choice) = next(worker, route, &mut asking).await {
+        let health = &choice.origin.health;
+        let sent = health.mark();
+        match worker.client.reach(&choice, &route.origin).await {
+            Ok(()) => return true,
+            Err(error) => {
+                health.failed(error.blame(), sent, &route.health, worker.now().mono_ms);
+            }
+        }
+    }
+    false
+}
+
 /// What stays the same, whoever is asked.
 struct Sending<'a> {
     worker: &'a Worker,
@@ -240,10 +270,10 @@ impl Sending<'_> {
     ) -> Result<Reply, Error> {
         let Self { worker, route, errand, request } = *self;
         let mut asking = Asking::new(errand.key_hash, is_repeatable(request, upload));
-        let mut interim = Watched { interim, has_come: false };
+        let mut interim = Watched { interim, has_come: false, has_invited: false };
         let give_up = worker.now().mono_ms.saturating_add(route.origin.first_byte_timeout.as_millis() as u64);
         let mut failure = Error::Down;
-        while let Some(choice) = route.group.choose(&mut asking, &route.health, worker.now().mono_ms) {
+        while let Some(choice) = next(worker, route, &mut asking).await {
             if !matches!(failure, Error::Down) {
                 worker.cells.count(Counter::OriginFailovers);
             }
@@ -252,9 +282,11 @@ impl Sending<'_> {
                 Ok(reply) => return Ok(reply),
                 Err(error) => failure = error,
             }
+            // A body that is still there has not been begun, and nothing was sent that an origin could act on.
+            let is_unsent = asking.is_repeatable || upload.is_some();
             let may_go_on = match failure.blame() {
-                Blame::Connection => upload.is_some(),
-                Blame::Answer => asking.is_repeatable && failure.is_connection_lost(),
+                Blame::Connection => is_unsent,
+                Blame::Answer => is_unsent && failure.is_connection_lost(),
                 Blame::Nobody => false,
             };
             if !may_go_on || interim.has_come || worker.now().mono_ms >= give_up {
@@ -306,11 +338,19 @@ impl Sending<'_> {
 struct Watched<'a, I> {
     interim: &'a mut I,
     has_come: bool,
+    has_invited: bool,
 }
 
 impl<I: Interim> Interim for Watched<'_, I> {
     async fn interim(&mut self, mut head: ResponseHead) {
-        self.has_come = true;
+        if head.status == StatusCode::CONTINUE {
+            // It says nothing of the answer, and another origin may be asked. The client needs it once.
+            if std::mem::replace(&mut self.has_invited, true) {
+                return;
+            }
+        } else {
+            self.has_come = true;
+        }
         sendfile::strip(&mut head.fields);
         self.interim.interim(head).await;
     }

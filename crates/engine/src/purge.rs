@@ -20,6 +20,7 @@ use kasoku_cache::{Cache, Purge, Scope, ScopeError};
 use kasoku_metrics::Counter;
 use kasoku_semantics::tags::TAGS_MAX;
 use kasoku_semantics::time::Now;
+use kasoku_wire::Fields;
 use kasoku_wire::target::{Target as RequestTarget, parse_target, write_authority};
 use std::fmt;
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
@@ -275,6 +276,13 @@ const FROM_PROXIES: [&str; 14] = [
     "x-real-ip",
 ];
 
+/// Whether a web page in somebody's browser asks: it runs at an address that may be listed, and no plugin sends these fields
+/// (Origin, and those of W3C Fetch Metadata).
+fn is_from_a_page(fields: &Fields) -> bool {
+    let is_metadata = |name: &[u8]| name.get(..10).is_some_and(|start| start.eq_ignore_ascii_case(b"sec-fetch-"));
+    fields.contains("origin") || fields.iter().any(|(name, _)| is_metadata(name))
+}
+
 /// The addresses by which `purge-from` means this machine.
 const LOOPBACK: [IpAddr; 2] = [IpAddr::V4(Ipv4Addr::LOCALHOST), IpAddr::V6(Ipv6Addr::LOCALHOST)];
 
@@ -287,6 +295,9 @@ fn is_of_this_machine(exchange: &Exchange, address: IpAddr) -> bool {
 /// Why a client may not purge.
 fn refusal(exchange: &Exchange) -> Option<&'static str> {
     let (peer, fields) = (&exchange.connection.peer(), &exchange.request.head.fields);
+    if is_from_a_page(fields) {
+        return Some("A purge from a web page (with an Origin or Sec-Fetch field) is refused.");
+    }
     if FROM_PROXIES.iter().any(|name| fields.contains(name)) {
         if !peer.is_trusted {
             return Some(

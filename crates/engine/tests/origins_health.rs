@@ -1,12 +1,12 @@
-//! When an origin is not asked for a while, and what clients get meanwhile.
+//! When others are asked instead of an origin, who tries it, and what clients get meanwhile.
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
 use kasoku_engine::Engine;
-use kasoku_engine::options::Route;
+use kasoku_engine::options::{Balance, Route};
 use kasoku_metrics::Counter;
-use kasoku_testkit::unreachable::dead_address;
-use kasoku_testkit::{Client, Gate, Origin, Scenario, Setup, get, ok, post, reply};
+use kasoku_testkit::unreachable::{dead_address, leaving_at};
+use kasoku_testkit::{Client, Gate, Origin, Scenario, Setup, get, ok, on, post, reply};
 use std::time::Duration;
 
 const LOST: &str = "origin-closed-early";
@@ -28,39 +28,88 @@ fn checked(route: &mut Route) {
 }
 
 #[test]
-fn an_origin_that_is_down_is_not_asked_until_its_back_off_is_over() {
+fn an_origin_that_is_back_gets_the_first_request() {
     let address = dead_address();
     let scene = Setup::safe().site(&[], |route| route.origins = vec![address.clone()]).run_with_own_origins();
     let mut client = scene.client();
-    for path in ["/1", "/2", "/3"] {
-        assert_eq!(detail(&mut client, path), (502, "origin-unreachable".into()));
+    for path in ["/1", "/2", "/3", "/4"] {
+        assert_eq!(detail(&mut client, path), (502, "origin-unreachable".into()), "it is asked");
     }
-    let answer = || get("/").answers(ok(&["Cache-Control: no-store"], "back"));
-    let back = Origin::start_at(&address, [answer(), answer()]);
-    let response = client.get("/");
-    assert_eq!((response.status, response.detail().as_str()), (503, "origin-down"));
-    assert_eq!(response.cache_status("fwd"), None, "nobody was asked");
     assert!(!is_up(&scene.engine, 0));
-    scene.advance(1);
-    assert_eq!(client.get("/").text(), "back");
+    let back = Origin::start_at(&address, [get("/").answers(ok(&["Cache-Control: no-store"], "back"))]);
     assert_eq!(client.get("/").text(), "back");
     assert!(is_up(&scene.engine, 0));
-    assert_eq!(back.count(), 2);
+    assert_eq!(back.count(), 1);
 }
 
 #[test]
-fn one_request_in_each_back_off_period_however_many_clients_ask() {
-    let scene = Setup::safe().site(&[], |route| route.origins = vec![dead_address()]).run_with_own_origins();
+fn while_another_origin_answers_one_request_a_second_tries_the_one_that_is_down() {
+    let all = (0..6).flat_map(|second| (0..5).map(move |number| format!("/{second}/{number}")));
+    let scene = Setup::safe()
+        .route(|route| route.origins = vec![dead_address()])
+        .run(all.map(|target| get(&target).answers(ok(&[], "page"))));
     let mut asked = Vec::new();
-    for _ in 0..16 {
-        for number in 0..20 {
-            scene.client().get(&format!("/{number}"));
+    for second in 0..6 {
+        for number in 0..5 {
+            assert_eq!(scene.client().get(&format!("/{second}/{number}")).text(), "page");
         }
         asked.push(scene.engine.metrics().total(Counter::OriginErrors));
         scene.advance(1);
     }
-    // Three until it is down; then after 1, 2, 4 and 8 seconds more.
-    assert_eq!(asked, [3, 4, 4, 5, 5, 5, 5, 6, 6, 6, 6, 6, 6, 6, 6, 7]);
+    assert_eq!(asked, [3, 4, 5, 6, 7, 8]);
+}
+
+#[test]
+fn two_origins_restarted_one_after_the_other_lose_nothing() {
+    for method in ["GET", "POST"] {
+        let (first, second) = (dead_address(), dead_address());
+        let origins = vec![first.clone(), second.clone()];
+        let scene = Setup::safe()
+            .site(&[], |route| (route.origins, route.health.failures) = (origins, 1))
+            .run_with_own_origins();
+        // The first is away, so the second answers.
+        leaving_at(&second, ok(&["Cache-Control: no-store", "Connection: close"], "second"));
+        let mut client = scene.client();
+        assert_eq!(client.get("/1").text(), "second");
+        assert!(!scene.engine.origins().of(&first.address).health.is_up());
+        // Now the first is back, and the second away, before anybody has noticed either.
+        let _back = Origin::start_at(&first, [on(method, "/2").answers(ok(&[], "first"))]);
+        let response = if method == "GET" { client.get("/2") } else { client.send_body("POST", "/2", &[], "body") };
+        assert_eq!(response.text(), "first", "{method}");
+    }
+}
+
+#[test]
+fn of_those_that_are_down_the_one_that_failed_longest_ago_is_asked_first() {
+    let (first, second) = (dead_address(), dead_address());
+    let origins = vec![first.clone(), second.clone()];
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            (route.origins, route.balance) = (origins, Balance::RoundRobin);
+            (route.health.failures, route.health.back_off) = (1, Duration::from_secs(3600));
+        })
+        .run_with_own_origins();
+    // The second answers once, so it fails later than the first.
+    leaving_at(&second, ok(&["Cache-Control: no-store", "Connection: close"], "second"));
+    let mut client = scene.client();
+    while client.get("/").text() != "second" {}
+    scene.advance(1);
+    let (mut client, errors) = (scene.client(), || scene.engine.metrics().total(Counter::OriginErrors));
+    let before = errors();
+    let _back = Origin::start_at(&first, [get("/2").answers(ok(&[], "first"))]);
+    assert_eq!(client.get("/2").text(), "first");
+    assert_eq!(errors() - before, 1, "the second, which was up, and then the first");
+}
+
+#[test]
+fn a_request_lost_on_a_kept_connection_goes_to_the_next_origin_when_nobody_listens_any_more() {
+    let gone = dead_address();
+    leaving_at(&gone, ok(&["Cache-Control: no-store"], "first"));
+    let scene =
+        Setup::safe().route(|route| route.origins = vec![gone.clone()]).run([get("/2").answers(ok(&[], "second"))]);
+    let mut client = scene.client();
+    assert_eq!(client.get("/1").text(), "first");
+    assert_eq!(client.get("/2").text(), "second");
 }
 
 #[test]
@@ -131,8 +180,8 @@ fn an_origin_that_loses_connections_is_asked_after_the_others_and_tried_again_la
     assert_eq!(client.get("/3").text(), "second");
     assert_eq!(first.count(), 4, "one trial");
     assert_eq!(client.get("/5").text(), "second");
-    assert_eq!(first.count(), 4, "the next comes after two seconds");
-    scene.advance(2);
+    assert_eq!(first.count(), 4, "the next comes a second later");
+    scene.advance(1);
     first.then(get("/6").answers(ok(&["Cache-Control: no-store"], "first")));
     first.then(get("/7").answers(ok(&["Cache-Control: no-store"], "first")));
     assert_eq!((client.get("/6").text(), client.get("/7").text()), ("first".into(), "first".into()));
@@ -201,10 +250,10 @@ fn with_failures_0_an_origin_is_always_asked() {
 fn what_one_worker_finds_out_counts_for_all() {
     let scene = Setup::safe()
         .options(|options| options.workers = 3)
-        .site(&[], |route| route.origins = vec![dead_address()])
-        .run_with_own_origins();
+        .route(|route| route.origins = vec![dead_address()])
+        .run((0..12).map(|number| get(&format!("/{number}")).answers(ok(&[], "page"))));
     for number in 0..12 {
-        scene.client().get(&format!("/{number}"));
+        assert_eq!(scene.client().get(&format!("/{number}")).text(), "page");
     }
     assert_eq!(scene.engine.metrics().total(Counter::OriginErrors), 3);
 }
@@ -231,6 +280,42 @@ fn checks_take_an_origin_away_and_bring_it_back() {
 }
 
 #[test]
+fn the_first_check_that_passes_brings_an_origin_back() {
+    let gate = Gate::new();
+    let scene = Setup::safe()
+        .route(|route| {
+            (route.health.path, route.health.fall) = (Some("/up".to_owned()), 1);
+            route.health.interval = Duration::from_millis(1);
+        })
+        .run([
+            get("/up").answers(reply("500 Internal Server Error", &[], "")),
+            get("/up").answers("").waits(&gate).sends(reply("204 No Content", &[], "")),
+            get("/up").answers("").awaits_end(),
+        ]);
+    scene.eventually(|| !is_up(&scene.engine, 0));
+    gate.open();
+    scene.eventually(|| is_up(&scene.engine, 0));
+    scene.origin.arrived(3);
+}
+
+#[test]
+fn where_checks_got_no_connection_a_request_still_tries() {
+    let address = dead_address();
+    let scene = Setup::safe()
+        .site(&[], |route| {
+            (route.origins, route.health.path, route.health.fall) = (vec![address.clone()], Some("/up".to_owned()), 1);
+            (route.health.interval, route.health.back_off) = (Duration::from_secs(3600), Duration::from_secs(3600));
+        })
+        .run_with_own_origins();
+    scene.eventually(|| !is_up(&scene.engine, 0));
+    let answer = |target: &str| get(target).answers(ok(&[], "back"));
+    let _back = Origin::start_at(&address, [answer("/1"), answer("/2")]);
+    assert_eq!(scene.client().get("/1").text(), "back");
+    assert_eq!(scene.client().get("/2").text(), "back");
+    assert!(!is_up(&scene.engine, 0), "whether it works is for its check to say");
+}
+
+#[test]
 fn a_check_asks_for_the_host_of_the_origin() {
     let scene = Setup::safe()
         .route(|route| route.origin_host = Some("app.internal".to_owned()))
@@ -244,7 +329,9 @@ fn a_check_that_takes_too_long_has_failed() {
     let scene = Setup::safe()
         .route(checked)
         .route(|route| route.health.timeout = Duration::from_millis(50))
-        .route(|route| route.health.interval = Duration::from_secs(3600))
+        .route(|route| {
+            (route.health.interval, route.health.back_off) = (Duration::from_secs(3600), Duration::from_secs(3600));
+        })
         .run([get("/up").answers("").awaits_end()]);
     scene.origin.arrived(1);
     scene.eventually(|| !is_up(&scene.engine, 0));

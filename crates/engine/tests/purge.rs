@@ -73,6 +73,20 @@ fn purge_is_obeyed_from_listed_addresses_only() {
 }
 
 #[test]
+fn a_web_page_purges_nothing_whoever_looks_at_it() {
+    for field in ["Origin: http://example.org", "Origin: null", "Sec-Fetch-Site: same-origin", "sec-fetch-mode: cors"] {
+        for method in ["PURGE", "BAN"] {
+            let scene = Scenario::safe([get("/").answers(ok(&[FRESH], "stored"))]);
+            let mut client = scene.client();
+            client.get("/");
+            let refused = client.ask(method, "/", &[field]).response();
+            assert_eq!(refused.status, 403, "{method} {field}");
+            assert!(client.get("/").is_hit(), "{method} {field}");
+        }
+    }
+}
+
+#[test]
 fn a_visitor_behind_a_proxy_on_this_machine_does_not_purge() {
     for field in ["X-Forwarded-For: 198.51.100.7", "Via: 1.1 nginx", "X-Real-IP: 127.0.0.1", "Forwarded: for=127.0.0.1"]
     {

@@ -11,6 +11,7 @@ mod support;
 use application::Application;
 use rustix::process::Signal;
 use std::net::SocketAddr;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::time::Instant;
 use support::{Answer, PATIENCE, Program, file, get, try_get};
 
@@ -154,6 +155,105 @@ fn all_but_a_few_get_the_page(program: &Program) -> u64 {
     let seconds = begun.elapsed().as_secs();
     assert!(cut <= fetches_max(seconds), "{cut} of {MANY} in {seconds} s");
     seconds
+}
+
+/// A program before both, in turn.
+fn before_two(applications: [&Application; 2], name: &str) -> Program {
+    let [one, other] = applications.map(Application::url);
+    let config = file(
+        name,
+        &format!(
+            "listen = [\"{ANY_PORT}\"]\nadmin = \"{ANY_PORT}\"\nworkers = 2\n\n[[site]]\norigin = [\"{one}\", \"{other}\"]\n\
+             balance = \"round-robin\"\n"
+        ),
+    );
+    Program::serve(&["--config", config.to_str().unwrap()])
+}
+
+/// Clients that ask for pages that nobody has asked for yet, until `work` is done. It can wait until so many more were
+/// answered. The result: what was not the page.
+fn under_load(program: &Program, work: impl FnOnce(&dyn Fn(usize))) -> Vec<String> {
+    let (address, answered, is_done) = (program.clients, AtomicUsize::new(0), AtomicBool::new(false));
+    let serve_more = |count: usize| {
+        let (begun, target) = (Instant::now(), answered.load(Ordering::Relaxed) + count);
+        while answered.load(Ordering::Relaxed) < target {
+            assert!(begun.elapsed() < PATIENCE, "nobody is answered any more");
+            std::thread::yield_now();
+        }
+    };
+    let ask = |client: usize| {
+        let mut lost = Vec::new();
+        for number in 0.. {
+            if is_done.load(Ordering::Relaxed) {
+                break;
+            }
+            let answer = get(address, &format!("/{client}/{number}"));
+            if (answer.status, answer.body.as_str()) != (200, "page") {
+                lost.push(answer.head);
+            }
+            answered.fetch_add(1, Ordering::Relaxed);
+        }
+        lost
+    };
+    std::thread::scope(|scope| {
+        let ask = &ask;
+        let clients: Vec<_> = (0..8).map(|client| scope.spawn(move || ask(client))).collect();
+        work(&serve_more);
+        is_done.store(true, Ordering::Relaxed);
+        clients.into_iter().flat_map(|client| client.join().unwrap()).collect()
+    })
+}
+
+#[test]
+fn two_applications_restarted_one_after_the_other_under_load_lose_nothing() {
+    let (mut one, mut other) = (Application::start(), Application::start());
+    let program = before_two([&one, &other], "restarted.toml");
+    let lost = under_load(&program, |serve_more| {
+        for _ in 0..2 {
+            for application in [&mut one, &mut other] {
+                serve_more(100);
+                application.signal(Signal::KILL);
+                application.wait();
+                serve_more(200);
+                application.start_again();
+                // The next one goes away before anybody has noticed.
+            }
+        }
+        serve_more(100);
+    });
+    assert!(lost.is_empty(), "{} lost: {}", lost.len(), lost[0]);
+}
+
+#[test]
+fn one_of_two_applications_killed_under_load_is_noticed_by_no_client() {
+    let (mut one, other) = (Application::start(), Application::start());
+    for application in [&one, &other] {
+        application.does("page-kept");
+    }
+    let program = before_two([&one, &other], "one-killed.toml");
+    let lost = under_load(&program, |serve_more| {
+        for _ in 0..4 {
+            serve_more(200);
+            one.signal(Signal::KILL);
+            one.wait();
+            serve_more(200);
+            one.start_again();
+        }
+    });
+    assert!(lost.is_empty(), "{} lost: {}", lost.len(), lost[0]);
+}
+
+#[test]
+fn an_application_that_was_away_is_asked_as_soon_as_it_is_back() {
+    let mut application = Application::start();
+    let program = before(&application, "away.toml");
+    application.signal(Signal::KILL);
+    application.wait();
+    for number in 0..20 {
+        assert_eq!(get(program.clients, &format!("/{number}")).status, 502);
+    }
+    application.start_again();
+    assert_eq!(get(program.clients, "/back").body, "page");
 }
 
 #[test]

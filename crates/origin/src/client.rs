@@ -1,5 +1,6 @@
 //! The origins' side of one worker: asks an origin in the way that its kind wants.
 
+use crate::Limits;
 use crate::address::Address;
 use crate::cgi;
 use crate::error::Error;
@@ -88,6 +89,18 @@ impl Client {
             }
             Address::Cgi(programs) => cgi::send(choice, programs, request, upload, interim, &self.counters).await,
         }
+    }
+
+    /// Whether there are connections to an origin, as far as that is known without a request.
+    pub async fn reach(&self, choice: &Choice, limits: &Limits) -> Result<(), Error> {
+        let endpoint = match &choice.origin.address {
+            Address::Http(endpoint) | Address::FastCgi(endpoint) | Address::Scgi(endpoint) => endpoint,
+            Address::Files(_) | Address::Spawned(_) | Address::Cgi(_) => return Ok(()),
+        };
+        http::Connection::open(endpoint, choice.connect_timeout(limits)).await?;
+        choice.origin.health.connected();
+        self.counters.connection();
+        Ok(())
     }
 
     /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works

@@ -8,8 +8,9 @@
 //!    origin at its limit is no reason to ask a backup: it works.
 //! 3. Of these, the one that the balance says.
 //!
-//! When nobody is left, suspects are asked, main ones first. When all are down, nobody is: that is the answer at once.
-//! Nobody is chosen twice for one request.
+//! When nobody is left, suspects are asked, main ones first; then those that are down, the one that failed longest ago
+//! first, by one request at a time: whoever comes meanwhile waits a moment for what that one finds. So "all are down" is
+//! never said without an attempt, but for origins whose checks say so. Nobody is chosen twice for one request.
 //!
 //! **Round robin** is nginx's smooth one: over a cycle (the sum of the weights) each gets exactly its weight, and they
 //! take turns as evenly as that allows. Each worker counts for itself and starts elsewhere in the cycle, so the
@@ -20,11 +21,13 @@
 
 use crate::directory::{Directory, OriginState};
 use crate::error::Error;
-use crate::health::{HealthRules, Standing};
+use crate::health::{Claim, HealthRules, Standing, TRIAL_CONNECT_MAX, TRIAL_WAIT_MAX};
 use crate::places::Place;
 use crate::{Address, Limits};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
+use std::time::Duration;
+use tokio::time::Instant;
 
 /// The most origins of one group; more are not looked at.
 pub const ORIGINS_MAX: usize = 64;
@@ -79,16 +82,70 @@ struct Member {
     current: AtomicI64,
 }
 
+/// Whom to ask.
+#[derive(Debug)]
+pub enum Chosen {
+    /// This one.
+    Ask(Choice),
+    /// All that are left are down, and another request tries this one.
+    Wait(Waiting),
+    /// Nobody: all that are left are down, or have been asked.
+    Nobody,
+}
+
 /// An origin that was chosen.
-#[derive(Clone, Debug)]
+#[derive(Debug)]
 pub struct Choice {
     /// Who.
     pub origin: Arc<OriginState>,
     /// How many connections to it may be in use.
     pub connections_max: usize,
+    trial: Option<Trial>,
+}
+
+/// The request with this is the one that tries an origin which is down. Dropping it ends the trial.
+#[derive(Debug)]
+struct Trial {
+    origin: Arc<OriginState>,
+    number: u64,
+}
+
+impl Drop for Trial {
+    fn drop(&mut self) {
+        self.origin.health.end_trial(self.number);
+    }
+}
+
+/// A trial that another request makes.
+#[derive(Debug)]
+pub struct Waiting {
+    origin: Arc<OriginState>,
+    at: usize,
+    wait_max: Duration,
+}
+
+impl Waiting {
+    /// Waits for its end, for a moment at most. If it was in vain, the origin counts as asked.
+    pub async fn wait(self, asking: &mut Asking) {
+        let until = *asking.waits_until.get_or_insert_with(|| Instant::now() + TRIAL_WAIT_MAX);
+        let wait_max = self.wait_max.min(until.saturating_duration_since(Instant::now()));
+        if self.origin.health.wait_for_trial(wait_max).await {
+            asking.asked |= bit(self.at);
+        }
+    }
 }
 
 impl Choice {
+    /// Whether it is down, and this request finds out whether it is back.
+    pub(crate) fn is_trial(&self) -> bool {
+        self.trial.is_some()
+    }
+
+    /// How long to wait for a connection to it.
+    pub(crate) fn connect_timeout(&self, limits: &Limits) -> Duration {
+        if self.is_trial() { limits.connect_timeout.min(TRIAL_CONNECT_MAX) } else { limits.connect_timeout }
+    }
+
     /// A place among the connections in use.
     pub(crate) async fn place(&self, limits: &Limits) -> Result<Place, Error> {
         self.origin.places.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
@@ -103,12 +160,14 @@ pub struct Asking {
     /// Whether it may be sent once more when an origin does not answer.
     pub is_repeatable: bool,
     asked: u64,
+    /// Until when it waits for trials of others, once it has begun to.
+    waits_until: Option<Instant>,
 }
 
 impl Asking {
     /// Nobody has been asked yet.
     pub fn new(key_hash: u64, is_repeatable: bool) -> Self {
-        Self { key_hash, is_repeatable, asked: 0 }
+        Self { key_hash, is_repeatable, asked: 0, waits_until: None }
     }
 }
 
@@ -142,13 +201,14 @@ impl Group {
         group
     }
 
-    /// Whether all are down, so that nobody would be asked now.
+    /// Whether all are down, so that a request would find out whether one is back.
     pub fn is_down(&self, now_ms: u64) -> bool {
-        self.members.iter().all(|member| matches!(member.state.health.standing(now_ms), Standing::Down))
+        let is_down = |member: &Member| matches!(member.state.health.standing(now_ms), Standing::Down | Standing::Shut);
+        self.members.iter().all(is_down)
     }
 
-    /// Whom to ask now; nobody, when all that are left are down or have been asked.
-    pub fn choose(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Option<Choice> {
+    /// Whom to ask now.
+    pub fn choose(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Chosen {
         let mut open = !asking.asked;
         for is_backup in [false, true] {
             while let Some(at) = self.best(asking, |at, member| {
@@ -156,16 +216,16 @@ impl Group {
                     Standing::Up | Standing::Due => true,
                     // A trial at one that may not answer is only for what can be sent once more.
                     Standing::Suspect { is_due } => is_due && asking.is_repeatable,
-                    Standing::Down => false,
+                    Standing::Down | Standing::Shut => false,
                 };
                 may_be && member.is_backup == is_backup && has(open, at)
             }) {
-                let member = self.members.get(at)?;
-                if member.state.health.claim(rules, now_ms) {
-                    return self.chosen(asking, at);
+                match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
+                    Claim::Free => return self.chosen(asking, at, None),
+                    Claim::Trial(number) => return self.chosen(asking, at, Some(number)),
+                    // Another request was faster.
+                    Claim::Tried(_) | Claim::Refused => open &= !bit(at),
                 }
-                // Another worker was faster.
-                open &= !bit(at);
             }
         }
         for is_backup in [false, true] {
@@ -173,17 +233,52 @@ impl Group {
                 let is_suspect = matches!(member.state.health.standing(now_ms), Standing::Suspect { .. });
                 is_suspect && member.is_backup == is_backup && !has(asking.asked, at)
             }) {
-                self.members.get(at)?.state.health.claim(rules, now_ms);
-                return self.chosen(asking, at);
+                let trial = match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
+                    Claim::Trial(number) => Some(number),
+                    Claim::Free | Claim::Tried(_) | Claim::Refused => None,
+                };
+                return self.chosen(asking, at, trial);
             }
         }
-        None
+        self.last_resort(asking, rules, now_ms)
     }
 
-    fn chosen(&self, asking: &mut Asking, at: usize) -> Option<Choice> {
+    /// Of those that are down, the one that failed longest ago and that nobody tries; else one to wait for.
+    fn last_resort(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Chosen {
+        let mut open = !asking.asked;
+        let mut waiting: Option<(usize, Duration)> = None;
+        while let Some(at) = self.longest_down_of(open) {
+            match self.claim(at, |member| member.state.health.claim_anyway(rules, now_ms)) {
+                Claim::Free => return self.chosen(asking, at, None),
+                Claim::Trial(number) => return self.chosen(asking, at, Some(number)),
+                Claim::Tried(wait_max) if waiting.is_none_or(|(_, longest)| wait_max > longest) => {
+                    waiting = Some((at, wait_max));
+                }
+                Claim::Tried(_) | Claim::Refused => {}
+            }
+            open &= !bit(at);
+        }
+        let waiting = waiting.and_then(|(at, wait_max)| Some((at, wait_max, self.members.get(at)?)));
+        waiting.map_or(Chosen::Nobody, |(at, wait_max, member)| {
+            Chosen::Wait(Waiting { origin: member.state.clone(), at, wait_max })
+        })
+    }
+
+    fn longest_down_of(&self, of: u64) -> Option<usize> {
+        let down = self.members.iter().enumerate().filter(|(at, _)| has(of, *at));
+        let down = down.filter_map(|(at, member)| Some((member.state.health.unreachable_since()?, at)));
+        down.min().map(|(_, at)| at)
+    }
+
+    fn claim(&self, at: usize, claim: impl FnOnce(&Member) -> Claim) -> Claim {
+        self.members.get(at).map_or(Claim::Refused, claim)
+    }
+
+    fn chosen(&self, asking: &mut Asking, at: usize, trial: Option<u64>) -> Chosen {
         asking.asked |= bit(at);
-        let member = self.members.get(at)?;
-        Some(Choice { origin: member.state.clone(), connections_max: member.connections_max })
+        let Some(member) = self.members.get(at) else { return Chosen::Nobody };
+        let trial = trial.map(|number| Trial { origin: member.state.clone(), number });
+        Chosen::Ask(Choice { origin: member.state.clone(), connections_max: member.connections_max, trial })
     }
 
     /// The one that the balance says, of those that have room; of all, when none has.

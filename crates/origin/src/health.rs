@@ -3,33 +3,49 @@
 //! Two kinds of failures are kept apart, since a client must not be able to take an origin away from the others:
 //!
 //! * **No connection** (refused, no answer to it in time, no such name). What a client asks for has no part in it.
-//!   From [`HealthRules::failures`] in a row on the origin is [`Standing::Down`]: nobody asks it until its back-off is
-//!   over.
+//!   From [`HealthRules::failures`] in a row on the origin is [`Standing::Down`]: requests go to other origins.
 //! * **No answer** on a connection that was there (closed, malformed, too late). One odd request may be the reason, so
 //!   these make it [`Standing::Suspect`]: it is asked after all others, but it is asked. Such a failure does not count
 //!   when the origin has answered any other request since this one was sent.
 //!
-//! A back-off ends with a trial: the one request that [claims](Health::claim) it. A trial counts as failed until it
-//! succeeds, so the next period, twice as long, begins with the claim, and no more than one request is sent in a
-//! period, whatever becomes of it. The first success ends all of it.
+//! **Trials.** An origin that is down is tried by one real request at a time: each [`HealthRules::back_off`]
+//! ([`Health::claim`]), and at once when no other origin can be asked ([`Health::claim_anyway`]), so that nobody is ever
+//! told that all are down on the word of an attempt that is seconds old. The trial is over as soon as there is a
+//! connection or none; whoever has no other origin waits for that for [`TRIAL_WAIT_MAX`]. A trial that takes longer
+//! (packets vanish instead of being refused) keeps others from the same wait until the next period.
+//! A suspect's trial may cost its visitor a long wait, so its periods double up to [`HealthRules::back_off_max`] while
+//! trials take long; one that fails fast is followed by the next after the shortest period.
+//! The first success ends all of it.
 //!
-//! **Checks** are requests of our own ([`Health::checked`]); what they find needs no confirmation.
+//! **Checks** are requests of our own ([`Health::checked`]). What they find needs no confirmation: an origin that fails
+//! them is [`Standing::Shut`], and only its checks ask it. That they got no connection is less than that: it is tried
+//! like any origin that is down when no other can be asked.
 //!
 //! A status of 5xx is an answer: it tells about one page, not about the origin (stale-if-error is for it). Times are
 //! arguments, in milliseconds of a monotonic clock. All workers share this; the lock is held for a few instructions,
 //! and only by requests that go to the origin.
 
+mod back_off;
+
+use back_off::BackOff;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
+use tokio::sync::Notify;
+
+/// How long after its beginning a trial is waited for by whoever has no other origin to ask.
+pub const TRIAL_WAIT_MAX: Duration = Duration::from_millis(250);
+
+/// How long a trial waits for its connection: its visitor has another origin to go to, or an error to be told.
+pub const TRIAL_CONNECT_MAX: Duration = Duration::from_millis(500);
 
 /// When an origin counts as failing, and how it is checked.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct HealthRules {
-    /// Failures in a row until it is not asked for a while. Default 3; 0: it is always asked.
+    /// Failures in a row until others are asked instead. Default 3; 0: it is always asked.
     pub failures: u32,
-    /// The first period in which it is not asked; each one doubles. Default 1 s.
+    /// From one trial to the next while it is down or suspect, and at most from one check to the next. Default 1 s.
     pub back_off: Duration,
-    /// The longest such period. Default 10 s; at least `back_off`.
+    /// The same for suspects that let their trials wait, at most. Default 10 s; at least `back_off`.
     pub back_off_max: Duration,
     /// Path and query of the active check, sent with GET. Default: none, no checks.
     pub path: Option<String>,
@@ -39,7 +55,7 @@ pub struct HealthRules {
     pub timeout: Duration,
     /// Statuses that pass, first and last. Default 200 to 399.
     pub expect: (u16, u16),
-    /// Checks in a row that must pass until the origin is up again. Default 2.
+    /// Checks in a row that must pass until the origin is up again. Default 1.
     pub rise: u32,
     /// Checks in a row that must fail until it is down. Default 3.
     pub fall: u32,
@@ -55,7 +71,7 @@ impl Default for HealthRules {
             interval: Duration::from_secs(5),
             timeout: Duration::from_secs(2),
             expect: (200, 399),
-            rise: 2,
+            rise: 1,
             fall: 3,
         }
     }
@@ -73,8 +89,10 @@ pub enum Standing {
         /// Whether the back-off is over.
         is_due: bool,
     },
-    /// Not to be asked.
+    /// It could not be reached a moment ago: only to be tried when no other can be asked.
     Down,
+    /// Its checks fail: not to be asked.
+    Shut,
 }
 
 /// What a failed request says about its origin.
@@ -88,155 +106,293 @@ pub enum Blame {
     Answer,
 }
 
-/// How many answers an origin had given when a request was sent.
+/// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark(u64);
+pub enum Checked {
+    /// What it should.
+    Passed,
+    /// An answer that was not the expected one.
+    Failed,
+    /// No answer, or none in time.
+    Unanswered,
+    /// No connection.
+    Unreachable,
+}
+
+/// Whether a request may be sent to an origin.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Claim {
+    /// It may.
+    Free,
+    /// It may, as the trial of that number, whose end is to be [told](Health::end_trial).
+    Trial(u64),
+    /// Another request tries it: worth a wait for so long, which may be none.
+    Tried(Duration),
+    /// It may not.
+    Refused,
+}
+
+/// What was known of an origin when a request was sent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Mark {
+    answers: u64,
+    /// When the present period of a suspect began.
+    period_ms: u64,
+}
 
 /// What is known of one origin. See the [module](self).
 #[derive(Debug, Default)]
-pub struct Health(Mutex<Known>);
+pub struct Health {
+    known: Mutex<Known>,
+    /// Told at the end of each trial.
+    trial_ended: Notify,
+}
 
 #[derive(Debug, Default)]
 struct Known {
     connecting: BackOff,
     answering: BackOff,
     answers: u64,
-    /// Whether the checks say that it is down.
-    is_checked_down: bool,
+    checks: Checks,
     /// Checks in a row that say the contrary.
     contrary: u32,
+    /// When it could not be reached the last time, and how often that was.
+    unreachable_ms: u64,
+    refusals: u64,
+    /// Whether that took longer than others wait for a trial.
+    is_slow_to_refuse: bool,
+    /// Trials so far, and when the last one began.
+    trials: u64,
+    tried_ms: u64,
+    /// The one that runs.
+    trial: Option<u64>,
 }
 
-/// Failures of one kind. A period runs, or its trial is due, while `periods` is not 0.
-#[derive(Debug, Default)]
-struct BackOff {
-    failures: u32,
-    periods: u32,
-    until_ms: u64,
+/// What the checks say.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Checks {
+    /// Nothing against it.
+    #[default]
+    Passed,
+    /// It is down: it can't be reached.
+    Unreachable,
+    /// The same, and a request has reached it since: the next check decides.
+    Reached,
+    /// It is down: it does not answer as it should.
+    Failed,
 }
 
-impl BackOff {
-    fn is_on(&self) -> bool {
-        self.periods > 0
-    }
-
-    fn is_due(&self, now_ms: u64) -> bool {
-        now_ms >= self.until_ms
-    }
-
-    /// Whether the first period begins with this failure.
-    fn fail(&mut self, rules: &HealthRules, now_ms: u64) -> bool {
-        self.failures = self.failures.saturating_add(1);
-        let begins = !self.is_on() && rules.failures > 0 && self.failures >= rules.failures;
-        if begins {
-            self.begin_period(rules, now_ms);
-        }
-        begins
-    }
-
-    fn begin_period(&mut self, rules: &HealthRules, now_ms: u64) {
-        let longest = rules.back_off_max.max(rules.back_off);
-        let period = 1_u32.checked_shl(self.periods).and_then(|factor| rules.back_off.checked_mul(factor));
-        let period_ms = period.map_or(longest, |period| period.min(longest)).as_millis();
-        self.until_ms = now_ms.saturating_add(u64::try_from(period_ms).unwrap_or(u64::MAX));
-        self.periods = self.periods.saturating_add(1);
-    }
-
-    /// Whether it was on.
-    fn end(&mut self) -> bool {
-        std::mem::take(self).is_on()
-    }
+fn milliseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Health {
-    fn known(&self) -> MutexGuard<'_, Known> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+impl Known {
+    fn is_unreachable(&self) -> bool {
+        self.connecting.is_on() || self.checks == Checks::Unreachable
     }
 
-    /// How it stands now.
-    pub fn standing(&self, now_ms: u64) -> Standing {
-        let known = self.known();
-        if known.is_checked_down {
+    fn standing(&self, now_ms: u64) -> Standing {
+        if self.checks == Checks::Failed {
+            Standing::Shut
+        } else if self.checks == Checks::Unreachable {
             Standing::Down
-        } else if known.connecting.is_on() {
-            if known.connecting.is_due(now_ms) { Standing::Due } else { Standing::Down }
-        } else if known.answering.is_on() {
-            Standing::Suspect { is_due: known.answering.is_due(now_ms) }
+        } else if self.connecting.is_on() {
+            if self.connecting.is_due(now_ms) { Standing::Due } else { Standing::Down }
+        } else if self.checks == Checks::Reached {
+            Standing::Suspect { is_due: false }
+        } else if self.answering.is_on() {
+            Standing::Suspect { is_due: self.answering.is_due(now_ms) }
         } else {
             Standing::Up
         }
     }
 
+    /// There is a connection: whether it was down, and whether a trial ends with this.
+    fn is_reached(&mut self) -> (bool, bool) {
+        let was_down = self.connecting.end();
+        if self.checks == Checks::Unreachable {
+            self.checks = Checks::Reached;
+        }
+        self.is_slow_to_refuse = false;
+        (was_down, self.trial.take().is_some())
+    }
+
+    /// One trial at a time, unless one takes longer than a period.
+    fn begin_trial(&mut self, rules: &HealthRules, now_ms: u64) -> Claim {
+        let age = Duration::from_millis(now_ms.saturating_sub(self.tried_ms));
+        if self.trial.is_some() && age < rules.back_off {
+            return Claim::Tried(TRIAL_WAIT_MAX.saturating_sub(age));
+        }
+        self.trials = self.trials.wrapping_add(1);
+        (self.trial, self.tried_ms) = (Some(self.trials), now_ms);
+        if self.connecting.is_on() {
+            self.connecting.begin_period(rules.back_off, now_ms);
+        }
+        Claim::Trial(self.trials)
+    }
+}
+
+impl Health {
+    fn known(&self) -> MutexGuard<'_, Known> {
+        self.known.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How it stands now.
+    pub fn standing(&self, now_ms: u64) -> Standing {
+        self.known().standing(now_ms)
+    }
+
     /// Whether nothing speaks against it, back-offs that are over included: what `/metrics` shows.
     pub fn is_up(&self) -> bool {
         let known = self.known();
-        !(known.is_checked_down || known.connecting.is_on() || known.answering.is_on())
+        !(known.checks != Checks::Passed || known.connecting.is_on() || known.answering.is_on())
+    }
+
+    /// Since when it has not been reached, if nobody reaches it; `None` also when its checks keep all others away.
+    pub fn unreachable_since(&self) -> Option<u64> {
+        let known = self.known();
+        (known.is_unreachable() && known.checks != Checks::Failed).then_some(known.unreachable_ms)
     }
 
     /// Whether a request may be sent although the origin failed: one in each period gets this.
-    pub fn claim(&self, rules: &HealthRules, now_ms: u64) -> bool {
+    pub fn claim(&self, rules: &HealthRules, now_ms: u64) -> Claim {
         let mut known = self.known();
-        let known = &mut *known;
-        let failing = match (known.connecting.is_on(), known.answering.is_on()) {
-            _ if known.is_checked_down => return false,
-            (true, _) => &mut known.connecting,
-            (false, true) => &mut known.answering,
-            (false, false) => return true,
-        };
-        let is_due = failing.is_due(now_ms);
-        if is_due {
-            failing.begin_period(rules, now_ms);
+        match known.standing(now_ms) {
+            Standing::Up | Standing::Suspect { is_due: false } => Claim::Free,
+            Standing::Due => known.begin_trial(rules, now_ms),
+            Standing::Suspect { is_due: true } => {
+                known.answering.begin_longer_period(rules, now_ms);
+                Claim::Free
+            }
+            Standing::Down | Standing::Shut => Claim::Refused,
         }
-        is_due
+    }
+
+    /// The same when no other origin can be asked.
+    pub fn claim_anyway(&self, rules: &HealthRules, now_ms: u64) -> Claim {
+        let mut known = self.known();
+        let is_too_early = || now_ms < known.tried_ms.saturating_add(milliseconds(rules.back_off));
+        match known.standing(now_ms) {
+            Standing::Up | Standing::Suspect { .. } => Claim::Free,
+            // Each attempt would be another visitor's wait.
+            Standing::Down if known.is_slow_to_refuse && known.trial.is_none() && is_too_early() => Claim::Refused,
+            Standing::Due | Standing::Down => known.begin_trial(rules, now_ms),
+            Standing::Shut => Claim::Refused,
+        }
+    }
+
+    /// That trial is over, whatever came of it.
+    pub fn end_trial(&self, number: u64) {
+        let ends = self.known().trial.take_if(|trial| *trial == number).is_some();
+        self.tell(ends);
+    }
+
+    fn tell(&self, ends_trial: bool) {
+        if ends_trial {
+            self.trial_ended.notify_waiters();
+        }
+    }
+
+    /// Waits for what the trial that runs finds out, for so long at most. Whether the origin is as good as asked, in vain:
+    /// not when it was reached, and not when the trial was given up.
+    pub async fn wait_for_trial(&self, wait_max: Duration) -> bool {
+        let mut ended = std::pin::pin!(self.trial_ended.notified());
+        ended.as_mut().enable();
+        let (is_running, refusals) = {
+            let known = self.known();
+            (known.trial.is_some(), known.refusals)
+        };
+        let is_late = is_running && tokio::time::timeout(wait_max, ended).await.is_err();
+        let known = self.known();
+        known.is_unreachable() && (is_late || known.refusals != refusals)
     }
 
     /// To be taken before a request is sent, for [`Health::failed`].
     pub fn mark(&self) -> Mark {
-        Mark(self.known().answers)
+        let known = self.known();
+        Mark { answers: known.answers, period_ms: known.answering.begun_ms }
     }
 
     /// A request got no answer. Whether the origin begins to be down or suspect with it.
     pub fn failed(&self, blame: Blame, sent: Mark, rules: &HealthRules, now_ms: u64) -> bool {
         let mut known = self.known();
         // Who has answered somebody else meanwhile is alive.
-        if known.answers != sent.0 {
+        if known.answers != sent.answers {
             return false;
         }
         match blame {
             Blame::Nobody => false,
-            Blame::Connection => known.connecting.fail(rules, now_ms),
-            Blame::Answer => known.answering.fail(rules, now_ms),
+            Blame::Connection => {
+                known.unreachable_ms = now_ms;
+                known.refusals = known.refusals.wrapping_add(1);
+                if known.trial.is_some() {
+                    let took_ms = now_ms.saturating_sub(known.tried_ms);
+                    known.is_slow_to_refuse = took_ms > milliseconds(TRIAL_WAIT_MAX);
+                }
+                known.connecting.fail(rules, now_ms)
+            }
+            Blame::Answer => {
+                let answering = &mut known.answering;
+                let is_of_this_period = answering.is_on() && answering.begun_ms == sent.period_ms;
+                if is_of_this_period && now_ms < answering.begun_ms.saturating_add(milliseconds(rules.back_off)) {
+                    answering.shorten(rules);
+                }
+                answering.fail(rules, now_ms)
+            }
         }
     }
 
     /// A connection was made.
     pub fn connected(&self) -> bool {
-        self.known().connecting.end()
+        let (was_down, ends_trial) = self.known().is_reached();
+        self.tell(ends_trial);
+        was_down
     }
 
     /// A request was answered, whatever the status. Whether the origin was down or suspect before.
     pub fn answered(&self) -> bool {
         let mut known = self.known();
         known.answers = known.answers.wrapping_add(1);
-        let was_down = known.connecting.end();
-        known.answering.end() || was_down
+        let (was_down, ends_trial) = known.is_reached();
+        let was_suspect = known.answering.end();
+        drop(known);
+        self.tell(ends_trial);
+        was_suspect || was_down
     }
 
-    /// A check has come to its end. Whether the origin's state has changed with it.
-    pub fn checked(&self, passes: bool, rules: &HealthRules) -> bool {
+    /// A check has come to its end. Whether the origin's state has changed with it. `sent`: the mark before it.
+    pub fn checked(&self, result: Checked, sent: Mark, rules: &HealthRules, now_ms: u64) -> bool {
         let mut known = self.known();
-        if passes {
-            known.connecting.end();
+        let passes = result == Checked::Passed;
+        // It works for others, so it has too much to do at worst: without it, another would have more.
+        if !passes && result != Checked::Failed && known.answers != sent.answers {
+            return false;
         }
-        if passes != known.is_checked_down {
+        if passes {
+            let (_, ends_trial) = known.is_reached();
+            self.tell(ends_trial);
+        }
+        let found = match result {
+            Checked::Passed => Checks::Passed,
+            Checked::Unreachable => Checks::Unreachable,
+            Checked::Failed | Checked::Unanswered => Checks::Failed,
+        };
+        if found == Checks::Unreachable {
+            known.unreachable_ms = now_ms;
+        }
+        let was_up = known.checks == Checks::Passed;
+        if passes == was_up {
             known.contrary = 0;
+            if !passes {
+                known.checks = found;
+            }
             return false;
         }
         known.contrary = known.contrary.saturating_add(1);
         let needed = if passes { rules.rise } else { rules.fall };
         let changes = known.contrary >= needed;
         if changes {
-            known.is_checked_down = !passes;
+            known.checks = found;
             known.contrary = 0;
         }
         changes
@@ -245,7 +401,7 @@ impl Health {
     /// It is not checked any more.
     pub fn is_unchecked(&self) {
         let mut known = self.known();
-        (known.is_checked_down, known.contrary) = (false, 0);
+        (known.checks, known.contrary) = (Checks::Passed, 0);
     }
 }
 

@@ -50,7 +50,7 @@ impl Scgi {
 
     /// Asks on a connection of its own, which needs no place.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
-        let connection = Connection::open(endpoint, question.request.limits).await?;
+        let connection = Connection::open(endpoint, question.request.limits.connect_timeout).await?;
         self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await
     }
 

@@ -135,7 +135,7 @@ reasons! {
     ProgramOvertime, "program-overtime", "configuration", "The program ran for longer than it may, and was ended.";
     OriginBusy, "origin-busy", "configuration", "All connections to the origin are taken, and none became free in time.";
     OriginQueueFull, "origin-queue-full", "configuration", "All connections to the origin are taken, and too many requests wait for one.";
-    OriginDown, "origin-down", "configuration", "The origin failed several times in a row, so it is not asked for a while.";
+    OriginDown, "origin-down", "configuration", "The origin is down: it failed several times in a row, and the last attempt or check failed as well.";
     RequestBufferFull, "request-buffer-full", "configuration", "There is no room left on disk for bodies of requests that are not complete yet.";
     RequestBufferFailed, "request-buffer-failed", "configuration", "The request's body could not be kept on disk until it was complete.";
     ClientClosed, "client-closed", "RFC 9112 section 8", "The client went away before its response was complete.";

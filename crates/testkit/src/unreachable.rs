@@ -1,8 +1,9 @@
 //! Addresses of origins that cannot be reached.
 
-use kasoku_engine::options::{Origin, OriginAddress};
+use kasoku_engine::options::{Origin, OriginAddress, OriginEndpoint};
 use socket2::{Domain, Socket, Type};
-use std::net::SocketAddr;
+use std::io::{BufRead, BufReader, Write};
+use std::net::{SocketAddr, TcpListener};
 
 /// Connections that fill a queue of length 0, with room to spare.
 const KNOCKERS: usize = 4;
@@ -14,6 +15,24 @@ pub fn dead_address() -> Origin {
     let dead = address(taken.local_addr().unwrap().as_socket().unwrap());
     std::mem::forget(taken);
     dead
+}
+
+/// An origin at a [`dead_address`] that goes away: it answers one request, listens no more, and closes when the next one comes on
+/// the connection that was kept.
+pub fn leaving_at(dead: &Origin, answer: Vec<u8>) {
+    let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &dead.address else {
+        panic!("not an address of TCP")
+    };
+    let listener = TcpListener::bind((host.as_str(), *port)).unwrap();
+    std::thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        drop(listener);
+        let mut lines = BufReader::new(stream.try_clone().unwrap()).lines();
+        let mut read_head = || while lines.next().is_some_and(|line| line.is_ok_and(|line| !line.is_empty())) {};
+        read_head();
+        stream.write_all(&answer).unwrap();
+        read_head();
+    });
 }
 
 /// A listener that accepts nobody and whose queue is full: the kernel drops whoever knocks.

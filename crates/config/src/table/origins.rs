@@ -51,14 +51,15 @@ known of it. See [operations](operations.md#several-origins).",
 
 pub(super) static HEALTH: Section = Section {
     title: "Health of origins",
-    intro: "An origin to which no connection can be made several times in a row is not asked for a while. One that loses \
-connections or answers too late several times in a row is asked after all others. With `origin-health.path`, Kasoku also asks by itself.",
+    intro: "An origin to which no connection can be made several times in a row is down: others are asked instead, and now and then one request \
+tries it, or at once when no other can be asked. One that loses connections or answers too late several times in a row is asked after all others. With \
+`origin-health.path`, Kasoku also asks by itself.",
     settings: &[
         Setting {
             path: "origin-health.failures",
             kind: Kind::Integer { min: 0, max: 1000 },
             default: Default::Value("3"),
-            summary: "Failures in a row until an origin is not asked for a while. 0: it is always asked.",
+            summary: "Failures in a row until others are asked instead of an origin. 0: it is always asked.",
             details: "Connections that fail, are closed or reset before an answer, answers that are not HTTP, and timeouts. Statuses of 5xx do not count: they tell about one page.",
             example: "1",
             ..EVERYWHERE
@@ -67,7 +68,7 @@ connections or answers too late several times in a row is asked after all others
             path: "origin-health.back-off",
             kind: deadline(1),
             default: Default::Value("\"1s\""),
-            summary: "How long it is not asked. Then one request tries it; when that fails, the time doubles.",
+            summary: "From one request that tries it to the next, while other origins are asked instead; and at most from one check to the next.",
             example: "\"5s\"",
             ..EVERYWHERE
         },
@@ -75,7 +76,7 @@ connections or answers too late several times in a row is asked after all others
             path: "origin-health.back-off-max",
             kind: deadline(1),
             default: Default::Value("\"10s\""),
-            summary: "The longest such time; at least `origin-health.back-off`.",
+            summary: "The longest such time; at least `origin-health.back-off`. It doubles up to that while an origin accepts connections and lets the requests that try it wait for an answer.",
             example: "\"1m\"",
             ..EVERYWHERE
         },
@@ -92,7 +93,7 @@ connections or answers too late several times in a row is asked after all others
             path: "origin-health.interval",
             kind: deadline(100),
             default: Default::Value("\"5s\""),
-            summary: "From the end of a check to the next.",
+            summary: "From the end of a check to the next. While the origin is not up, `origin-health.back-off` if that is less.",
             example: "\"1s\"",
             ..EVERYWHERE
         },
@@ -115,9 +116,9 @@ connections or answers too late several times in a row is asked after all others
         Setting {
             path: "origin-health.rise",
             kind: Kind::Integer { min: 1, max: 1000 },
-            default: Default::Value("2"),
+            default: Default::Value("1"),
             summary: "Checks in a row that must pass until an origin that is down is asked again.",
-            example: "1",
+            example: "2",
             ..EVERYWHERE
         },
         Setting {

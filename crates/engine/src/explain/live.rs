@@ -22,7 +22,7 @@ use http::{Method, StatusCode};
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
 use kasoku_cache::{Ask, Cache, Elsewhere, HeldCharge};
-use kasoku_origin::group::{Asking, Group};
+use kasoku_origin::group::{Asking, Chosen, Group};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{
     Circumstances, Client, Directory, Error, NoInterim, NoUpload, OpenFiles, Piece, Reply, Request, Response,
@@ -196,7 +196,7 @@ pub(crate) async fn send_apart(
     let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
     let mut asking = Asking::new(origins::key_hash(routed), true);
     let mut sent = Err(Error::Down);
-    while let Some(choice) = group.choose(&mut asking, &route.health, now.mono_ms) {
+    while let Chosen::Ask(choice) = group.choose(&mut asking, &route.health, now.mono_ms) {
         sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
         if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
             break;

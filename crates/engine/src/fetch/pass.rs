@@ -143,7 +143,7 @@ async fn client_body(
     let upload = ClientBody::new(connection.clone(), request.body, body.clone(), fields.clone());
     let mut upload = upload.keeping(form);
     if route.buffers(request.body) {
-        if route.group.is_down(worker.now().mono_ms) {
+        if !origins::can_be_reached(worker, route).await {
             return Err(Error::Down);
         }
         let buffer = &settings.request_buffer;

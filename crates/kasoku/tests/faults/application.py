@@ -1,6 +1,6 @@
 """An application that does what the file beside it says: python3 application.py FOLDER PORT.
 
-FOLDER/does says what: `page`, `error`, `cut`, `cut-chunked`, `reset`. FOLDER/asked gets a line for each request. A page is fresh for
+FOLDER/does says what: `page`, `page-kept` (the connection stays open), `error`, `cut`, `cut-chunked`, `reset`. FOLDER/asked gets a line for each request. A page is fresh for
 a second, and may stand in for errors for a day.
 """
 import http.server
@@ -20,9 +20,9 @@ class Application(http.server.BaseHTTPRequestHandler):
     def do_GET(self):
         with open(os.path.join(FOLDER, "asked"), "a") as asked:
             asked.write(self.path + "\n")
+        self.close_connection = True
         with open(os.path.join(FOLDER, "does")) as does:
             getattr(self, does.read().replace("-", "_"))()
-        self.close_connection = True
 
     def page(self):
         if self.path == "/slow":
@@ -32,6 +32,10 @@ class Application(http.server.BaseHTTPRequestHandler):
                 self.say(byte)
         else:
             self.say(HEAD % (1, "page") + "Content-Length: 4\r\n\r\npage")
+
+    def page_kept(self):
+        self.say((HEAD % (1, "page")).replace("Connection: close\r\n", "") + "Content-Length: 4\r\n\r\npage")
+        self.close_connection = False
 
     def error(self):
         self.say("HTTP/1.1 503 Down\r\nCache-Control: no-store\r\nConnection: close\r\nContent-Length: 4\r\n\r\ndown")
@@ -54,6 +58,7 @@ class Application(http.server.BaseHTTPRequestHandler):
         pass
 
 
+http.server.ThreadingHTTPServer.request_queue_size = 128
 server = http.server.ThreadingHTTPServer(("127.0.0.1", PORT), Application)
 server.daemon_threads = True
 print(server.server_address[1], flush=True)

@@ -75,7 +75,9 @@ impl FastCgi {
         let head = encoded(question);
         let after = || self.after(endpoint, limits, &choice.origin);
         let mut place = Some(place);
-        if let Some(mut connection) = self.pool.take_idle(endpoint, idle_max) {
+        // A trial is to find out whether there are connections.
+        let idle = if choice.is_trial() { None } else { self.pool.take_idle(endpoint, idle_max) };
+        if let Some(mut connection) = idle {
             connection.kept = None;
             connection.place = place.take();
             if !question.is_repeatable {
@@ -117,7 +119,7 @@ impl FastCgi {
 
     /// Asks on a connection of its own, which needs no place and is not kept.
     pub(crate) async fn probe(&self, endpoint: &Endpoint, question: Question<'_>) -> Result<Reply, Error> {
-        let connection = Connection::open(endpoint, question.request.limits).await?;
+        let connection = Connection::open(endpoint, question.request.limits.connect_timeout).await?;
         let head = encoded(question);
         self.exchange(connection, endpoint, question, &head, NO_BODY, After::Close).await
     }

@@ -30,9 +30,13 @@ impl Scene {
     }
 
     fn fails(&self, name: &str, blame: Blame) {
+        self.fails_at(name, blame, 0);
+    }
+
+    fn fails_at(&self, name: &str, blame: Blame, now_ms: u64) {
         let health = &self.directory.of(&address(name)).health;
         for _ in 0..3 {
-            health.failed(blame, health.mark(), &HealthRules::default(), 0);
+            health.failed(blame, health.mark(), &HealthRules::default(), now_ms);
         }
     }
 }
@@ -47,7 +51,11 @@ fn name(choice: Choice) -> String {
 /// Who is chosen for a request of its own, at that time.
 fn chosen_at(group: &Group, key: &str, now_ms: u64) -> Option<String> {
     let mut asking = Asking::new(key_hash(key.as_bytes()), true);
-    group.choose(&mut asking, &HealthRules::default(), now_ms).map(name)
+    asked(group.choose(&mut asking, &HealthRules::default(), now_ms)).map(name)
+}
+
+fn asked(chosen: Chosen) -> Option<Choice> {
+    if let Chosen::Ask(choice) = chosen { Some(choice) } else { None }
 }
 
 fn chosen(group: &Group, key: &str) -> String {
@@ -57,7 +65,7 @@ fn chosen(group: &Group, key: &str) -> String {
 /// All that are asked for one request, one after the other.
 fn asked_in_turn(group: &Group, is_repeatable: bool, now_ms: u64) -> String {
     let mut asking = Asking::new(0, is_repeatable);
-    let next = || group.choose(&mut asking, &HealthRules::default(), now_ms).map(name);
+    let next = || asked(group.choose(&mut asking, &HealthRules::default(), now_ms)).map(name);
     std::iter::from_fn(next).collect()
 }
 
@@ -159,19 +167,84 @@ fn suspects_are_asked_after_all_others_backups_included_but_they_are_asked() {
     assert_eq!(asked_in_turn(&group, true, 0), "bxa");
     scene.fails("b", Blame::Connection);
     scene.fails("x", Blame::Answer);
-    assert_eq!(asked_in_turn(&group, true, 0), "ax");
+    assert_eq!(asked_in_turn(&group, true, 0), "axb");
 }
 
 #[test]
-fn when_all_are_down_nobody_is_asked_until_the_first_back_off_is_over() {
+fn when_all_are_down_they_are_asked_in_turn_and_the_one_that_failed_longest_ago_first() {
+    let scene = Scene::new(&["a", "b", "x!"]);
+    let group = scene.group(Balance::First, 0);
+    for (name, now_ms) in [("b", 10), ("x", 20), ("a", 30)] {
+        scene.fails_at(name, Blame::Connection, now_ms);
+    }
+    assert_eq!(asked_in_turn(&group, false, 40), "bxa", "whatever the method");
+    assert_eq!(asked_in_turn(&group, false, 50), "bxa", "and at any time");
+}
+
+#[test]
+fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
+    let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+    runtime.block_on(async {
+        let (rules, scene) = (HealthRules::default(), Scene::new(&["a"]));
+        let group = scene.group(Balance::First, 0);
+        let health = &scene.directory.of(&address("a")).health;
+        let ask = |asking: &mut Asking, now_ms| group.choose(asking, &rules, now_ms);
+        let tries = |now_ms| asked(ask(&mut Asking::new(0, true), now_ms)).expect("the first tries");
+        let waits = |now_ms| {
+            let mut asking = Asking::new(0, true);
+            let Chosen::Wait(waiting) = ask(&mut asking, now_ms) else { panic!("it should wait") };
+            (waiting, asking)
+        };
+        scene.fails("a", Blame::Connection);
+
+        // It is still away.
+        let trial = tries(0);
+        let (waiting, mut asking) = waits(0);
+        let failed = async {
+            health.failed(Blame::Connection, health.mark(), &rules, 0);
+            drop(trial);
+        };
+        tokio::join!(waiting.wait(&mut asking), failed);
+        assert!(matches!(ask(&mut asking, 0), Chosen::Nobody), "it is as good as asked");
+
+        // Its client went away.
+        let trial = tries(0);
+        let (waiting, mut asking) = waits(0);
+        tokio::join!(waiting.wait(&mut asking), async { drop(trial) });
+        assert!(ask(&mut asking, 0).is_a_trial(), "another one tries");
+
+        // It takes too long.
+        let trial = tries(0);
+        let (waiting, mut asking) = waits(TRIAL_WAIT_MAX.as_millis() as u64);
+        waiting.wait(&mut asking).await;
+        assert!(matches!(ask(&mut asking, 0), Chosen::Nobody));
+        drop(trial);
+
+        // It is back.
+        let trial = tries(0);
+        let (waiting, mut asking) = waits(0);
+        tokio::join!(waiting.wait(&mut asking), async { health.connected() });
+        assert!(matches!(ask(&mut asking, 0), Chosen::Ask(Choice { trial: None, .. })), "as any other");
+        drop(trial);
+    });
+}
+
+impl Chosen {
+    fn is_a_trial(&self) -> bool {
+        matches!(self, Self::Ask(choice) if choice.is_trial())
+    }
+}
+
+#[test]
+fn a_trial_waits_for_its_connection_no_longer_than_a_moment() {
     let scene = Scene::new(&["a", "b"]);
     let group = scene.group(Balance::First, 0);
+    let timeout = |now_ms| {
+        let choice = asked(group.choose(&mut Asking::new(0, true), &HealthRules::default(), now_ms)).unwrap();
+        choice.connect_timeout(&Limits::default())
+    };
     scene.fails("a", Blame::Connection);
-    scene.fails("b", Blame::Connection);
-    assert_eq!(chosen_at(&group, "", 999), None);
-    assert_eq!(chosen_at(&group, "", 1000).as_deref(), Some("a"));
-    assert_eq!(chosen_at(&group, "", 1000).as_deref(), Some("b"));
-    assert_eq!(chosen_at(&group, "", 1000), None);
+    assert_eq!((timeout(0), timeout(1_000)), (Limits::default().connect_timeout, TRIAL_CONNECT_MAX));
 }
 
 #[test]
@@ -210,6 +283,6 @@ fn more_than_can_be_counted_are_not_looked_at() {
     let scene = Scene::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut asking = Asking::new(0, true);
     let group = scene.group(Balance::First, 0);
-    let asked = std::iter::from_fn(|| group.choose(&mut asking, &HealthRules::default(), 0)).count();
-    assert_eq!(asked, ORIGINS_MAX);
+    let next = || asked(group.choose(&mut asking, &HealthRules::default(), 0));
+    assert_eq!(std::iter::from_fn(next).count(), ORIGINS_MAX);
 }

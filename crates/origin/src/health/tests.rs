@@ -24,22 +24,75 @@ fn three_failures_in_a_row_and_a_success_between_them_counts_anew() {
     }
 }
 
+/// When the origin is tried within a minute, each time in vain, by trials that take so long.
+fn tried(blame: Blame, took_ms: u64) -> Vec<u64> {
+    let (health, rules) = (Health::default(), HealthRules::default());
+    (0..3).for_each(|_| fail(&health, blame, 0));
+    let (mut tried, mut running) = (Vec::new(), None);
+    for now_ms in 0..60_000 {
+        if let Some((began_ms, sent, number)) = running
+            && now_ms == began_ms + took_ms
+        {
+            health.failed(blame, sent, &rules, now_ms);
+            health.end_trial(number);
+            running = None;
+        }
+        if running.is_some() || matches!(health.standing(now_ms), Standing::Down | Standing::Suspect { is_due: false })
+        {
+            continue;
+        }
+        let number = match health.claim(&rules, now_ms) {
+            Claim::Trial(number) => number,
+            Claim::Free if blame == Blame::Answer => 0,
+            _ => continue,
+        };
+        assert!(!matches!(health.claim(&rules, now_ms), Claim::Trial(_)), "one at a time");
+        tried.push(now_ms);
+        running = Some((now_ms, health.mark(), number));
+    }
+    tried
+}
+
 #[test]
-fn one_request_in_each_period_and_each_period_is_twice_as_long() {
+fn one_request_in_each_second_tries_an_origin_that_is_down() {
+    let each_second: Vec<u64> = (1..60).map(|second| second * 1_000).collect();
+    assert_eq!(tried(Blame::Connection, 1), each_second);
+    assert_eq!(tried(Blame::Connection, 500), each_second);
+    assert_eq!(tried(Blame::Answer, 1), each_second, "what is lost at once can be sent to another at once");
+}
+
+#[test]
+fn a_suspect_that_lets_its_trials_wait_is_tried_less_and_less() {
+    assert_eq!(tried(Blame::Answer, 1_000), [1_000, 3_000, 7_000, 15_000, 25_000, 35_000, 45_000, 55_000]);
+}
+
+#[test]
+fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
+    let (health, rules) = (Health::default(), HealthRules::default());
+    (0..3).for_each(|_| fail(&health, Blame::Connection, 10));
+    assert_eq!(health.claim(&rules, 10), Claim::Refused);
+    assert_eq!(health.claim_anyway(&rules, 10), Claim::Trial(1));
+    assert_eq!(health.claim_anyway(&rules, 60), Claim::Tried(TRIAL_WAIT_MAX - Duration::from_millis(50)));
+    assert_eq!(health.claim_anyway(&rules, 500), Claim::Tried(Duration::ZERO), "it takes too long to be waited for");
+    assert_eq!(health.claim_anyway(&rules, 1_010), Claim::Trial(2), "a trial that hangs holds up nobody for ever");
+    health.end_trial(1);
+    assert!(matches!(health.claim_anyway(&rules, 1_010), Claim::Tried(_)), "the second one runs");
+    fail(&health, Blame::Connection, 1_020);
+    health.end_trial(2);
+    assert_eq!(health.claim_anyway(&rules, 1_020), Claim::Trial(3));
+    health.connected();
+    assert_eq!((health.standing(1_020), health.claim(&rules, 1_020)), (Standing::Up, Claim::Free));
+}
+
+#[test]
+fn where_packets_vanish_one_visitor_a_second_waits_in_vain() {
     let (health, rules) = (Health::default(), HealthRules::default());
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
-    let mut claimed = Vec::new();
-    for now_ms in 0..60_000 {
-        if health.claim(&rules, now_ms) {
-            claimed.push(now_ms);
-            assert!(!health.claim(&rules, now_ms), "one at a time");
-            fail(&health, Blame::Connection, now_ms);
-        }
-    }
-    assert_eq!(claimed, [1_000, 3_000, 7_000, 15_000, 25_000, 35_000, 45_000, 55_000]);
-    health.connected();
-    assert_eq!(health.standing(0), Standing::Up);
-    assert!(health.claim(&rules, 0) && health.claim(&rules, 0));
+    assert_eq!(health.claim_anyway(&rules, 0), Claim::Trial(1));
+    fail(&health, Blame::Connection, 500);
+    health.end_trial(1);
+    assert_eq!(health.claim_anyway(&rules, 999), Claim::Refused);
+    assert_eq!(health.claim_anyway(&rules, 1_000), Claim::Trial(2));
 }
 
 #[test]
@@ -87,13 +140,18 @@ fn a_connection_alone_does_not_clear_a_suspect() {
 #[test]
 fn checks_take_an_origin_away_and_bring_it_back() {
     let (health, rules) = (Health::default(), HealthRules::default());
-    let results = [false, false, true, false, false, false, true, false, true, true];
-    let changes: Vec<_> = results.map(|passes| health.checked(passes, &rules)).into();
+    let rules = HealthRules { rise: 2, ..rules };
+    let check = |passes| {
+        let result = if passes { Checked::Passed } else { Checked::Failed };
+        health.checked(result, health.mark(), &rules, 0)
+    };
+    let changes = [false, false, true, false, false, false, true, false, true, true].map(check);
     assert_eq!(changes, [false, false, false, false, false, true, false, false, false, true]);
     for _ in 0..3 {
-        health.checked(false, &rules);
+        check(false);
     }
-    assert_eq!((health.standing(u64::MAX), health.claim(&rules, u64::MAX)), (Standing::Down, false));
+    assert_eq!((health.standing(u64::MAX), health.claim(&rules, u64::MAX)), (Standing::Shut, Claim::Refused));
+    assert_eq!(health.claim_anyway(&rules, u64::MAX), Claim::Refused, "its checks ask it");
     health.is_unchecked();
     assert_eq!(health.standing(0), Standing::Up);
 }
@@ -102,6 +160,48 @@ fn checks_take_an_origin_away_and_bring_it_back() {
 fn a_check_that_passes_ends_the_back_off_of_connections() {
     let health = Health::default();
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
-    health.checked(true, &HealthRules::default());
+    health.checked(Checked::Passed, health.mark(), &HealthRules::default(), 0);
+    assert_eq!(health.standing(0), Standing::Up);
+}
+
+#[test]
+fn the_first_check_that_passes_counts() {
+    let (health, rules) = (Health::default(), HealthRules::default());
+    for _ in 0..3 {
+        health.checked(Checked::Failed, health.mark(), &rules, 0);
+    }
+    assert_eq!(health.standing(0), Standing::Shut);
+    assert!(health.checked(Checked::Passed, health.mark(), &rules, 0));
+    assert_eq!(health.standing(0), Standing::Up);
+}
+
+#[test]
+fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
+    let (health, rules) = (Health::default(), HealthRules::default());
+    for result in [Checked::Unanswered, Checked::Unreachable, Checked::Failed] {
+        for _ in 0..3 {
+            let sent = health.mark();
+            health.answered();
+            health.checked(result, sent, &rules, 0);
+        }
+        let is_said_by_the_application = result == Checked::Failed;
+        assert_eq!(health.standing(0) == Standing::Shut, is_said_by_the_application, "{result:?}");
+    }
+}
+
+#[test]
+fn an_origin_that_its_checks_could_not_reach_is_tried_and_its_next_check_decides() {
+    let (health, rules) = (Health::default(), HealthRules::default());
+    let check = |result| health.checked(result, health.mark(), &rules, 0);
+    for _ in 0..3 {
+        check(Checked::Unreachable);
+    }
+    assert_eq!((health.standing(0), health.claim(&rules, 0)), (Standing::Down, Claim::Refused));
+    assert_eq!(health.claim_anyway(&rules, 0), Claim::Trial(1));
+    health.connected();
+    assert_eq!(health.standing(0), Standing::Suspect { is_due: false });
+    check(Checked::Failed);
+    assert_eq!(health.standing(0), Standing::Shut, "it is there, and not ready");
+    assert!(check(Checked::Passed));
     assert_eq!(health.standing(0), Standing::Up);
 }

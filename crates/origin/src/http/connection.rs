@@ -25,8 +25,8 @@ pub(crate) struct Connection {
 }
 
 impl Connection {
-    /// Opens one, within the connect timeout.
-    pub(crate) async fn open(endpoint: &Endpoint, limits: &Limits) -> Result<Self, Error> {
+    /// Opens one, within that time.
+    pub(crate) async fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Error> {
         let stream = async {
             let opened = match endpoint {
                 Endpoint::Tcp { host, port } => connect(host, *port).await,
@@ -34,7 +34,7 @@ impl Connection {
             };
             opened.map_err(Error::Unreachable)
         };
-        let stream = with_deadline(limits.connect_timeout, Error::ConnectTimeout, stream).await?;
+        let stream = with_deadline(timeout, Error::ConnectTimeout, stream).await?;
         Ok(Self { stream: Rc::new(stream), read_ahead: BytesMut::new(), place: None, kept: None })
     }
 
@@ -46,7 +46,8 @@ impl Connection {
         place: Place,
         counters: &Counters,
     ) -> Result<Self, Error> {
-        let connection = Self { place: Some(place), ..Self::open(endpoint, limits).await? };
+        let opened = Self::open(endpoint, choice.connect_timeout(limits)).await?;
+        let connection = Self { place: Some(place), ..opened };
         choice.origin.health.connected();
         counters.connection();
         Ok(connection)

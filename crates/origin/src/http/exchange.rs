@@ -42,12 +42,15 @@ impl Pool {
         // is only entrusted to one that was in use a moment ago.
         let idle_max = if is_repeatable { limits.idle_timeout } else { limits.idle_timeout.min(UNREPEATABLE_IDLE_MAX) };
         let place = choice.place(limits).await?;
-        if let Some(mut connection) = self.take_idle(endpoint, idle_max) {
+        // A trial is to find out whether there are connections.
+        let idle = if choice.is_trial() { None } else { self.take_idle(endpoint, idle_max) };
+        if let Some(mut connection) = idle {
             connection.place = Some(place);
             match self.exchange(connection, endpoint, request, upload, interim).await {
                 //= RFC 9110 section 9.2.2
                 //# A proxy MUST NOT automatically retry non-idempotent requests.
-                Err(Error::ClosedBeforeResponse | Error::Io(_)) if is_repeatable => {
+                // Of one whose body is still there, not even the head has been sent to its end.
+                Err(Error::ClosedBeforeResponse | Error::Io(_)) if is_repeatable || upload.is_some() => {
                     self.counters.retry();
                 }
                 done => return done,
@@ -65,7 +68,7 @@ impl Pool {
         endpoint: &Endpoint,
         request: &Request<'_>,
     ) -> Result<ResponseHead, Error> {
-        let connection = Connection::open(endpoint, request.limits).await?;
+        let connection = Connection::open(endpoint, request.limits.connect_timeout).await?;
         let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
         asked.map(|response| response.head)
     }

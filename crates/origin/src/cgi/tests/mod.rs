@@ -10,7 +10,7 @@ use super::*;
 use crate::OpenFiles;
 use crate::address::Address;
 use crate::directory::Directory;
-use crate::group::{Asking, Balance, Group};
+use crate::group::{Asking, Balance, Chosen, Group};
 use crate::upload::{NoUpload, UploadPiece};
 use crate::{Circumstances, Gateway, HealthRules, Limits, Piece, Response};
 use bytes::Bytes;
@@ -115,7 +115,10 @@ impl Site {
     fn choice(&self) -> Choice {
         let origin = Address::Cgi(self.directory.clone()).into();
         let group = Group::new(Balance::First, &[origin], 1, &self.origins, 0);
-        group.choose(&mut Asking::new(0, true), &HealthRules::default(), 0).unwrap()
+        match group.choose(&mut Asking::new(0, true), &HealthRules::default(), 0) {
+            Chosen::Ask(choice) => choice,
+            _ => panic!("nothing speaks against it"),
+        }
     }
 
     async fn send(&mut self, head: RequestHead, upload: impl Upload + 'static) -> Result<Reply, Error> {
