@@ -9,30 +9,66 @@
 //! }
 //! ```
 //!
-//! Flat, so that a script finds each number under the name that it has in `/metrics` (without prefix and suffix);
+//! Flat, so that a script finds each number under the name that it has in `/metrics` (without prefix and suffix); `classes` has an object of
+//! all requests by the class of their status, `sites` a list with each site's own, by result and class, `not_hits` a list of results and reasons, `process` what
+//! `/metrics` has under `process_`;
 //! `origins` is a list of such objects, each with its address under `origin`, and `times` a list of the histograms: in `buckets`, how many fell
 //! below each bound and not below the one before it. `hit_ratio` is null before the first request.
-//! All names are constants of lower case letters and `_`, and all values are numbers but the version and the addresses:
-//! only these need escaping.
+//! All names are constants of lower case letters, digits and `_`, and all values are numbers but the version, the addresses, the
+//! names of sites and the words of labels: of these, only addresses and names need escaping.
 
+use crate::process::Process;
 use crate::prometheus::seconds;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
 use kasoku_engine::OriginNumbers;
 use kasoku_metrics::histogram::BOUNDS_US;
-use kasoku_metrics::{Histogram, Timer};
+use kasoku_metrics::{Histogram, Outcome, Responses, StatusClass, Timer};
 use std::fmt::Write;
+use std::sync::Arc;
 
 pub(crate) fn text(snapshot: &Snapshot) -> String {
     let ratio = snapshot.hit_ratio.map_or_else(|| "null".to_owned(), |ratio| format!("{ratio:.4}"));
     let first = [("version", format!("\"{VERSION}\"")), ("hit_ratio", ratio)];
     let gauges = snapshot.gauges.iter().map(|(gauge, value)| (gauge.name, value.to_string()));
+    let counted = snapshot.counted.iter().map(|(counted, value)| (counted.name, value.to_string()));
     let counters = snapshot.counters.iter().map(|(counter, value)| (counter.name(), value.to_string()));
     let origins: Vec<_> = snapshot.origins.iter().map(origin).collect();
     let times: Vec<_> = snapshot.times.iter().map(|(timer, histogram)| times(*timer, histogram)).collect();
     let last = [("origins", origins), ("times", times)].map(|(name, list)| (name, format!("[{}]", list.join(", "))));
-    let all = first.into_iter().chain(gauges).chain(counters).chain(last);
+    let all = first.into_iter().chain(gauges).chain(counters).chain(counted).chain(labelled(snapshot)).chain(last);
     let lines: Vec<_> = all.map(|(name, value)| format!("  \"{name}\": {value}")).collect();
     format!("{{\n{}\n}}\n", lines.join(",\n"))
+}
+
+/// What has labels in `/metrics`.
+fn labelled(snapshot: &Snapshot) -> [(&'static str, String); 4] {
+    let mut all = Responses::default();
+    snapshot.responses.iter().for_each(|(_, responses)| all.add(responses));
+    let site = |(name, responses): &(Arc<str>, Responses)| {
+        let of =
+            |outcome: Outcome| format!("\"{}\": {}", outcome.name(), classes(|class| responses.of(outcome, class)));
+        format!("{{\"site\": \"{}\", {}}}", escaped(name), Outcome::ALL.map(of).join(", "))
+    };
+    let sites: Vec<_> = snapshot.responses.iter().map(site).collect();
+    let not_hits = snapshot.not_hits.iter().map(|not_hits| {
+        let (result, reason) = (not_hits.outcome.name(), not_hits.reason_name());
+        format!("{{\"result\": \"{result}\", \"reason\": \"{reason}\", \"count\": {}}}", not_hits.count)
+    });
+    let process = snapshot.process.iter().flat_map(Process::numbers).map(|(number, value)| {
+        let name = number.name.trim_start_matches("process_").trim_end_matches("_total");
+        format!("\"{name}\": {value}")
+    });
+    [
+        ("classes", classes(|class| all.of_class(class))),
+        ("sites", format!("[{}]", sites.join(", "))),
+        ("not_hits", format!("[{}]", not_hits.collect::<Vec<_>>().join(", "))),
+        ("process", format!("{{{}}}", process.collect::<Vec<_>>().join(", "))),
+    ]
+}
+
+fn classes(count: impl Fn(StatusClass) -> u64) -> String {
+    let classes = StatusClass::ALL.map(|class| format!("\"{}\": {}", class.name(), count(class)));
+    format!("{{{}}}", classes.join(", "))
 }
 
 fn origin(numbers: &OriginNumbers) -> String {

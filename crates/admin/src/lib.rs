@@ -3,7 +3,7 @@
 //! | path | answer |
 //! |---|---|
 //! | `/healthz` | `200 ok` for as long as the program runs |
-//! | `/metrics` | every counter and gauge in Prometheus' text format, those of origins with the label `origin` |
+//! | `/metrics` | every counter and gauge in Prometheus' text format, those of origins with the label `origin`, what was answered with `site`, `result` and `class`, what was no hit with `reason` |
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
 //! | `/top` | rates of the last seconds, and which URLs are missed most or take longest |
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
@@ -28,6 +28,7 @@
 //! | [`reload`] | how the program is asked to read its configuration again |
 //! | `explain` | what an explanation's query says, and the explanation as JSON |
 //! | `snapshot` | the numbers at one moment, and the tables of gauges and of an origin's numbers |
+//! | `process` | what the process uses of the machine |
 //! | `prometheus`, `json` | a snapshot as text |
 //!
 //! What it deliberately does not do: it speaks no TLS, so it is to listen on loopback or on a Unix socket only (the
@@ -40,6 +41,7 @@ mod guard;
 mod history;
 mod json;
 mod listener;
+mod process;
 mod prometheus;
 mod purge;
 pub mod reload;

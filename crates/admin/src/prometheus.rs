@@ -4,6 +4,7 @@
 //! a registry that would hold a second copy of the table. Help texts are our own constants: they contain neither a
 //! backslash nor a line break, the only bytes that the format would want escaped (a test sees to it).
 
+use crate::process::Process;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
 use http::HeaderValue;
 use kasoku_metrics::histogram::BOUNDS_US;
@@ -19,6 +20,10 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     for (counter, value) in &snapshot.counters {
         number(&mut out, &format!("kasoku_{}_total", counter.name()), "counter", counter.help(), *value);
     }
+    for (counted, value) in &snapshot.counted {
+        number(&mut out, &format!("kasoku_{}_total", counted.name), "counter", counted.help, *value);
+    }
+    responses(&mut out, snapshot);
     for (gauge, value) in &snapshot.gauges {
         number(&mut out, &format!("kasoku_{}", gauge.name), "gauge", gauge.help, *value);
     }
@@ -35,7 +40,36 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     let build = format!("kasoku_build_info{{version=\"{VERSION}\"}}");
     describe(&mut out, "kasoku_build_info", "gauge", "Always 1; the version is the label.");
     line(&mut out, &build, 1);
+    for (number, value) in snapshot.process.iter().flat_map(Process::numbers) {
+        describe(&mut out, number.name, if number.is_counter { "counter" } else { "gauge" }, number.help);
+        let _ = writeln!(out, "{} {value}", number.name);
+    }
     out
+}
+
+pub(crate) const RESPONSES: (&str, &str) =
+    ("responses", "Requests answered, by site, by what they were, and by the class of the status that went out.");
+pub(crate) const NOT_HITS: (&str, &str) =
+    ("not_hits", "Requests that were no hits, by what they were instead and by the reason that Cache-Status names.");
+
+/// What is counted by labels. Each result and class of a site is there from the start, so that no first one is lost to `rate()`; of reasons,
+/// which are many, those that there were.
+fn responses(out: &mut String, snapshot: &Snapshot) {
+    let name = format!("kasoku_{}_total", RESPONSES.0);
+    describe(out, &name, "counter", RESPONSES.1);
+    for (site, responses) in &snapshot.responses {
+        let site = escaped(site);
+        for (outcome, class, count) in responses.each() {
+            let (result, class) = (outcome.name(), class.name());
+            line(out, &format!("{name}{{site=\"{site}\",result=\"{result}\",class=\"{class}\"}}"), count);
+        }
+    }
+    let name = format!("kasoku_{}_total", NOT_HITS.0);
+    describe(out, &name, "counter", NOT_HITS.1);
+    for not_hits in &snapshot.not_hits {
+        let (result, reason) = (not_hits.outcome.name(), not_hits.reason_name());
+        line(out, &format!("{name}{{result=\"{result}\",reason=\"{reason}\"}}"), not_hits.count);
+    }
 }
 
 fn number(out: &mut String, name: &str, kind: &str, help: &str, value: u64) {
@@ -89,16 +123,21 @@ fn line(out: &mut String, name: &str, value: u64) {
 #[cfg(test)]
 mod tests {
     use super::escaped;
-    use crate::snapshot::{GAUGES, OF_ORIGIN};
+    use super::{NOT_HITS, RESPONSES};
+    use crate::process::OF_PROCESS;
+    use crate::snapshot::{COUNTED, GAUGES, OF_ORIGIN};
     use kasoku_metrics::{Counter, Timer};
 
     #[test]
     fn nothing_in_the_tables_needs_escaping() {
         let counters = Counter::ALL.iter().map(|counter| (counter.name(), counter.help()));
-        let gauges = GAUGES.iter().map(|gauge| (gauge.name, gauge.help));
+        let gauges = GAUGES.iter().chain(COUNTED).map(|gauge| (gauge.name, gauge.help));
+        let labelled = [RESPONSES, NOT_HITS];
+        let of_process = OF_PROCESS.iter().map(|number| (number.name.trim_end_matches("_total"), number.help));
         let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));
         let times = Timer::ALL.iter().map(|timer| (timer.name(), timer.help()));
-        for (name, help) in counters.chain(gauges).chain(of_origins).chain(times) {
+        let all = counters.chain(gauges).chain(of_origins).chain(times).chain(labelled).chain(of_process);
+        for (name, help) in all {
             assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
             assert!(!name.ends_with("_total"), "{name}");
             assert!(!help.contains(['\\', '\n', '\r']), "{help}");

@@ -1,29 +1,31 @@
 //! The numbers at one moment.
 //!
-//! Counters and histograms come from the two tables in `kasoku-metrics`; the gauges, which are read where they are instead of
-//! counted, are the first table below, the numbers of each origin the second. Both formats walk these tables, so a new
-//! row shows up in both.
+//! Counters and histograms come from the two tables in `kasoku-metrics`; numbers that are read where they are are the first two tables
+//! below (gauges, and what was counted elsewhere), the numbers of each origin the third; those of the process are in `process`. Both formats walk
+//! these tables, so a new row shows up in both.
 //!
 //! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
 //! together may differ by the requests of that moment. Counters never go backwards.
 
 use crate::Handle;
+use crate::process::Process;
 use kasoku_engine::OriginNumbers;
-use kasoku_metrics::{Counter, Histogram, Metrics, Timer};
+use kasoku_metrics::{Counter, Histogram, Metrics, NotHits, Responses, Timer};
+use std::sync::Arc;
 
 /// The version that is running.
 pub(crate) const VERSION: &str = env!("CARGO_PKG_VERSION");
 
-/// A number that goes up and down.
+/// A number that is read where it is.
 pub(crate) struct Gauge {
-    /// The name in both formats, without prefix.
+    /// The name in both formats, without prefix and suffix.
     pub(crate) name: &'static str,
     /// One sentence for people.
     pub(crate) help: &'static str,
     read: fn(&Handle) -> u64,
 }
 
-/// All gauges.
+/// What goes up and down.
 pub(crate) const GAUGES: &[Gauge] = &[
     Gauge {
         name: "stored_objects",
@@ -34,6 +36,16 @@ pub(crate) const GAUGES: &[Gauge] = &[
         name: "memory_bytes",
         help: "Bytes of memory that stored responses use, overhead included.",
         read: |handle| handle.engine.cache().used_bytes(),
+    },
+    Gauge {
+        name: "memory_tier_limit_bytes",
+        help: "Bytes of memory that stored responses may use: seven eighths of memory.size.",
+        read: |handle| handle.engine.cache().tier_bytes_max(),
+    },
+    Gauge {
+        name: "memory_limit_bytes",
+        help: "Bytes of memory that all responses may hold: memory.size.",
+        read: |handle| handle.engine.cache().memory_bytes_max(),
     },
     Gauge {
         name: "held_bytes",
@@ -55,6 +67,20 @@ pub(crate) const GAUGES: &[Gauge] = &[
         name: "uptime_seconds",
         help: "Seconds since the start.",
         read: |handle| handle.started.elapsed().as_secs(),
+    },
+];
+
+/// What only grows, and is counted where it happens.
+pub(crate) const COUNTED: &[Gauge] = &[
+    Gauge {
+        name: "evictions",
+        help: "Keys whose stored responses were driven out of memory for want of room.",
+        read: |handle| handle.engine.cache().evicted().values,
+    },
+    Gauge {
+        name: "evicted_bytes",
+        help: "Bytes of memory that these had used.",
+        read: |handle| handle.engine.cache().evicted().bytes,
     },
 ];
 
@@ -108,6 +134,14 @@ pub(crate) const OF_ORIGIN: &[OfOrigin] = &[
 pub(crate) struct Snapshot {
     /// In the order of the counters' table.
     pub(crate) counters: Vec<(Counter, u64)>,
+    /// In the order of [`COUNTED`].
+    pub(crate) counted: Vec<(&'static Gauge, u64)>,
+    /// By the names of sites; at the end, what belongs to none.
+    pub(crate) responses: Vec<(Arc<str>, Responses)>,
+    /// Results and reasons that there were.
+    pub(crate) not_hits: Vec<NotHits>,
+    /// `None`: the system does not tell.
+    pub(crate) process: Option<Process>,
     /// In the order of the histograms' table.
     pub(crate) times: Vec<(Timer, Histogram)>,
     /// In the order of [`GAUGES`].
@@ -124,11 +158,19 @@ impl Snapshot {
         Self {
             counters: Counter::ALL.iter().map(|counter| (*counter, handle.engine.metrics().total(*counter))).collect(),
             times: Timer::ALL.iter().map(|timer| (*timer, handle.engine.metrics().times(*timer))).collect(),
-            gauges: GAUGES.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect(),
+            counted: read(COUNTED, handle),
+            responses: handle.engine.metrics().responses(),
+            not_hits: handle.engine.metrics().not_hits(),
+            process: Process::now(),
+            gauges: read(GAUGES, handle),
             origins: handle.engine.origins().numbers(),
             hit_ratio: hit_ratio(handle.engine.metrics()),
         }
     }
+}
+
+fn read(table: &'static [Gauge], handle: &Handle) -> Vec<(&'static Gauge, u64)> {
+    table.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect()
 }
 
 fn hit_ratio(metrics: &Metrics) -> Option<f64> {

@@ -7,8 +7,9 @@ use super::*;
 use kasoku_engine::Engine;
 use kasoku_engine::options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_metrics::histogram::BOUNDS_US;
-use kasoku_metrics::{Counter, Timer};
+use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
 use kasoku_origin::health::Checked;
+use kasoku_semantics::Reason;
 use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
 use std::net::TcpStream;
@@ -104,9 +105,12 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
     assert!(lines.contains(&"kasoku_workers 2"), "{lines:#?}");
     assert!(lines.contains(&"kasoku_stored_objects 0"), "{lines:#?}");
     assert!(lines.contains(&concat!("kasoku_build_info{version=\"", env!("CARGO_PKG_VERSION"), "\"} 1")));
-    // Each metric is three lines: help, type, value, all of the same name. Histograms have more values.
-    let (times, lines): (Vec<&str>, Vec<&str>) =
-        lines.iter().partition(|line| line.contains("_seconds") && !line.contains("uptime"));
+    // Each metric is three lines: help, type, value, all of the same name. Histograms, and what has labels, have more values.
+    let has_labels = |line: &&str| line.contains("kasoku_responses_total") || line.contains("kasoku_not_hits_total");
+    let (labelled, lines): (Vec<&str>, Vec<&str>) = lines.into_iter().partition(has_labels);
+    let (times, lines): (Vec<&str>, Vec<&str>) = lines
+        .into_iter()
+        .partition(|line| line.contains("kasoku_") && line.contains("_seconds") && !line.contains("uptime"));
     for metric in lines.chunks(3) {
         let [help, kind, value] = metric else { panic!("{metric:?}") };
         let name = help.strip_prefix("# HELP ").unwrap().split(' ').next().unwrap();
@@ -114,7 +118,10 @@ fn metrics_has_each_counter_and_gauge_with_help_and_type() {
         assert_eq!(*kind, format!("# TYPE {name} {expected}"));
         assert_eq!(value.split([' ', '{']).next(), Some(name));
     }
-    assert_eq!(lines.len(), 3 * (Counter::ALL.len() + snapshot::GAUGES.len() + 1));
+    let read = snapshot::GAUGES.len() + snapshot::COUNTED.len() + process::OF_PROCESS.len();
+    assert_eq!(lines.len(), 3 * (Counter::ALL.len() + read + 1));
+    let sites = 2;
+    assert_eq!(labelled.len(), 2 * 2 + sites * 24);
     let names = 2;
     assert_eq!(times.len(), 2 * names + Timer::ALL.len() * (BOUNDS_US.len() + 1 + 2));
 }
@@ -162,7 +169,40 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     assert_eq!((&stats["workers"], &stats["requests"]), (&2.into(), &9.into()));
     assert!(stats["uptime_seconds"].is_u64());
     // As many members as rows: no name stands for two numbers.
-    assert_eq!(stats.as_object().unwrap().len(), 4 + Counter::ALL.len() + snapshot::GAUGES.len());
+    let read = snapshot::GAUGES.len() + snapshot::COUNTED.len();
+    assert_eq!(stats.as_object().unwrap().len(), 8 + Counter::ALL.len() + read);
+    assert_eq!((&stats["memory_limit_bytes"], &stats["evictions"]), (&(64 << 20).into(), &0.into()));
+    assert_eq!(stats["memory_tier_limit_bytes"], 56 << 20);
+    assert!(stats["process"]["resident_memory_bytes"].as_u64().unwrap() > 100_000, "{}", stats["process"]);
+    assert!(stats["process"]["cpu_seconds"].is_number() && stats["process"]["open_fds"].is_u64());
+}
+
+#[test]
+fn what_was_answered_has_labels_in_both_formats() {
+    let (admin, engine) = started();
+    let metrics = engine.metrics();
+    for worker in [0, 1] {
+        metrics.of_site("site 0", worker).count(Outcome::Hit, StatusClass::Successful);
+        metrics.cells(worker).count_reason(Outcome::Pass, Some(Reason::Method));
+    }
+    metrics.of_no_site(0).count(Outcome::Error, StatusClass::ClientError);
+    metrics.cells(0).count_reason(Outcome::Pass, None);
+    let answer = get(&admin, "/metrics");
+    for line in [
+        "kasoku_responses_total{site=\"site 0\",result=\"hit\",class=\"2xx\"} 2",
+        "kasoku_responses_total{site=\"site 0\",result=\"miss\",class=\"5xx\"} 0",
+        "kasoku_responses_total{site=\"(none)\",result=\"error\",class=\"4xx\"} 1",
+        "kasoku_not_hits_total{result=\"pass\",reason=\"method\"} 2",
+        "kasoku_not_hits_total{result=\"pass\",reason=\"none\"} 1",
+    ] {
+        assert_eq!(body(&answer).lines().filter(|written| *written == line).count(), 1, "{line}");
+    }
+    let stats: serde_json::Value = serde_json::from_str(body(&get(&admin, "/stats"))).unwrap();
+    assert_eq!(stats["classes"], serde_json::json!({"1xx": 0, "2xx": 2, "3xx": 0, "4xx": 1, "5xx": 0, "none": 0}));
+    let [site, none] = stats["sites"].as_array().unwrap().as_slice() else { panic!("{}", stats["sites"]) };
+    assert_eq!((&site["site"], &site["hit"]["2xx"]), (&"site 0".into(), &2.into()));
+    assert_eq!((&none["site"], &none["error"]["4xx"]), (&"(none)".into(), &1.into()));
+    assert_eq!(stats["not_hits"][1], serde_json::json!({"result": "pass", "reason": "method", "count": 2}));
 }
 
 #[test]

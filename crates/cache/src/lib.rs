@@ -70,6 +70,7 @@ use doubts::Doubts;
 use failing::Failing;
 use fills::Fills;
 use generations::Generations;
+pub use kasoku_store::Evicted;
 use kasoku_store::Memory;
 use known_private::KnownPrivate;
 use refusals::Refusals;
@@ -123,6 +124,21 @@ impl Cache {
     /// Bytes that stored responses use, by their own account.
     pub fn used_bytes(&self) -> u64 {
         self.0.memory.used_bytes()
+    }
+
+    /// How many bytes these may be.
+    pub fn tier_bytes_max(&self) -> u64 {
+        self.0.memory.bytes_max()
+    }
+
+    /// How many bytes responses may hold in all.
+    pub fn memory_bytes_max(&self) -> u64 {
+        self.0.limits.memory_bytes_max
+    }
+
+    /// What was driven out of the memory tier for want of room.
+    pub fn evicted(&self) -> Evicted {
+        self.0.memory.evicted()
     }
 
     /// Whether that response is still stored under that URI, or only held by those who read it.

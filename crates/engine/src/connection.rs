@@ -313,6 +313,7 @@ mod tests {
             remembered: Default::default(),
             session_cookies: Vec::new(),
             sites: Vec::new(),
+            site_cells: Vec::new(),
             limits: Rc::default(),
             request_buffer: RequestBuffer::default(),
             trusted_proxies: Vec::new(),

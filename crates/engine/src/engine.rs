@@ -184,7 +184,10 @@ impl Engine {
         if let Some(Some(log)) = old_log {
             log.finish();
         }
-        self.handle.guard().keep_only(&guarded_as(&sites(&self.handle.options())));
+        let options = self.handle.options();
+        self.handle.guard().keep_only(&guarded_as(&sites(&options)));
+        let names: Vec<&str> = options.sites.iter().map(|site| site.name.as_str()).collect();
+        self.handle.metrics().keep_only_sites(&names);
         self.follow_origins();
         Ok(())
     }

@@ -13,37 +13,35 @@ use crate::request_id::RequestId;
 use crate::serve::Exchange;
 use crate::worker::Worker;
 use http::StatusCode;
-use kasoku_metrics::{Counter, Timer};
+use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 
-/// What a request was, as the counters know it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Outcome {
-    Hit,
-    Miss,
-    Pass,
-    Error,
+/// What a request was.
+fn outcome_of(delivered: &Delivered) -> Outcome {
+    match (&delivered.error, &delivered.cache) {
+        (Some(_), _) => Outcome::Error,
+        (None, Some(status)) if status.hit => Outcome::Hit,
+        (None, Some(status)) if status.stored || status.collapsed || delivered.was_meant_for_cache => Outcome::Miss,
+        // Without a word of the cache: a purge.
+        (None, _) => Outcome::Pass,
+    }
 }
 
-impl Outcome {
-    fn of(delivered: &Delivered) -> Self {
-        match (&delivered.error, &delivered.cache) {
-            (Some(_), _) => Self::Error,
-            (None, Some(status)) if status.hit => Self::Hit,
-            (None, Some(status)) if status.stored || status.collapsed || delivered.was_meant_for_cache => Self::Miss,
-            // Without a word of the cache: a purge.
-            (None, _) => Self::Pass,
-        }
+fn counters(outcome: Outcome) -> (Counter, Timer) {
+    match outcome {
+        Outcome::Hit => (Counter::Hits, Timer::Hit),
+        Outcome::Miss => (Counter::Misses, Timer::Miss),
+        Outcome::Pass => (Counter::Passes, Timer::Pass),
+        Outcome::Error => (Counter::Errors, Timer::Error),
     }
+}
 
-    fn counters(self) -> (Counter, Timer) {
-        match self {
-            Self::Hit => (Counter::Hits, Timer::Hit),
-            Self::Miss => (Counter::Misses, Timer::Miss),
-            Self::Pass => (Counter::Passes, Timer::Pass),
-            Self::Error => (Counter::Errors, Timer::Error),
-        }
+/// What its client got: 499 is what the log writes where that was nothing.
+fn class_of(delivered: &Delivered) -> StatusClass {
+    match delivered.status.as_u16() {
+        499 if !delivered.is_whole => StatusClass::None,
+        status => StatusClass::of(status),
     }
 }
 
@@ -51,8 +49,8 @@ impl Outcome {
 pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     exchange.has_been_logged();
     let duration_us = exchange.duration_us();
-    let outcome = Outcome::of(delivered);
-    let (counter, timer) = outcome.counters();
+    let outcome = outcome_of(delivered);
+    let (counter, timer) = counters(outcome);
     // Before it is counted, so that who sees the number finds the line.
     tell(worker, exchange, delivered, duration_us, timer.result());
     let cells = &worker.cells;
@@ -63,6 +61,10 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     }
     cells.count(counter);
     cells.observe(timer, duration_us);
+    exchange.site_cells().count(outcome, class_of(delivered));
+    if outcome != Outcome::Hit {
+        cells.count_reason(outcome, reason(delivered));
+    }
     count_more(worker, delivered);
     // A purge, and OPTIONS that goes no further, have missed nothing.
     if matches!(outcome, Outcome::Miss | Outcome::Pass)
@@ -115,6 +117,8 @@ pub(crate) fn log_refused(
     }
     worker.cells.count(Counter::Requests);
     worker.cells.count(Counter::Errors);
+    worker.cells.count_reason(Outcome::Error, Some(fault.reason()));
+    worker.of_no_site.count(Outcome::Error, StatusClass::of(fault.status().as_u16()));
     worker.cells.add(Counter::BodyBytesSent, body_bytes);
     if !is_whole {
         worker.cells.count(Counter::Aborted);

@@ -17,6 +17,7 @@ use crate::timing::OriginTime;
 use crate::worker::Worker;
 use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel, visitor};
 use http::{Method, StatusCode};
+use kasoku_metrics::SiteCells;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
@@ -296,6 +297,12 @@ impl Exchange {
     /// The request has to wait for somebody.
     pub(crate) fn takes_time(&self) {
         self.has_waited.set(true);
+    }
+
+    /// Where it is counted what its site has answered.
+    pub(crate) fn site_cells(&self) -> &SiteCells {
+        let of_site = self.settings.site_cells.get(self.site).filter(|_| self.route.is_some());
+        of_site.unwrap_or(&self.worker.of_no_site)
     }
 
     /// So much of an answer has gone out.

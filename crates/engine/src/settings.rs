@@ -7,6 +7,7 @@ use crate::options::{
     AddressRange, BeaconRules, Compression, GuardedHosts, HitHeaders, Limits, Options, RequestBuffer, Route, Site,
 };
 use crate::route::Remembered;
+use kasoku_metrics::{Metrics, SiteCells};
 use kasoku_origin::{Directory, Group};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
@@ -18,6 +19,8 @@ use std::sync::Arc;
 /// See the [module](self).
 pub(crate) struct Settings {
     pub(crate) sites: Vec<Site>,
+    /// Where the worker counts what they answer, in the same order.
+    pub(crate) site_cells: Vec<Arc<SiteCells>>,
     pub(crate) limits: Rc<Limits>,
     pub(crate) request_buffer: RequestBuffer,
     pub(crate) trusted_proxies: Vec<AddressRange>,
@@ -30,8 +33,8 @@ pub(crate) struct Settings {
 }
 
 impl Settings {
-    /// Of these options, for the worker of that number, with what `directory` knows of the origins.
-    pub(crate) fn new(options: &Options, directory: &Directory, worker: usize) -> Self {
+    /// Of these options, for the worker of that number, with what `directory` knows of the origins and `metrics` has counted.
+    pub(crate) fn new(options: &Options, directory: &Directory, metrics: &Metrics, worker: usize) -> Self {
         let mut sites = sites(options);
         let routes = sites
             .iter_mut()
@@ -42,8 +45,10 @@ impl Settings {
             route.group = Group::new(route.balance, &route.origins, connections_max, directory, worker);
         }
         let session_cookies = session_cookies(&sites);
+        let site_cells = sites.iter().map(|site| metrics.of_site(&site.name, worker)).collect();
         Self {
             sites,
+            site_cells,
             session_cookies,
             remembered: RefCell::default(),
             limits: Rc::new(options.limits.clone()),

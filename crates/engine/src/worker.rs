@@ -32,7 +32,7 @@ use crate::spool::Spool;
 use crate::top::Tables;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
-use kasoku_metrics::{Cells, Counter};
+use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
 use kasoku_origin::{Client, Directory, OpenFiles};
 use kasoku_semantics::time::Now;
 use kasoku_sys::Acceptor;
@@ -72,6 +72,8 @@ pub(crate) struct Worker {
     pub(crate) client: Rc<Client>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
+    /// For what belongs to no site.
+    pub(crate) of_no_site: Arc<SiteCells>,
     pub(crate) compress: compress::Queue,
     pub(crate) top: Arc<Tables>,
     pub(crate) cases: Arc<Cases>,
@@ -89,6 +91,7 @@ pub(crate) struct Worker {
     pub(crate) request_ids: RequestIds,
     clock: Arc<dyn Clock>,
     origins: Directory,
+    metrics: Metrics,
     number: usize,
     crew: Arc<Crew>,
     alone: Cell<usize>,
@@ -260,6 +263,7 @@ impl Seed {
                 settings: RefCell::new(Rc::new(Settings::new(
                     &self.handle.options(),
                     self.handle.origins(),
+                    self.handle.metrics(),
                     self.number,
                 ))),
                 cache: self.handle.cache().clone(),
@@ -277,6 +281,7 @@ impl Seed {
                     self.handle.workers(),
                 ),
                 cells: self.handle.metrics().cells(self.number),
+                of_no_site: self.handle.metrics().of_no_site(self.number),
                 compress: self.compress,
                 access_log: RefCell::new(self.access_log),
                 read_buffer: Rc::new(RefCell::new(BytesMut::with_capacity(READ_BYTES))),
@@ -289,6 +294,7 @@ impl Seed {
                 request_ids: RequestIds::new(),
                 clock: self.handle.clock().clone(),
                 origins: self.handle.origins().clone(),
+                metrics: self.handle.metrics().clone(),
                 number: self.number,
                 crew: self.crew,
                 alone: Cell::new(0),
@@ -330,7 +336,7 @@ async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut comma
             () = &mut stopped => return,
             Some(command) = commands.recv() => command,
         };
-        let settings = Settings::new(&command.options, &worker.origins, worker.number);
+        let settings = Settings::new(&command.options, &worker.origins, &worker.metrics, worker.number);
         worker.open_files.set_capacity(settings.limits.open_files_max);
         worker.settings.replace(Rc::new(settings));
         // There may be room by the new limit.

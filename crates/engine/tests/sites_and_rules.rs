@@ -478,3 +478,61 @@ fn a_request_for_https_in_the_clear_shares_nothing_with_one_for_http() {
     assert!(!client.get("http://example.org/").is_hit());
     assert!(client.get("/").is_hit());
 }
+
+/// What was counted, as `site result class`, with how often; what never was is left out.
+fn counted(scene: &Scenario) -> Vec<(String, u64)> {
+    let told = |(site, responses): (std::sync::Arc<str>, kasoku_metrics::Responses)| {
+        let all = responses.each().filter(|(.., count)| *count > 0);
+        let line = |(outcome, class, count): (kasoku_metrics::Outcome, kasoku_metrics::StatusClass, u64)| {
+            (format!("{site} {} {}", outcome.name(), class.name()), count)
+        };
+        all.map(line).collect::<Vec<_>>()
+    };
+    scene.engine.metrics().responses().into_iter().flat_map(told).collect()
+}
+
+fn pairs(expected: &[(&str, u64)]) -> Vec<(String, u64)> {
+    expected.iter().map(|(what, count)| ((*what).to_owned(), *count)).collect()
+}
+
+#[test]
+fn what_is_answered_is_counted_by_site_result_class_and_reason() {
+    let script = [
+        get("/").answers(ok(&[FRESH], "one")),
+        post("/form").answers(ok(&[], "")),
+        get("/own").answers(ok(&["Cache-Control: no-store"], "own")),
+        get("/").answers("HTTP/1.1 404 Not Found\r\nCache-Control: max-age=60\r\nContent-Length: 0\r\n\r\n"),
+    ];
+    let mut scene = Setup::safe().site(&[exact("one.org")], |_| {}).site(&[exact("two.org")], |_| {}).run(script);
+    let mut client = scene.client();
+    client.get_with("/", &["Host: one.org"]);
+    client.get_with("/", &["Host: one.org"]);
+    client.get_with("/", &["Host: one.org", "Range: bytes=0-0"]);
+    client.ask("POST", "/form", &["Host: one.org", "Content-Length: 0"]).response();
+    client.get_with("/own", &["Host: one.org"]);
+    client.get_with("/", &["Host: two.org"]);
+    client.get_with("/", &["Host: three.org"]);
+    assert_eq!(scene.client().send("GET / HTTP/9\r\n\r\n").response().status, 505);
+    let [first, second, last] = [
+        &[("site 0 hit 2xx", 2), ("site 0 miss 2xx", 1), ("site 0 pass 2xx", 2)][..],
+        &[("site 1 miss 4xx", 1)][..],
+        &[("(none) error 4xx", 1), ("(none) error 5xx", 1)][..],
+    ];
+    scene.counted(kasoku_metrics::Counter::Requests, 8);
+    assert_eq!(counted(&scene), pairs(&[first, second, last].concat()));
+    let not_hits = scene.engine.metrics().not_hits();
+    let reasons: Vec<_> = not_hits.iter().map(|one| (one.outcome.name(), one.reason_name(), one.count)).collect();
+    let misses = [("miss", "uri-miss", 2)];
+    let passes = [("pass", "method", 1), ("pass", "no-store", 1)];
+    let errors = [("error", "request-malformed", 1), ("error", "no-site", 1)];
+    assert_eq!(reasons, [&misses[..], &passes, &errors].concat());
+
+    // A site that a reload takes away is told no more, and what stays goes on.
+    let mut options = options::Options::clone(&scene.engine.handle().options());
+    options.sites.truncate(1);
+    scene.engine.reload(options).unwrap();
+    client.get_with("/", &["Host: one.org"]);
+    let first = [("site 0 hit 2xx", 3), ("site 0 miss 2xx", 1), ("site 0 pass 2xx", 2)];
+    scene.counted(kasoku_metrics::Counter::Requests, 9);
+    assert_eq!(counted(&scene), pairs(&[&first[..], last].concat()));
+}

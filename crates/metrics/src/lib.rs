@@ -8,16 +8,21 @@
 //! | [`histogram`] | how long things take |
 //! | [`frequent`] | which keys come most often |
 //! | [`slowest`] | which keys took longest |
+//! | [`outcomes`] | what requests were, by site and class of status, and why they were no hits |
 
 pub mod frequent;
 pub mod histogram;
+pub mod outcomes;
 pub mod slowest;
 
 pub use frequent::Frequent;
 pub use histogram::{Histogram, Timer};
+pub use outcomes::{NotHits, Outcome, Responses, SiteCells, StatusClass};
 pub use slowest::Slowest;
 
 use histogram::Times;
+use kasoku_semantics::Reason;
+use outcomes::{Reasons, Sites};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -88,11 +93,13 @@ counters! {
 pub struct Cells {
     counters: Box<[AtomicU64]>,
     times: Times,
+    reasons: Reasons,
 }
 
 impl Cells {
     fn new() -> Self {
-        Self { counters: Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect(), times: Times::new() }
+        let counters = Counter::ALL.iter().map(|_| AtomicU64::new(0)).collect();
+        Self { counters, times: Times::new(), reasons: Reasons::new() }
     }
 
     /// Adds one.
@@ -112,6 +119,11 @@ impl Cells {
         self.times.observe(timer, us);
     }
 
+    /// Counts a request that was no hit. To be called by the owning worker only.
+    pub fn count_reason(&self, outcome: Outcome, reason: Option<Reason>) {
+        self.reasons.count(outcome, reason);
+    }
+
     /// Counts one in cells that no worker owns: any thread may.
     pub fn count_shared(&self, counter: Counter) {
         if let Some(cell) = self.counters.get(counter as usize) {
@@ -126,34 +138,72 @@ impl Cells {
 
 /// All workers' cells.
 #[derive(Clone, Debug)]
-pub struct Metrics(Arc<[Arc<Cells>]>);
+pub struct Metrics {
+    workers: Arc<[Arc<Cells>]>,
+    sites: Arc<Sites>,
+}
 
 impl Metrics {
     /// Cells for that many workers.
     pub fn new(workers: usize) -> Self {
-        Self((0..workers.max(1)).map(|_| Arc::new(Cells::new())).collect())
+        let workers: Arc<[_]> = (0..workers.max(1)).map(|_| Arc::new(Cells::new())).collect();
+        let sites = Arc::new(Sites::new(workers.len()));
+        Self { workers, sites }
     }
 
     /// The cells of one worker; a number beyond the last gets the first's.
     pub fn cells(&self, worker: usize) -> Arc<Cells> {
-        self.0.get(worker).or(self.0.first()).cloned().unwrap_or_else(|| Arc::new(Cells::new()))
+        self.workers.get(worker).or(self.workers.first()).cloned().unwrap_or_else(|| Arc::new(Cells::new()))
     }
 
     /// What one worker has counted; 0 for a number beyond the last.
     pub fn of_worker(&self, worker: usize, counter: Counter) -> u64 {
-        self.0.get(worker).map_or(0, |cells| cells.read(counter))
+        self.workers.get(worker).map_or(0, |cells| cells.read(counter))
     }
 
     /// The sum over all workers.
     pub fn total(&self, counter: Counter) -> u64 {
-        self.0.iter().map(|cells| cells.read(counter)).sum()
+        self.workers.iter().map(|cells| cells.read(counter)).sum()
     }
 
     /// The same of times.
     pub fn times(&self, timer: Timer) -> Histogram {
         let mut sum = Histogram::default();
-        self.0.iter().for_each(|cells| cells.times.add_to(timer, &mut sum));
+        self.workers.iter().for_each(|cells| cells.times.add_to(timer, &mut sum));
         sum
+    }
+
+    /// One worker's cells of the site of that name.
+    pub fn of_site(&self, name: &str, worker: usize) -> Arc<SiteCells> {
+        self.sites.of(name, worker)
+    }
+
+    /// One worker's cells of what belongs to no site.
+    pub fn of_no_site(&self, worker: usize) -> Arc<SiteCells> {
+        self.sites.of_none(worker)
+    }
+
+    /// Forgets all sites but these: so there are never more than a configuration has.
+    pub fn keep_only_sites(&self, names: &[&str]) {
+        self.sites.keep_only(names);
+    }
+
+    /// What the requests of each site were, by name; at the end those of none.
+    pub fn responses(&self) -> Vec<(Arc<str>, Responses)> {
+        self.sites.read()
+    }
+
+    /// Why requests were no hits: each result and reason that there was.
+    pub fn not_hits(&self) -> Vec<NotHits> {
+        let outcomes = Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Hit);
+        let reasons = || std::iter::once(None).chain(Reason::all().iter().copied().map(Some));
+        let all = outcomes.flat_map(|outcome| reasons().map(move |reason| (outcome, reason)));
+        let count = |(outcome, reason)| NotHits {
+            outcome,
+            reason,
+            count: self.workers.iter().map(|cells| cells.reasons.read(outcome, reason)).sum(),
+        };
+        all.map(count).filter(|not_hits| not_hits.count > 0).collect()
     }
 }
 

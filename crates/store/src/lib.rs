@@ -6,4 +6,4 @@
 pub mod memory;
 mod sync;
 
-pub use memory::{INDEX_BYTES_PER_ENTRY, KeyHash, Memory, Weigh};
+pub use memory::{Evicted, INDEX_BYTES_PER_ENTRY, KeyHash, Memory, Weigh};

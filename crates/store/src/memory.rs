@@ -5,10 +5,10 @@
 //! lock for a moment. Changes to one key go through [`Memory::update`], one at a time for that key: without that, a
 //! writer that adds to a value it read before an invalidation would bring the invalidated value back.
 
-use crate::sync::{Mutex, MutexGuard, PoisonError};
+use crate::sync::{AtomicU64, Mutex, MutexGuard, Ordering, PoisonError};
 use foldhash::quality::RandomState;
 use quick_cache::sync::{Cache, DefaultLifecycle};
-use quick_cache::{OptionsBuilder, Weighter};
+use quick_cache::{Lifecycle, OptionsBuilder, Weighter};
 use std::hash::{BuildHasher, Hasher};
 use std::sync::Arc;
 
@@ -69,7 +69,9 @@ const UPDATE_LOCKS: usize = 64;
 
 /// See the [module](self).
 pub struct Memory<V> {
-    cache: Cache<KeyHash, V, ByWeight, foldhash::fast::RandomState>,
+    cache: Cache<KeyHash, V, ByWeight, foldhash::fast::RandomState, Counting<V>>,
+    evicted: Arc<EvictedCells>,
+    bytes_max: u64,
     seeds: [RandomState; 2],
     updates: Box<[Mutex<()>]>,
     value_bytes_max: u64,
@@ -84,6 +86,52 @@ impl<V: Weigh> Weighter<KeyHash, V> for ByWeight {
     }
 }
 
+/// What was driven out for want of room, since the start.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Evicted {
+    /// How many values.
+    pub values: u64,
+    /// Their bytes, by their own account.
+    pub bytes: u64,
+}
+
+/// Where that is counted: by whoever inserts, under a shard's lock already, and by nobody who reads.
+#[derive(Debug, Default)]
+struct EvictedCells {
+    values: AtomicU64,
+    bytes: AtomicU64,
+}
+
+/// Counts what is driven out, and leaves the rest to quick_cache's own: that drops values when no lock is held any more.
+struct Counting<V> {
+    dropping: DefaultLifecycle<KeyHash, V>,
+    evicted: Arc<EvictedCells>,
+}
+
+impl<V> Clone for Counting<V> {
+    fn clone(&self) -> Self {
+        Self { dropping: self.dropping.clone(), evicted: self.evicted.clone() }
+    }
+}
+
+impl<V: Weigh> Lifecycle<KeyHash, V> for Counting<V> {
+    type RequestState = <DefaultLifecycle<KeyHash, V> as Lifecycle<KeyHash, V>>::RequestState;
+
+    fn begin_request(&self) -> Self::RequestState {
+        self.dropping.begin_request()
+    }
+
+    /// Of what is replaced or removed, quick_cache does not call this.
+    fn before_evict(&self, _: &mut Self::RequestState, _: &KeyHash, value: &mut V) {
+        self.evicted.values.fetch_add(1, Ordering::Relaxed);
+        self.evicted.bytes.fetch_add(value.weight_bytes(), Ordering::Relaxed);
+    }
+
+    fn on_evict(&self, state: &mut Self::RequestState, key: KeyHash, value: V) {
+        self.dropping.on_evict(state, key, value);
+    }
+}
+
 impl<V: Weigh + Clone> Memory<V> {
     /// A tier of at most `bytes_max` bytes that takes values of up to `value_bytes_max`.
     pub fn new(bytes_max: u64, value_bytes_max: u64) -> Self {
@@ -95,12 +143,16 @@ impl<V: Weigh + Clone> Memory<V> {
             .ghost_allocation(1.0)
             .weight_capacity(bytes_max)
             .build();
+        let evicted = Arc::<EvictedCells>::default();
+        let counting = Counting { dropping: DefaultLifecycle::default(), evicted: evicted.clone() };
         let cache = match options {
-            Ok(options) => Cache::with_options(options, ByWeight, Default::default(), DefaultLifecycle::default()),
-            Err(_) => Cache::with(ghosts, bytes_max, ByWeight, Default::default(), DefaultLifecycle::default()),
+            Ok(options) => Cache::with_options(options, ByWeight, Default::default(), counting),
+            Err(_) => Cache::with(ghosts, bytes_max, ByWeight, Default::default(), counting),
         };
         Self {
             cache,
+            evicted,
+            bytes_max,
             seeds: [RandomState::default(), RandomState::default()],
             updates: (0..UPDATE_LOCKS).map(|_| Mutex::new(())).collect(),
             value_bytes_max,
@@ -138,6 +190,17 @@ impl<V: Weigh + Clone> Memory<V> {
     /// Bytes in use, by the values' own account.
     pub fn used_bytes(&self) -> u64 {
         self.cache.weight()
+    }
+
+    /// How many bytes that may be.
+    pub fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
+    /// What was driven out so far.
+    pub fn evicted(&self) -> Evicted {
+        let read = |cell: &AtomicU64| cell.load(Ordering::Relaxed);
+        Evicted { values: read(&self.evicted.values), bytes: read(&self.evicted.bytes) }
     }
 
     /// Values in the tier.
@@ -199,6 +262,23 @@ mod tests {
         }
         assert!(memory.used_bytes() <= 1 << 20, "{}", memory.used_bytes());
         assert!(memory.len() > 128, "{}", memory.len());
+    }
+
+    #[test]
+    fn what_is_driven_out_is_counted_and_what_is_replaced_or_removed_is_not() {
+        let memory = Memory::<Value>::new(1 << 20, 64 << 10);
+        let update = |key: &'static [u8], value| memory.update(memory.hash(key), key, |_| value);
+        update(b"a", Some(Value(b"a", 10)));
+        update(b"a", Some(Value(b"a", 20)));
+        update(b"a", None);
+        assert_eq!(memory.evicted(), Evicted::default());
+        for i in 0..4096_u32 {
+            let key: &'static [u8] = Box::leak(i.to_le_bytes().to_vec().into_boxed_slice());
+            update(key, Some(Value(key, 4096)));
+        }
+        let evicted = memory.evicted();
+        assert_eq!(evicted.values, 4096 - memory.len() as u64);
+        assert_eq!(evicted.bytes, (4096 * 4096) - memory.used_bytes());
     }
 
     #[test]
