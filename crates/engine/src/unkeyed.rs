@@ -16,7 +16,7 @@
 const NAME_BYTES_MAX: usize = 48;
 
 /// Beginnings of names, folded as [`fold`] does it.
-const FAMILIES: [&str; 19] = [
+const FAMILIES: [&str; 21] = [
     // They describe a body, and a request whose answer may be shared has none.
     "content-",
     "forwarded-",
@@ -26,6 +26,9 @@ const FAMILIES: [&str; 19] = [
     "wl-proxy-",
     // IIS behind ARR, Envoy.
     "x-arr-",
+    // Traces: see [`NAMES`].
+    "x-b3-",
+    "x-datadog-",
     "x-envoy-",
     "x-forward-",
     "x-forwarder-",
@@ -43,15 +46,22 @@ const FAMILIES: [&str; 19] = [
 ];
 
 /// Whole names, folded and in order.
-const NAMES: [&str; 76] = [
+const NAMES: [&str; 88] = [
+    // By these a visitor's trace goes on (W3C Trace Context, Zipkin, Jaeger, Sentry, Google's and others). Libraries write them into pages, so that
+    // scripts go on with the trace: others would get it, and go on with it as well.
+    "b3",
+    "baggage",
     "base-url",
     "client-ip",
     "clientip",
+    "elastic-apm-traceparent",
     "front-end-https",
+    "grpc-trace-bin",
     "host-override",
     "https",
     "max-forwards",
     "method-override",
+    "newrelic",
     "orig-path-info",
     "path-info",
     "path-translated",
@@ -71,17 +81,22 @@ const NAMES: [&str; 76] = [
     "request-method",
     "request-uri",
     "script-name",
+    "sentry-trace",
     "ssl-offloaded",
     // Who says that it can put pages together gets them in parts, and we say nothing of the kind.
     "surrogate-capability",
+    "traceparent",
+    "tracestate",
     "trailer",
     // WebDAV's `Translate: f` asks IIS for the source of a page.
     "translate",
     "true-client-ip",
+    "uber-trace-id",
     "unencoded-url",
     // Rack::Sendfile takes from these two how to hand over a file.
     "x-accel-mapping",
     "x-ajax-real-method",
+    "x-amzn-trace-id",
     "x-backend-host",
     "x-base-url",
     "x-cf-url",
@@ -89,6 +104,7 @@ const NAMES: [&str; 76] = [
     "x-client-ip",
     "x-client-scheme",
     "x-clientip",
+    "x-cloud-trace-context",
     "x-cluster-client-ip",
     "x-coming-from",
     "x-custom-ip-authorization",
@@ -105,6 +121,7 @@ const NAMES: [&str; 76] = [
     "x-now-route-matches",
     "x-orchestra-scheme",
     "x-orig-client",
+    "x-ot-span-context",
     "x-path-info",
     "x-remote-addr",
     "x-remote-host",

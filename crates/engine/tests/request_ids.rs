@@ -95,3 +95,28 @@ fn what_passes_by_rule_carries_one() {
     scene.client().get("/");
     assert_eq!(scene.origin.request(0).head.field("X-Request-Id").unwrap().len(), 32);
 }
+
+#[test]
+fn a_visitors_trace_goes_on_where_the_answer_is_for_one_and_nowhere_else() {
+    let trace = "traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01";
+    let sent =
+        [trace, "tracestate: a=b", "baggage: user=7", "X-B3-TraceId: 7", "sentry-trace: 7-7-1", "uber-trace-id: 7"];
+    for profile in BOTH {
+        let fresh = ok(&[FRESH], "page");
+        let script = [get("/").answers(fresh.clone()), post("/").answers(ok(&[], ""))];
+        // A trusted proxy's trace would be in everybody's page as well.
+        let scene = behind_a_proxy(Setup::new(profile)).run(script);
+        let mut client = scene.client();
+        client.get_with("/", &[&sent[..], &["X-Amzn-Trace-Id: Root=1-67891233-abcdef"]].concat());
+        assert!(
+            client.get_with("/", &["traceparent: 00-1af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"]).is_hit()
+        );
+        client.ask("POST", "/", &[&sent[..], &["Content-Length: 0"]].concat()).response();
+        let [shared, passed] = [0, 1].map(|number| scene.origin.request(number));
+        for field in sent.iter().chain(&["X-Amzn-Trace-Id: 1"]) {
+            let (name, value) = field.split_once(": ").unwrap();
+            assert_eq!(shared.field(name), None, "{name}");
+            assert_eq!(passed.field(name).as_deref(), Some(value).filter(|_| name != "X-Amzn-Trace-Id"), "{name}");
+        }
+    }
+}
