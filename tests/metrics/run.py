@@ -61,6 +61,20 @@ class Application(http.server.BaseHTTPRequestHandler):
         pass
 
 
+class Collector(http.server.BaseHTTPRequestHandler):
+    """Takes spans, and keeps their bytes. (What is in them: crates/traces/tests/spans.rs.)"""
+
+    taken = []
+
+    def do_POST(self):
+        self.taken.append((self.path, self.rfile.read(int(self.headers["Content-Length"]))))
+        self.send_response(200)
+        self.end_headers()
+
+    def log_message(self, *arguments):
+        pass
+
+
 def free_port():
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -96,7 +110,7 @@ def ask(port, path, headers=None, method="GET"):
 class Kasoku:
     """The program, with a token and little memory, so that something is driven out of it."""
 
-    def __init__(self, directory, origin_port):
+    def __init__(self, directory, origin_port, collector_port):
         self.port, self.admin = free_port(), free_port()
         self.token_file = directory / "admin.token"
         config = directory / "kasoku.toml"
@@ -105,6 +119,7 @@ class Kasoku:
             f'admin = "127.0.0.1:{self.admin}"\n'
             f'admin-token-file = "{self.token_file}"\n'
             'control-socket = "off"\nmemory.size = "1MiB"\n'
+            f'traces.otlp = "http://127.0.0.1:{collector_port}"\ntraces.sample-one-in = 2\n'
             f'[[site]]\nhosts = ["one.example"]\norigin = "http://127.0.0.1:{origin_port}"\n'
             f'[[site]]\nhosts = ["two.example"]\norigin = ["http://127.0.0.1:{free_port()}"]\n'
         )
@@ -213,9 +228,10 @@ def promtool(arguments, text=None):
 
 
 def run(directory, results):
-    origin = http.server.ThreadingHTTPServer(("127.0.0.1", 0), Application)
-    threading.Thread(target=origin.serve_forever, daemon=True).start()
-    kasoku = Kasoku(directory, origin.server_address[1])
+    origin, collector = (http.server.ThreadingHTTPServer(("127.0.0.1", 0), one) for one in (Application, Collector))
+    for server in (origin, collector):
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+    kasoku = Kasoku(directory, origin.server_address[1], collector.server_address[1])
     prometheus = None
     try:
         prometheus = Prometheus(directory, kasoku)
@@ -230,6 +246,10 @@ def run(directory, results):
         moved = lambda: float(prometheus.query("kasoku_requests_total")[0]["value"][1]) > max(first, 300)
         eventually("a scrape of all that", lambda: kasoku.visit(1000 + int(time.monotonic())) or moved())
         evaluate(results, dashboard, kasoku, prometheus)
+        spans = b"".join(body for path, body in Collector.taken if path == "/v1/traces")
+        told = [word for word in (b"service.name", b"kasoku.result", b"one.example") if word not in spans]
+        check(results, "spans at the collector", told and f"{told} is not in {len(spans)} bytes")
+        check(results, "spans counted", not prometheus.query("kasoku_spans_total > 0") and "none")
     finally:
         if prometheus:
             prometheus.stop()

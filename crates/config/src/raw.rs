@@ -45,6 +45,7 @@ pub(crate) struct Raw {
     pub(crate) memory: RawMemory,
     pub(crate) access_log: RawAccessLog,
     pub(crate) log: RawLog,
+    pub(crate) traces: RawTraces,
     pub(crate) limits: RawLimits,
     pub(crate) request_buffer: RawRequestBuffer,
     pub(crate) strip_path_parameters: Option<Texts>,
@@ -87,6 +88,15 @@ pub(crate) struct RawAccessLog {
 #[derive(Debug, Default)]
 pub(crate) struct RawLog {
     pub(crate) format: Option<At<String>>,
+}
+
+/// `[traces]`
+#[derive(Debug, Default)]
+pub(crate) struct RawTraces {
+    pub(crate) otlp: Option<At<String>>,
+    pub(crate) sample_one_in: Option<At<u64>>,
+    pub(crate) parents: Option<At<String>>,
+    pub(crate) service_name: Option<At<String>>,
 }
 
 /// `[request-buffer]`
@@ -336,6 +346,7 @@ impl Raw {
             memory: keys.group("memory", RawMemory::read),
             access_log: keys.group("access-log", RawAccessLog::read),
             log: keys.group("log", RawLog::read),
+            traces: keys.group("traces", RawTraces::read),
             limits: keys.group("limits", RawLimits::read),
             request_buffer: keys.group("request-buffer", RawRequestBuffer::read),
             strip_path_parameters: keys.texts("strip-path-parameters"),
@@ -382,6 +393,17 @@ impl RawAccessLog {
 impl RawLog {
     fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self { format: keys.text("format") }
+    }
+}
+
+impl RawTraces {
+    fn read(keys: &mut Keys<'_, '_>) -> Self {
+        Self {
+            otlp: keys.text("otlp"),
+            sample_one_in: keys.integer("sample-one-in"),
+            parents: keys.text("parents"),
+            service_name: keys.text("service-name"),
+        }
     }
 }
 

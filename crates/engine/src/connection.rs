@@ -270,7 +270,7 @@ async fn proxied_address(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{HitHeaders, RequestBuffer};
+    use crate::options::{HitHeaders, RequestBuffer, Traces};
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_wait_expires_however_often_it_is_polled_and_in_whatever_task() {
@@ -319,6 +319,7 @@ mod tests {
             trusted_proxies: Vec::new(),
             purge_from: Vec::new(),
             hit_headers: HitHeaders::default(),
+            traces: Traces::default(),
         };
         let stream = Stream::unix(ours).unwrap();
         let cache = Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });

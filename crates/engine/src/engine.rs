@@ -14,6 +14,7 @@ use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
 use crate::options::{Listener, Options, object_bytes_limit};
 use crate::settings::{guarded_as, sites};
+use crate::trace::{SPANS_WAITING_MAX, Spans};
 use crate::worker::{Command, Seed};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
@@ -42,6 +43,8 @@ pub struct Engine {
     access_log: Option<AccessLog>,
     checks: Option<Checks>,
     compressor: Compressor,
+    /// Where spans arrive, until somebody takes them.
+    spans: Option<Spans>,
     /// Which of the log writers' rows of counters is in use.
     log_row: usize,
 }
@@ -93,7 +96,9 @@ impl Engine {
         let access_log = open_log(&options, workers, &metrics, 0)?;
         let (course, told) = course::channel();
         let (sender, receiver) = watch::channel(Arc::new(options));
-        let handle = Handle::new(cache, metrics, clock, receiver, workers);
+        let collector = receiver.borrow().traces.collector.is_some();
+        let (traces, spans) = collector.then(|| mpsc::channel(SPANS_WAITING_MAX)).unzip();
+        let handle = Handle::new(cache, metrics, clock, receiver, workers, traces);
         let options = handle.options();
         let checks = Checks::start(&options, handle.origins(), handle.clock())
             .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
@@ -108,6 +113,7 @@ impl Engine {
             access_log,
             checks,
             compressor,
+            spans,
             log_row: 0,
         };
         let (crew, inboxes) = Crew::new(workers);
@@ -190,6 +196,11 @@ impl Engine {
         self.handle.metrics().keep_only_sites(&names);
         self.follow_origins();
         Ok(())
+    }
+
+    /// The spans of all workers, for who sends them to a collector; `None`: there is no collector, or somebody has them already.
+    pub fn take_spans(&mut self) -> Option<Spans> {
+        self.spans.take()
     }
 
     /// Opens the access log's file anew: after somebody has moved it away.

@@ -9,6 +9,7 @@ use crate::session::table::Sessions;
 use crate::set_by::SetBy;
 use crate::spool::Spool;
 use crate::top::Tables;
+use crate::trace;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Metrics};
 use kasoku_origin::Directory;
@@ -32,6 +33,7 @@ pub struct Handle {
     workers: usize,
     tops: Arc<[Arc<Tables>]>,
     cases: Arc<[Arc<Cases>]>,
+    traces: Option<trace::Queue>,
 }
 
 impl Handle {
@@ -41,13 +43,29 @@ impl Handle {
         clock: Arc<dyn Clock>,
         options: watch::Receiver<Arc<Options>>,
         workers: usize,
+        traces: Option<trace::Queue>,
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
         let cases = Cases::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
         let (spool, sessions, counted, origins) = Default::default();
         let (guard, set_by) = (Arc::new(Guard::new()), Arc::default());
-        Self { cache, spool, sessions, counted, guard, set_by, metrics, origins, clock, options, workers, tops, cases }
+        Self {
+            cache,
+            spool,
+            sessions,
+            counted,
+            guard,
+            set_by,
+            metrics,
+            origins,
+            clock,
+            options,
+            workers,
+            tops,
+            cases,
+            traces,
+        }
     }
 
     /// The cache that the workers share.
@@ -114,8 +132,13 @@ impl Handle {
         &self.cases
     }
 
+    /// Where spans go; `None`: nothing is traced.
+    pub(crate) fn traces(&self) -> Option<&trace::Queue> {
+        self.traces.as_ref()
+    }
+
     /// Where it is counted what is done through a handle, by any thread.
-    pub(crate) fn cells(&self) -> Arc<Cells> {
+    pub fn cells(&self) -> Arc<Cells> {
         self.metrics.cells(self.workers + 2)
     }
 

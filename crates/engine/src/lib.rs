@@ -112,6 +112,7 @@ mod spool;
 mod stored;
 mod timing;
 pub mod top;
+pub mod trace;
 mod tunnel;
 mod unkeyed;
 mod url_credentials;

@@ -11,6 +11,7 @@ use crate::error::Fault;
 use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
 use crate::serve::Exchange;
+use crate::trace;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
@@ -65,6 +66,7 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     if outcome != Outcome::Hit {
         cells.count_reason(outcome, reason(delivered));
     }
+    trace::answered(exchange, delivered, outcome, reason(delivered));
     count_more(worker, delivered);
     // A purge, and OPTIONS that goes no further, have missed nothing.
     if matches!(outcome, Outcome::Miss | Outcome::Pass)

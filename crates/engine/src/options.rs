@@ -67,6 +67,8 @@ pub struct Options {
     pub access_log: AccessLog,
     /// How the program's own log looks, on standard error.
     pub program_log: ProgramLog,
+    /// Who records traces. Default: nobody.
+    pub traces: Traces,
     /// The first whose hosts match serves the request. Without any match: 421.
     pub sites: Vec<Site>,
 }
@@ -313,6 +315,37 @@ pub enum ProgramLog {
     Text,
     /// A JSON object in each line.
     Json,
+}
+
+/// Traces of requests (W3C Trace Context), as OpenTelemetry has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traces {
+    /// The URL of a collector that takes spans by OTLP over HTTP. None: nothing is traced.
+    pub collector: Option<String>,
+    /// Of requests that begin a trace, one of so many is recorded. 0: none. Default 100.
+    pub sample_one_in: u64,
+    /// Whose traces go on. Default: those of trusted proxies.
+    pub parents: Parents,
+    /// What the collector knows the program as. Default `kasoku`.
+    pub service_name: String,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self { collector: None, sample_one_in: 100, parents: Parents::Trusted, service_name: "kasoku".to_owned() }
+    }
+}
+
+/// Whose `traceparent` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parents {
+    /// That of trusted proxies.
+    #[default]
+    Trusted,
+    /// Everybody's.
+    Any,
+    /// Nobody's.
+    None,
 }
 
 /// A site: which hosts, and what happens to their requests.

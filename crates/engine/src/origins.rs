@@ -26,6 +26,7 @@ use crate::sendfile::{self, Said};
 use crate::serve::Exchange;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
+use crate::trace::ErrandTrace;
 use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, StatusCode};
@@ -57,6 +58,8 @@ pub(crate) struct Errand {
     one_client: Cell<Option<Reason>>,
     replaced: Cell<Option<StatusCode>>,
     said: Cell<Option<Said>>,
+    /// Where in a trace it is; `None`: nothing is traced.
+    trace: Option<ErrandTrace>,
 }
 
 impl Errand {
@@ -73,6 +76,7 @@ impl Errand {
             one_client: Cell::new(None),
             replaced: Cell::new(None),
             said: Cell::new(None),
+            trace: ErrandTrace::of(exchange, audience),
         }
     }
 
@@ -90,6 +94,7 @@ impl Errand {
             one_client: Cell::new(None),
             replaced: Cell::new(None),
             said: Cell::new(None),
+            trace: self.trace.clone(),
         }
     }
 
@@ -306,12 +311,17 @@ impl Sending<'_> {
         let Self { worker, route, errand, request } = *self;
         let circumstances = &errand.circumstances;
         let (gateway, limits, open_files) = (&route.gateway, &route.origin, &worker.open_files);
-        let request = Request { head: request, circumstances, gateway, limits, open_files };
+        let trace = errand.trace.as_ref().map(|trace| trace.asks(worker, request));
+        let head = trace.as_ref().map_or(request, |trace| &trace.head);
+        let request = Request { head, circumstances, gateway, limits, open_files };
         let origin = &choice.origin;
         origin.count_request();
         let sent = origin.health.mark();
         let asked = worker.client.send(choice, &request, upload, interim).await;
         worker.count_origin();
+        if let Some(trace) = trace {
+            trace.ends(worker, origin, &asked);
+        }
         match &asked {
             Ok(_) => {
                 if origin.health.answered() {

@@ -14,6 +14,7 @@ use crate::route::{self, Routed};
 use crate::session::{self, Seen};
 use crate::settings::Settings;
 use crate::timing::OriginTime;
+use crate::trace::RequestTrace;
 use crate::worker::Worker;
 use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel, visitor};
 use http::{Method, StatusCode};
@@ -69,6 +70,8 @@ pub(crate) struct Aside {
     pub(crate) doubt: Option<Box<changes::Doubt>>,
     /// The target as the application reads it, where that is another one.
     pub(crate) read: Option<String>,
+    /// Where it is in a trace.
+    pub(crate) trace: Option<Rc<RequestTrace>>,
     /// What is told of it besides what the cache did.
     pub(crate) notes: Notes,
 }
@@ -324,6 +327,16 @@ impl Exchange {
     /// once more for it would be the larger part of what is measured.
     pub(crate) fn duration_us(&self) -> u64 {
         if self.has_waited.get() { self.worker.moment().mono_us.saturating_sub(self.began_us) } else { 0 }
+    }
+
+    /// Microseconds from its head to that moment.
+    pub(crate) fn elapsed_us(&self, moment: Moment) -> u64 {
+        moment.mono_us.saturating_sub(self.began_us)
+    }
+
+    /// The id that was made for it, whoever has given it another one.
+    pub(crate) fn made_id(&self) -> u128 {
+        self.id
     }
 
     pub(crate) fn id(&self) -> RequestId<'_> {

@@ -5,6 +5,7 @@
 
 use crate::options::{
     AddressRange, BeaconRules, Compression, GuardedHosts, HitHeaders, Limits, Options, RequestBuffer, Route, Site,
+    Traces,
 };
 use crate::route::Remembered;
 use kasoku_metrics::{Metrics, SiteCells};
@@ -28,6 +29,7 @@ pub(crate) struct Settings {
     pub(crate) hit_headers: HitHeaders,
     /// Where targets lead by them.
     pub(crate) remembered: RefCell<Remembered>,
+    pub(crate) traces: Traces,
     /// The cookies of all sessions, of whichever site and rule: globs over names.
     pub(crate) session_cookies: Vec<String>,
 }
@@ -56,6 +58,7 @@ impl Settings {
             trusted_proxies: options.trusted_proxies.clone(),
             purge_from: options.purge_from.clone(),
             hit_headers: options.hit_headers,
+            traces: options.traces.clone(),
         }
     }
 }

@@ -30,6 +30,7 @@ use crate::set_by::SetBy;
 use crate::settings::Settings;
 use crate::spool::Spool;
 use crate::top::Tables;
+use crate::trace;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
@@ -75,6 +76,8 @@ pub(crate) struct Worker {
     /// For what belongs to no site.
     pub(crate) of_no_site: Arc<SiteCells>,
     pub(crate) compress: compress::Queue,
+    /// Where spans go; `None`: nothing is traced.
+    pub(crate) traces: Option<trace::Queue>,
     pub(crate) top: Arc<Tables>,
     pub(crate) cases: Arc<Cases>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
@@ -283,6 +286,7 @@ impl Seed {
                 cells: self.handle.metrics().cells(self.number),
                 of_no_site: self.handle.metrics().of_no_site(self.number),
                 compress: self.compress,
+                traces: self.handle.traces().cloned(),
                 access_log: RefCell::new(self.access_log),
                 read_buffer: Rc::new(RefCell::new(BytesMut::with_capacity(READ_BYTES))),
                 heads: Pool::new(),

@@ -272,6 +272,10 @@ fn cases() -> Vec<Case> {
         ),
         Case::new("a trusted proxy: Forwarded")
             .behind_a_proxy("Forwarded: for=192.0.2.7;proto=https;host=\"www.example.org:8443\"\r\n"),
+        Case::new("traces, of which one in a billion is recorded").set(traced),
+        Case::new("a trusted proxy's trace, which is not recorded")
+            .set(traced)
+            .behind_a_proxy("traceparent: 00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-00\r\n"),
         granted("a granted lifetime, as a browser asks", &[], "Cookie: _ga=GA1.1.1234567890.1234567890\r\n"),
         granted(
             "a granted lifetime, by a cookie",
@@ -289,6 +293,13 @@ fn cases() -> Vec<Case> {
             ..Case::new("several ranges: 206").with("Range: bytes=0-9,100-109\r\n")
         },
     ]
+}
+
+fn traced(setup: Setup) -> Setup {
+    setup.options(|options| {
+        options.traces.collector = Some("http://127.0.0.1:1/v1/traces".to_owned());
+        options.traces.sample_one_in = 1_000_000_000;
+    })
 }
 
 /// A page of which there may be codings.

@@ -18,6 +18,7 @@ use kasoku_engine::listening::Listening;
 use kasoku_engine::options::ListenAddress;
 use kasoku_sys::listen::ListeningSocket;
 use kasoku_sys::process::keep_endings;
+use kasoku_traces::Exporter;
 use rustix::process::{Resource, getrlimit, setrlimit};
 use std::error::Error;
 use std::fs::File;
@@ -95,6 +96,8 @@ struct Program<'f> {
     runtime: Runtime,
     signals: Signals,
     engine: Engine,
+    /// Sends spans, where a collector is set.
+    exporter: Option<Exporter>,
     admin: Option<Admin>,
     /// The operator's socket and where it listens, for a process that takes this one's place.
     admin_socket: Option<(ListenAddress, ListeningSocket)>,
@@ -144,7 +147,9 @@ impl<'f> Program<'f> {
             let _registers_with = runtime.enter();
             Signals::catch()?
         };
-        let engine = Engine::serve(options.clone(), listening, Arc::new(SystemClock::new()))?;
+        let mut engine = Engine::serve(options.clone(), listening, Arc::new(SystemClock::new()))?;
+        let spans = engine.take_spans().map(|spans| Exporter::start(&options.traces, spans, engine.handle().cells()));
+        let exporter = spans.transpose().map_err(|error| format!("the collector of spans: {error}"))?.flatten();
         let mut doors = Vec::new();
         if let Some((address, socket)) = &admin_socket {
             doors.push(Door::admin(socket.duplicate()?, address));
@@ -160,8 +165,19 @@ impl<'f> Program<'f> {
         check_spare_descriptors()?;
         let pid_file = options.pid_file.as_deref();
         let _pid_file = pid_file.map(|path| PidFile::write(path).map_err(wrong_pid_file(path))).transpose()?;
-        let mut program =
-            Self { flags, loaded, runtime, signals, engine, admin, admin_socket, control, reloads, _pid_file };
+        let mut program = Self {
+            flags,
+            loaded,
+            runtime,
+            signals,
+            engine,
+            exporter,
+            admin,
+            admin_socket,
+            control,
+            reloads,
+            _pid_file,
+        };
         program.say_where();
         // systemd hears of a process that takes over from the one that it relieves, and listens to no other until then.
         let takes_over = predecessor.relieve();
@@ -241,7 +257,7 @@ impl<'f> Program<'f> {
 
     /// Ends the requests that run. Whoever says stop once more does not wait for them.
     fn finish(self, end: fn(Engine)) {
-        let Self { engine, admin, admin_socket, control, runtime, mut signals, _pid_file, .. } = self;
+        let Self { engine, exporter, admin, admin_socket, control, runtime, mut signals, _pid_file, .. } = self;
         drop((admin_socket, control));
         std::thread::scope(|scope| {
             let (ended, until_ended) = tokio::sync::oneshot::channel();
@@ -262,6 +278,8 @@ impl<'f> Program<'f> {
                 std::process::exit(1);
             }
         });
+        // The spans of the last requests.
+        drop(exporter);
         drop(admin);
     }
 

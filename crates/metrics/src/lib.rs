@@ -84,6 +84,8 @@ counters! {
     GuardBlocked "guard_blocked" "URL patterns whose pages were found to differ by visitor, and are not shared (guard).";
     SlowReadersCut "slow_readers_cut" "Responses cut while memory was short, because the client took less than limits.send-rate-min.";
     Aborted "aborted" "Responses cut before their end, by the client or because the origin's was.";
+    Spans "spans" "Spans sent to the collector (traces.otlp).";
+    SpansDropped "spans_dropped" "Spans that were not sent: too many waited already, or the collector did not take them.";
     LogLines "log_lines" "Lines written to the access log.";
     LogLinesDropped "log_lines_dropped" "Lines that the access log lost, because it could not be written, or not as fast as they came.";
 }
@@ -126,8 +128,13 @@ impl Cells {
 
     /// Counts one in cells that no worker owns: any thread may.
     pub fn count_shared(&self, counter: Counter) {
+        self.add_shared(counter, 1);
+    }
+
+    /// The same for `n`.
+    pub fn add_shared(&self, counter: Counter, n: u64) {
         if let Some(cell) = self.counters.get(counter as usize) {
-            cell.fetch_add(1, Ordering::Relaxed);
+            cell.fetch_add(n, Ordering::Relaxed);
         }
     }
 

@@ -115,6 +115,7 @@ fn options(origin: SocketAddr) -> Options {
         hit_headers: HitHeaders::default(),
         access_log: kasoku_engine::options::AccessLog::default(),
         program_log: kasoku_engine::options::ProgramLog::default(),
+        traces: kasoku_engine::options::Traces::default(),
         sites: HOSTS.map(site).into(),
     }
 }

@@ -7,7 +7,7 @@ use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::options::{
     AccessLog, AddressRange, ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
-    OriginAddress, ProgramLog, RequestBuffer, Route, Rule, Site,
+    OriginAddress, ProgramLog, RequestBuffer, Route, Rule, Site, Traces,
 };
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
@@ -64,6 +64,7 @@ impl Setup {
             hit_headers: HitHeaders::default(),
             access_log: AccessLog::default(),
             program_log: ProgramLog::default(),
+            traces: Traces::default(),
             sites: Vec::new(),
         };
         let route = Route::new(profile, Vec::new());

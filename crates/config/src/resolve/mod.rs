@@ -26,6 +26,7 @@ mod programs;
 mod sendfile;
 mod shadow;
 mod site;
+mod traces;
 mod unused;
 mod visitors;
 
@@ -61,6 +62,7 @@ pub(crate) fn resolve(raw: &Raw, lines: &Lines, issues: &mut Vec<Issue>) -> Opti
         hit_headers: hit_headers(&raw.hit_headers),
         access_log: access_log::access_log(&raw.access_log, issues),
         program_log: program_log::program_log(&raw.log, issues),
+        traces: traces::traces(&raw.traces, issues),
         sites: site::sites(raw, &listeners, lines, issues),
         listeners: listeners.into_iter().map(|listener| listener.value).collect(),
     }

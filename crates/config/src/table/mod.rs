@@ -110,11 +110,12 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 22] = [
+pub(crate) static SECTIONS: [&Section; 23] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
     &server::LOG,
+    &server::TRACES,
     &site::SITE,
     &site::RULE,
     &origins::SEVERAL,

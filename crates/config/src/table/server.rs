@@ -239,3 +239,47 @@ pub(super) static LOG: Section = Section {
         ..ROW
     }],
 };
+
+pub(super) static TRACES: Section = Section {
+    title: "Traces",
+    intro: "Spans for OpenTelemetry, see [traces](observability.md#traces).",
+    settings: &[
+        Setting {
+            path: "traces.otlp",
+            kind: Kind::Text("URL"),
+            default: Default::Unset("nothing is traced"),
+            summary: "The collector to which spans are sent by OTLP over HTTP (protobuf): `\"http://127.0.0.1:4318\"`.",
+            details: "Without a path, it is `/v1/traces`. It speaks no TLS: a collector beside Kasoku does, to others. A collector that is slow, or away, holds up nobody: spans that find no room are dropped and counted.",
+            example: "\"http://127.0.0.1:4318\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+        Setting {
+            path: "traces.sample-one-in",
+            kind: Kind::Integer { min: 0, max: 1_000_000_000 },
+            default: Default::Value("100"),
+            summary: "Of the requests that begin a trace, one in so many is recorded; `1`: each, `0`: none.",
+            details: "A request whose trace goes on (`traces.parents`) is recorded where `traceparent` says so.",
+            example: "1",
+            ..ROW
+        },
+        Setting {
+            path: "traces.parents",
+            kind: Kind::OneOf(&["trusted", "any", "none"]),
+            default: Default::Value("\"trusted\""),
+            summary: "Whose traces go on (`traceparent`): `\"trusted\"`: those of `trusted-proxies`, `\"any\"`: everybody's, `\"none\"`: nobody's.",
+            details: "With `\"any\"`, a visitor decides how many of his requests are recorded.",
+            example: "\"any\"",
+            ..ROW
+        },
+        Setting {
+            path: "traces.service-name",
+            kind: Kind::Text("text"),
+            default: Default::Value("\"kasoku\""),
+            summary: "What the collector knows the program as (`service.name`).",
+            example: "\"shop-cache\"",
+            is_read_at_start: true,
+            ..ROW
+        },
+    ],
+};

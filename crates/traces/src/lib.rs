@@ -1,0 +1,146 @@
+//! Sends spans of requests to a collector, by OTLP over HTTP (protobuf).
+//!
+//! The engine makes spans and puts them into a bounded queue; this takes them out again, on a thread of its own, in batches. So no worker ever waits for a
+//! collector, and one that is slow or away costs nothing but its spans: what is not taken within a few seconds is dropped and counted, and nothing
+//! is sent twice. The form is that of OpenTelemetry's own crates; the bytes go out through hyper, which the operator's listener uses as well, so
+//! no other HTTP client comes along (docs/decisions/0037).
+//!
+//! | file | job |
+//! |---|---|
+//! | `collector` | a request to the collector |
+//! | `form` | a span in OpenTelemetry's form |
+
+mod collector;
+mod form;
+
+use collector::Collector;
+use kasoku_engine::options::Traces;
+use kasoku_engine::trace::{Span, Spans};
+use kasoku_metrics::{Cells, Counter};
+use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
+use opentelemetry_sdk::Resource;
+use opentelemetry_sdk::trace::SpanExporter as _;
+use std::io;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// How often spans are sent.
+const EXPORT_INTERVAL: Duration = Duration::from_millis(200);
+
+/// Spans that go out at a time.
+const BATCH_SPANS_MAX: usize = 512;
+
+/// How long the collector may take for them.
+const EXPORT_TIMEOUT: Duration = Duration::from_secs(5);
+
+/// How long the end of the program waits for what is left.
+const LAST_EXPORT_TIMEOUT: Duration = Duration::from_secs(2);
+
+/// A thread that sends spans. Dropped, it sends what is there, and ends.
+#[derive(Debug)]
+pub struct Exporter {
+    stop: Option<oneshot::Sender<()>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Exporter {
+    /// Sends what comes from `spans`, and counts it in `cells`. `None`: no collector is set.
+    ///
+    /// # Errors
+    /// There can be no thread, or the collector's URL is none.
+    pub fn start(traces: &Traces, spans: Spans, cells: Arc<Cells>) -> io::Result<Option<Self>> {
+        let Some(url) = &traces.collector else { return Ok(None) };
+        let exporter = exporter(url, &traces.service_name)?;
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
+        let (stop, stopped) = oneshot::channel();
+        let sending = Sending { exporter, spans, cells, was_taken: true };
+        let run = move || runtime.block_on(sending.until(stopped));
+        let thread = std::thread::Builder::new().name("traces".to_owned()).spawn(run)?;
+        Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
+    }
+}
+
+impl Drop for Exporter {
+    fn drop(&mut self) {
+        drop(self.stop.take());
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+fn exporter(url: &str, service_name: &str) -> io::Result<SpanExporter> {
+    let builder = SpanExporter::builder()
+        .with_http()
+        .with_http_client(Collector::new(EXPORT_TIMEOUT))
+        .with_endpoint(url)
+        .with_protocol(Protocol::HttpBinary)
+        .with_timeout(EXPORT_TIMEOUT)
+        .with_retry_policy(RetryPolicy::disabled());
+    let mut exporter = builder.build().map_err(io::Error::other)?;
+    let resource = Resource::builder_empty()
+        .with_service_name(service_name.to_owned())
+        .with_attribute(opentelemetry::KeyValue::new("service.version", env!("CARGO_PKG_VERSION")))
+        .build();
+    exporter.set_resource(&resource);
+    Ok(exporter)
+}
+
+struct Sending {
+    exporter: SpanExporter,
+    spans: Spans,
+    cells: Arc<Cells>,
+    /// Whether the collector has taken what it was sent last: a change is told once.
+    was_taken: bool,
+}
+
+impl Sending {
+    async fn until(mut self, mut stopped: oneshot::Receiver<()>) {
+        loop {
+            let is_last = tokio::select! {
+                _ = &mut stopped => true,
+                () = tokio::time::sleep(EXPORT_INTERVAL) => false,
+            };
+            if is_last {
+                let _ = tokio::time::timeout(LAST_EXPORT_TIMEOUT, self.send_all()).await;
+                return;
+            }
+            self.send_all().await;
+        }
+    }
+
+    /// What waits at present: what comes meanwhile has its turn after the next interval.
+    async fn send_all(&mut self) {
+        let mut left = self.spans.len();
+        while left > 0 {
+            let mut batch = Vec::new();
+            while batch.len() < BATCH_SPANS_MAX.min(left)
+                && let Ok(span) = self.spans.try_recv()
+            {
+                batch.push(span);
+            }
+            if batch.is_empty() {
+                return;
+            }
+            left = left.saturating_sub(batch.len());
+            self.send(batch).await;
+        }
+    }
+
+    async fn send(&mut self, batch: Vec<Span>) {
+        let count = batch.len() as u64;
+        let sent = self.exporter.export(batch.into_iter().map(form::of).collect()).await;
+        let counter = if sent.is_ok() { Counter::Spans } else { Counter::SpansDropped };
+        self.cells.add_shared(counter, count);
+        match sent {
+            Ok(()) if !self.was_taken => tracing::info!("the collector takes spans again"),
+            Err(error) if self.was_taken => {
+                tracing::warn!(%error, "the collector does not take spans; they are dropped")
+            }
+            _ => {}
+        }
+        self.was_taken = counter == Counter::Spans;
+    }
+}
