@@ -12,7 +12,7 @@
 //! Flat, so that a script finds each number under the name that it has in `/metrics` (without prefix and suffix);
 //! `origins` is a list of such objects, each with its address under `origin`, and `times` a list of the histograms: in `buckets`, how many fell
 //! below each bound and not below the one before it. `hit_ratio` is null before the first request.
-//! All names are constants of lower case letters and `_`, and all values are numbers but the version and the addresses:
+//! All names are constants of lower case letters, digits and `_`, and all values are numbers but the version and the addresses:
 //! only these need escaping.
 
 use crate::prometheus::seconds;

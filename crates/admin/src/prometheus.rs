@@ -99,7 +99,10 @@ mod tests {
         let of_origins = OF_ORIGIN.iter().map(|number| (number.name, number.help));
         let times = Timer::ALL.iter().map(|timer| (timer.name(), timer.help()));
         for (name, help) in counters.chain(gauges).chain(of_origins).chain(times) {
-            assert!(name.bytes().all(|byte| byte.is_ascii_lowercase() || byte == b'_'), "{name}");
+            assert!(
+                name.bytes().all(|byte| byte.is_ascii_lowercase() || byte.is_ascii_digit() || byte == b'_'),
+                "{name}"
+            );
             assert!(!name.ends_with("_total"), "{name}");
             assert!(!help.contains(['\\', '\n', '\r']), "{help}");
         }

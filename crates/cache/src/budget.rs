@@ -34,6 +34,11 @@ impl Budget {
         Arc::new(Self { held: AtomicU64::new(0), spare: AtomicU64::new(0), bytes_max, freed: Notify::new() })
     }
 
+    /// What may be charged in all, in bytes.
+    pub(crate) fn bytes_max(&self) -> u64 {
+        self.bytes_max
+    }
+
     /// What the memory tier may have of it, in bytes.
     pub(crate) fn tier_bytes_max(&self) -> u64 {
         self.bytes_max - self.bytes_max / RESERVED_SHARE

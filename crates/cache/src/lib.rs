@@ -125,6 +125,11 @@ impl Cache {
         self.0.memory.used_bytes()
     }
 
+    /// What responses may hold in all, in bytes.
+    pub fn memory_bytes_max(&self) -> u64 {
+        self.0.budget.bytes_max()
+    }
+
     /// Whether that response is still stored under that URI, or only held by those who read it.
     pub fn is_stored(&self, uri: &str, entry: &Arc<Entry>) -> bool {
         let hash = self.0.memory.hash(uri.as_bytes());

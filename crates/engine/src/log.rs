@@ -11,6 +11,7 @@ use crate::error::Fault;
 use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
 use crate::serve::Exchange;
+use crate::top::{Kind, Seen};
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_metrics::{Counter, Timer};
@@ -62,14 +63,30 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
         cells.count(Counter::Aborted);
     }
     cells.count(counter);
+    if let Some(class) = of_status(delivered.status) {
+        cells.count(class);
+    }
     cells.observe(timer, duration_us);
     count_more(worker, delivered);
     // A purge, and OPTIONS that goes no further, have missed nothing.
-    if matches!(outcome, Outcome::Miss | Outcome::Pass)
-        && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some())
-    {
-        worker.top.missed(exchange.now().mono_ms, &exchange.uri, reason(delivered));
+    let has_missed = matches!(outcome, Outcome::Miss | Outcome::Pass)
+        && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some());
+    if has_missed {
         doctor::missed(exchange, delivered);
+    }
+    let kind = match outcome {
+        Outcome::Error if !exchange.uri.is_empty() => Some(Kind::Error),
+        Outcome::Miss if has_missed && reason(delivered) == Some(Reason::Revalidated) => {
+            cells.count(Counter::MissesRevalidated);
+            Some(Kind::Revalidated)
+        }
+        Outcome::Miss if has_missed => Some(Kind::Miss),
+        Outcome::Pass if has_missed => Some(Kind::Pass),
+        Outcome::Hit | Outcome::Miss | Outcome::Pass | Outcome::Error => None,
+    };
+    if let Some(kind) = kind {
+        let seen = Seen { kind, reason: reason(delivered), body_bytes: delivered.body_bytes };
+        worker.top.seen(exchange.now().mono_ms, &exchange.uri, &seen);
     }
     tracing::debug!(
         uri = exchange.uri.as_str(),
@@ -115,6 +132,9 @@ pub(crate) fn log_refused(
     }
     worker.cells.count(Counter::Requests);
     worker.cells.count(Counter::Errors);
+    if let Some(class) = of_status(fault.status()) {
+        worker.cells.count(class);
+    }
     worker.cells.add(Counter::BodyBytesSent, body_bytes);
     if !is_whole {
         worker.cells.count(Counter::Aborted);
@@ -155,6 +175,18 @@ fn tell(worker: &Worker, exchange: &Exchange, delivered: &Delivered, duration_us
 /// Why the answer is what it is.
 fn reason(delivered: &Delivered) -> Option<Reason> {
     delivered.error.or(delivered.cache.as_ref().and_then(|cache| cache.detail))
+}
+
+/// The class of its status; `None`: it is 499, which stands in the log where the client got nothing.
+fn of_status(status: StatusCode) -> Option<Counter> {
+    match status.as_u16() {
+        ..200 => Some(Counter::Answers1xx),
+        200..300 => Some(Counter::Answers2xx),
+        300..400 => Some(Counter::Answers3xx),
+        499 => None,
+        400..500 => Some(Counter::Answers4xx),
+        500.. => Some(Counter::Answers5xx),
+    }
 }
 
 fn count_more(worker: &Worker, delivered: &Delivered) {

@@ -49,8 +49,14 @@ counters! {
     Requests "requests" "Requests answered, whatever the answer: the sum of hits, misses, passes and errors.";
     Hits "hits" "Requests answered from the cache without asking the origin, stale ones included.";
     Misses "misses" "Requests for which the origin was asked, or another request's answer awaited, and whose answer could be stored; and those whose client left before anybody knew.";
+    MissesRevalidated "misses_revalidated" "Misses whose stored response the origin confirmed with 304: no body was fetched for them.";
     Passes "passes" "Requests that went to the origin because neither they nor their answer may be cached; and those that Kasoku itself is asked to answer: PURGE, and OPTIONS that may go no further.";
     Errors "errors" "Requests answered by an error of our own: bad requests, unreachable origins, no site, purges that were refused.";
+    Answers1xx "answers_1xx" "Requests that ended with a status of 100 to 199: protocols that were switched (WebSocket).";
+    Answers2xx "answers_2xx" "Requests answered with a status of 200 to 299.";
+    Answers3xx "answers_3xx" "Requests answered with a status of 300 to 399.";
+    Answers4xx "answers_4xx" "Requests answered with a status of 400 to 499.";
+    Answers5xx "answers_5xx" "Requests answered with a status of 500 to 599.";
     Revalidations "revalidations" "Stored responses that the origin confirmed with 304.";
     StaleServed "stale_served" "Hits that were served stale.";
     Collapsed "collapsed" "Misses that waited for another client's fill.";
