@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """WordPress behind Kasoku: installed, read, searched, logged in to and written with, without a cache rule, with one, and with the
-ready policy; then what went wrong once with others, and how soon a write is seen; at last two thousand requests of forty visitors, with a
-look into each answer.
+ready policy; then what went wrong once with others, and how soon a write is seen; two thousand requests of forty visitors, with a
+look into each answer; at last what plugins purge.
 
 Everything is the real program from Debian: WordPress, php-fpm, MariaDB, and Chromium for what a person does. Prints a line for each
 scenario and `wordpress: N passed, M failed`; exits with 1 when anything failed. With KASOKU_SCREENSHOTS=DIRECTORY it leaves pictures there.
@@ -14,6 +14,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
 
 import application  # noqa: E402
 import freshness  # noqa: E402
+import plugins  # noqa: E402
 import rows  # noqa: E402
 from browser import Browser  # noqa: E402
 from dashboard import edit, log_in, try_to_log_in  # noqa: E402
@@ -185,6 +186,9 @@ def main():
         tally.run(rows.SCENARIOS, site)
         tally.run(freshness.SCENARIOS, site)
         tally.run(visitors.SCENARIOS, site)
+        # The last: the site has another address from here on.
+        plugins.serve(site)
+        tally.run(plugins.SCENARIOS, site)
         return tally.end(site)
 
 

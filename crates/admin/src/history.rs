@@ -5,7 +5,7 @@
 //! are samples yet goes back as far as they do, and says how far.
 
 use crate::Handle;
-use kasoku_metrics::{Counter, Histogram, Metrics, Timer};
+use kasoku_metrics::{Counter, Histogram, Metrics, StatusClass, Timer};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
@@ -19,27 +19,72 @@ const SAMPLES_MAX: usize = 61;
 /// The windows that are told, in seconds.
 pub(crate) const WINDOWS: [u64; 2] = [10, 60];
 
+/// Classes of statuses that are told.
+const CLASSES: [StatusClass; 5] = [
+    StatusClass::Informational,
+    StatusClass::Successful,
+    StatusClass::Redirection,
+    StatusClass::ClientError,
+    StatusClass::ServerError,
+];
+
 /// The numbers at one moment.
 #[derive(Clone, Debug)]
 pub(crate) struct Sample {
     at: Instant,
     counters: Vec<u64>,
+    /// In the order of [`CLASSES`].
+    answers: [u64; CLASSES.len()],
+    /// Misses whose stored response the origin confirmed.
+    revalidated: u64,
     origin: Histogram,
 }
 
 impl Sample {
     pub(crate) fn of(metrics: &Metrics, at: Instant) -> Self {
         let counters = Counter::ALL.iter().map(|counter| metrics.total(*counter)).collect();
-        Self { at, counters, origin: metrics.times(Timer::Origin) }
+        let sites = metrics.responses();
+        let answers = CLASSES.map(|class| sites.iter().map(|(_, responses)| responses.of_class(class)).sum());
+        let revalidated = metrics.revalidated();
+        Self { at, counters, answers, revalidated, origin: metrics.times(Timer::Origin) }
     }
 
     /// Before anything was counted.
     fn zero(at: Instant) -> Self {
-        Self { at, counters: vec![0; Counter::ALL.len()], origin: Histogram::default() }
+        Self {
+            at,
+            counters: vec![0; Counter::ALL.len()],
+            answers: [0; CLASSES.len()],
+            revalidated: 0,
+            origin: Histogram::default(),
+        }
     }
 
     fn count(&self, counter: Counter) -> u64 {
         self.counters.get(counter as usize).copied().unwrap_or(0)
+    }
+}
+
+/// As in `/stats`, between two samples.
+fn hit_ratio(earlier: &Sample, later: &Sample) -> Option<f64> {
+    let count = |counter| later.count(counter).saturating_sub(earlier.count(counter));
+    let (hits, others) = (count(Counter::Hits), count(Counter::Misses) + count(Counter::Passes));
+    (hits + others > 0).then(|| hits as f64 / (hits + others) as f64)
+}
+
+/// One of the seconds of the last minute.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub(crate) struct Second {
+    pub(crate) requests_per_second: f64,
+    pub(crate) hit_ratio: Option<f64>,
+}
+
+impl Second {
+    fn between(earlier: &Sample, later: &Sample) -> Self {
+        let seconds = later.at.duration_since(earlier.at).as_secs_f64();
+        let requests = later.count(Counter::Requests).saturating_sub(earlier.count(Counter::Requests));
+        let requests_per_second = if seconds > 0.0 { requests as f64 / seconds } else { 0.0 };
+        Self { requests_per_second, hit_ratio: hit_ratio(earlier, later) }
     }
 }
 
@@ -50,7 +95,15 @@ pub(crate) struct Rates {
     pub(crate) seconds: f64,
     pub(crate) requests_per_second: f64,
     pub(crate) origin_requests_per_second: f64,
+    pub(crate) hits_per_second: f64,
+    /// Misses whose stored response the origin confirmed.
+    pub(crate) revalidated_per_second: f64,
+    /// All other misses.
+    pub(crate) misses_per_second: f64,
+    pub(crate) passes_per_second: f64,
     pub(crate) errors_per_second: f64,
+    /// By the class of the status.
+    pub(crate) answers_per_second: [(&'static str, f64); CLASSES.len()],
     pub(crate) body_bytes_per_second: f64,
     /// As in `/stats`; `None`: nothing was asked for.
     pub(crate) hit_ratio: Option<f64>,
@@ -65,16 +118,28 @@ impl Rates {
         let seconds = later.at.duration_since(earlier.at).as_secs_f64();
         let count = |counter| later.count(counter).saturating_sub(earlier.count(counter));
         let rate = |counter| if seconds > 0.0 { count(counter) as f64 / seconds } else { 0.0 };
-        let (hits, others) = (count(Counter::Hits), count(Counter::Misses) + count(Counter::Passes));
+        let misses = rate(Counter::Misses);
+        let mut answers_per_second = CLASSES.map(|class| (class.name(), 0.0));
+        let answers = later.answers.iter().zip(&earlier.answers).map(|(later, earlier)| later.saturating_sub(*earlier));
+        for ((_, per_second), count) in answers_per_second.iter_mut().zip(answers) {
+            *per_second = if seconds > 0.0 { count as f64 / seconds } else { 0.0 };
+        }
+        let revalidated = later.revalidated.saturating_sub(earlier.revalidated) as f64;
+        let revalidated = if seconds > 0.0 { (revalidated / seconds).min(misses) } else { 0.0 };
         let origin = later.origin.since(&earlier.origin);
         let in_seconds = |us: u64| us as f64 / 1e6;
         Self {
             seconds,
             requests_per_second: rate(Counter::Requests),
             origin_requests_per_second: rate(Counter::OriginRequests),
+            hits_per_second: rate(Counter::Hits),
+            revalidated_per_second: revalidated,
+            misses_per_second: misses - revalidated,
+            passes_per_second: rate(Counter::Passes),
             errors_per_second: rate(Counter::Errors),
+            answers_per_second,
             body_bytes_per_second: rate(Counter::BodyBytesSent),
-            hit_ratio: (hits + others > 0).then(|| hits as f64 / (hits + others) as f64),
+            hit_ratio: hit_ratio(earlier, later),
             origin_head_seconds_mean: origin.mean_us().map(in_seconds),
             origin_head_seconds_95: origin.quantile_us(0.95).map(in_seconds),
         }
@@ -99,9 +164,13 @@ impl History {
         samples.push_front(sample);
     }
 
-    /// The rates of each of [`WINDOWS`], and since the start.
-    pub(crate) fn rates(&self, now: &Sample) -> Vec<Rates> {
+    /// The rates of each of [`WINDOWS`] and since the start; and each second of the last minute, the oldest first.
+    pub(crate) fn told(&self, now: &Sample) -> (Vec<Rates>, Vec<Second>) {
         let samples = self.samples();
+        (self.rates(&samples, now), seconds(&samples))
+    }
+
+    fn rates(&self, samples: &VecDeque<Sample>, now: &Sample) -> Vec<Rates> {
         let start = Sample::zero(self.started);
         let window = |seconds: u64| {
             // Samples are never taken to the moment: the nearest counts.
@@ -120,6 +189,12 @@ impl History {
     }
 }
 
+/// The second that runs is left out: its numbers would jump.
+fn seconds(samples: &VecDeque<Sample>) -> Vec<Second> {
+    let pairs = samples.iter().zip(samples.iter().skip(1));
+    pairs.map(|(later, earlier)| Second::between(earlier, later)).rev().collect()
+}
+
 /// Takes samples for ever.
 pub(crate) async fn keep(handle: Handle) {
     loop {
@@ -131,11 +206,13 @@ pub(crate) async fn keep(handle: Handle) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasoku_metrics::Outcome;
 
     #[test]
     fn a_window_is_the_difference_of_two_samples() {
         let (metrics, start) = (Metrics::new(1), Instant::now());
         let (cells, history) = (metrics.cells(0), History::new(start));
+        let site = metrics.of_site("boards", 0);
         let at = |seconds: u64| Sample::of(&metrics, start + Duration::from_secs(seconds));
         // For a minute and a half: ten requests in each second, of which one is a hit; from the 80th on, nine are.
         for second in 0..90 {
@@ -144,16 +221,22 @@ mod tests {
             cells.add(Counter::Requests, 10);
             cells.add(Counter::Hits, hits);
             cells.add(Counter::Misses, 10 - hits);
+            (0..10).for_each(|_| site.count(Outcome::Hit, StatusClass::Successful));
             cells.observe(Timer::Origin, if second < 80 { 400_000 } else { 8_000 });
         }
-        let rates = history.rates(&at(90));
+        let (rates, seconds) = history.told(&at(90));
         let told: Vec<_> = rates.iter().map(|rates| (rates.seconds, rates.requests_per_second)).collect();
         assert_eq!(told, [(10.0, 10.0), (60.0, 10.0), (90.0, 10.0)]);
         assert_eq!(rates[0].hit_ratio, Some(0.9));
         assert_eq!((rates[0].origin_head_seconds_mean, rates[0].origin_head_seconds_95), (Some(0.008), Some(0.01)));
+        assert_eq!(rates[0].answers_per_second[1], ("2xx", 10.0));
         assert_eq!(rates[1].hit_ratio, Some(140.0 / 600.0));
         assert_eq!(rates[1].origin_head_seconds_95, Some(0.5));
         assert!(history.samples().len() <= SAMPLES_MAX);
+        assert_eq!(seconds.len(), 60);
+        let second = |hits: f64| Second { requests_per_second: 10.0, hit_ratio: Some(hits) };
+        assert_eq!((seconds[0], seconds[59]), (second(0.1), second(0.9)), "the oldest first");
+        assert_eq!((rates[0].hits_per_second, rates[0].misses_per_second), (9.0, 1.0));
     }
 
     #[test]
@@ -161,7 +244,8 @@ mod tests {
         let (metrics, start) = (Metrics::new(1), Instant::now());
         let history = History::new(start);
         metrics.cells(0).add(Counter::Requests, 6);
-        let rates = history.rates(&Sample::of(&metrics, start + Duration::from_secs(3)));
+        let (rates, seconds) = history.told(&Sample::of(&metrics, start + Duration::from_secs(3)));
+        assert_eq!(seconds, [], "no second is complete");
         for rates in rates {
             assert_eq!((rates.seconds, rates.requests_per_second), (3.0, 2.0));
             assert_eq!((rates.hit_ratio, rates.origin_head_seconds_mean), (None, None));

@@ -5,7 +5,7 @@
 //! | `/healthz` | `200 ok` for as long as the program runs |
 //! | `/metrics` | every counter and gauge in Prometheus' text format, those of origins with the label `origin`, what was answered with `site`, `result` and `class`, what was no hit with `reason` |
 //! | `/stats` | the same numbers as JSON, with version, uptime, workers and hit ratio |
-//! | `/top` | rates of the last seconds, and which URLs are missed most or take longest |
+//! | `/top` | rates of the last seconds, memory, origins, and which URLs are no hits or take longest |
 //! | `/purge` | `POST`: drops a URL, a prefix, a site, or everything |
 //! | `/explain` | `POST`: what would happen to a request, and why |
 //! | `/doctor` | `POST`: what keeps requests from being served from memory |

@@ -1,37 +1,55 @@
 //! `GET /top`: what happens at present, for `kasoku top` and for scripts. It shows URLs of visitors.
 
 use crate::Handle;
-use crate::history::{Rates, Sample};
+use crate::history::{Rates, Sample, Second};
 use crate::snapshot::VERSION;
-use kasoku_engine::top::{Missed, SlowUrl};
+use kasoku_engine::OriginNumbers;
+use kasoku_engine::options::Options;
+use kasoku_engine::top::{Kind, TopUrl};
 use serde_json::{Value, json};
+use std::collections::HashMap;
 use std::time::Instant;
 
-/// URLs of each kind.
+/// URLs of each order.
 const URLS_MAX: usize = 50;
 
 /// As JSON. Times are in seconds.
 pub(crate) fn text(handle: &Handle) -> String {
-    let rates = handle.history.rates(&Sample::of(handle.engine.metrics(), Instant::now()));
+    let (rates, seconds) = handle.history.told(&Sample::of(handle.engine.metrics(), Instant::now()));
     let top = handle.engine.top(URLS_MAX);
+    let (cache, options) = (handle.engine.cache(), handle.engine.options());
+    let limits = connections_max(&options);
     let all = json!({
         "version": VERSION,
         "uptime_seconds": handle.started.elapsed().as_secs(),
         "workers": handle.engine.workers(),
         "rates": rates.iter().map(of_rates).collect::<Vec<_>>(),
+        "seconds": seconds.iter().map(of_second).collect::<Vec<_>>(),
+        "memory": { "held_bytes": cache.held_bytes(), "bytes_max": cache.memory_bytes_max(), "objects": cache.len() },
+        "request_buffer": {
+            "held_bytes": handle.engine.request_buffer_bytes(),
+            "bytes_max": options.request_buffer.bytes_max,
+        },
+        "origins": handle.engine.origins().numbers().iter().map(|origin| of_origin(origin, &limits)).collect::<Vec<_>>(),
         "urls_seconds": top.seconds,
-        "missed": top.missed.iter().map(of_missed).collect::<Vec<_>>(),
-        "slow": top.slow.iter().map(of_slow).collect::<Vec<_>>(),
+        "urls": top.urls.iter().map(of_url).collect::<Vec<_>>(),
     });
     format!("{all:#}\n")
 }
 
 fn of_rates(rates: &Rates) -> Value {
+    let answers: serde_json::Map<String, Value> =
+        rates.answers_per_second.iter().map(|(class, rate)| ((*class).to_owned(), rounded(*rate).into())).collect();
     json!({
         "seconds": rounded(rates.seconds),
         "requests_per_second": rounded(rates.requests_per_second),
-        "hit_ratio": rates.hit_ratio.map(|ratio| (ratio * 1e4).round() / 1e4),
+        "hit_ratio": rates.hit_ratio.map(share),
+        "hits_per_second": rounded(rates.hits_per_second),
+        "revalidated_per_second": rounded(rates.revalidated_per_second),
+        "misses_per_second": rounded(rates.misses_per_second),
+        "passes_per_second": rounded(rates.passes_per_second),
         "errors_per_second": rounded(rates.errors_per_second),
+        "answers_per_second": answers,
         "origin_requests_per_second": rounded(rates.origin_requests_per_second),
         "origin_head_seconds_mean": rates.origin_head_seconds_mean,
         "origin_head_seconds_95": rates.origin_head_seconds_95,
@@ -39,14 +57,61 @@ fn of_rates(rates: &Rates) -> Value {
     })
 }
 
-fn of_missed(missed: &Missed) -> Value {
-    let reason = missed.reason.map(|reason| reason.id());
-    json!({ "url": missed.url, "count": missed.count, "count_excess": missed.count_excess, "reason": reason })
+fn of_second(second: &Second) -> Value {
+    json!({ "requests": rounded(second.requests_per_second), "hit_ratio": second.hit_ratio.map(share) })
 }
 
-fn of_slow(slow: &SlowUrl) -> Value {
-    let seconds = |us: u64| us as f64 / 1e6;
-    json!({ "url": slow.url, "max": seconds(slow.max_us), "mean": seconds(slow.mean_us), "count": slow.count })
+/// Of each origin, by its address. Rules may give it limits of their own: the largest counts.
+fn connections_max(options: &Options) -> HashMap<String, usize> {
+    let mut limits = HashMap::new();
+    for route in options.routes() {
+        for origin in &route.origins {
+            let limit = limits.entry(origin.address.to_string()).or_insert(0);
+            *limit = origin.connections_max.unwrap_or(route.origin.connections_max).max(*limit);
+        }
+    }
+    limits
+}
+
+fn of_origin(origin: &OriginNumbers, limits: &HashMap<String, usize>) -> Value {
+    json!({
+        "origin": origin.address,
+        "is_up": origin.is_up,
+        "requests": origin.requests,
+        "failures": origin.failures,
+        "connections_in_use": origin.connections,
+        "connections_max": limits.get(&origin.address),
+        "queue": origin.queue,
+    })
+}
+
+fn of_url(url: &TopUrl) -> Value {
+    let seconds = |us: u64| (url.origin_requests > 0).then_some(us as f64 / 1e6);
+    let kind = url.last.map(|(kind, _)| match kind {
+        Kind::Revalidated => "revalidated",
+        Kind::Miss => "miss",
+        Kind::Pass => "pass",
+        Kind::Error => "error",
+    });
+    json!({
+        "url": url.url,
+        "requests": url.requests,
+        "requests_excess": url.requests_excess,
+        "revalidated": url.kinds.revalidated,
+        "misses": url.kinds.misses,
+        "passes": url.kinds.passes,
+        "errors": url.kinds.errors,
+        "body_bytes": url.body_bytes,
+        "last": kind,
+        "reason": url.last.and_then(|(_, reason)| reason).map(|reason| reason.id()),
+        "origin_requests": url.origin_requests,
+        "origin_head_seconds_mean": seconds(url.origin_mean_us),
+        "origin_head_seconds_max": seconds(url.origin_max_us),
+    })
+}
+
+fn share(ratio: f64) -> f64 {
+    (ratio * 1e4).round() / 1e4
 }
 
 fn rounded(number: f64) -> f64 {

@@ -11,6 +11,7 @@ use crate::error::Fault;
 use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
 use crate::serve::Exchange;
+use crate::top::{Kind, Seen};
 use crate::trace;
 use crate::worker::Worker;
 use http::StatusCode;
@@ -69,11 +70,21 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     trace::answered(exchange, delivered, outcome, reason(delivered));
     count_more(worker, delivered);
     // A purge, and OPTIONS that goes no further, have missed nothing.
-    if matches!(outcome, Outcome::Miss | Outcome::Pass)
-        && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some())
-    {
-        worker.top.missed(exchange.now().mono_ms, &exchange.uri, reason(delivered));
+    let has_missed = matches!(outcome, Outcome::Miss | Outcome::Pass)
+        && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some());
+    if has_missed {
         doctor::missed(exchange, delivered);
+    }
+    let kind = match outcome {
+        Outcome::Error if !exchange.uri.is_empty() => Some(Kind::Error),
+        Outcome::Miss if has_missed && reason(delivered) == Some(Reason::Revalidated) => Some(Kind::Revalidated),
+        Outcome::Miss if has_missed => Some(Kind::Miss),
+        Outcome::Pass if has_missed => Some(Kind::Pass),
+        Outcome::Hit | Outcome::Miss | Outcome::Pass | Outcome::Error => None,
+    };
+    if let Some(kind) = kind {
+        let seen = Seen { kind, reason: reason(delivered), body_bytes: delivered.body_bytes };
+        worker.top.seen(exchange.now().mono_ms, &exchange.uri, &seen);
     }
     tracing::debug!(
         uri = exchange.uri.as_str(),

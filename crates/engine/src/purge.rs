@@ -341,6 +341,7 @@ const OTHERS: [&str; 8] =
     ["ban", "x-ban", "x-ban-host", "x-ban-regex", "x-ban-url", "x-purge-host", "x-purge-regex", "x-purge-url"];
 
 /// What plugins mean: tags; else a URL, and `X-Purge-Method: regex` with a path that ends in `.*` stands for all that begins like it.
+/// W3 Total Cache says no method: what it empties a cache by is a path that ends in `/.*`.
 fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), String> {
     let fields = &exchange.request.head.fields;
     let is_set = |name: &str| fields.only(name).is_some_and(|value| value != b"0");
@@ -363,7 +364,8 @@ fn wanted(exchange: &Exchange, routed: &Routed) -> Result<(Target, Purge), Strin
         return Err("Nothing was purged: what a BAN without tags stands for is written in a site's VCL. PURGE drops a URL, and with X-Purge-Method: prefix all that begins like it.".to_owned());
     }
     let url = routed.key.uri();
-    let target = match fields.only("x-purge-method").unwrap_or(b"exact").to_ascii_lowercase().as_slice() {
+    let unsaid: &[u8] = if url.ends_with("/.*") || url.contains('\\') { b"regex" } else { b"exact" };
+    let target = match fields.only("x-purge-method").unwrap_or(unsaid).to_ascii_lowercase().as_slice() {
         b"exact" | b"default" => Target::Url(url.to_owned()),
         b"prefix" => Target::Prefix(url.to_owned()),
         b"regex" => match url.strip_suffix(".*").map(|prefix| prefix.trim_end_matches('(')) {

@@ -1,7 +1,7 @@
-//! Which URLs are worth a look: those that were most often no hits, and those that took their origins longest.
+//! Which URLs are worth a look: those that most often were no hits, and those that took their origins longest.
 //!
 //! Each worker has two small tables of its own ([`kasoku_metrics::frequent`], [`kasoku_metrics::slowest`]), which it writes when a
-//! request was a miss or has passed, and when an origin has answered; a hit touches neither. They tell of the last minutes: after five, a
+//! request was no hit, and when an origin has answered; a hit touches neither. They tell of the last minutes: after five, a
 //! fresh pair takes their place, and they are kept beside it for five more. So what is shown is between five and
 //! ten minutes old at most, once the program runs for that long.
 //!
@@ -11,8 +11,8 @@
 use crate::handle::Handle;
 use kasoku_metrics::{Frequent, Slowest};
 use kasoku_semantics::reason::Reason;
+use std::cmp::Reverse;
 use std::collections::HashMap;
-use std::collections::hash_map::Entry;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Entries of one table.
@@ -29,36 +29,96 @@ const WINDOW_MS: u64 = 300_000;
 pub struct Top {
     /// How far it goes back, in seconds.
     pub seconds: u64,
-    /// The most frequent first.
-    pub missed: Vec<Missed>,
-    /// The slowest first.
-    pub slow: Vec<SlowUrl>,
+    /// The most requests first.
+    pub urls: Vec<TopUrl>,
 }
 
-/// A URL that was often no hit.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Missed {
+/// A URL that often was no hit, or that its origin took long for.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct TopUrl {
     /// The effective URI, after the rules for the query.
     pub url: String,
-    /// Requests for it that were misses or passed. While many other URLs are missed, it may be too large.
-    pub count: u64,
+    /// Requests for it that were no hits. While many other URLs are asked for, it may be too large.
+    pub requests: u64,
     /// By how much at most.
-    pub count_excess: u64,
-    /// Why it was the last time.
-    pub reason: Option<Reason>,
+    pub requests_excess: u64,
+    /// What these were; of those that came before the URL was in the table, nothing is known.
+    pub kinds: Kinds,
+    /// Bytes of the bodies that they were answered with.
+    pub body_bytes: u64,
+    /// What the last of them was, and why.
+    pub last: Option<(Kind, Option<Reason>)>,
+    /// The longest time until the head of an origin's answer, in microseconds.
+    pub origin_max_us: u64,
+    /// The mean, in microseconds.
+    pub origin_mean_us: u64,
+    /// How often an origin was asked; 0: its times are not among the longest.
+    pub origin_requests: u64,
 }
 
-/// A URL that its origin took long for.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct SlowUrl {
-    /// As above.
-    pub url: String,
-    /// The longest time until the head of an answer, in microseconds.
-    pub max_us: u64,
-    /// The mean, in microseconds.
-    pub mean_us: u64,
-    /// How often an origin was asked.
-    pub count: u64,
+/// What a request was that was no hit.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// A miss whose stored response the origin has confirmed.
+    Revalidated,
+    /// Any other miss.
+    Miss,
+    /// It may not be cached.
+    Pass,
+    /// It was answered by an error of our own.
+    Error,
+}
+
+/// How many requests there were of each kind.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Kinds {
+    /// See [`Kind::Revalidated`].
+    pub revalidated: u64,
+    /// See [`Kind::Miss`].
+    pub misses: u64,
+    /// See [`Kind::Pass`].
+    pub passes: u64,
+    /// See [`Kind::Error`].
+    pub errors: u64,
+}
+
+impl Kinds {
+    fn add(&mut self, other: &Self) {
+        self.revalidated += other.revalidated;
+        self.misses += other.misses;
+        self.passes += other.passes;
+        self.errors += other.errors;
+    }
+}
+
+/// One request that was no hit.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct Seen {
+    pub(crate) kind: Kind,
+    pub(crate) reason: Option<Reason>,
+    pub(crate) body_bytes: u64,
+}
+
+/// All of them for a URL.
+#[derive(Debug, Default)]
+struct Sum {
+    kinds: Kinds,
+    body_bytes: u64,
+    last: Option<(Kind, Option<Reason>)>,
+}
+
+impl Sum {
+    fn add(&mut self, seen: &Seen) {
+        let count = match seen.kind {
+            Kind::Revalidated => &mut self.kinds.revalidated,
+            Kind::Miss => &mut self.kinds.misses,
+            Kind::Pass => &mut self.kinds.passes,
+            Kind::Error => &mut self.kinds.errors,
+        };
+        *count += 1;
+        self.body_bytes = self.body_bytes.saturating_add(seen.body_bytes);
+        self.last = Some((seen.kind, seen.reason));
+    }
 }
 
 /// One worker's.
@@ -71,19 +131,19 @@ struct Windows {
 
 struct Window {
     since_ms: u64,
-    missed: Frequent<Option<Reason>>,
+    asked: Frequent<Sum>,
     slow: Slowest,
 }
 
 impl Window {
     fn new(now_ms: u64) -> Self {
-        let missed = Frequent::new(ENTRIES_MAX, URL_BYTES_MAX);
-        Self { since_ms: now_ms, missed, slow: Slowest::new(ENTRIES_MAX, URL_BYTES_MAX) }
+        let asked = Frequent::new(ENTRIES_MAX, URL_BYTES_MAX);
+        Self { since_ms: now_ms, asked, slow: Slowest::new(ENTRIES_MAX, URL_BYTES_MAX) }
     }
 
     fn begin(&mut self, now_ms: u64) {
         self.since_ms = now_ms;
-        self.missed.clear();
+        self.asked.clear();
         self.slow.clear();
     }
 }
@@ -107,8 +167,8 @@ impl Tables {
     }
 
     /// A request for this URL was no hit.
-    pub(crate) fn missed(&self, now_ms: u64, url: &str, reason: Option<Reason>) {
-        self.at(now_ms).current.missed.count(url, reason);
+    pub(crate) fn seen(&self, now_ms: u64, url: &str, seen: &Seen) {
+        self.at(now_ms).current.asked.count(url, |sum| sum.add(seen));
     }
 
     /// An origin took so many microseconds for the head of an answer, or to fail.
@@ -125,72 +185,76 @@ impl Tables {
 }
 
 impl Handle {
-    /// What is worth a look: at most so many URLs of each kind, over all workers.
+    /// What is worth a look, over all workers: of each order (requests, misses, bytes, times) at most so many URLs.
     pub fn top(&self, urls_max: usize) -> Top {
         merged(self.tops().iter().map(AsRef::as_ref), self.now().mono_ms, urls_max)
     }
 }
 
 fn merged<'t>(tables: impl Iterator<Item = &'t Tables>, now_ms: u64, urls_max: usize) -> Top {
-    let (mut missed, mut slow) = (HashMap::new(), HashMap::new());
+    let mut urls: HashMap<String, TopUrl> = HashMap::new();
     let mut since_ms = now_ms;
     for table in tables {
         let windows = table.at(now_ms);
         for window in [&windows.previous, &windows.current] {
             since_ms = since_ms.min(window.since_ms);
-            window.missed.entries().iter().for_each(|entry| add_missed(&mut missed, entry));
-            window.slow.entries().iter().for_each(|entry| add_slow(&mut slow, entry));
+            for entry in window.asked.entries() {
+                let url = urls.entry(entry.key.clone()).or_default();
+                url.requests += entry.count;
+                url.requests_excess += entry.count_excess;
+                url.kinds.add(&entry.sum.kinds);
+                url.body_bytes = url.body_bytes.saturating_add(entry.sum.body_bytes);
+                url.last = entry.sum.last;
+            }
+            for entry in window.slow.entries() {
+                let url = urls.entry(entry.key.clone()).or_default();
+                url.origin_max_us = url.origin_max_us.max(entry.max_us);
+                // The sum, until all are added up.
+                url.origin_mean_us = url.origin_mean_us.saturating_add(entry.sum_us);
+                url.origin_requests += entry.count;
+            }
         }
     }
-    let mut top = Top { seconds: now_ms.saturating_sub(since_ms) / 1000, ..Top::default() };
-    top.missed = missed.into_values().collect();
-    top.slow = slow.into_values().collect();
-    for url in &mut top.slow {
-        // So far it is the sum.
-        url.mean_us = url.mean_us.checked_div(url.count).unwrap_or(0);
+    let mut urls: Vec<TopUrl> = urls.into_iter().map(|(url, sums)| TopUrl { url, ..sums }).collect();
+    for url in &mut urls {
+        url.origin_mean_us = url.origin_mean_us.checked_div(url.origin_requests).unwrap_or(0);
     }
-    // Where numbers are the same, by URL: what stands still on a screen can be read.
-    top.missed.sort_unstable_by(|a, b| b.count.cmp(&a.count).then_with(|| a.url.cmp(&b.url)));
-    top.slow.sort_unstable_by(|a, b| b.max_us.cmp(&a.max_us).then_with(|| a.url.cmp(&b.url)));
-    top.missed.truncate(urls_max);
-    top.slow.truncate(urls_max);
-    top
+    Top { seconds: now_ms.saturating_sub(since_ms) / 1000, urls: first_of_each_order(urls, urls_max) }
 }
 
-fn add_missed(sums: &mut HashMap<String, Missed>, entry: &kasoku_metrics::frequent::Entry<Option<Reason>>) {
-    let (count, count_excess, reason) = (entry.count, entry.count_excess, entry.last);
-    match sums.entry(entry.key.clone()) {
-        Entry::Vacant(place) => {
-            let url = entry.key.clone();
-            place.insert(Missed { url, count, count_excess, reason });
-        }
-        Entry::Occupied(mut sum) => {
-            let sum = sum.get_mut();
-            sum.count += count;
-            sum.count_excess += count_excess;
-            sum.reason = reason;
+/// Whoever sorts them by one of these has the first of all, not only of those that come first by another.
+fn first_of_each_order(mut urls: Vec<TopUrl>, urls_max: usize) -> Vec<TopUrl> {
+    let orders: [fn(&TopUrl) -> u64; 4] =
+        [|url| url.origin_max_us, |url| url.body_bytes, |url| url.kinds.misses, requests];
+    let mut is_wanted = vec![false; urls.len()];
+    for order in orders {
+        let mut places: Vec<(usize, &TopUrl)> = urls.iter().enumerate().filter(|(_, url)| order(url) > 0).collect();
+        // Where numbers are the same, by URL: what stands still on a screen can be read.
+        places.sort_unstable_by_key(|(_, url)| (Reverse(order(url)), &url.url));
+        for (place, _) in places.into_iter().take(urls_max) {
+            if let Some(wanted) = is_wanted.get_mut(place) {
+                *wanted = true;
+            }
         }
     }
+    let mut wanted = is_wanted.into_iter();
+    urls.retain(|_| wanted.next().unwrap_or(false));
+    urls.sort_unstable_by(|a, b| requests(b).cmp(&requests(a)).then_with(|| a.url.cmp(&b.url)));
+    urls
 }
 
-fn add_slow(sums: &mut HashMap<String, SlowUrl>, entry: &kasoku_metrics::slowest::Slow) {
-    match sums.entry(entry.key.clone()) {
-        Entry::Vacant(place) => {
-            let url = entry.key.clone();
-            place.insert(SlowUrl { url, max_us: entry.max_us, mean_us: entry.sum_us, count: entry.count });
-        }
-        Entry::Occupied(mut sum) => {
-            let sum = sum.get_mut();
-            sum.max_us = sum.max_us.max(entry.max_us);
-            sum.mean_us = sum.mean_us.saturating_add(entry.sum_us);
-            sum.count += entry.count;
-        }
-    }
+/// Those that are certain.
+fn requests(url: &TopUrl) -> u64 {
+    url.requests.saturating_sub(url.requests_excess)
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    fn seen(kind: Kind, reason: Reason, body_bytes: u64) -> Seen {
+        Seen { kind, reason: Some(reason), body_bytes }
+    }
 
     fn top(tables: &[&Tables], now_ms: u64, urls_max: usize) -> Top {
         merged(tables.iter().copied(), now_ms, urls_max)
@@ -199,30 +263,56 @@ mod tests {
     #[test]
     fn what_several_workers_have_seen_is_one_list() {
         let workers = [Tables::new(0), Tables::new(0)];
+        workers[0].seen(1_000, "/a", &seen(Kind::Miss, Reason::UriMiss, 10));
+        workers[1].seen(1_000, "/a", &seen(Kind::Pass, Reason::SetCookie, 20));
+        workers[1].seen(1_000, "/a", &seen(Kind::Revalidated, Reason::Revalidated, 30));
+        workers[1].seen(1_000, "/b", &seen(Kind::Error, Reason::OriginDown, 4));
         for (worker, url, us) in [(0, "/a", 10), (1, "/b", 40), (1, "/a", 50), (1, "/a", 60), (0, "/c", 5)] {
-            workers[worker].missed(1_000, url, Some(if worker == 0 { Reason::NoStore } else { Reason::SetCookie }));
             workers[worker].slow(1_000, url, us);
         }
-        let all = top(&[&workers[0], &workers[1]], 7_000, 2);
-        let missed = |url: &str, count, reason| Missed { url: url.to_owned(), count, count_excess: 0, reason };
-        assert_eq!(
-            all.missed,
-            [missed("/a", 3, Some(Reason::SetCookie)), missed("/b", 1, Some(Reason::SetCookie))],
-            "no more than wanted"
-        );
-        let slow = |url: &str, max_us, mean_us, count| SlowUrl { url: url.to_owned(), max_us, mean_us, count };
-        assert_eq!(all.slow, [slow("/a", 60, 40, 3), slow("/b", 40, 40, 1)]);
+        let all = top(&[&workers[0], &workers[1]], 7_000, 10);
         assert_eq!(all.seconds, 7);
+        let [a, b, c] = all.urls.as_slice() else { panic!("{all:?}") };
+        let expected = TopUrl {
+            url: "/a".to_owned(),
+            requests: 3,
+            requests_excess: 0,
+            kinds: Kinds { revalidated: 1, misses: 1, passes: 1, errors: 0 },
+            body_bytes: 60,
+            last: Some((Kind::Revalidated, Some(Reason::Revalidated))),
+            origin_max_us: 60,
+            origin_mean_us: 40,
+            origin_requests: 3,
+        };
+        assert_eq!(a, &expected);
+        assert_eq!((b.url.as_str(), b.kinds.errors, b.origin_max_us), ("/b", 1, 40));
+        assert_eq!((c.url.as_str(), c.requests, c.last, c.origin_max_us), ("/c", 0, None, 5), "slow alone");
+    }
+
+    #[test]
+    fn of_each_order_there_are_the_first() {
+        let worker = Tables::new(0);
+        let often = |url: &str, count, kind, bytes| {
+            (0..count).for_each(|_| worker.seen(0, url, &seen(kind, Reason::UriMiss, bytes)));
+        };
+        often("/passes", 9, Kind::Pass, 1);
+        often("/misses", 5, Kind::Miss, 1);
+        often("/large", 3, Kind::Pass, 1_000);
+        often("/nothing-special", 4, Kind::Pass, 1);
+        worker.slow(0, "/slow", 7);
+        worker.slow(0, "/quick", 6);
+        let urls: Vec<String> = top(&[&worker], 0, 1).urls.into_iter().map(|url| url.url).collect();
+        assert_eq!(urls, ["/passes", "/misses", "/large", "/slow"]);
     }
 
     #[test]
     fn what_is_older_than_two_windows_is_forgotten() {
         let worker = Tables::new(0);
-        let urls = |now_ms| -> Vec<String> {
-            top(&[&worker], now_ms, 10).missed.into_iter().map(|missed| missed.url).collect()
-        };
-        worker.missed(0, "/first", None);
-        worker.missed(WINDOW_MS, "/second", None);
+        let miss = seen(Kind::Miss, Reason::UriMiss, 0);
+        let urls =
+            |now_ms| -> Vec<String> { top(&[&worker], now_ms, 10).urls.into_iter().map(|url| url.url).collect() };
+        worker.seen(0, "/first", &miss);
+        worker.seen(WINDOW_MS, "/second", &miss);
         assert_eq!(urls(2 * WINDOW_MS - 1), ["/first", "/second"]);
         assert_eq!(urls(2 * WINDOW_MS), ["/second"]);
         assert_eq!(top(&[&worker], 2 * WINDOW_MS, 10).seconds, WINDOW_MS / 1000);

@@ -209,6 +209,22 @@ fn plugins_purge_a_prefix_with_a_regular_expression() {
     assert!(!client.get("/blog/1").is_hit());
 }
 
+/// W3 Total Cache (Varnish_Flush.php, do_flush) names no method: a purge of the URL `/.*` was answered with 200 and dropped nothing.
+#[test]
+fn a_plugin_that_names_no_method_empties_the_site_by_a_path() {
+    let page = |path| get(path).answers(ok(&[FRESH], path));
+    let scene = Scenario::safe([page("/blog/1"), page("/other"), page("/blog/1")]);
+    let mut client = scene.client();
+    client.get("/blog/1");
+    client.get("/other");
+    // A pattern of its settings for sitemaps, sent as a URL.
+    assert_eq!(client.ask("PURGE", r"/sitemap(_index)?\.xml(\.gz)?", &[]).response().status, 501);
+    let purged = client.ask("PURGE", "/blog/.*", &[]).response().short();
+    assert_eq!(purged, (200, "Purged all that begins with http://example.org/blog/\n".to_owned()));
+    assert!(client.get("/other").is_hit());
+    assert!(!client.get("/blog/1").is_hit());
+}
+
 #[test]
 fn a_page_of_https_is_purged_by_who_knows_it_as_http() {
     let scene = Setup::safe()

@@ -76,8 +76,11 @@ enum Command {
         not stored."
     )]
     Purge(PurgeFlags),
-    /// Show what the running program does: requests, hits, origin times, and which URLs are missed most and slowest
-    #[command(after_help = "URLs are those of visitors, with their queries. `q` or Ctrl-C ends it.")]
+    /// Show what the running program does: requests, hits, memory, origins, and which URLs are no hits or slow
+    #[command(
+        after_help = "URLs are those of visitors, with their queries. `?` shows the keys, `q` or Ctrl-C ends it. NO_COLOR \
+        is respected; in a pipe it is plain text."
+    )]
     Top(TopFlags),
     /// Say what a request gets, why, and what would make it a hit
     #[command(

@@ -2,29 +2,40 @@
 //!
 //! On a terminal it is drawn anew each second until `q` or Ctrl-C; elsewhere it is written once. A program that can't be
 //! reached for a while (a restart, say) is waited for: the screen says so and goes on.
+//!
+//! | file | what |
+//! |---|---|
+//! | `moment` | what `/top` said at one moment |
+//! | `view` | what the operator wants to see of it, and what keys change |
+//! | `draw` | the screen |
+//! | `look` | its colours and symbols |
+//! | `once` | the same as plain text |
+//! | `written` | numbers and texts as people read them |
 
-mod screen;
+mod draw;
+mod look;
+mod moment;
+mod once;
+mod view;
+mod written;
 
 use crate::operator::{NoAnswer, Operator, OperatorFlags};
 use crate::terminal::Terminal;
 use clap::Args;
-use screen::Screen;
+use look::Look;
+use moment::Moment;
+use ratatui::crossterm::event::Event;
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver};
+use view::{Next, View};
 
 /// How often it is drawn.
 const INTERVAL_MIN_SECONDS: f64 = 0.1;
 const INTERVAL_MAX_SECONDS: f64 = 3600.0;
-
-/// How wide it is where nobody says: long URLs are whole in a file.
-const COLUMNS_IN_A_FILE: usize = 1000;
-
-/// URLs of each kind in a file.
-const URLS_IN_A_FILE: usize = 20;
 
 /// What is shown, and how often.
 #[derive(Clone, Debug, Args)]
@@ -74,10 +85,9 @@ fn run(flags: &TopFlags) -> Result<(), Box<dyn Error>> {
     if flags.json {
         return print(&said);
     }
-    let first = Screen::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
+    let first = Moment::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
     if flags.once || !io::stdout().is_terminal() {
-        let lines = first.lines(COLUMNS_IN_A_FILE, usize::MAX, URLS_IN_A_FILE);
-        return print(&format!("{}\n", lines.join("\n")));
+        return print(&once::text(&first));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
     runtime.block_on(watch(ask_again_and_again(operator, flags.interval), first))?;
@@ -92,26 +102,27 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-async fn watch(mut answers: Receiver<Result<Screen, NoAnswer>>, first: Screen) -> io::Result<()> {
+async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment) -> io::Result<()> {
     let mut ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
         .into_iter()
         .map(signal)
         .collect::<io::Result<Vec<_>>>()?;
-    let mut resized = signal(SignalKind::window_change())?;
-    let terminal = Terminal::open()?;
-    let mut keys = terminal.keys();
-    let (mut screen, mut trouble) = (first, None);
+    let mut terminal = Terminal::open()?;
+    let mut events = terminal.events();
+    let (mut moment, mut trouble) = (first, None);
+    let (mut view, look) = (View::default(), Look::of_environment());
     loop {
-        let (columns, rows) = terminal.size();
-        terminal.draw(&screen.drawn(columns, rows, trouble.as_deref()))?;
+        terminal.draw(|frame| draw::draw(frame, &moment, &mut view, trouble.as_deref(), look))?;
         let [interrupt, terminate, hangup, quit] = ends.as_mut_slice() else { return Ok(()) };
         tokio::select! {
             Some(answer) = answers.recv() => match answer {
-                Ok(new) => (screen, trouble) = (new, None),
+                Ok(new) => (moment, trouble) = (new, None),
                 Err(error) => trouble = Some(error.to_string()),
             },
-            _ = resized.recv() => {}
-            Some(key) = keys.recv() => if matches!(key, b'q' | b'Q') { return Ok(()) },
+            // A new size is nothing but a reason to draw again.
+            Some(event) = events.recv() => if let Event::Key(key) = event && view.press(key) == Next::End {
+                return Ok(());
+            },
             _ = interrupt.recv() => return Ok(()),
             _ = terminate.recv() => return Ok(()),
             _ = hangup.recv() => return Ok(()),
@@ -121,7 +132,7 @@ async fn watch(mut answers: Receiver<Result<Screen, NoAnswer>>, first: Screen) -
 }
 
 /// Asks on a thread of its own, which ends with the program: a program that does not answer must not hold up the keys.
-fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<Screen, NoAnswer>> {
+fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<Moment, NoAnswer>> {
     let (sender, answers) = mpsc::channel(1);
     std::thread::spawn(move || {
         loop {
@@ -134,9 +145,9 @@ fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Resul
     answers
 }
 
-fn ask(operator: &Operator) -> Result<Screen, NoAnswer> {
+fn ask(operator: &Operator) -> Result<Moment, NoAnswer> {
     let said = operator.ask_for("GET", "/top")?;
-    Screen::read(&said).ok_or_else(|| NoAnswer::new("the program speaks otherwise: is it of another version?"))
+    Moment::read(&said).ok_or_else(|| NoAnswer::new("the program speaks otherwise: is it of another version?"))
 }
 
 #[cfg(test)]

@@ -13,6 +13,7 @@ use std::io::{Read, Write};
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
+use std::time::Instant;
 use support::{Origin, PATIENCE, Program, get, kasoku};
 
 const ANY_PORT: &str = "127.0.0.1:0";
@@ -53,13 +54,13 @@ fn in_a_pipe_it_is_written_once() {
         let output = scene.top(&[]);
         assert!(output.status.success(), "{output:?}");
         let text = String::from_utf8(output.stdout).unwrap();
-        if text.contains("2  no-store") {
+        if text.contains("no-store               http://localhost/private?id=1\n") && text.contains("uri-miss") {
             break text;
         }
     };
     assert!(text.starts_with(concat!("kasoku ", env!("CARGO_PKG_VERSION"), "   up ")), "{text}");
     assert!(text.contains("   2 workers\n"), "{text}");
-    for words in ["2  no-store                    http://localhost/private?id=1\n", "1  uri-miss ", "hits  "] {
+    for words in ["\nstatus 2xx per second ", "\nmemory  ", " up, 0 connections in use", " of 1.0 GiB\n", "\nhits  "] {
         assert!(text.contains(words), "{words}\n{text}");
     }
     assert!(!text.contains('\x1b'), "{text:?}");
@@ -113,22 +114,32 @@ struct Screen {
     terminal: File,
     ours: File,
     shown: Receiver<Vec<u8>>,
+    /// All that was written so far, and how much of it was looked at.
     text: String,
+    seen: usize,
     child: Child,
 }
 
 impl Screen {
     fn of(scene: &Scene) -> Self {
+        Self::with(scene, 80, &[])
+    }
+
+    /// So wide, with these variables.
+    fn with(scene: &Scene, columns: u16, variables: &[(&str, &str)]) -> Self {
         let ours = openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY).unwrap();
         grantpt(&ours).unwrap();
         unlockpt(&ours).unwrap();
         let name = ptsname(&ours, Vec::new()).unwrap();
         let terminal = OpenOptions::new().read(true).write(true).open(name.to_str().unwrap()).unwrap();
-        tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: 80, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
+        tcsetwinsize(&terminal, Winsize { ws_row: 24, ws_col: columns, ws_xpixel: 0, ws_ypixel: 0 }).unwrap();
         let side = || Stdio::from(terminal.try_clone().unwrap());
         let child = Command::new(env!("CARGO_BIN_EXE_kasoku"))
             .args(["top", "--interval", "100ms"])
             .args(&scene.flags)
+            .env_remove("NO_COLOR")
+            .envs([("LC_ALL", "C.UTF-8"), ("TERM", "xterm-256color")])
+            .envs(variables.iter().copied())
             .stdin(side())
             .stdout(side())
             .spawn()
@@ -144,17 +155,22 @@ impl Screen {
                 }
             }
         });
-        Self { terminal, ours, shown, text: String::new(), child }
+        Self { terminal, ours, shown, text: String::new(), seen: 0, child }
     }
 
-    /// Waits until that has been shown, anew.
+    /// Waits until that has been shown after what was looked for before: only what changes is drawn again.
     fn shows(&mut self, words: &str) {
-        self.text.clear();
-        while !self.text.contains(words) {
+        let until = Instant::now() + PATIENCE;
+        let end = loop {
+            if let Some(at) = self.text[self.seen..].find(words) {
+                break self.seen + at + words.len();
+            }
+            assert!(Instant::now() < until, "{words:?} not in {:?}", self.text);
             let piece =
                 self.shown.recv_timeout(PATIENCE).unwrap_or_else(|_| panic!("{words:?} not in {:?}", self.text));
             self.text.push_str(&String::from_utf8_lossy(&piece));
-        }
+        };
+        self.seen = end;
     }
 
     fn echoes(&self) -> bool {
@@ -184,9 +200,32 @@ fn on_a_terminal_it_is_drawn_again_and_again_until_q() {
     screen.shows("http://localhost/private?id=1");
     assert!(!screen.echoes(), "keys are not shown");
     get(scene.program.clients, "/private?later");
-    screen.shows("http://localhost/private?later");
-    screen.ours.write_all(b"xq").unwrap();
+    screen.shows("/private?later");
+    screen.ours.write_all(b"?").unwrap();
+    screen.shows("sort by requests");
+    screen.ours.write_all(b"x/later").unwrap();
+    screen.shows("Enter keeps it");
+    screen.ours.write_all(b"\rxq").unwrap();
     screen.ends();
+}
+
+#[test]
+fn on_a_terminal_there_are_colours_unless_nobody_wants_them() {
+    let scene = Scene::start("colours");
+    let mut screen = Screen::of(&scene);
+    screen.shows("http://localhost/private?id=1");
+    // Magenta, for what passes.
+    assert!(screen.text.contains("\x1b[38;5;5;"), "{:?}", screen.text);
+    screen.ours.write_all(b"q").unwrap();
+    screen.ends();
+    for (columns, wanted) in [(60, "answers"), (80, "sent"), (140, "reason")] {
+        let mut screen = Screen::with(&scene, columns, &[("NO_COLOR", "1"), ("LC_ALL", "C")]);
+        screen.shows("http://localhost/priv");
+        assert!(screen.text.contains(wanted) && screen.text.is_ascii(), "{:?}", screen.text);
+        assert!(!screen.text.contains("38;5;"), "{:?}", screen.text);
+        screen.ours.write_all(b"\x03").unwrap();
+        screen.ends();
+    }
 }
 
 #[test]
@@ -194,15 +233,14 @@ fn it_waits_for_a_program_that_is_away_and_a_signal_ends_it() {
     let scene = Scene::start("away");
     for signal in [Signal::INT, Signal::TERM] {
         let mut screen = Screen::of(&scene);
-        screen.shows("requests per second");
+        screen.shows("memory");
         kill_process(Pid::from_child(&screen.child), signal).unwrap();
         screen.ends();
     }
     let mut screen = Screen::of(&scene);
-    screen.shows("requests per second");
+    screen.shows("memory");
     drop(scene);
-    screen.shows("no answer: the admin listener");
-    screen.shows("http://localhost/private?id=1");
+    screen.shows("no answer:");
     screen.ours.write_all(b"q").unwrap();
     screen.ends();
 }

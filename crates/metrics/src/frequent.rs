@@ -9,7 +9,7 @@
 
 use std::hash::{BuildHasher, RandomState};
 
-/// See the [module](self). `T` is what is remembered of the last time.
+/// See the [module](self). `T` is what is added up of a key for as long as it is in the table.
 #[derive(Debug)]
 pub struct Frequent<T> {
     entries: Vec<Entry<T>>,
@@ -28,33 +28,36 @@ pub struct Entry<T> {
     pub count: u64,
     /// What of that may have been others.
     pub count_excess: u64,
-    /// Of the last time.
-    pub last: T,
+    /// What was added up since it is in the table.
+    pub sum: T,
 }
 
-impl<T> Frequent<T> {
+impl<T: Default> Frequent<T> {
     /// An empty table of at most so many entries (at least one), each with at most so many bytes of its key.
     pub fn new(entries_max: usize, key_bytes_max: usize) -> Self {
         Self { entries: Vec::new(), entries_max: entries_max.max(1), key_bytes_max, hasher: RandomState::new() }
     }
 
-    /// A key has come.
-    pub fn count(&mut self, key: &str, last: T) {
+    /// A key has come; `add` adds what there is to say of this time.
+    pub fn count(&mut self, key: &str, add: impl FnOnce(&mut T)) {
         let key = cut(key, self.key_bytes_max);
         let hash = self.hasher.hash_one(key);
         let known = self.entries.iter_mut().find(|entry| entry.hash == hash && entry.key == key);
         if let Some(entry) = known {
             entry.count += 1;
-            entry.last = last;
+            add(&mut entry.sum);
         } else if self.entries.len() < self.entries_max {
-            self.entries.push(Entry { key: key.to_owned(), hash, count: 1, count_excess: 0, last });
+            let mut sum = T::default();
+            add(&mut sum);
+            self.entries.push(Entry { key: key.to_owned(), hash, count: 1, count_excess: 0, sum });
         } else if let Some(entry) = self.entries.iter_mut().min_by_key(|entry| entry.count) {
             // Its memory is used again.
             entry.key.clear();
             entry.key.push_str(key);
             entry.count_excess = entry.count;
             entry.count += 1;
-            (entry.hash, entry.last) = (hash, last);
+            (entry.hash, entry.sum) = (hash, T::default());
+            add(&mut entry.sum);
         }
     }
 
@@ -78,31 +81,32 @@ pub(crate) fn cut(key: &str, bytes_max: usize) -> &str {
 mod tests {
     use super::*;
 
-    fn count(table: &Frequent<u8>, key: &str) -> Option<(u64, u64, u8)> {
+    fn count(table: &Frequent<u64>, key: &str) -> Option<(u64, u64, u64)> {
         let found = table.entries().iter().find(|entry| entry.key == key);
-        found.map(|entry| (entry.count, entry.count_excess, entry.last))
+        found.map(|entry| (entry.count, entry.count_excess, entry.sum))
     }
 
     #[test]
     fn few_keys_are_counted_exactly() {
         let mut table = Frequent::new(2, 10);
-        for (number, key) in ["/a", "/b", "/a", "/a"].into_iter().enumerate() {
-            table.count(key, number as u8);
+        for (number, key) in [(1, "/a"), (20, "/b"), (300, "/a"), (4_000, "/a")] {
+            table.count(key, |sum| *sum += number);
         }
-        assert_eq!((count(&table, "/a"), count(&table, "/b")), (Some((3, 0, 3)), Some((1, 0, 1))));
+        assert_eq!((count(&table, "/a"), count(&table, "/b")), (Some((3, 0, 4_301)), Some((1, 0, 20))));
     }
 
     #[test]
     fn who_comes_often_stays_in_a_flood_of_keys_that_come_once() {
         let mut table = Frequent::new(16, 20);
         for number in 0..10_000 {
-            table.count(&format!("/flood/{number}"), 0);
+            table.count(&format!("/flood/{number}"), |sum| *sum += 1);
             if number % 10 == 0 {
-                table.count("/often", 1);
+                table.count("/often", |sum| *sum += 1);
             }
         }
-        let (most, excess, _) = count(&table, "/often").unwrap();
+        let (most, excess, sum) = count(&table, "/often").unwrap();
         assert!(most >= 1_000 && most - excess <= 1_000, "{most} {excess}");
+        assert!(sum <= 1_000, "what others have added is not its own: {sum}");
         assert_eq!(table.entries().len(), 16);
         let sum: u64 = table.entries().iter().map(|entry| entry.count).sum();
         assert_eq!(sum, 11_000, "all that came is somebody's");
@@ -111,8 +115,8 @@ mod tests {
     #[test]
     fn long_keys_are_cut_between_characters() {
         let mut table = Frequent::new(4, 4);
-        table.count("/ab\u{e9}", 0);
-        table.count("/ab\u{e9}x", 0);
+        table.count("/ab\u{e9}", |_| {});
+        table.count("/ab\u{e9}x", |_| {});
         assert_eq!(count(&table, "/ab"), Some((2, 0, 0)));
     }
 }

@@ -200,6 +200,11 @@ impl Metrics {
         self.sites.read()
     }
 
+    /// Misses whose stored response the origin confirmed (304): no body was fetched for them.
+    pub fn revalidated(&self) -> u64 {
+        self.workers.iter().map(|cells| cells.reasons.read(Outcome::Miss, Some(Reason::Revalidated))).sum()
+    }
+
     /// Why requests were no hits: each result and reason that there was.
     pub fn not_hits(&self) -> Vec<NotHits> {
         let outcomes = Outcome::ALL.into_iter().filter(|outcome| *outcome != Outcome::Hit);

@@ -27,20 +27,24 @@ fn top_says_which_urls_are_missed_and_slow_and_how_many_are_hits() {
     std::fs::remove_file(path).unwrap();
     let answer = exchange(stream, "GET /top HTTP/1.1\r\nHost: localhost\r\n\r\n");
     let top: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
-    let missed: Vec<_> = top["missed"].as_array().unwrap().iter().collect();
-    let missed: Vec<_> = missed.iter().map(|url| (&url["url"], &url["count"], &url["reason"])).collect();
+    let urls = top["urls"].as_array().unwrap();
+    let told: Vec<_> = urls.iter().map(|url| (&url["url"], &url["requests"], &url["last"], &url["reason"])).collect();
     let [cart, page, form] = ["cart?id=1", "page", "form"].map(|path| format!("http://example.org/{path}").into());
     assert_eq!(
-        missed,
+        told,
         [
-            (&cart, &2.into(), &"set-cookie".into()),
-            (&form, &1.into(), &"method".into()),
-            (&page, &1.into(), &"uri-miss".into())
+            (&cart, &2.into(), &"pass".into(), &"set-cookie".into()),
+            (&form, &1.into(), &"pass".into(), &"method".into()),
+            (&page, &1.into(), &"miss".into(), &"uri-miss".into())
         ],
         "neither the purge nor what was no request"
     );
-    let slow: Vec<_> = top["slow"].as_array().unwrap().iter().map(|url| (&url["url"], &url["count"])).collect();
-    assert_eq!(slow, [(&cart, &2.into()), (&form, &1.into()), (&page, &1.into())]);
+    let asked: Vec<_> = urls.iter().map(|url| &url["origin_requests"]).collect();
+    assert_eq!(asked, [2, 1, 1]);
+    assert_eq!(urls[0]["body_bytes"], 8, "twice `mine`");
+    assert_eq!(top["memory"]["objects"], 0, "purged");
+    assert_eq!(top["memory"]["bytes_max"], scene.engine.handle().options().memory_bytes_max);
+    assert_eq!((&top["origins"][0]["is_up"], &top["origins"][0]["requests"]), (&true.into(), &4.into()));
     let rates = top["rates"].as_array().unwrap();
     assert_eq!(rates.len(), 3);
     let since_start = &rates[2];
@@ -48,6 +52,9 @@ fn top_says_which_urls_are_missed_and_slow_and_how_many_are_hits() {
     assert_eq!(since_start["hit_ratio"], 0.2857);
     assert_eq!(since_start["origin_head_seconds_95"], 0.001);
     assert!(since_start["requests_per_second"].as_f64().unwrap() > 0.0);
+    let answers = &since_start["answers_per_second"];
+    assert!(answers["2xx"].as_f64().unwrap() > answers["4xx"].as_f64().unwrap(), "{answers}");
+    assert!(answers["4xx"].as_f64().unwrap() > 0.0 && answers["5xx"] == 0.0, "{answers}");
 }
 
 #[test]

@@ -1,0 +1,123 @@
+//! The screen: a title, bars, rates, and the list of URLs below them.
+//!
+//! What has no room is left out, the least worth first: columns of tables, rows of the rates, bars. Nothing wraps. On a wide screen the
+//! rates stand beside the bars, on others below them.
+//!
+//! | file | what |
+//! |---|---|
+//! | `bars` | sparklines, kinds of answers, classes of statuses, memory, origins |
+//! | `rates` | the numbers of the last seconds, the last minute, and since the start |
+//! | `urls` | the list |
+//! | `help` | what keys and colours mean |
+
+mod bars;
+mod help;
+mod rates;
+#[cfg(test)]
+mod tests;
+mod urls;
+
+pub(super) use rates::{ROWS as RATES, headings};
+pub(super) use urls::{COLUMNS as URL_COLUMNS, Column, is_text};
+
+use super::look::Look;
+use super::moment::Moment;
+use super::view::{Mode, View};
+use super::written::{plain, span};
+use bars::Bar;
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+
+/// From so many columns on the rates stand beside the bars.
+const COLUMNS_WIDE: u16 = 120;
+
+/// Lines that the URLs have at least, the two of their heading included, where the screen has as many.
+const URL_LINES_MIN: u16 = 6;
+
+/// Bars that there are at least.
+const BARS_MIN: u16 = 2;
+
+const BETWEEN: u16 = 3;
+
+/// Draws all of it; `trouble` is what is wrong at present.
+pub(super) fn draw(frame: &mut Frame<'_>, moment: &Moment, view: &mut View, trouble: Option<&str>, look: Look) {
+    let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1)];
+    let [title, message, rest] = Layout::vertical(rows).areas(frame.area());
+    draw_title(frame, title, moment, look);
+    draw_message(frame, message, view, trouble, look);
+    if view.mode == Mode::Help {
+        help::draw(frame, rest, look);
+        return;
+    }
+    let bars = bars::of(moment, rest.height, look);
+    let below = if rest.width >= COLUMNS_WIDE {
+        beside(frame, rest, moment, &bars, look)
+    } else {
+        one_below_the_other(frame, rest, moment, &bars, look)
+    };
+    urls::draw(frame, below, moment, view, look);
+}
+
+fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &Moment, look: Look) {
+    let plural = if moment.workers == 1 { "" } else { "s" };
+    let (version, up) = (plain(&moment.version), span(moment.uptime_seconds));
+    let title = format!("kasoku {version}   up {up}   {} worker{plural}", moment.workers);
+    let keys = "? help  q quit";
+    let is_roomy = title.len() + BETWEEN as usize + keys.len() <= area.width as usize;
+    frame.render_widget(Span::styled(title, look.title()), area);
+    if is_roomy {
+        let [_, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(keys.len() as u16)]).areas(area);
+        frame.render_widget(Span::styled(keys, look.label()), right);
+    }
+}
+
+fn draw_message(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: Option<&str>, look: Look) {
+    let line = match (trouble, view.mode) {
+        (_, Mode::Filtering) => Line::from(vec![
+            Span::styled("filter: ", look.title()),
+            Span::raw(view.filter.clone()),
+            Span::styled(" ", look.title().reversed()),
+            Span::styled("  Enter keeps it, Esc drops it", look.label()),
+        ]),
+        (Some(trouble), _) => Line::styled(format!("no answer: {}", plain(trouble)), look.trouble()),
+        (None, _) => return,
+    };
+    frame.render_widget(line, area);
+}
+
+/// The rates left, the bars right; what is left for the URLs.
+fn beside(frame: &mut Frame<'_>, area: Rect, moment: &Moment, bars: &[Bar<'_>], look: Look) -> Rect {
+    let height = rates::LINES.max(height_of(bars)).min(area.height.saturating_sub(URL_LINES_MIN + 1));
+    let rows = [Constraint::Length(height), Constraint::Length(1), Constraint::Fill(1)];
+    let [above, _, below] = Layout::vertical(rows).areas(area);
+    let columns = [Constraint::Length(rates::COLUMNS), Constraint::Length(BETWEEN), Constraint::Fill(1)];
+    let [left, _, right] = Layout::horizontal(columns).areas(above);
+    rates::draw(frame, left, moment, look);
+    bars::draw(frame, right, bars, look);
+    below
+}
+
+fn one_below_the_other(frame: &mut Frame<'_>, area: Rect, moment: &Moment, bars: &[Bar<'_>], look: Look) -> Rect {
+    let for_bars = area.height.saturating_sub(URL_LINES_MIN + 1).max(BARS_MIN).min(height_of(bars));
+    let for_rates = area.height.saturating_sub(for_bars + 1 + URL_LINES_MIN + 1).min(rates::LINES);
+    // A heading with one row below it is not worth the empty line.
+    let (for_rates, between) = if for_rates < rates::LINES_MIN { (0, 0) } else { (for_rates, 1) };
+    let rows = [for_bars, between, for_rates, 1].map(Constraint::Length);
+    let [upper, _, middle, _, below] = Layout::vertical(rows.into_iter().chain([Constraint::Fill(1)])).areas(area);
+    bars::draw(frame, upper, bars, look);
+    rates::draw(frame, middle, moment, look);
+    below
+}
+
+fn height_of(bars: &[Bar<'_>]) -> u16 {
+    u16::try_from(bars.len()).unwrap_or(u16::MAX)
+}
+
+/// What fits of a text of ASCII, with a mark where it was cut.
+fn cut(text: String, columns: usize, look: Look) -> String {
+    match text.get(..columns.saturating_sub(1)) {
+        Some(begin) if text.len() > columns => format!("{begin}{}", look.cut()),
+        _ => text,
+    }
+}

@@ -1,0 +1,228 @@
+//! One line for each: a label, a bar, and the number. Lines that have no room are those at the end.
+
+use super::cut;
+use crate::top::look::Look;
+use crate::top::moment::{Kind, Moment, Origin, Rates, Used};
+use crate::top::written::{binary_bytes, plain, rate, share, span};
+use ratatui::Frame;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Sparkline;
+
+const LABEL_COLUMNS: u16 = 11;
+const VALUE_COLUMNS: u16 = 19;
+
+/// No bar is longer: a sparkline has a column for each second of a minute.
+const BAR_COLUMNS_MAX: u16 = 60;
+
+/// The bar of an origin's connections, beside its address.
+const CONNECTIONS_COLUMNS: u16 = 10;
+
+/// Steps of a sparkline.
+const LEVELS: f64 = 8.0;
+
+/// Origins that have a line of their own, on a screen that is high enough for all else, and on others.
+const ORIGINS_MAX: usize = 6;
+const ORIGINS_MAX_LOW: usize = 2;
+
+/// A screen of fewer lines is low.
+const LINES_LOW: u16 = 30;
+
+/// One line.
+pub(super) struct Bar<'m> {
+    label: &'static str,
+    drawn: Drawn<'m>,
+    value: String,
+    style: Style,
+}
+
+enum Drawn<'m> {
+    /// Levels from 0 to 8, the youngest at the right.
+    Sparkline(Vec<u64>),
+    Gauge(f64),
+    /// How the answers are made up.
+    Kinds(&'m Rates),
+    /// No bar: all of the line.
+    Text(Line<'static>),
+    Origin(&'m Origin),
+}
+
+/// All of them, what matters most first.
+pub(super) fn of(moment: &Moment, lines: u16, look: Look) -> Vec<Bar<'_>> {
+    let mut bars = Vec::new();
+    let now = moment.rates.first();
+    let requests = moment.seconds.iter().map(|second| second.requests);
+    let most = requests.clone().fold(0.0, f64::max);
+    bars.push(Bar {
+        label: "requests",
+        drawn: Drawn::Sparkline(requests.map(|count| if count > 0.0 { level(count / most) } else { 0 }).collect()),
+        value: format!("{} per second", rate(now.map_or(0.0, |now| now.requests))),
+        style: look.sparkline(),
+    });
+    bars.push(Bar {
+        label: "hit ratio",
+        drawn: Drawn::Sparkline(moment.seconds.iter().map(|second| second.hit_ratio.map_or(0, level)).collect()),
+        value: share(now.and_then(|now| now.hit_ratio)),
+        style: look.kind(Kind::Hit),
+    });
+    if let Some(now) = now {
+        let value = format!("in {}", span(now.seconds));
+        bars.push(Bar { label: "answers", drawn: Drawn::Kinds(now), value, style: Style::new() });
+        let statuses = Drawn::Text(statuses(now, look));
+        bars.push(Bar { label: "status", drawn: statuses, value: String::new(), style: Style::new() });
+    }
+    bars.extend(moment.memory.map(|used| gauge("memory", used, look)));
+    bars.extend(moment.request_buffer.filter(|used| used.bytes > 0.0).map(|used| gauge("uploads", used, look)));
+    add_origins(&mut bars, moment, if lines < LINES_LOW { ORIGINS_MAX_LOW } else { ORIGINS_MAX }, look);
+    bars
+}
+
+/// What is nothing has no column, what is little has a low one.
+fn level(ratio: f64) -> u64 {
+    1 + (ratio * (LEVELS - 1.0)).round() as u64
+}
+
+fn statuses(now: &Rates, look: Look) -> Line<'static> {
+    let told = now.answers.iter().filter(|(class, rate)| *rate > 0.0 || class != "1xx");
+    let spans = told.flat_map(|(class, per_second)| {
+        let style = if *per_second > 0.0 { look.class(class) } else { Style::new() };
+        [
+            Span::styled(format!("{} ", plain(class)), look.label()),
+            Span::styled(format!("{}  ", rate(*per_second)), style),
+        ]
+    });
+    let mut spans: Vec<_> = spans.collect();
+    spans.push(Span::styled("per second", look.label()));
+    Line::from(spans)
+}
+
+fn gauge(label: &'static str, used: Used, look: Look) -> Bar<'static> {
+    let ratio = if used.bytes_max > 0.0 { (used.bytes / used.bytes_max).clamp(0.0, 1.0) } else { 0.0 };
+    let value = format!("{} of {}", binary_bytes(used.bytes), binary_bytes(used.bytes_max));
+    Bar { label, drawn: Drawn::Gauge(ratio), value, style: look.fullness(ratio) }
+}
+
+/// Those that are down first: nobody must look for them.
+fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, origins_max: usize, look: Look) {
+    let mut origins: Vec<&Origin> = moment.origins.iter().collect();
+    origins.sort_by_key(|origin| origin.is_up);
+    let shown = if origins.len() > origins_max { origins_max.saturating_sub(1) } else { origins.len() };
+    for origin in origins.iter().take(shown) {
+        let (value, style) = match origin {
+            Origin { is_up: false, failures, .. } => (format!("DOWN, {failures} failed"), look.trouble()),
+            Origin { queue, .. } if *queue > 0.0 => (format!("{queue} waiting"), look.fullness(1.0)),
+            Origin { connections, connections_max: Some(most), .. } => {
+                (format!("{connections} of {most}"), Style::new())
+            }
+            Origin { connections, .. } => (format!("{connections} in use"), Style::new()),
+        };
+        bars.push(Bar { label: "origin", drawn: Drawn::Origin(origin), value, style });
+    }
+    let others = origins.get(shown..).unwrap_or_default();
+    if !others.is_empty() {
+        let down = others.iter().filter(|origin| !origin.is_up).count();
+        let (state, style) =
+            if down == 0 { ("all up".to_owned(), Style::new()) } else { (format!("{down} down"), look.trouble()) };
+        let text = Drawn::Text(Line::styled(format!("{} more, {state}", others.len()), style));
+        bars.push(Bar { label: "origins", drawn: text, value: String::new(), style });
+    }
+}
+
+/// Draws as many as fit.
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, bars: &[Bar<'_>], look: Look) {
+    for (bar, row) in bars.iter().zip(area.rows()) {
+        let columns = [Constraint::Length(LABEL_COLUMNS), Constraint::Fill(1)];
+        let [label, rest] = Layout::horizontal(columns).areas(row);
+        frame.render_widget(Line::styled(bar.label, look.label()), label);
+        if let Drawn::Text(line) = &bar.drawn {
+            frame.render_widget(line, rest);
+            continue;
+        }
+        let bar_columns = rest.width.saturating_sub(VALUE_COLUMNS + 2).min(BAR_COLUMNS_MAX);
+        let columns = [Constraint::Length(bar_columns), Constraint::Length(2), Constraint::Fill(1)];
+        let [middle, _, value] = Layout::horizontal(columns).areas(rest);
+        draw_bar(frame, middle, bar, look);
+        let style = if matches!(bar.drawn, Drawn::Origin(_)) { bar.style } else { Style::new() };
+        frame.render_widget(Line::styled(bar.value.as_str(), style), value);
+    }
+}
+
+fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Look) {
+    match &bar.drawn {
+        Drawn::Sparkline(levels) => {
+            let columns = area.width as usize;
+            let empty = std::iter::repeat_n(0, columns.saturating_sub(levels.len()));
+            let shown: Vec<u64> =
+                empty.chain(levels.iter().skip(levels.len().saturating_sub(columns)).copied()).collect();
+            let sparkline = Sparkline::default().data(shown).max(LEVELS as u64).bar_set(look.bars()).style(bar.style);
+            frame.render_widget(sparkline, area);
+        }
+        Drawn::Gauge(ratio) => draw_gauge(frame, area, *ratio, bar.style, look),
+        Drawn::Kinds(rates) => {
+            let cells = in_cells(&rates.kinds, area.width as usize);
+            let parts = Kind::ALL.into_iter().zip(cells);
+            let parts = parts.map(|(kind, count)| Span::styled(look.part(kind).repeat(count), look.kind(kind)));
+            frame.render_widget(Line::from(parts.collect::<Vec<_>>()), area);
+        }
+        Drawn::Origin(origin) => {
+            let text = plain(&origin.address);
+            // The end of an address, its port, tells it from others: it comes before the bar.
+            let has_room = text.len() + 1 + CONNECTIONS_COLUMNS as usize <= area.width as usize;
+            let gauge_columns = if has_room { CONNECTIONS_COLUMNS } else { 0 };
+            let columns = [Constraint::Fill(1), Constraint::Length(gauge_columns)];
+            let [address, gauge] = Layout::horizontal(columns).areas(area);
+            let text = cut(text, address.width as usize, look);
+            frame.render_widget(Line::styled(text, if origin.is_up { Style::new() } else { look.trouble() }), address);
+            if let Some(most) = origin.connections_max.filter(|most| *most > 0.0) {
+                let ratio = (origin.connections / most).clamp(0.0, 1.0);
+                draw_gauge(frame, gauge, ratio, look.fullness(ratio), look);
+            }
+        }
+        Drawn::Text(_) => {}
+    }
+}
+
+fn draw_gauge(frame: &mut Frame<'_>, area: Rect, ratio: f64, style: Style, look: Look) {
+    let (filled, unfilled) = look.gauge();
+    let columns = area.width as usize;
+    let full = (ratio * columns as f64).round() as usize;
+    let parts = [
+        Span::styled(filled.repeat(full), style),
+        Span::styled(unfilled.repeat(columns.saturating_sub(full)), look.label()),
+    ];
+    frame.render_widget(Line::from_iter(parts), area);
+}
+
+/// So many cells for each; what is there at all has one.
+fn in_cells(parts: &[f64; Kind::ALL.len()], cells: usize) -> [usize; Kind::ALL.len()] {
+    let sum: f64 = parts.iter().sum();
+    if sum <= 0.0 || cells < parts.len() {
+        return [0; Kind::ALL.len()];
+    }
+    let mut counts = parts.map(|part| if part > 0.0 { ((part / sum * cells as f64) as usize).max(1) } else { 0 });
+    // The largest has what is left, and gives what others have too much.
+    let others: usize = counts.iter().sum();
+    if let Some(largest) = counts.iter_mut().max() {
+        *largest = (*largest + cells).saturating_sub(others);
+    }
+    counts
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_there_at_all_has_a_cell_and_all_are_as_long_as_the_bar() {
+        assert_eq!(in_cells(&[91.0, 0.0, 5.0, 3.9, 0.1], 40), [36, 0, 2, 1, 1]);
+        assert_eq!(in_cells(&[0.1, 0.1, 99.0, 0.1, 0.1], 5), [1, 1, 1, 1, 1]);
+        assert_eq!(in_cells(&[0.0, 0.0, 7.0, 0.0, 0.0], 9), [0, 0, 9, 0, 0]);
+        assert_eq!((in_cells(&[0.0; 5], 9), in_cells(&[1.0; 5], 4)), ([0; 5], [0; 5]));
+    }
+
+    #[test]
+    fn nothing_is_empty_and_little_is_low() {
+        assert_eq!([0.0, 0.001, 0.5, 1.0].map(level), [1, 1, 5, 8]);
+    }
+}

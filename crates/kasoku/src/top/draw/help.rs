@@ -1,0 +1,46 @@
+//! What keys and colours mean.
+
+use crate::top::look::Look;
+use crate::top::moment::Kind;
+use ratatui::Frame;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Paragraph;
+
+const KEYS: [(&str, &str); 7] = [
+    ("r m t b", "sort by requests, misses, longest time, bytes"),
+    ("/", "filter: words of the URL, its kind or its reason"),
+    ("Esc", "no filter"),
+    ("up down", "scroll; also j, k, Page Up, Page Down, Home"),
+    ("?", "this page"),
+    ("q", "quit"),
+    ("", ""),
+];
+
+fn kind_means(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Hit => "from memory",
+        Kind::Revalidated => "the origin confirmed what is stored",
+        Kind::Miss => "fetched, and may be stored",
+        Kind::Pass => "fetched, and may not be stored",
+        Kind::Error => "Kasoku's own answer: refused, or no origin",
+    }
+}
+
+/// Lines are short enough for 60 columns.
+const NOTES: [&str; 5] = [
+    "",
+    "hit ratio   hits among all but errors, each second",
+    "origin      its connections in use, of those it may have",
+    "The list is of requests that were not hits.",
+    "Any key goes back.",
+];
+
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, look: Look) {
+    let line =
+        |name: &'static str, style, text| Line::from(vec![Span::styled(format!("{name:<12}"), style), Span::raw(text)]);
+    let keys = KEYS.iter().map(|(key, text)| line(key, look.title(), *text));
+    let kinds = Kind::ALL.into_iter().map(|kind| line(kind.name(), look.kind(kind), kind_means(kind)));
+    let notes = NOTES.iter().map(|note| Line::raw(*note));
+    frame.render_widget(Paragraph::new(keys.chain(kinds).chain(notes).collect::<Vec<_>>()), area);
+}

@@ -1,0 +1,257 @@
+//! The screen at its sizes.
+
+use super::*;
+use ratatui::Terminal;
+use ratatui::backend::TestBackend;
+use ratatui::buffer::Buffer;
+use ratatui::crossterm::event::{KeyCode, KeyEvent};
+use ratatui::style::Color;
+use serde_json::json;
+
+const COLOURED: Look = Look { has_colours: true, is_ascii: false };
+const PLAIN: Look = Look { has_colours: false, is_ascii: true };
+const TROUBLE: &str = "the admin listener 127.0.0.1:8081: \u{1b}[31mConnection refused";
+
+pub(in crate::top) fn moment() -> Moment {
+    let rates = |seconds: f64, mean: Option<f64>, most: Option<f64>| {
+        json!({ "seconds": seconds, "requests_per_second": 812.34, "hit_ratio": 0.9123, "hits_per_second": 700, "revalidated_per_second": 20,
+            "misses_per_second": 60, "passes_per_second": 30, "errors_per_second": 2.34,
+            "answers_per_second": { "1xx": 0, "2xx": 790.1, "3xx": 12.5, "4xx": 7.4, "5xx": 2.3 },
+            "origin_requests_per_second": 71.06, "origin_head_seconds_mean": mean,
+            "origin_head_seconds_95": most, "body_bytes_per_second": 12_345_678 })
+    };
+    let second = |at: u64| json!({ "requests": at * 10, "hit_ratio": if at == 0 { None } else { Some(0.5 + at as f64 / 120.0) } });
+    let url = |url: &str, requests: u64, misses: u64, bytes: u64, max: Option<f64>, last: &str, reason: &str| {
+        json!({ "url": url, "requests": requests, "misses": misses, "body_bytes": bytes, "last": last, "reason": reason,
+            "origin_head_seconds_max": max, "origin_head_seconds_mean": max.map(|max| max / 2.0) })
+    };
+    let said = json!({
+        "version": "0.1.0", "uptime_seconds": 11_523, "workers": 2, "urls_seconds": 421,
+        "rates": [rates(10.01, Some(0.0843), Some(0.25)), rates(59.9, Some(12.5), None), rates(11_523.0, None, None)],
+        "seconds": (0..60).map(second).collect::<Vec<_>>(),
+        "memory": { "held_bytes": 48_000_000, "bytes_max": 64_000_000 },
+        "request_buffer": { "held_bytes": 0, "bytes_max": 4_000_000_000_u64 },
+        "origins": [
+            { "origin": "http://127.0.0.1:8000", "is_up": true, "connections_in_use": 12, "connections_max": 100, "queue": 0, "failures": 1 },
+            { "origin": "http://127.0.0.1:8001", "is_up": false, "connections_in_use": 0, "connections_max": 100, "queue": 0, "failures": 37 },
+        ],
+        "urls": [
+            url("http://example.org/cart?id=1", 1207, 0, 2_400_000, Some(0.12), "pass", "set-cookie"),
+            url("http://example.org/\u{1b}[2J\u{e9}", 3, 3, 300, None, "miss", "uri-miss"),
+            url("http://example.org/search?q=a-word-that-nobody-has-ever-looked-for-and-that-has-no-end", 17, 17, 48_000_000, Some(2.3456), "miss", "no-store"),
+            url("http://example.org/feed", 40, 2, 1_000, Some(0.02), "revalidated", "revalidated"),
+            url("http://example.org/down", 4, 0, 1_000, Some(0.02), "error", "origin-down"),
+        ],
+    });
+    Moment::read(&said.to_string()).unwrap()
+}
+
+fn drawn(columns: u16, rows: u16, view: &mut View, trouble: Option<&str>, look: Look) -> Buffer {
+    let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
+    terminal.draw(|frame| draw(frame, &moment(), view, trouble, look)).unwrap();
+    terminal.backend().buffer().clone()
+}
+
+fn lines(buffer: &Buffer) -> Vec<String> {
+    let columns = buffer.area.width as usize;
+    buffer
+        .content
+        .chunks(columns)
+        .map(|row| row.iter().map(|cell| cell.symbol()).collect::<String>().trim_end().to_owned())
+        .collect()
+}
+
+/// The colour of the first letter of these words.
+fn colour(buffer: &Buffer, words: &str) -> Color {
+    let (row, line) = lines(buffer).into_iter().enumerate().find(|(_, line)| line.contains(words)).unwrap();
+    let column = line.split(words).next().unwrap().chars().count();
+    buffer[(column as u16, row as u16)].fg
+}
+
+fn snapshot(columns: u16, rows: u16, expected: &str) {
+    let shown = lines(&drawn(columns, rows, &mut View::default(), None, COLOURED));
+    assert_eq!(shown.join("\n").trim_end(), expected.trim_matches('\n'), "{columns} x {rows}:\n{}", shown.join("\n"));
+}
+
+#[test]
+fn at_80_columns() {
+    snapshot(
+        80,
+        24,
+        r"
+kasoku 0.1.0   up 3 h 12 min   2 workers                          ? help  q quit
+
+requests   ▂▃▃▃▃▃▃▃▃▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇  812.3 per second
+hit ratio  ▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  91.2 %
+answers    ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  in 10 s
+status     2xx 790.1  3xx 12.5  4xx 7.4  5xx 2.3  per second
+memory     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━━────────────  46 MiB of 61 MiB
+origin     http://127.0.0.1:8001                 ──────────  DOWN, 37 failed
+origin     http://127.0.0.1:8000                 ━─────────  12 of 100
+
+                               last 10 s   last 1 min  since start
+requests per second                812.3        812.3        812.3
+hits                              86.2 %       86.2 %       86.2 %
+misses                             7.4 %        7.4 %        7.4 %
+passes                             3.7 %        3.7 %        3.7 %
+errors                             0.3 %        0.3 %        0.3 %
+origin time, mean                84.3 ms       12.5 s            -
+
+Not from memory  in the last 7 min 1 s
+▾requests   misses     sent  longest kind  URL
+     1207        -   2.4 MB   120 ms pass  http://example.org/cart?id=1
+       40        2   1.0 kB  20.0 ms reval http://example.org/feed
+       17       17  48.0 MB    2.3 s miss  http://example.org/search?q=a-word-t…
+        4        -   1.0 kB  20.0 ms error http://example.org/down
+",
+    );
+}
+
+#[test]
+fn at_60_columns() {
+    snapshot(
+        60,
+        24,
+        r"
+kasoku 0.1.0   up 3 h 12 min   2 workers      ? help  q quit
+
+requests   ▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇  812.3 per second
+hit ratio  ▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  91.2 %
+answers    ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  in 10 s
+status     2xx 790.1  3xx 12.5  4xx 7.4  5xx 2.3  per second
+memory     ━━━━━━━━━━━━━━━━━━━━━───────  46 MiB of 61 MiB
+origin     http://127.0.0.1:8001         DOWN, 37 failed
+origin     http://127.0.0.1:8000         12 of 100
+
+                               last 10 s   last 1 min
+requests per second                812.3        812.3
+hits                              86.2 %       86.2 %
+misses                             7.4 %        7.4 %
+passes                             3.7 %        3.7 %
+errors                             0.3 %        0.3 %
+origin time, mean                84.3 ms       12.5 s
+
+Not from memory  in the last 7 min 1 s
+▾requests   misses  longest kind  URL
+     1207        -   120 ms pass  http://example.org/cart?i…
+       40        2  20.0 ms reval http://example.org/feed
+       17       17    2.3 s miss  http://example.org/search…
+        4        -  20.0 ms error http://example.org/down
+",
+    );
+}
+
+#[test]
+fn at_140_columns() {
+    snapshot(
+        140,
+        30,
+        r"
+kasoku 0.1.0   up 3 h 12 min   2 workers                                                                                      ? help  q quit
+
+                               last 10 s   last 1 min  since start   requests   ▃▄▄▄▄▄▄▄▄▅▅▅▅▅▅▅▅▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇  812.3 per second
+requests per second                812.3        812.3        812.3   hit ratio  ▆▆▆▆▆▆▆▆▆▆▆▆▆▆▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  91.2 %
+hits                              86.2 %       86.2 %       86.2 %   answers    ▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇▇  in 10 s
+revalidated                        2.5 %        2.5 %        2.5 %   status     2xx 790.1  3xx 12.5  4xx 7.4  5xx 2.3  per second
+misses                             7.4 %        7.4 %        7.4 %   memory     ━━━━━━━━━━━━━━━━━━━━━━━━━━━━━──────────  46 MiB of 61 MiB
+passes                             3.7 %        3.7 %        3.7 %   origin     http://127.0.0.1:8001        ──────────  DOWN, 37 failed
+errors                             0.3 %        0.3 %        0.3 %   origin     http://127.0.0.1:8000        ━─────────  12 of 100
+origin requests per second          71.1         71.1         71.1
+origin time, mean                84.3 ms       12.5 s            -
+origin time, 95 of 100         <= 250 ms       > 10 s            -
+sent per second                  12.3 MB      12.3 MB      12.3 MB
+
+Not from memory  in the last 7 min 1 s
+▾requests   misses     sent  longest     mean kind  reason                 URL
+     1207        -   2.4 MB   120 ms  60.0 ms pass  set-cookie             http://example.org/cart?id=1
+       40        2   1.0 kB  20.0 ms  10.0 ms reval revalidated            http://example.org/feed
+       17       17  48.0 MB    2.3 s    1.2 s miss  no-store               http://example.org/search?q=a-word-that-nobody-has-ever-looked-f…
+        4        -   1.0 kB  20.0 ms  10.0 ms error origin-down            http://example.org/down
+        3        3    300 B        -        - miss  uri-miss               http://example.org/\u{1b}[2J\u{e9}
+",
+    );
+}
+
+#[test]
+fn in_ascii_without_colours() {
+    let buffer = drawn(80, 30, &mut View::default(), Some(TROUBLE), PLAIN);
+    assert!(buffer.content.iter().all(|cell| cell.symbol().is_ascii()), "{:#?}", lines(&buffer));
+    assert!(buffer.content.iter().all(|cell| (cell.fg, cell.bg) == (Color::Reset, Color::Reset)));
+    let shown = lines(&buffer).join("\n");
+    for words in ["hhhhhhhhhhhhhhhhhhhhh", "mmpE  in 10 s", "DOWN, 37 failed", "vrequests"] {
+        assert!(shown.contains(words), "{words}\n{shown}");
+    }
+}
+
+#[test]
+fn colours_are_by_kind() {
+    let buffer = drawn(80, 40, &mut View::default(), None, COLOURED);
+    let expected = [
+        ("hits  ", Color::Green),
+        ("revalidated  ", Color::Cyan),
+        ("misses    ", Color::Yellow),
+        ("passes", Color::Magenta),
+        ("errors", Color::Red),
+        ("DOWN", Color::Red),
+        ("pass  http", Color::Magenta),
+        ("miss  http", Color::Yellow),
+        ("reval http", Color::Cyan),
+        ("error http", Color::Red),
+        ("http://example.org/cart", Color::Reset),
+    ];
+    for (words, expected) in expected {
+        assert_eq!(colour(&buffer, words), expected, "{words}");
+    }
+}
+
+#[test]
+fn nothing_wraps_and_nothing_fails_at_any_size() {
+    for columns in [1, 2, 7, 12, 13, 30, 41, 59, 60, 80, 119, 120, 140] {
+        for rows in [1, 3, 8, 13, 24] {
+            for key in ['r', '?', '/'] {
+                let mut view = View::default();
+                view.press(KeyEvent::from(KeyCode::Char(key)));
+                let shown = lines(&drawn(columns, rows, &mut view, Some(TROUBLE), COLOURED));
+                assert!(shown.iter().all(|line| !line.contains('\u{1b}')), "{columns} {rows} {shown:#?}");
+                // Each URL begins in the last column of its own line.
+                let urls = shown.iter().filter(|line| line.contains("http://example")).count();
+                assert!(urls <= moment().urls.len(), "{columns} {rows} {shown:#?}");
+            }
+        }
+    }
+    for (columns, rows) in [(60, 16), (80, 16), (140, 24)] {
+        let shown = lines(&drawn(columns, rows, &mut View::default(), None, COLOURED)).join("\n");
+        assert!(shown.contains("http://example.org/cart"), "URLs are seen on a low screen:\n{shown}");
+    }
+}
+
+#[test]
+fn what_comes_from_outside_is_escaped() {
+    let shown = lines(&drawn(140, 40, &mut View::default(), Some(TROUBLE), COLOURED)).join("\n");
+    assert!(shown.contains(r"http://example.org/\u{1b}[2J\u{e9}"), "{shown}");
+    assert!(shown.contains(r"no answer: the admin listener 127.0.0.1:8081: \u{1b}[31mConnection refused"), "{shown}");
+}
+
+#[test]
+fn keys_are_seen() {
+    let mut view = View::default();
+    let press = |keys: &str, view: &mut View| {
+        keys.chars().for_each(|key| _ = view.press(KeyEvent::from(KeyCode::Char(key))));
+        lines(&drawn(80, 40, view, None, COLOURED)).join("\n")
+    };
+    let at = |shown: &str, words: &str| shown.find(words).unwrap_or_else(|| panic!("{words}:\n{shown}"));
+    let shown = press("t", &mut view);
+    assert!(at(&shown, "org/search") < at(&shown, "org/cart"), "the longest first:\n{shown}");
+    at(&shown, "\u{25be}longest");
+    let shown = press("/cart", &mut view);
+    at(&shown, "filter: cart   Enter keeps it");
+    at(&shown, "filter: cart (1 of 5)");
+    assert!(!shown.contains("org/search"), "{shown}");
+    view.press(KeyEvent::from(KeyCode::Enter));
+    let shown = press("?", &mut view);
+    at(&shown, "sort by requests, misses");
+    for kind in crate::top::moment::Kind::ALL {
+        at(&shown, kind.name());
+    }
+    assert!(shown.lines().all(|line| line.len() <= 60 || line.starts_with("kasoku")), "{shown}");
+}

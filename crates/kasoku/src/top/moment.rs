@@ -1,0 +1,221 @@
+//! What `/top` said at one moment.
+//!
+//! A program of another version may say less or more: what is missing is 0, empty or unknown, and what is new is not looked at. Only
+//! the rates and the URLs have to be there, or it is something else that answers. Every text in it came from outside; whoever shows one
+//! escapes it with [`super::written::plain`].
+
+use serde_json::Value;
+
+/// What a request was.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Kind {
+    Hit,
+    Revalidated,
+    Miss,
+    Pass,
+    Error,
+}
+
+impl Kind {
+    /// The best for the visitor first.
+    pub(super) const ALL: [Self; 5] = [Self::Hit, Self::Revalidated, Self::Miss, Self::Pass, Self::Error];
+
+    pub(super) fn name(self) -> &'static str {
+        match self {
+            Self::Hit => "hit",
+            Self::Revalidated => "revalidated",
+            Self::Miss => "miss",
+            Self::Pass => "pass",
+            Self::Error => "error",
+        }
+    }
+
+    fn key(self) -> &'static str {
+        match self {
+            Self::Hit => "hits_per_second",
+            Self::Revalidated => "revalidated_per_second",
+            Self::Miss => "misses_per_second",
+            Self::Pass => "passes_per_second",
+            Self::Error => "errors_per_second",
+        }
+    }
+}
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub(super) struct Moment {
+    pub(super) version: String,
+    pub(super) uptime_seconds: f64,
+    pub(super) workers: u64,
+    /// Of the last seconds, the last minute, and since the start.
+    pub(super) rates: Vec<Rates>,
+    /// Of the last minute, the oldest first.
+    pub(super) seconds: Vec<Second>,
+    pub(super) memory: Option<Used>,
+    /// Bodies of requests that are on disk until they are complete.
+    pub(super) request_buffer: Option<Used>,
+    pub(super) origins: Vec<Origin>,
+    /// How far the URLs' numbers go back.
+    pub(super) urls_seconds: f64,
+    pub(super) urls: Vec<Url>,
+}
+
+#[derive(Debug)]
+pub(super) struct Rates {
+    pub(super) seconds: f64,
+    pub(super) requests: f64,
+    pub(super) hit_ratio: Option<f64>,
+    /// In the order of [`Kind::ALL`], per second.
+    pub(super) kinds: [f64; Kind::ALL.len()],
+    /// The class (`2xx`), and how many per second.
+    pub(super) answers: Vec<(String, f64)>,
+    pub(super) origin_requests: f64,
+    pub(super) origin_mean: Option<f64>,
+    /// `None` beside a mean: it is beyond what is measured.
+    pub(super) origin_95: Option<f64>,
+    pub(super) body_bytes: f64,
+}
+
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Second {
+    pub(super) requests: f64,
+    pub(super) hit_ratio: Option<f64>,
+}
+
+/// So much of so much, in bytes.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Used {
+    pub(super) bytes: f64,
+    pub(super) bytes_max: f64,
+}
+
+#[derive(Debug)]
+pub(super) struct Origin {
+    pub(super) address: String,
+    pub(super) is_up: bool,
+    pub(super) connections: f64,
+    pub(super) connections_max: Option<f64>,
+    pub(super) queue: f64,
+    pub(super) failures: f64,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Url {
+    pub(super) url: String,
+    /// At least so many: what of them may have been other URLs' is left out, as it is in the sums below.
+    pub(super) requests: f64,
+    /// Those that were revalidated included.
+    pub(super) misses: f64,
+    pub(super) body_bytes: f64,
+    pub(super) origin_max: Option<f64>,
+    pub(super) origin_mean: Option<f64>,
+    /// What the last request was.
+    pub(super) last: Option<Kind>,
+    pub(super) reason: String,
+}
+
+impl Moment {
+    /// `None`: it is something else.
+    pub(super) fn read(said: &str) -> Option<Self> {
+        let said: Value = serde_json::from_str(said).ok()?;
+        ["rates", "urls"].iter().all(|key| said.get(key).is_some_and(Value::is_array)).then_some(())?;
+        Some(Self {
+            version: text(&said, "version"),
+            uptime_seconds: number(&said, "uptime_seconds"),
+            workers: said.get("workers").and_then(Value::as_u64).unwrap_or(0),
+            rates: list(&said, "rates").map(rates).collect(),
+            seconds: list(&said, "seconds").map(second).collect(),
+            memory: said.get("memory").and_then(used),
+            request_buffer: said.get("request_buffer").and_then(used),
+            origins: list(&said, "origins").map(origin).collect(),
+            urls_seconds: number(&said, "urls_seconds"),
+            urls: list(&said, "urls").map(url).collect(),
+        })
+    }
+}
+
+fn rates(said: &Value) -> Rates {
+    let answers = said.get("answers_per_second").and_then(Value::as_object).into_iter().flatten();
+    Rates {
+        seconds: number(said, "seconds"),
+        requests: number(said, "requests_per_second"),
+        hit_ratio: optional(said, "hit_ratio"),
+        kinds: Kind::ALL.map(|kind| number(said, kind.key())),
+        answers: answers.map(|(class, rate)| (class.clone(), rate.as_f64().unwrap_or(0.0))).collect(),
+        origin_requests: number(said, "origin_requests_per_second"),
+        origin_mean: optional(said, "origin_head_seconds_mean"),
+        origin_95: optional(said, "origin_head_seconds_95"),
+        body_bytes: number(said, "body_bytes_per_second"),
+    }
+}
+
+fn second(said: &Value) -> Second {
+    Second { requests: number(said, "requests"), hit_ratio: optional(said, "hit_ratio") }
+}
+
+fn used(said: &Value) -> Option<Used> {
+    Some(Used { bytes: optional(said, "held_bytes")?, bytes_max: optional(said, "bytes_max")? })
+}
+
+fn origin(said: &Value) -> Origin {
+    Origin {
+        address: text(said, "origin"),
+        is_up: said.get("is_up").and_then(Value::as_bool).unwrap_or(true),
+        connections: number(said, "connections_in_use"),
+        connections_max: optional(said, "connections_max"),
+        queue: number(said, "queue"),
+        failures: number(said, "failures"),
+    }
+}
+
+fn url(said: &Value) -> Url {
+    let last = said.get("last").and_then(Value::as_str);
+    Url {
+        url: text(said, "url"),
+        requests: number(said, "requests") - number(said, "requests_excess"),
+        misses: number(said, "misses") + number(said, "revalidated"),
+        body_bytes: number(said, "body_bytes"),
+        origin_max: optional(said, "origin_head_seconds_max"),
+        origin_mean: optional(said, "origin_head_seconds_mean"),
+        last: Kind::ALL.into_iter().find(|kind| Some(kind.name()) == last),
+        reason: text(said, "reason"),
+    }
+}
+
+fn list<'v>(of: &'v Value, key: &str) -> impl Iterator<Item = &'v Value> {
+    of.get(key).and_then(Value::as_array).into_iter().flatten()
+}
+
+fn optional(of: &Value, key: &str) -> Option<f64> {
+    of.get(key).and_then(Value::as_f64)
+}
+
+fn number(of: &Value, key: &str) -> f64 {
+    optional(of, key).unwrap_or(0.0)
+}
+
+fn text(of: &Value, key: &str) -> String {
+    of.get(key).and_then(Value::as_str).unwrap_or_default().to_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_no_answer_to_top_is_not_drawn() {
+        for said in ["", "[]", "{}", "{\"rates\": 1, \"urls\": []}", "{\"rates\": []}"] {
+            assert!(Moment::read(said).is_none(), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_program_that_says_less_is_read_all_the_same() {
+        let said =
+            r#"{"rates": [{}], "urls": [{"url": "/a", "last": "other"}], "origins": [{}], "memory": {}, "new": 1}"#;
+        let moment = Moment::read(said).unwrap();
+        assert_eq!((moment.rates[0].requests, moment.rates[0].hit_ratio), (0.0, None));
+        assert_eq!((moment.urls[0].url.as_str(), moment.urls[0].last, moment.memory.is_none()), ("/a", None, true));
+        assert!(moment.origins[0].is_up, "what is not said is not held against it");
+    }
+}

@@ -1,0 +1,220 @@
+//! What the operator wants to see: the order, the filter, how far down; and what keys change of it.
+
+use super::moment::{Kind, Moment, Url};
+use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
+
+/// The longest filter, in characters.
+const FILTER_CHARACTERS_MAX: usize = 60;
+
+/// How far a page down goes, in URLs.
+const PAGE: usize = 10;
+
+/// What comes first in the list of URLs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Order {
+    Requests,
+    Misses,
+    Time,
+    Bytes,
+}
+
+impl Order {
+    fn of(self, url: &Url) -> f64 {
+        match self {
+            Self::Requests => url.requests,
+            Self::Misses => url.misses,
+            Self::Time => url.origin_max.unwrap_or(0.0),
+            Self::Bytes => url.body_bytes,
+        }
+    }
+}
+
+/// What keys mean at present.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Mode {
+    Watching,
+    /// A filter is written.
+    Filtering,
+    Help,
+}
+
+/// What follows from a key.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Next {
+    GoOn,
+    End,
+}
+
+/// See the [module](self).
+#[derive(Debug)]
+pub(super) struct View {
+    pub(super) order: Order,
+    pub(super) filter: String,
+    pub(super) mode: Mode,
+    /// How many URLs are above the first that is shown.
+    pub(super) skipped: usize,
+}
+
+impl Default for View {
+    fn default() -> Self {
+        Self { order: Order::Requests, filter: String::new(), mode: Mode::Watching, skipped: 0 }
+    }
+}
+
+impl View {
+    /// A key was pressed.
+    pub(super) fn press(&mut self, key: KeyEvent) -> Next {
+        if key.kind == KeyEventKind::Release {
+            return Next::GoOn;
+        }
+        if key.modifiers.contains(KeyModifiers::CONTROL) {
+            return if key.code == KeyCode::Char('c') { Next::End } else { Next::GoOn };
+        }
+        match self.mode {
+            Mode::Watching => return self.watch(key.code),
+            Mode::Filtering => self.write_filter(key.code),
+            Mode::Help if matches!(key.code, KeyCode::Char('q' | 'Q')) => return Next::End,
+            Mode::Help => self.mode = Mode::Watching,
+        }
+        Next::GoOn
+    }
+
+    fn watch(&mut self, key: KeyCode) -> Next {
+        match key {
+            KeyCode::Char('q' | 'Q') => return Next::End,
+            KeyCode::Char('?' | 'h') => self.mode = Mode::Help,
+            KeyCode::Char('/') => self.mode = Mode::Filtering,
+            KeyCode::Char('r') => self.sort(Order::Requests),
+            KeyCode::Char('m') => self.sort(Order::Misses),
+            KeyCode::Char('t') => self.sort(Order::Time),
+            KeyCode::Char('b') => self.sort(Order::Bytes),
+            KeyCode::Down | KeyCode::Char('j') => self.skipped = self.skipped.saturating_add(1),
+            KeyCode::Up | KeyCode::Char('k') => self.skipped = self.skipped.saturating_sub(1),
+            KeyCode::PageDown => self.skipped = self.skipped.saturating_add(PAGE),
+            KeyCode::PageUp => self.skipped = self.skipped.saturating_sub(PAGE),
+            KeyCode::Home => self.skipped = 0,
+            KeyCode::Esc => self.filter.clear(),
+            _ => {}
+        }
+        Next::GoOn
+    }
+
+    fn sort(&mut self, order: Order) {
+        self.order = order;
+        self.skipped = 0;
+    }
+
+    fn write_filter(&mut self, key: KeyCode) {
+        self.skipped = 0;
+        match key {
+            KeyCode::Enter => self.mode = Mode::Watching,
+            KeyCode::Esc => {
+                self.filter.clear();
+                self.mode = Mode::Watching;
+            }
+            KeyCode::Backspace => {
+                self.filter.pop();
+            }
+            KeyCode::Char(c @ ' '..='~') if self.filter.len() < FILTER_CHARACTERS_MAX => self.filter.push(c),
+            _ => {}
+        }
+    }
+
+    /// The URLs that are wanted, in their order: those with the filter in their address, their kind or their reason.
+    pub(super) fn urls<'m>(&mut self, moment: &'m Moment) -> Vec<&'m Url> {
+        let wanted = self.filter.to_lowercase();
+        let has = |text: &str| text.to_lowercase().contains(&wanted);
+        let is_wanted =
+            |url: &&Url| has(&url.url) || url.last.is_some_and(|kind: Kind| has(kind.name())) || has(&url.reason);
+        let mut urls: Vec<&Url> = moment.urls.iter().filter(is_wanted).collect();
+        urls.sort_by(|a, b| self.order.of(b).total_cmp(&self.order.of(a)).then_with(|| a.url.cmp(&b.url)));
+        self.skipped = self.skipped.min(urls.len().saturating_sub(1));
+        urls
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn press(view: &mut View, keys: &str) -> Next {
+        keys.chars().fold(Next::GoOn, |_, key| view.press(KeyEvent::from(KeyCode::Char(key))))
+    }
+
+    fn urls(view: &mut View) -> String {
+        let url = |url: &str, requests, misses, body_bytes, time, last| Url {
+            url: format!("http://a.example/{url}"),
+            requests,
+            misses,
+            body_bytes,
+            origin_max: time,
+            last: Some(last),
+            reason: if last == Kind::Pass { "set-cookie".to_owned() } else { String::new() },
+            ..Url::default()
+        };
+        let moment = Moment {
+            urls: vec![
+                url("Cart", 9.0, 0.0, 5.0, Some(0.1), Kind::Pass),
+                url("page", 5.0, 5.0, 900.0, None, Kind::Miss),
+                url("slow", 5.0, 1.0, 0.0, Some(2.0), Kind::Miss),
+            ],
+            ..Moment::default()
+        };
+        let shown = view.urls(&moment);
+        shown.iter().map(|url| url.url.rsplit('/').next().unwrap()).collect::<Vec<_>>().join(" ")
+    }
+
+    #[test]
+    fn keys_sort() {
+        let mut view = View::default();
+        assert_eq!(urls(&mut view), "Cart page slow");
+        for (key, order) in
+            [("m", "page slow Cart"), ("t", "slow Cart page"), ("b", "page Cart slow"), ("r", "Cart page slow")]
+        {
+            assert_eq!(press(&mut view, key), Next::GoOn);
+            assert_eq!(urls(&mut view), order, "{key}");
+        }
+    }
+
+    #[test]
+    fn a_filter_is_of_the_url_the_kind_or_the_reason() {
+        let mut view = View::default();
+        press(&mut view, "/carx");
+        view.press(KeyEvent::from(KeyCode::Backspace));
+        assert_eq!(urls(&mut view), "Cart", "whatever its case");
+        assert_eq!(press(&mut view, "q"), Next::GoOn, "a letter like others");
+        view.press(KeyEvent::from(KeyCode::Esc));
+        assert_eq!((view.mode, urls(&mut view).as_str()), (Mode::Watching, "Cart page slow"));
+        press(&mut view, "/miss");
+        view.press(KeyEvent::from(KeyCode::Enter));
+        assert_eq!(urls(&mut view), "page slow");
+        view.press(KeyEvent::from(KeyCode::Esc));
+        press(&mut view, "/set-cookie");
+        assert_eq!(urls(&mut view), "Cart");
+        press(&mut view, &"x\u{1b}\u{e9}".repeat(100));
+        assert_eq!(view.filter.len(), FILTER_CHARACTERS_MAX, "printable ASCII alone");
+        assert!(view.filter.bytes().all(|byte| byte.is_ascii_graphic()));
+    }
+
+    #[test]
+    fn no_key_goes_beyond_the_list() {
+        let mut view = View::default();
+        (0..9).for_each(|_| _ = view.press(KeyEvent::from(KeyCode::PageDown)));
+        urls(&mut view);
+        assert_eq!(view.skipped, 2);
+        press(&mut view, "kkkk");
+        assert_eq!(view.skipped, 0);
+    }
+
+    #[test]
+    fn q_and_ctrl_c_end_it_and_any_key_ends_the_help() {
+        let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
+        let mut view = View::default();
+        assert_eq!((press(&mut view, "q"), view.press(ctrl_c)), (Next::End, Next::End));
+        press(&mut view, "?");
+        assert_eq!(view.mode, Mode::Help);
+        assert_eq!((press(&mut view, "x"), view.mode), (Next::GoOn, Mode::Watching));
+        press(&mut view, "/");
+        assert_eq!(view.press(ctrl_c), Next::End, "also while a filter is written");
+    }
+}
