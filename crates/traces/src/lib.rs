@@ -21,6 +21,7 @@ use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, 
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;
 use std::io;
+use std::pin::pin;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
@@ -107,7 +108,15 @@ impl Sending {
                 let _ = tokio::time::timeout(LAST_EXPORT_TIMEOUT, self.send_all()).await;
                 return;
             }
-            self.send_all().await;
+            let mut sending = pin!(self.send_all());
+            tokio::select! {
+                () = &mut sending => {}
+                // The end of the program does not wait for a collector that hangs.
+                _ = &mut stopped => {
+                    let _ = tokio::time::timeout(LAST_EXPORT_TIMEOUT, sending).await;
+                    return;
+                }
+            }
         }
     }
 

@@ -238,3 +238,21 @@ fn spans_that_find_no_room_are_dropped_and_no_request_waits() {
     scene.counted(Counter::SpansDropped, more as u64);
     assert_eq!(scene.engine.metrics().total(Counter::SpansDropped), more as u64);
 }
+
+#[test]
+fn the_end_of_the_program_does_not_wait_for_a_collector_that_hangs() {
+    let listener = TcpListener::bind(("127.0.0.1", 0)).unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (sender, connected) = std::sync::mpsc::channel();
+    // Each batch comes on a connection of its own, and is never answered.
+    std::thread::spawn(move || listener.incoming().map_while(Result::ok).try_for_each(|stream| sender.send(stream)));
+    let mut scene = tracing(Setup::safe(), port).run([get("/page").answers(ok(&[FRESH], "page"))]);
+    let mut client = scene.client();
+    (0..1200).for_each(|_| assert_eq!(client.get("/page").text(), "page"));
+    scene.counted(Counter::Requests, 1200);
+    let exporter = exporting(&mut scene);
+    let first = connected.recv().unwrap();
+    drop(exporter);
+    assert!(connected.try_recv().is_err(), "it has gone on with the second of three batches");
+    drop(first);
+}
