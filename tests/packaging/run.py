@@ -93,7 +93,8 @@ def installs_below_a_directory_and_leaves_nothing(checks, program):
 
         make("install")
         for name in ("opt/kasoku/bin/kasoku", "opt/kasoku/share/man/man1/kasoku-serve.1", "opt/kasoku/lib/systemd/system/kasoku.service",
-                     "opt/kasoku/share/bash-completion/completions/kasoku", "etc/kasoku/kasoku.toml"):
+                     "opt/kasoku/share/bash-completion/completions/kasoku", "opt/kasoku/share/kasoku/kasoku.schema.json",
+                     "opt/kasoku/share/kasoku/grafana/kasoku.json", "etc/kasoku/kasoku.toml"):
             checks.shows(f"make install brings {name}", name in files(), sorted(files()))
         unit = (stage / "opt/kasoku/lib/systemd/system/kasoku.service").read_text(encoding="utf-8")
         checks.shows("the unit starts what was installed", "ExecStart=/opt/kasoku/bin/kasoku serve" in unit, unit)
