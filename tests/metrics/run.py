@@ -12,9 +12,7 @@ anything failed.
 import http.client
 import http.server
 import json
-import os
 import re
-import socket
 import subprocess
 import sys
 import tempfile
@@ -23,11 +21,11 @@ import time
 import urllib.parse
 from pathlib import Path
 
-ROOT = Path(__file__).resolve().parent.parent.parent
-RELEASE = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target")) / "release" / "kasoku"
-PROGRAM = Path(os.environ.get("KASOKU_TEST_PROGRAM", RELEASE))
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "browsing"))
+
+from servers import PATIENCE_SECONDS, PROGRAM, ROOT, free_port  # noqa: E402
+
 DASHBOARD = ROOT / "packaging" / "grafana" / "kasoku.json"
-PATIENCE_SECONDS = 60
 # What Grafana puts in the place of its variables.
 VARIABLES = {"$__rate_interval": "20s", "$instance": ".*", "$site": ".*"}
 # Labels that Prometheus adds, and that of histograms' buckets.
@@ -73,12 +71,6 @@ class Collector(http.server.BaseHTTPRequestHandler):
 
     def log_message(self, *arguments):
         pass
-
-
-def free_port():
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
 
 
 def eventually(what, attempt):
