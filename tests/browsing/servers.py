@@ -103,6 +103,12 @@ class Servers:
         """How many requests PHP has answered so far."""
         return (self.directory / "php-access.log").read_bytes().count(b"\n")
 
+    def settle(self):
+        """Waits until PHP has been asked for nothing for a while."""
+        before = None
+        while before != (before := self.php_requests()):
+            time.sleep(0.5)
+
     def kasoku(self, *words):
         """A command of the program to the one that runs; what it prints."""
         words = [PROGRAM, words[0], "--admin", f"unix:{self.admin}", *words[1:]]

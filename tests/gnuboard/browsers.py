@@ -9,7 +9,7 @@ import tempfile
 import time
 
 from browser import Browser
-from counters import settle, undisturbed
+from counters import undisturbed
 from guest import Guest
 from scenarios import equal, holds, lacks, picture, true
 from site_under_test import MEMBER_PASSWORD, MEMBERS, MEMBERS_BOARD
@@ -143,7 +143,7 @@ def reading_on_costs_php_the_captchas_alone(site):
         is_kept(site, page)
     with Browser() as browser:
         browser.open(site.url + BOARD)
-        settle(site)
+        site.settle()
 
         def read():
             before = site.php_requests()
@@ -151,7 +151,7 @@ def reading_on_costs_php_the_captchas_alone(site):
                 browser.open(site.url + page)
                 if "wr_id" in page:
                     browser.wait_for("the captcha", "const i = document.querySelector('#captcha_img'); return i && i.complete && i.naturalWidth > 0")
-            settle(site)
+            site.settle()
             return site.php_requests() - before
 
         equal(undisturbed(site, read), 3 * 14, "requests that PHP gets for sixteen pages: those of fourteen captchas")

@@ -30,13 +30,6 @@ def undisturbed(site, act):
     raise AssertionError("the guard looks at pages all the time")
 
 
-def settle(site):
-    """Waits until PHP has been asked for nothing for a while."""
-    before = None
-    while before != (before := site.php_requests()):
-        time.sleep(0.5)
-
-
 def becomes(look, wanted, what):
     """Looks until it is as it should be: the program hears of visitors behind the answer."""
     deadline = time.monotonic() + PATIENCE_SECONDS

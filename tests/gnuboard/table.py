@@ -7,7 +7,7 @@ import hashlib
 import time
 import urllib.parse
 
-from counters import rendered, settle, undisturbed
+from counters import rendered, undisturbed
 from guest import PHONE, Guest, Refused
 from page import Page
 from scenarios import equal, holds, lacks, true
@@ -53,10 +53,10 @@ def guests_share_the_pages_that_each_spoil_with_a_session(site):
     def read():
         before = rendered(site)
         answers = {path: is_kept(site, path) for path in boards + shop}
-        settle(site)
+        site.settle()
         return answers, rendered(site) - before
 
-    settle(site)
+    site.settle()
     answers, renderings = undisturbed(site, read)
     for path, answer in answers.items():
         equal((answer.status, answer.set_cookies), (200, []), path)
@@ -160,7 +160,7 @@ def guests_who_may_comment_are_served_from_memory(site):
     def read():
         before = rendered(site)
         answers = [guest.look(post(number)).answer for number in numbers for guest in guests]
-        settle(site)
+        site.settle()
         return answers, rendered(site) - before
 
     answers, renderings = undisturbed(site, read)
