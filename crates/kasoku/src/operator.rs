@@ -1,8 +1,8 @@
 //! How the commands ask the program that runs: over its control socket, or its admin listener.
 //!
 //! Without a flag, the control socket is looked for where a program puts it by itself (`control`); then the configuration in /etc says
-//! where to ask. `--config` means the program of that configuration: its `control-socket` where that is a path, else its `admin`. One request for
-//! each connection, one deadline, and answers of a bounded size.
+//! where to ask. `--config` means the program of that configuration: its `control-socket` where that is a path, else its `admin`, else the control
+//! socket where a program puts it by itself. One request for each connection, one deadline, and answers of a bounded size.
 
 use crate::control;
 use clap::Args;
@@ -96,6 +96,7 @@ impl Operator {
         if let Some(config) = config {
             let loaded = kasoku_config::load(&ServeFlags { config: Some(config), ..ServeFlags::default() })
                 .map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
+            let is_automatic = loaded.options.control_socket == ControlSocket::Auto;
             address = address.or_else(|| match loaded.options.control_socket {
                 ControlSocket::At(path) => {
                     kind = CONTROL_SOCKET;
@@ -103,6 +104,12 @@ impl Operator {
                 }
                 ControlSocket::Auto | ControlSocket::Off => loaded.options.admin,
             });
+            if address.is_none() && flags.config.is_some() && is_automatic {
+                match listening_control_socket() {
+                    Ok(found) => (address, kind) = (found, CONTROL_SOCKET),
+                    Err(why) => refused = Some(why),
+                }
+            }
             token_file = token_file.or(loaded.options.admin_token_file);
         }
         let Some(address) = address else {

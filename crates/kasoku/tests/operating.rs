@@ -707,6 +707,10 @@ fn commands_without_an_option_and_without_a_token_asked_nobody() {
     let purged = controlled.command(&["purge", "http://localhost/page"]);
     assert_eq!(purged, (Some(0), "purged: http://localhost/page\n".to_owned(), String::new()));
     assert!(!get(controlled.program.clients, "/page").is_hit());
+    // A configuration that names neither an admin listener nor a control socket leaves the socket where a program puts it by itself.
+    let plain = support::file("control-plain.toml", "[[site]]\norigin = \"http://127.0.0.1:9\"\n");
+    let purged = controlled.command(&["purge", "--config", plain.to_str().unwrap(), "http://localhost/page"]);
+    assert_eq!(purged, (Some(0), "purged: http://localhost/page\n".to_owned(), String::new()));
     for (arguments, words) in [
         (&["explain", "http://localhost/page"][..], "detail"),
         (&["top", "--once"], "requests per second"),
