@@ -89,7 +89,7 @@ CHURN_MINUTES ?= 60
 .PHONY: bench-memory
 bench-memory: build ## what is resident of a tier of 256 MiB under an hour of churn, at each mix of sizes (CHURN_MINUTES=8; KASOKU_TEST_CHURN_MIB=1024)
 	@KASOKU_TEST_PROGRAM="$${CARGO_TARGET_DIR:-$$PWD/target}/release/kasoku" KASOKU_CHURN_MINUTES=$(CHURN_MINUTES) \
-		cargo test --package kasoku --test memory --locked --quiet hours_of_churn -- --nocapture
+		cargo test --package kasoku --test memory --locked --quiet hours_of_churn -- --ignored --nocapture
 
 .PHONY: bench-mt-search
 bench-mt-search: build ## a slow CGI search without a cache, behind Apache's and behind Kasoku; writes docs/mt-search.md
