@@ -68,7 +68,7 @@ fn serve(memory_bytes: u64, origin: SocketAddr) -> Program {
 fn serve_with(workers: usize, memory_bytes: u64, origin: SocketAddr) -> Program {
     let config = format!(
         "listen = [\"127.0.0.1:0\"]\nadmin = \"127.0.0.1:0\"\nworkers = {workers}\nmemory.size = \"{}MiB\"\n\
-         limits.idle-timeout = \"10m\"\n\n[[site]]\norigin = \"http://{origin}\"\n",
+         limits.idle-timeout = \"10m\"\nlimits.requests-per-connection-max = 0\n\n[[site]]\norigin = \"http://{origin}\"\n",
         memory_bytes / MIB
     );
     Program::serve(&["--config", support::file("memory.toml", &config).to_str().unwrap()])

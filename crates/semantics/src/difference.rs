@@ -10,6 +10,7 @@
 mod lines;
 mod noise;
 mod regions;
+mod renderings;
 
 use crate::coding::media_type;
 use kasoku_wire::ResponseHead;
@@ -18,6 +19,7 @@ use noise::Reduced;
 pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError, names_token};
 pub use regions::Part;
 use regions::regions;
+pub use renderings::{Fit, Rendering, TooManyLines};
 
 /// How a body is read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -103,12 +105,6 @@ pub fn differences(nobodys: &[u8], visitors: &[u8], markup: Markup, noise: &[Noi
 /// Whether a body has parts in which tokens are: a form, a meta, a script.
 pub fn has_parts(body: &[u8], markup: Markup) -> bool {
     regions(body, markup).iter().any(|region| region.part != Part::Page)
-}
-
-/// Whether the bodies of two answers have the same lines, but for noise, in whatever order.
-pub fn are_rearranged(one: &[u8], other: &[u8], markup: Markup, noise: &[Noise]) -> bool {
-    let [one, other] = [one, other].map(|body| Reduced::of(body, &regions(body, markup), noise));
-    one.bytes.len() == other.bytes.len() && lines::sorted(&one) == lines::sorted(&other)
 }
 
 #[cfg(test)]

@@ -262,6 +262,39 @@ fn lines_that_come_in_another_order_each_time_are_no_alarm_and_a_visitors_own_or
 }
 
 #[test]
+fn rows_of_which_others_are_in_a_list_each_time_are_no_alarm_and_a_visitors_own_row_is() {
+    // The application returns `shown` of `count` rows that sort alike, from another one on with each request.
+    let rows = |shown: usize, count: usize, first: usize| {
+        (0..shown).map(|at| format!("<li>post {}</li>\n", (first + at) % count)).collect::<String>()
+    };
+    is_shared(&Site::start(move |_, count| page(&rows(3, 7, count))).behind(setup(&[])));
+    // So few of so many that nobody has to ask more often.
+    let scene = Site::start(move |_, count| page(&rows(2, 11, 4 * count))).behind(setup(&[]));
+    is_shared(&scene);
+    is_blocked(
+        &Site::start(move |asked, count| page(&(rows(3, 7, count) + field(asked, "x-forwarded-for"))))
+            .behind(setup(&[])),
+    );
+    // A visitor gets a row that nobody ever gets, and one that lacks a row.
+    let own = move |asked: &Asked| !field(asked, "referer").is_empty();
+    is_blocked(
+        &Site::start(move |asked, count| page(&(rows(3, 7, count) + if own(asked) { "<li>yours</li>\n" } else { "" })))
+            .behind(setup(&[])),
+    );
+    is_blocked(
+        &Site::start(move |asked, count| page(&(rows(3, 7, count) + if own(asked) { "" } else { "<li>ours</li>\n" })))
+            .behind(setup(&[])),
+    );
+    // Rows that only a visitor gets others of.
+    is_blocked(
+        &Site::start(move |asked, count| page(&rows(3, 7, if own(asked) { count } else { 0 }))).behind(setup(&[])),
+    );
+    // What changes is a value of a form.
+    let form = move |count: usize| page(&format!("<form>\n<input name=\"sum\" value=\"{}\">\n</form>", count % 7));
+    is_blocked(&Site::start(move |_, count| form(count)).behind(setup(&[])));
+}
+
+#[test]
 fn what_the_application_itself_makes_public_is_its_own_business() {
     let application = Application::start(|asked| {
         let text = page(field(asked, "x-forwarded-for"));

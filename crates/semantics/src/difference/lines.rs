@@ -20,8 +20,7 @@ const LONG_LINE_BYTES: usize = 1_000;
 
 /// The lines in which two pages differ, which they do.
 pub(super) fn differing(nobodys: &Reduced, visitors: &Reduced) -> Vec<Difference> {
-    let is_long = |page: &Reduced| page.bytes.split(|byte| *byte == b'\n').any(|line| line.len() > LONG_LINE_BYTES);
-    let at_tags = is_long(nobodys) || is_long(visitors);
+    let at_tags = is_divided_at_tags(nobodys) || is_divided_at_tags(visitors);
     let (one, other) = (Lines::of(&nobodys.bytes, at_tags), Lines::of(&visitors.bytes, at_tags));
     let are_paired = one.clone().count() == other.clone().count();
     let mut all = Vec::new();
@@ -39,11 +38,14 @@ pub(super) fn differing(nobodys: &Reduced, visitors: &Reduced) -> Vec<Difference
     all
 }
 
-/// The lines of a page, in an order that says nothing of the page.
-pub(super) fn sorted(page: &Reduced) -> Vec<&[u8]> {
-    let mut lines: Vec<&[u8]> = page.bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii).collect();
-    lines.sort_unstable();
-    lines
+/// Whether a page is divided at its tags.
+pub(super) fn is_divided_at_tags(page: &Reduced) -> bool {
+    page.bytes.split(|byte| *byte == b'\n').any(|line| line.len() > LONG_LINE_BYTES)
+}
+
+/// The lines of a page, each with where it begins.
+pub(super) fn texts(page: &Reduced, at_tags: bool) -> impl Iterator<Item = (usize, &[u8])> {
+    Lines::of(&page.bytes, at_tags)
 }
 
 fn difference(nobodys: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Difference {

@@ -498,6 +498,22 @@ impl Reduced {
         let number = self.regions.partition_point(|region| region.end <= at);
         self.regions.get(number).or(self.regions.last()).map_or(Part::Page, |region| region.part)
     }
+
+    /// Whether so many bytes from a place on are all in one kind of part.
+    pub(super) fn is_all(&self, start: usize, bytes: usize, part: Part) -> bool {
+        let number = self.regions.partition_point(|region| region.end <= start);
+        let mut begin = start;
+        for region in self.regions.get(number..).unwrap_or_default() {
+            if begin >= start + bytes {
+                break;
+            }
+            if region.part != part {
+                return false;
+            }
+            begin = region.end;
+        }
+        true
+    }
 }
 
 #[cfg(test)]
