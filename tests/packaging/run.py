@@ -162,7 +162,7 @@ def reloads(checks, machine):
     write = ["tee", "-a", "/etc/kasoku/kasoku.toml"]
     machine.run(write, input=more)
     said = machine.run(["kasoku", "reload"]).stdout
-    checks.shows("kasoku reload says what changed", "rule /cgi-bin/*: origin: (default)" in said, said)
+    checks.shows("kasoku reload says what changed", "rule /cgi-bin/*: origin: \"file:///usr/share/kasoku/welcome\" (of the site) -> " in said, said)
     page = get(machine, "/cgi-bin/status")
     checks.shows("a program has a umask of its own", page.startswith("0022\n"), page)
     checks.shows("a program inherits no capability", re.findall(r"Cap\w+:\s+(\w+)", page) == ["0" * 16] * 4, page)

@@ -488,14 +488,14 @@ fn a_reload_is_asked_for_with_the_token_and_its_outcome_is_told() {
     assert_eq!(status(&post("")), 401);
     let program = std::thread::spawn(move || {
         let done =
-            reload::Reloaded { changes: vec!["ttl: (default) -> \"1m\"".to_owned()], ..Default::default() };
+            reload::Reloaded { changes: vec!["ttl: \"0s\" (default) -> \"1m\"".to_owned()], ..Default::default() };
         asked.blocking_recv().unwrap().send(Ok(done)).unwrap();
         asked.blocking_recv().unwrap().send(Err("error: no\n".to_owned())).unwrap();
     });
     let answer = post(&authorization);
     assert_eq!(status(&answer), 200);
     let said: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
-    assert_eq!(said["changes"][0], "ttl: (default) -> \"1m\"");
+    assert_eq!(said["changes"][0], "ttl: \"0s\" (default) -> \"1m\"");
     let answer = post(&authorization);
     assert_eq!((status(&answer), body(&answer)), (422, "error: no\n"));
     program.join().unwrap();

@@ -139,8 +139,8 @@ fn a_reload_says_what_it_changes_and_keeps_what_is_stored() {
     get(program.clients, "/page");
     configuration("reload.toml", &origin, "hit-headers.x-cache-hit = true\npid-file = \"/nowhere/at/all\"");
     program.signal(Signal::HUP);
-    assert_eq!(program.says("SIGHUP: hit-headers.x-cache-hit: "), "(default) -> true");
-    assert_eq!(program.says("SIGHUP: pid-file: "), "(default) -> \"/nowhere/at/all\" (at the next start)");
+    assert_eq!(program.says("SIGHUP: hit-headers.x-cache-hit: "), "false (default) -> true");
+    assert_eq!(program.says("SIGHUP: pid-file: "), "(none) -> \"/nowhere/at/all\" (at the next start)");
     program.says("the configuration was read again");
     let hit = get(program.clients, "/page");
     assert_eq!((hit.is_hit(), hit.field("x-cache-hit")), (true, Some("1")));
@@ -745,7 +745,7 @@ fn kasoku_reload_says_what_changed_and_what_is_wrong() {
     let (status, said, warned) = controlled.command(&["reload"]);
     assert_eq!(status, Some(0), "{warned}");
     assert!(said.starts_with("the configuration was read again:\n"), "{said}");
-    assert!(said.contains(": ttl: (default) -> \"1m\"\n"), "{said}");
+    assert!(said.contains("site default: ttl: \"0s\" (default) -> \"1m\"\n"), "{said}");
     assert!(warned.starts_with("warning: "), "{warned}");
     std::fs::write(&config, "workers = \"many\"\n").unwrap();
     let (status, said, wrong) = controlled.command(&["reload"]);
