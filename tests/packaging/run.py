@@ -68,6 +68,7 @@ def main():
         with tempfile.TemporaryDirectory() as directory:
             is_a_good_unit(checks, directory, program)
     else:
+        is_a_service_after_make_install(checks, program)
         lives_and_dies_as_a_package(checks, packages)
     for path in packages.values():
         path.unlink()
@@ -122,6 +123,29 @@ def is_a_good_unit(checks, directory, program):
         checks.shows(f"its exposure is at most {EXPOSURE_MAX}", said.returncode == 0, said.stdout)
 
 
+def is_a_service_after_make_install(checks, program):
+    """What the README and the program of the installation say, in their order."""
+    with Sandbox(ROOT, TARGET) as machine:
+
+        def make(target, **how):
+            return machine.run(["env", f"PROGRAM={program}", ROOT / "scripts" / "install-program", target], **how)
+
+        said = make("install").stdout
+        as_a_service = re.search(r"as a service: (.*)", said)
+        checks.shows("make install says how to start the service", as_a_service is not None, said)
+        machine.run(["sh", "-ec", as_a_service[1]])
+        checks.shows("it serves its page from below /usr/local", "Kasoku serves" in get(machine, "/"))
+        refused = make("uninstall", check=False)
+        first = re.search(r"the service comes first: (.*)", refused.stderr)
+        checks.shows("make uninstall leaves a service that runs alone", refused.returncode == 1 and first is not None, refused.stderr)
+        checks.shows("and serves on", "Kasoku serves" in get(machine, "/"))
+        machine.run(["sh", "-ec", first[1]])
+        checks.shows("make uninstall says that the user stays", "userdel kasoku" in make("uninstall").stdout)
+        machine.run(["userdel", "kasoku"])
+        left = [path for path in machine.changed() if "kasoku" in path and not NOT_OURS.match(path)]
+        checks.shows("make uninstall leaves nothing of a service", not left, left)
+
+
 def lives_and_dies_as_a_package(checks, packages):
     with Sandbox(ROOT, TARGET) as machine:
         first, second = (packages[version] for version in VERSIONS)
@@ -162,7 +186,7 @@ def reloads(checks, machine):
     write = ["tee", "-a", "/etc/kasoku/kasoku.toml"]
     machine.run(write, input=more)
     said = machine.run(["kasoku", "reload"]).stdout
-    checks.shows("kasoku reload says what changed", "rule /cgi-bin/*: origin: (default)" in said, said)
+    checks.shows("kasoku reload says what changed", "rule /cgi-bin/*: origin: \"file:///usr/share/kasoku/welcome\" (of the site) -> " in said, said)
     page = get(machine, "/cgi-bin/status")
     checks.shows("a program has a umask of its own", page.startswith("0022\n"), page)
     checks.shows("a program inherits no capability", re.findall(r"Cap\w+:\s+(\w+)", page) == ["0" * 16] * 4, page)

@@ -457,11 +457,11 @@ fn a_purge_says_what_it_was_about() {
         ("", "one of url, prefix, site, tag and all is needed"),
         ("url=http://a/&all", "at a time"),
         ("ulr=x", "unknown parameter ulr"),
-        ("url=/x", "not an http or https URL"),
+        ("url=/x", "/x has no host: write http://HOST/x "),
         ("prefix=ftp://a/", "not an http or https URL"),
         ("site=", "a site is the name of a host"),
         ("url=nonsense", "not an http or https URL"),
-        ("site=nohost", "no site is configured for the host nohost"),
+        ("site=nohost", "no site is configured for the host nohost (sites: "),
     ] {
         let answer = purge(query);
         assert_eq!(status(&answer), 400, "{query}");
@@ -487,14 +487,15 @@ fn a_reload_is_asked_for_with_the_token_and_its_outcome_is_told() {
     };
     assert_eq!(status(&post("")), 401);
     let program = std::thread::spawn(move || {
-        let done = reload::Reloaded { changes: vec!["ttl: (default) -> \"1m\"".to_owned()], ..Default::default() };
+        let done =
+            reload::Reloaded { changes: vec!["ttl: \"0s\" (default) -> \"1m\"".to_owned()], ..Default::default() };
         asked.blocking_recv().unwrap().send(Ok(done)).unwrap();
         asked.blocking_recv().unwrap().send(Err("error: no\n".to_owned())).unwrap();
     });
     let answer = post(&authorization);
     assert_eq!(status(&answer), 200);
     let said: serde_json::Value = serde_json::from_str(body(&answer)).unwrap();
-    assert_eq!(said["changes"][0], "ttl: (default) -> \"1m\"");
+    assert_eq!(said["changes"][0], "ttl: \"0s\" (default) -> \"1m\"");
     let answer = post(&authorization);
     assert_eq!((status(&answer), body(&answer)), (422, "error: no\n"));
     program.join().unwrap();

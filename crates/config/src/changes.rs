@@ -2,12 +2,16 @@
 //!
 //! The two documents are compared, not what they mean, so that the operator reads the keys that were written. A site is
 //! called by its first host, a rule by its path, so one that is put before another changes nothing but itself.
+//!
+//! Where a key is not written, the value that holds instead is told with where it comes from: the site of a rule, the application, the top of
+//! the file, or the default. A value that this module can't be sure of is not told: a flag's, and a default that depends on other settings.
 
+use crate::applications::applications;
 use crate::flags::Loaded;
 use crate::secrets;
-use crate::table::{self, Scope};
-use std::collections::BTreeMap;
-use toml::{Table, Value};
+use crate::table::{self, Default, Scope};
+use std::collections::{BTreeMap, BTreeSet};
+use toml::Table;
 
 /// The most changes that are told one by one.
 pub const CHANGES_MAX: usize = 50;
@@ -17,8 +21,8 @@ pub const CHANGES_MAX: usize = 50;
 pub struct Change {
     /// The key, with site and rule: `site example.org: rule /blog/*: cache.negative-ttl`.
     pub key: String,
-    /// What was written before and what is written now; `None`: nothing.
-    pub values: [Option<String>; 2],
+    /// What was written before and what is written now; else what holds instead, and why.
+    pub values: [String; 2],
     /// Whether it takes effect only when the program starts the next time.
     pub waits_for_start: bool,
 }
@@ -26,72 +30,145 @@ pub struct Change {
 impl std::fmt::Display for Change {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [before, after] = &self.values;
-        let shown = |value: &Option<String>| value.clone().unwrap_or_else(|| "(default)".to_owned());
-        write!(f, "{}: {} -> {}", self.key, shown(before), shown(after))?;
+        write!(f, "{}: {before} -> {after}", self.key)?;
         if self.waits_for_start { f.write_str(" (at the next start)") } else { Ok(()) }
     }
 }
 
 /// What differs between the files that two configurations were read from, in the order of the keys.
 pub fn changes(before: &Loaded, after: &Loaded) -> Vec<Change> {
-    let [before, after] = [before, after].map(|loaded| flat(&loaded.warnings.file));
-    let keys: std::collections::BTreeSet<&String> = before.keys().chain(after.keys()).collect();
-    let changed = keys.into_iter().filter(|key| before.get(*key) != after.get(*key));
+    let [before, after] = [before, after].map(Written::of);
+    let keys: BTreeSet<&String> = before.values.keys().chain(after.values.keys()).collect();
+    let changed = keys.into_iter().filter(|key| before.shown(key) != after.shown(key));
     changed
-        .map(|key| Change {
-            key: key.clone(),
-            values: [before.get(key).cloned(), after.get(key).cloned()],
-            waits_for_start: table::find(Scope::Top, key).is_some_and(|setting| setting.is_read_at_start),
+        .filter_map(|key| {
+            let at = &before.values.get(key).or_else(|| after.values.get(key))?.at;
+            let waits_for_start = table::find(at.scope, at.path(key)).is_some_and(|setting| setting.is_read_at_start);
+            let values = [&before, &after]
+                .map(|written| written.shown(key).map_or_else(|| written.held(key, at), str::to_owned));
+            Some(Change { key: key.clone(), values, waits_for_start })
         })
         .collect()
 }
 
+/// Where a key stands.
+#[derive(Clone, Debug)]
+struct At {
+    scope: Scope,
+    /// What stands before it: `site a.org: rule /x/*: `.
+    prefix: String,
+    /// The same for the site that it is in.
+    site: String,
+}
+
+impl At {
+    const TOP: Self = Self { scope: Scope::Top, prefix: String::new(), site: String::new() };
+
+    fn path<'k>(&self, key: &'k str) -> &'k str {
+        key.strip_prefix(&self.prefix).unwrap_or(key)
+    }
+}
+
+#[derive(Debug)]
+struct Value {
+    shown: String,
+    at: At,
+}
+
+/// What is written in a configuration.
+struct Written<'l> {
+    values: BTreeMap<String, Value>,
+    flags: &'l str,
+}
+
+impl<'l> Written<'l> {
+    fn of(loaded: &'l Loaded) -> Self {
+        Self { values: flat(&loaded.warnings.file), flags: &loaded.warnings.flags }
+    }
+
+    fn shown(&self, key: &str) -> Option<&str> {
+        self.values.get(key).map(|value| value.shown.as_str())
+    }
+
+    /// What holds for a key that is not written there.
+    fn held(&self, key: &str, at: &At) -> String {
+        let path = at.path(key);
+        let is_of_site = |(key, _): (&String, &Value)| key.starts_with(&at.site);
+        let has_site = at.site.is_empty() || self.values.range(at.site.clone()..).next().is_some_and(is_of_site);
+        let Some(setting) = table::find(at.scope, path).filter(|_| has_site) else { return "(none)".to_owned() };
+        if let Some(flag) = setting.flag.filter(|flag| self.flags.split(' ').any(|word| word == *flag)) {
+            return format!("({flag})");
+        }
+        let in_site = || self.shown(&format!("{}{path}", at.site)).map(|shown| format!("{shown} (of the site)"));
+        let of_application = || self.of_application(&at.site, path);
+        let at_top = || self.shown(path).map(|shown| format!("{shown} (of the top of the file)"));
+        let inherited = match at.scope {
+            Scope::Rule => in_site().or_else(of_application).or_else(at_top),
+            Scope::Site => of_application().or_else(at_top),
+            Scope::Top | Scope::Listen | Scope::Origin => None,
+        };
+        inherited.unwrap_or_else(|| match setting.default {
+            Default::Value(_) if setting.default_varies => "(default)".to_owned(),
+            Default::Value(value) => format!("{value} (default)"),
+            Default::Unset(_) | Default::Required => "(none)".to_owned(),
+        })
+    }
+
+    /// What the application of a site lays under it.
+    fn of_application(&self, site: &str, path: &str) -> Option<String> {
+        let named = self.shown(&format!("{site}application"))?.trim_matches('"');
+        let (name, text) = applications().find(|(name, _)| *name == named)?;
+        Some(format!("{} (of {name})", flat(text).get(path)?.shown))
+    }
+}
+
 /// All values of a document, by key.
-fn flat(text: &str) -> BTreeMap<String, String> {
+fn flat(text: &str) -> BTreeMap<String, Value> {
     let mut values = BTreeMap::new();
     // It was read before, so it is a document.
     if let Ok(document) = text.parse::<Table>() {
-        add("", &document, &mut values);
+        add("", &At::TOP, &document, &mut values);
     }
     values
 }
 
-fn add(prefix: &str, table: &Table, values: &mut BTreeMap<String, String>) {
+/// `group`: the tables between the prefix and the key, such as `limits.`.
+fn add(group: &str, at: &At, table: &Table, values: &mut BTreeMap<String, Value>) {
     for (key, value) in table {
         match (key.as_str(), value) {
-            ("site", Value::Array(sites)) => each(prefix, "site", sites, site_name, values),
-            ("rule", Value::Array(rules)) => each(prefix, "rule", rules, rule_name, values),
-            (_, Value::Table(table)) => add(&format!("{prefix}{key}."), table, values),
+            ("site", toml::Value::Array(sites)) => each(at, Scope::Site, sites, values),
+            ("rule", toml::Value::Array(rules)) => each(at, Scope::Rule, rules, values),
+            (_, toml::Value::Table(table)) => add(&format!("{group}{key}."), at, table, values),
             (_, value) => {
                 // Masked as a line of the file, since the key says whether the value is a secret.
                 let line = secrets::mask(&format!("{key} = {value}"));
-                let shown = line.split_once(" = ").map_or(line.as_str(), |(_, value)| value);
-                values.insert(format!("{prefix}{key}"), shown.to_owned());
+                let shown = line.split_once(" = ").map_or(line.as_str(), |(_, value)| value).to_owned();
+                values.insert(format!("{}{group}{key}", at.prefix), Value { shown, at: at.clone() });
             }
         }
     }
 }
 
-fn each(
-    prefix: &str,
-    what: &str,
-    tables: &[Value],
-    name: fn(&Table) -> Option<String>,
-    values: &mut BTreeMap<String, String>,
-) {
+fn each(outer: &At, scope: Scope, tables: &[toml::Value], values: &mut BTreeMap<String, Value>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
-    for table in tables.iter().filter_map(Value::as_table) {
-        let name = name(table).unwrap_or_else(|| "any".to_owned());
+    for table in tables.iter().filter_map(toml::Value::as_table) {
+        let (what, name) = match scope {
+            // As logs, metrics and `kasoku purge --site` call it.
+            Scope::Site => ("site", site_name(table).unwrap_or_else(|| "default".to_owned())),
+            _ => ("rule", rule_name(table).unwrap_or_else(|| "any".to_owned())),
+        };
         let count = seen.entry(name.clone()).or_default();
         *count += 1;
         let number = if *count > 1 { format!(" ({count})") } else { String::new() };
-        add(&format!("{prefix}{what} {name}{number}: "), table, values);
+        let prefix = format!("{}{what} {name}{number}: ", outer.prefix);
+        let site = if scope == Scope::Site { prefix.clone() } else { outer.site.clone() };
+        add("", &At { scope, prefix, site }, table, values);
     }
 }
 
 fn site_name(site: &Table) -> Option<String> {
     match site.get("hosts")? {
-        Value::Array(hosts) => hosts.first()?.as_str().map(str::to_owned),
+        toml::Value::Array(hosts) => hosts.first()?.as_str().map(str::to_owned),
         host => host.as_str().map(str::to_owned),
     }
 }
@@ -128,12 +205,67 @@ mod tests {
         assert_eq!(
             told(SITE, &format!("workers = 2\nlimits.head-timeout = \"5s\"\n{SITE}{rule}")),
             [
-                "limits.head-timeout: (default) -> \"5s\"",
-                "site a.org: rule /x/*: pass: (default) -> true",
-                "site a.org: rule /x/*: path: (default) -> \"/x/*\"",
-                "workers: (default) -> 2 (at the next start)",
+                "limits.head-timeout: \"10s\" (default) -> \"5s\"",
+                "site a.org: rule /x/*: pass: false (default) -> true",
+                "site a.org: rule /x/*: path: (none) -> \"/x/*\"",
+                "workers: \"auto\" (default) -> 2 (at the next start)",
             ]
         );
+    }
+
+    #[test]
+    fn a_value_that_goes_is_followed_by_what_holds_then() {
+        let site = |more: &str| format!("[[site]]\nhosts = \"a.org\"\norigin = \"http://a\"\n{more}");
+        let rule = |more: &str| format!("{}[[site.rule]]\npath = \"/x\"\n{more}", site("ttl = \"3m\"\n"));
+        for (before, after, change) in [
+            (site("ttl = \"1m\"\n"), site(""), "site a.org: ttl: \"1m\" -> \"0s\" (default)"),
+            (
+                format!("ttl = \"2m\"\n{}", site("")),
+                format!("ttl = \"2m\"\n{}", site("ttl = \"1m\"\n")),
+                "site a.org: ttl: \"2m\" (of the top of the file) -> \"1m\"",
+            ),
+            (rule("ttl = \"1m\"\n"), rule(""), "site a.org: rule /x: ttl: \"1m\" -> \"3m\" (of the site)"),
+            (
+                format!("admin = \"127.0.0.1:1\"\n{}", site("")),
+                site(""),
+                "admin: \"127.0.0.1:1\" -> (none) (at the next start)",
+            ),
+        ] {
+            let told = told(&before, &after);
+            assert_eq!(
+                told.iter().map(|told| told.trim_end_matches(" (at the next start)")).collect::<Vec<_>>(),
+                [change.trim_end_matches(" (at the next start)")]
+            );
+        }
+    }
+
+    #[test]
+    fn a_site_that_is_new_had_no_values() {
+        let more = "[[site]]\nhosts = \"c.org\"\norigin = \"http://127.0.0.1:1\"\nttl = \"1m\"\n";
+        let told = told(SITE, &format!("{SITE}{more}"));
+        let of_ttl = told.iter().find(|told| told.contains(": ttl: ")).unwrap();
+        assert_eq!(of_ttl, "site c.org: ttl: (none) -> \"1m\"");
+    }
+
+    #[test]
+    fn what_an_application_lays_under_its_site_is_what_held() {
+        let site = "[[site]]\norigin = \"http://a\"\napplication = \"wordpress\"\n";
+        let told = told(site, &format!("{site}ttl = \"1h\"\n"));
+        let (name, text) = applications().find(|(name, _)| *name == "wordpress").unwrap();
+        let ttl = &flat(text)["ttl"].shown;
+        assert_eq!(told, [format!("site default: ttl: {ttl} (of {name}) -> \"1h\"")]);
+    }
+
+    #[test]
+    fn what_a_flag_or_other_settings_decide_is_not_told() {
+        assert_eq!(
+            told(SITE, &format!("cache.client-may-revalidate = true\n{SITE}")),
+            ["cache.client-may-revalidate: (default) -> true"]
+        );
+        let [mut before, mut after] = [loaded(SITE), loaded(&format!("memory.size = \"2GiB\"\n{SITE}"))];
+        (before.warnings.flags, after.warnings.flags) = ("--memory 4GiB".to_owned(), "--memory 4GiB".to_owned());
+        let told: Vec<_> = changes(&before, &after).iter().map(Change::to_string).collect();
+        assert_eq!(told, ["memory.size: (--memory) -> \"2GiB\" (at the next start)"]);
     }
 
     #[test]
@@ -158,6 +290,6 @@ mod tests {
     fn sites_without_hosts_are_counted() {
         let any = "[[site]]\norigin = \"http://127.0.0.1:1\"\n";
         let told = told(&format!("{SITE}{any}"), &format!("{SITE}{}", any.replace(":1\"", ":2\"")));
-        assert_eq!(told, ["site any: origin: \"http://127.0.0.1:1\" -> \"http://127.0.0.1:2\""]);
+        assert_eq!(told, ["site default: origin: \"http://127.0.0.1:1\" -> \"http://127.0.0.1:2\""]);
     }
 }

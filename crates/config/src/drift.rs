@@ -108,6 +108,28 @@ fn each_default_of_the_table_is_what_the_code_resolves_to() {
 }
 
 #[test]
+fn a_default_that_another_profile_or_origin_changes_is_marked() {
+    let kinds: [fn(&str) -> String; 2] =
+        [|text| format!("profile = \"rfc\"\n{text}"), |text| text.replace("http://app", "file:///srv")];
+    // To write the percentage changes another default, that of `cache.heuristic-max`.
+    let unmarked = ["profile", "cache.heuristic-percent"];
+    let mut varying = Vec::new();
+    for (setting, scope) in rows().filter(|(it, _)| !it.default_varies && !unmarked.contains(&it.path)) {
+        let Default::Value(value) = setting.default else { continue };
+        for kind in kinds {
+            let texts = [file_with(setting, scope, value), nothing_said(setting, scope)].map(|text| kind(&text));
+            // Some settings can't be used there at all.
+            let is_taken = texts.iter().all(|text| check_text(text).0.is_some());
+            let [written, silent] = &texts;
+            if is_taken && shown(written) != shown(silent) {
+                varying.push(setting.path);
+            }
+        }
+    }
+    assert_eq!(varying, [""; 0]);
+}
+
+#[test]
 fn each_example_is_taken_and_changes_the_options() {
     for (setting, scope) in rows() {
         let text = file_with(setting, scope, setting.example);

@@ -10,8 +10,9 @@
 
 use crate::clock::Clock;
 use crate::options::{Options, OriginHealth, OriginLimits};
+use crate::outages;
 use http::Method;
-use kasoku_origin::health::{Blame, Checked};
+use kasoku_origin::health::{Blame, Checked, Turn};
 use kasoku_origin::{Address, Circumstances, Client, Directory, Endpoint, Gateway, OpenFiles, OriginState, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
@@ -123,12 +124,11 @@ impl Check {
             let health = &self.origin.health;
             let sent = health.mark();
             let found = self.find_out(&client).await;
-            if health.checked(found, sent, &self.rules, self.clock.now().mono_ms) {
-                let address = &self.origin.address;
-                match found {
-                    Checked::Passed => tracing::info!("{address} passes its checks again"),
-                    _ => tracing::warn!("{address} is down: {} checks in a row failed", self.rules.fall),
-                }
+            let address = &self.origin.address;
+            match health.checked(found, sent, &self.rules, self.clock.now().mono_ms) {
+                Some(Turn::Up(recovery)) => outages::tell_end(address, "passes its checks again", recovery),
+                Some(Turn::Down) => tracing::warn!("{address} is down: {} checks in a row failed", self.rules.fall),
+                None => {}
             }
             // Whoever waits for its return learns of it as soon as from a trial.
             let is_waited_for = !health.is_up();

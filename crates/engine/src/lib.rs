@@ -37,6 +37,7 @@
 //! | `held` | looks through an answer before anybody gets it, where a cookie of it would be dropped |
 //! | [`guard`] | compares a page with another visitor's before it is shared |
 //! | `origins` | which origin of several, and which next when it fails |
+//! | `outages` | what the log says of an origin that is down, and of its return |
 //! | `set_by` | how cookies were seen to be set |
 //! | `sendfile` | the file that an origin's answer names, in its place |
 //! | `checks` | asks origins whether they work, apart from all requests |
@@ -91,6 +92,7 @@ mod multipart;
 mod nobodys_cookie;
 pub mod options;
 mod origins;
+mod outages;
 mod outgoing;
 mod pace;
 mod parse;

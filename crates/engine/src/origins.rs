@@ -21,6 +21,7 @@ use crate::clock::Moment;
 use crate::forward::{Audience, circumstances};
 use crate::nobodys_cookie;
 use crate::options::Route;
+use crate::outages;
 use crate::route::{Routed, refusing, route_elsewhere};
 use crate::sendfile::{self, Said};
 use crate::serve::Exchange;
@@ -245,15 +246,17 @@ pub(crate) async fn can_be_reached(worker: &Worker, route: &Route) -> bool {
         return true;
     }
     let mut asking = Asking::new(0, true);
+    let mut is_asked = false;
     while let Some(choice) = next(worker, route, &mut asking).await {
-        let health = &choice.origin.health;
-        let sent = health.mark();
+        is_asked = true;
+        let sent = choice.origin.health.mark();
         match worker.client.reach(&choice, &route.origin).await {
             Ok(()) => return true,
-            Err(error) => {
-                health.failed(error.blame(), sent, &route.health, worker.now().mono_ms);
-            }
+            Err(error) => outages::failed(worker, route, &choice.origin, sent, &error),
         }
+    }
+    if !is_asked {
+        route.group.was_not_asked();
     }
     false
 }
@@ -298,6 +301,9 @@ impl Sending<'_> {
                 break;
             }
         }
+        if matches!(failure, Error::Down) {
+            route.group.was_not_asked();
+        }
         Err(failure)
     }
 
@@ -324,20 +330,17 @@ impl Sending<'_> {
         }
         match &asked {
             Ok(_) => {
-                if origin.health.answered() {
-                    tracing::info!("{} answers again", origin.address);
+                if let Some(recovery) = origin.health.answered(worker.now().mono_ms) {
+                    outages::tell_end(&origin.address, "answers again", recovery);
                 }
             }
             Err(Error::Upload(_)) => {}
             Err(error) => {
                 worker.cells.count(Counter::OriginErrors);
-                let blame = error.blame();
-                if blame != Blame::Nobody {
+                if error.blame() != Blame::Nobody {
                     origin.count_failure();
                 }
-                if origin.health.failed(blame, sent, &route.health, worker.now().mono_ms) {
-                    tracing::warn!("{} failed {} times in a row: {error}", origin.address, route.health.failures);
-                }
+                outages::failed(worker, route, origin, sent, error);
             }
         }
         asked

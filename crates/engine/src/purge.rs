@@ -7,6 +7,10 @@
 //! listed addresses; with BAN they name tags. A request that came through a proxy seems to come from the proxy's address, often this machine's:
 //! it is obeyed only where that proxy is trusted and names a client that is listed.
 
+mod meant;
+
+pub use meant::Named;
+
 use crate::client::client;
 use crate::connection::Peer;
 use crate::handle::Handle;
@@ -32,7 +36,7 @@ pub enum Target {
     Url(String),
     /// All URLs that begin like this one: `http://example.org/blog/`.
     Prefix(String),
-    /// All of one host: `example.org`.
+    /// All of one host: `example.org`; or of a site, by the name that logs and metrics have for it.
     Site(String),
     /// All that has one of these tags: in the site that serves this host, or in all sites.
     Tags(Vec<String>, Option<String>),
@@ -58,14 +62,26 @@ pub enum PurgeError {
     NoTags,
     /// No response has a tag of that name: `tags` makes none like it.
     UnknownTag(String),
-    /// No site serves that host.
-    NoSite(String),
+    /// No site serves that host; what is served.
+    NoSite(String, Named),
+    /// A path without a host; what is served.
+    NoHost(String, Named),
+    /// That site serves many hosts, and is not the only one.
+    ManyHosts(String),
 }
 
 impl fmt::Display for PurgeError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Url(url) => write!(f, "not an http or https URL: {url}"),
+            Self::Url(url) => {
+                write!(f, "not an http or https URL: {url}")?;
+                match meant::host_alone(url) {
+                    Some(host) => {
+                        write!(f, " (a page is written like http://{host}/page, and all of a host is --site {host})")
+                    }
+                    None => Ok(()),
+                }
+            }
             Self::Scope(error) => write!(f, "{error}"),
             Self::NoTags => {
                 f.write_str("no such site has tags: `tags` in its configuration says which responses get them")
@@ -73,7 +89,21 @@ impl fmt::Display for PurgeError {
             Self::UnknownTag(tag) => {
                 write!(f, "no response has the tag {tag}: `tags` in the configuration makes none like it")
             }
-            Self::NoSite(host) => write!(f, "no site is configured for the host {host}"),
+            Self::NoSite(host, named) => {
+                write!(f, "no site is configured for the host {host} (sites: {named})")
+            }
+            Self::NoHost(path, named) => {
+                write!(
+                    f,
+                    "{path} has no host: write http://HOST{path} as visitors write it, a port included (sites: {named})"
+                )
+            }
+            Self::ManyHosts(name) => {
+                write!(
+                    f,
+                    "the site {name} serves many hosts beside those of others: name one of its hosts, or purge all (--all)"
+                )
+            }
         }
     }
 }
@@ -87,12 +117,13 @@ impl Handle {
     /// The target is none; nothing is purged.
     pub fn purge(&self, target: &Target, purge: Purge) -> Result<Purged, PurgeError> {
         let options = self.options();
-        if let Some(host) = host_of(target).filter(|host| !is_known(&options.sites, host)) {
-            return Err(PurgeError::NoSite(host));
+        let target = meant::meant(&options.sites, target)?;
+        if let Some(host) = host_of(&target).filter(|host| !is_known(&options.sites, host)) {
+            return Err(PurgeError::NoSite(host, Named::of(&options.sites)));
         }
-        let purged = purge_target(self.cache(), &options.sites, target, purge, self.now())?;
+        let purged = purge_target(self.cache(), &options.sites, &target, purge, self.now())?;
         // Who purges has changed something there, maybe what made pages differ by visitor.
-        match host_of(target) {
+        match host_of(&target) {
             Some(host) => self.guard().look_again(|shown| is_of_host(&options.sites, shown, &host)),
             None if *target == Target::All => self.guard().look_again(|_| true),
             None => {}

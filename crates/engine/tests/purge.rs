@@ -2,7 +2,7 @@
 
 use kasoku_cache::Purge;
 use kasoku_engine::options::{AddressRange, HostPattern, ListenAddress, Listener};
-use kasoku_engine::purge::{PurgeError, Target};
+use kasoku_engine::purge::{PurgeError, Purged, Target};
 use kasoku_metrics::Counter;
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok};
 
@@ -279,7 +279,7 @@ fn what_is_fetched_during_a_purge_is_answered_and_not_stored() {
 fn what_is_no_url_purges_nothing() {
     let scene = Scenario::safe([]);
     let handle = scene.engine.handle();
-    for target in ["", "nonsense", "a.org", "/page", "ftp://a.org/", "http:///"] {
+    for target in ["", "nonsense", "a.org", "//a.org/", "ftp://a.org/", "http:///"] {
         assert!(matches!(handle.purge(&url(target), Purge::Hard), Err(PurgeError::Url(_))), "{target}");
         assert!(handle.purge(&prefix(target), Purge::Hard).is_err(), "{target}");
     }
@@ -289,12 +289,61 @@ fn what_is_no_url_purges_nothing() {
 }
 
 #[test]
+fn what_lacks_a_host_or_a_path_says_how_it_is_written() {
+    let scene = Setup::safe().site(&[HostPattern::Exact("a.org".to_owned())], |_| {}).run([]);
+    let handle = scene.engine.handle();
+    let without_host =
+        "/blog/ has no host: write http://HOST/blog/ as visitors write it, a port included (sites: a.org)";
+    let without_path =
+        "not an http or https URL: a.org (a page is written like http://a.org/page, and all of a host is --site a.org)";
+    for (target, said) in [
+        (url("/blog/"), without_host),
+        (prefix("/blog/"), without_host),
+        (url("a.org"), without_path),
+        (prefix("a.org"), without_path),
+    ] {
+        assert_eq!(handle.purge(&target, Purge::Hard).unwrap_err().to_string(), said, "{target:?}");
+    }
+    handle.purge(&url("a.org/blog/"), Purge::Hard).unwrap();
+}
+
+#[test]
+fn a_site_of_many_hosts_is_purged_by_its_name_where_it_is_the_only_one() {
+    for (hosts, name) in [(vec![], "default"), (vec![HostPattern::Below(".example.org".to_owned())], "*.example.org")] {
+        let named = |site: &str| Target::Site(site.to_owned());
+        let scene = Setup::safe()
+            .site(&hosts, |_| {})
+            .options(|options| options.sites.iter_mut().for_each(|site| site.name = name.to_owned()))
+            .run([get("/").answers(ok(&[FRESH], "before")), get("/").answers(ok(&[FRESH], "after"))]);
+        let mut client = scene.client();
+        let of_host = ["Host: www.example.org"];
+        client.get_with("/", &of_host);
+        assert!(client.get_with("/", &of_host).is_hit(), "{name}");
+        assert_eq!(scene.engine.handle().purge(&named(name), Purge::Hard), Ok(Purged { was_stored: None }), "{name}");
+        assert_eq!(client.get_with("/", &of_host).text(), "after", "{name}");
+    }
+}
+
+#[test]
+fn a_site_of_many_hosts_beside_others_is_not_purged_by_its_name() {
+    let scene = Setup::safe()
+        .site(&[HostPattern::Exact("a.org".to_owned())], |_| {})
+        .site(&[HostPattern::Below(".b.org".to_owned())], |_| {})
+        .run([]);
+    let handle = scene.engine.handle();
+    let refused = handle.purge(&Target::Site("*.b.org".to_owned()), Purge::Hard).unwrap_err().to_string();
+    assert!(refused.starts_with("the site *.b.org serves many hosts") && refused.contains("--all"), "{refused}");
+    handle.purge(&Target::Site("www.b.org".to_owned()), Purge::Hard).unwrap();
+}
+
+#[test]
 fn a_host_that_no_site_serves_is_an_error() {
     let hosts = [HostPattern::Exact("a.org".to_owned()), HostPattern::Below(".a.org".to_owned())];
     let scene = Setup::safe().site(&hosts, |route| route.key.host = Some("keys.org".to_owned())).run([]);
     let handle = scene.engine.handle();
     for target in [url("http://nohost/"), prefix("http://nohost/x"), Target::Site("nohost".to_owned())] {
-        assert_eq!(handle.purge(&target, Purge::Hard), Err(PurgeError::NoSite("nohost".to_owned())), "{target:?}");
+        let refused = handle.purge(&target, Purge::Hard).unwrap_err().to_string();
+        assert_eq!(refused, "no site is configured for the host nohost (sites: a.org, *.a.org)", "{target:?}");
     }
     for host in ["a.org", "A.org", "www.a.org", "keys.org"] {
         handle.purge(&Target::Site(host.to_owned()), Purge::Hard).unwrap();

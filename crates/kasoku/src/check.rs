@@ -1,6 +1,9 @@
 //! `kasoku check`: what is wrong with a configuration file.
 //!
-//! For people on standard error, as `kasoku serve` says it; or, with `--json`, as one object on standard output.
+//! For people on standard error, as `kasoku serve` says it, and what it comes to (`summary`) on standard output; or, with `--json`, as one object
+//! on standard output.
+
+mod summary;
 
 use crate::wants_colour;
 use clap::Args;
@@ -38,11 +41,26 @@ pub(crate) fn check(flags: &CheckFlags) -> ExitCode {
     match checked {
         Ok(loaded) => {
             eprint!("{}", loaded.warnings.render(wants_colour()));
-            println!("{}: ok, {} site(s)", name(&flags.config), loaded.options.sites.len());
+            let mut text = format!("{}: ok, {}\n", name(&flags.config), counts(&loaded));
+            for line in summary::lines(&loaded.options) {
+                text += &line;
+                text.push('\n');
+            }
+            // Whoever reads it may have seen enough.
+            let _ = io::stdout().write_all(text.as_bytes());
         }
         Err(report) => eprint!("{}", report.render(wants_colour())),
     }
     exit
+}
+
+fn counts(loaded: &Loaded) -> String {
+    let count = |count: usize, word: &str| format!("{count} {word}{}", if count == 1 { "" } else { "s" });
+    let sites = count(loaded.options.sites.len(), "site");
+    match loaded.warnings.issues.len() {
+        0 => sites,
+        warnings => format!("{sites}, {}", count(warnings, "warning")),
+    }
 }
 
 fn examine(config: &Path) -> Result<Loaded, Report> {

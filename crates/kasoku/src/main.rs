@@ -63,7 +63,12 @@ enum Command {
     #[command(after_help = "Everything else is set in the configuration file: docs/configuration.md.\n\
         RUST_LOG=debug shows each request on standard error.")]
     Serve(Box<ServeFlags>),
-    /// Say what is wrong with a configuration file: line, column and the fix; exit status 1 if something is
+    /// Say what is wrong with a configuration file: line, column and the fix; else what it comes to
+    #[command(
+        after_help = "Exit status: 0 where the program can start with it, warnings included; 1 where something is wrong with it, or it \
+        can't be read; 2 where the command line is wrong. No origin is asked: `kasoku explain` and `kasoku top` say whether they \
+        answer."
+    )]
     Check(CheckFlags),
     /// Print what `application = "NAME"` lays under a site: each line with its reason; without a name, list them
     Application {

@@ -128,6 +128,11 @@ impl Operator {
         Ok(Self { address, kind, token: token.transpose()? })
     }
 
+    /// Where it answers.
+    pub(crate) fn address(&self) -> String {
+        self.address.to_string()
+    }
+
     /// Asks.
     ///
     /// # Errors

@@ -8,7 +8,7 @@ use std::process::ExitCode;
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("target").required(true).multiple(true))]
 pub(crate) struct PurgeFlags {
-    /// URLs, in all variants and under http and https
+    /// URLs, in all variants and under http and https, such as http://example.org/blog/
     #[arg(value_name = "URL", group = "target")]
     urls: Vec<String>,
     /// All URLs that begin like this one
@@ -19,7 +19,7 @@ pub(crate) struct PurgeFlags {
         help = "All URLs that begin like this one, such as http://example.org/blog/"
     )]
     prefix: Vec<String>,
-    /// All of a host, such as example.org
+    /// All of a host, such as example.org; the only site has its name as well, which is `default` where it has no hosts
     #[arg(long, value_name = "HOST", group = "target")]
     site: Vec<String>,
     /// All that has this tag (`tags` in the configuration), such as board-free

@@ -87,10 +87,11 @@ fn run(flags: &TopFlags) -> Result<(), Box<dyn Error>> {
     }
     let first = Moment::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
     if flags.once || !io::stdout().is_terminal() {
-        return print(&once::text(&first));
+        return print(&once::text(&first, &operator.address()));
     }
     let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
-    runtime.block_on(watch(ask_again_and_again(operator, flags.interval), first))?;
+    let view = View { program: operator.address(), ..View::default() };
+    runtime.block_on(watch(ask_again_and_again(operator, flags.interval), first, view))?;
     Ok(())
 }
 
@@ -102,7 +103,7 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment) -> io::Result<()> {
+async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment, mut view: View) -> io::Result<()> {
     let mut ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
         .into_iter()
         .map(signal)
@@ -110,7 +111,7 @@ async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment) -
     let mut terminal = Terminal::open()?;
     let mut events = terminal.events();
     let (mut moment, mut trouble) = (first, None);
-    let (mut view, look) = (View::default(), Look::of_environment());
+    let look = Look::of_environment();
     loop {
         terminal.draw(|frame| draw::draw(frame, &moment, &mut view, trouble.as_deref(), look))?;
         let [interrupt, terminate, hangup, quit] = ends.as_mut_slice() else { return Ok(()) };

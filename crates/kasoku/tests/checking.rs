@@ -27,12 +27,46 @@ fn check_of_input(arguments: &[&str], input: &str) -> Output {
 #[test]
 fn standard_input_is_checked_like_a_file() {
     let good = check_of_input(&["-"], "[[site]]\norigin = \"http://127.0.0.1:8000\"\n");
-    assert_eq!(text(&good.stdout), "standard input: ok, 1 site(s)\n");
+    assert!(text(&good.stdout).starts_with("standard input: ok, 1 site\n"), "{good:?}");
     assert!(good.status.success() && good.stderr.is_empty(), "{good:?}");
     let bad = check_of_input(&["-"], "workers = 0\n[[site]]\norigin = \"http://127.0.0.1:8000\"\n");
     let said = text(&bad.stderr);
     assert_eq!(bad.status.code(), Some(1));
     assert!(said.contains("--> standard input:1:11\n"), "{said}");
+}
+
+#[test]
+fn what_a_configuration_comes_to_is_told_in_a_few_lines() {
+    let settings = "listen = [\"127.0.0.1:8080\", \"unix:/run/k.sock\"]\nadmin = \"127.0.0.1:8081\"\nadmin-token-file = \"/etc/k.token\"\n\
+                    control-socket = \"off\"\nworkers = 2\nmemory.size = \"256MiB\"\nrequest-buffer.directory = \"/var\"\n";
+    let sites = "[[site]]\nhosts = [\"a.org\", \"*.a.org\"]\norigin = \"http://127.0.0.1:8000\"\n\
+                 [[site.rule]]\npath = \"/old/*\"\norigin = \"file:///var\"\n\
+                 [[site]]\norigin = [\"http://127.0.0.1:8001\", \"http://127.0.0.1:8002\"]\n";
+    let fine = check_of_input(&["-"], &format!("{settings}{sites}"));
+    let expected = "\
+standard input: ok, 2 sites
+  listens at       127.0.0.1:8080, unix:/run/k.sock
+  admin            127.0.0.1:8081 with a token
+  control socket   none
+  memory           256 MiB for responses
+  disk             4 GiB for bodies of requests, in /var
+  workers          2
+  site a.org       a.org, *.a.org from http://127.0.0.1:8000 (a server of HTTP), file:///var (files); 1 rule
+  site default     any host from http://127.0.0.1:8001 (a server of HTTP), http://127.0.0.1:8002 (a server of HTTP)
+";
+    assert_eq!((fine.status.code(), text(&fine.stdout).as_str(), text(&fine.stderr).as_str()), (Some(0), expected, ""));
+}
+
+#[test]
+fn warnings_are_counted_and_many_sites_are_cut_short() {
+    let sites = (0..22).map(|number| format!("[[site]]\nhosts = \"{number}.org\"\norigin = \"file:///nonexistent\"\n"));
+    let warned = check_of_input(&["-"], &sites.collect::<String>());
+    let said = text(&warned.stdout);
+    assert!(said.starts_with("standard input: ok, 22 sites, 22 warnings\n"), "{said}");
+    assert!(said.ends_with("\n  and 2 more sites\n"), "{said}");
+    assert_eq!(warned.status.code(), Some(0));
+    let help = text(&kasoku(&["check", "--help"]).stdout);
+    assert!(help.contains("Exit status: 0 where the program can start with it, warnings included; 1 "), "{help}");
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The log of the real program as JSON: each line of it, from the start to the end, with a reload that is refused between.
+//! The log of the real program: as JSON, from the start to the end, with a reload that is refused between; and what it says of an origin that
+//! goes away and comes back.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
@@ -8,9 +9,10 @@ mod support;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use std::io::{BufRead, BufReader};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use support::file;
+use support::{Program, file, get};
 
 const SITE: &str = "[[site]]\norigin = \"http://127.0.0.1:9\"\n";
 
@@ -56,4 +58,32 @@ fn a_start_that_fails_is_an_object_as_well() {
     let said: Value = serde_json::from_slice(&output.stderr).unwrap();
     assert_eq!((output.status.code(), &said["level"]), (Some(1), &"ERROR".into()), "{said}");
     assert_eq!(said["message"], format!("{address}: somebody listens there already"), "{said}");
+}
+
+#[test]
+fn an_origin_that_is_back_is_told_of_like_one_that_is_gone() {
+    let address = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap();
+    let site = format!("[[site]]\norigin = \"http://{address}\"\n");
+    let settings = "listen = \"127.0.0.1:0\"\nadmin = \"127.0.0.1:0\"\n";
+    let config = file("outage.toml", &format!("{settings}{site}"));
+    let program = Program::serve(&["--config", config.to_str().unwrap()]);
+    for path in ["/1", "/2", "/3"] {
+        assert_eq!(get(program.clients, path).status, 502);
+    }
+    program.says(&format!("WARN kasoku_engine::outages: http://{address} failed 3 times in a row: "));
+    let origin = TcpListener::bind(address).unwrap();
+    let answering = std::thread::spawn(move || {
+        let (mut stream, _) = origin.accept().unwrap();
+        let mut head = Vec::new();
+        while !head.ends_with(b"\r\n\r\n") {
+            let mut byte = [0];
+            stream.read_exact(&mut byte).unwrap();
+            head.extend(byte);
+        }
+        stream.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\nConnection: close\r\n\r\n").unwrap();
+    });
+    assert_eq!(get(program.clients, "/4").status, 200);
+    answering.join().unwrap();
+    let told = program.says(&format!("WARN kasoku_engine::outages: http://{address} answers again, after "));
+    assert!(told.ends_with(" s failed=3 unasked=0"), "{told}");
 }

@@ -139,8 +139,8 @@ fn a_reload_says_what_it_changes_and_keeps_what_is_stored() {
     get(program.clients, "/page");
     configuration("reload.toml", &origin, "hit-headers.x-cache-hit = true\npid-file = \"/nowhere/at/all\"");
     program.signal(Signal::HUP);
-    assert_eq!(program.says("SIGHUP: hit-headers.x-cache-hit: "), "(default) -> true");
-    assert_eq!(program.says("SIGHUP: pid-file: "), "(default) -> \"/nowhere/at/all\" (at the next start)");
+    assert_eq!(program.says("SIGHUP: hit-headers.x-cache-hit: "), "false (default) -> true");
+    assert_eq!(program.says("SIGHUP: pid-file: "), "(none) -> \"/nowhere/at/all\" (at the next start)");
     program.says("the configuration was read again");
     let hit = get(program.clients, "/page");
     assert_eq!((hit.is_hit(), hit.field("x-cache-hit")), (true, Some("1")));
@@ -531,6 +531,7 @@ fn kasoku_purge_drops_what_is_stored() {
         (&["--prefix", "http://localhost/pa"][..], "purged: all that begins with http://localhost/pa\n"),
         (&["--site", "localhost"], "purged: all of localhost\n"),
         (&["--all"], "purged: everything\n"),
+        (&["--site", "default"], "purged: all of default\n"),
         (&["--site", "localhost", "--soft"], "made stale: all of localhost\n"),
     ] {
         assert!(get(program.clients, "/page").is_hit(), "{arguments:?}");
@@ -539,7 +540,9 @@ fn kasoku_purge_drops_what_is_stored() {
     }
     assert_eq!(purge(&["--admin", &admin]).0, Some(2), "nothing to purge");
     let wrong = with(&["--prefix", "/page"]);
-    assert_eq!((wrong.0, wrong.2.as_str()), (Some(1), "kasoku purge: not an http or https URL: /page\n"));
+    let without_host =
+        "/page has no host: write http://HOST/page as visitors write it, a port included (sites: default)";
+    assert_eq!((wrong.0, wrong.2), (Some(1), format!("kasoku purge: {without_host}\n")));
     let nobody = purge(&["--admin", &format!("unix:{}", socket.display()), "--all"]);
     assert_eq!(nobody.0, Some(1));
     assert!(nobody.2.contains("No such file"), "{}", nobody.2);
@@ -557,10 +560,13 @@ fn a_purge_of_what_nobody_serves_fails() {
     let admin = program.admin.to_string();
     let flags = ["--admin", &admin, "--admin-token-file", token.to_str().unwrap()];
     for (arguments, error) in [
-        (&["nonsense"][..], "not an http or https URL: nonsense"),
-        (&["http://nohost/"], "no site is configured for the host nohost"),
-        (&["--prefix", "http://nohost/"], "no site is configured for the host nohost"),
-        (&["--site", "nohost"], "no site is configured for the host nohost"),
+        (
+            &["nonsense"][..],
+            "not an http or https URL: nonsense (a page is written like http://nonsense/page, and all of a host is --site nonsense)",
+        ),
+        (&["http://nohost/"], "no site is configured for the host nohost (sites: localhost)"),
+        (&["--prefix", "http://nohost/"], "no site is configured for the host nohost (sites: localhost)"),
+        (&["--site", "nohost"], "no site is configured for the host nohost (sites: localhost)"),
         (&["--tag", "a"], "no such site has tags: `tags` in its configuration says which responses get them"),
     ] {
         let (code, out, said) = purge(&[&flags[..], arguments].concat());
@@ -739,7 +745,7 @@ fn kasoku_reload_says_what_changed_and_what_is_wrong() {
     let (status, said, warned) = controlled.command(&["reload"]);
     assert_eq!(status, Some(0), "{warned}");
     assert!(said.starts_with("the configuration was read again:\n"), "{said}");
-    assert!(said.contains(": ttl: (default) -> \"1m\"\n"), "{said}");
+    assert!(said.contains("site default: ttl: \"0s\" (default) -> \"1m\"\n"), "{said}");
     assert!(warned.starts_with("warning: "), "{warned}");
     std::fs::write(&config, "workers = \"many\"\n").unwrap();
     let (status, said, wrong) = controlled.command(&["reload"]);

@@ -58,7 +58,8 @@ fn in_a_pipe_it_is_written_once() {
             break text;
         }
     };
-    assert!(text.starts_with(concat!("kasoku ", env!("CARGO_PKG_VERSION"), "   up ")), "{text}");
+    let program = scene.program.admin;
+    assert!(text.starts_with(&format!("kasoku {}   {program}   up ", env!("CARGO_PKG_VERSION"))), "{text}");
     assert!(text.contains("   2 workers\n"), "{text}");
     for words in ["\nstatus 2xx per second ", "\nmemory  ", " up, 0 connections in use", " of 1.0 GiB\n", "\nhits  "] {
         assert!(text.contains(words), "{words}\n{text}");

@@ -207,6 +207,11 @@ impl Group {
         self.members.iter().all(is_down)
     }
 
+    /// A request was sent to none of them: [`Chosen::Nobody`] came first.
+    pub fn was_not_asked(&self) {
+        self.members.iter().for_each(|member| member.state.health.was_not_asked());
+    }
+
     /// Whom to ask now.
     pub fn choose(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Chosen {
         let mut open = !asking.asked;

@@ -26,8 +26,11 @@
 //! and only by requests that go to the origin.
 
 mod back_off;
+mod outage;
 
 use back_off::BackOff;
+use outage::Outage;
+pub use outage::Recovery;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::Duration;
 use tokio::sync::Notify;
@@ -119,6 +122,15 @@ pub enum Checked {
     Unreachable,
 }
 
+/// What a check has changed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Turn {
+    /// The origin is down.
+    Down,
+    /// It passes its checks again, and nothing else speaks against it; the outage that this ends.
+    Up(Recovery),
+}
+
 /// Whether a request may be sent to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Claim {
@@ -166,6 +178,8 @@ struct Known {
     tried_ms: u64,
     /// The one that runs.
     trial: Option<u64>,
+    /// The one that goes on, suspicion included.
+    outage: Option<Outage>,
 }
 
 /// What the checks say.
@@ -205,6 +219,12 @@ impl Known {
         } else {
             Standing::Up
         }
+    }
+
+    /// Ends the outage where nothing speaks against the origin any more.
+    fn recover(&mut self, now_ms: u64) -> Option<Recovery> {
+        let is_up = self.checks == Checks::Passed && !self.connecting.is_on() && !self.answering.is_on();
+        if is_up { self.outage.take().map(|outage| outage.end(now_ms)) } else { None }
     }
 
     /// There is a connection: whether it was down, and whether a trial ends with this.
@@ -313,15 +333,15 @@ impl Health {
         Mark { answers: known.answers, period_ms: known.answering.begun_ms }
     }
 
-    /// A request got no answer. Whether the origin begins to be down or suspect with it.
+    /// A request got no answer. Whether an outage begins with it: the origin is down or suspect, and was neither since its last answer.
     pub fn failed(&self, blame: Blame, sent: Mark, rules: &HealthRules, now_ms: u64) -> bool {
         let mut known = self.known();
         // Who has answered somebody else meanwhile is alive.
         if known.answers != sent.answers {
             return false;
         }
-        match blame {
-            Blame::Nobody => false,
+        let begins = match blame {
+            Blame::Nobody => return false,
             Blame::Connection => {
                 known.unreachable_ms = now_ms;
                 known.refusals = known.refusals.wrapping_add(1);
@@ -339,6 +359,21 @@ impl Health {
                 }
                 answering.fail(rules, now_ms)
             }
+        };
+        if let Some(outage) = &mut known.outage {
+            outage.failed = outage.failed.saturating_add(1);
+            return false;
+        }
+        if begins {
+            known.outage = Some(Outage::begun(now_ms, u64::from(rules.failures)));
+        }
+        begins
+    }
+
+    /// A request was answered with an error, since no origin could be asked: neither this one nor another.
+    pub fn was_not_asked(&self) {
+        if let Some(outage) = &mut self.known().outage {
+            outage.unasked = outage.unasked.saturating_add(1);
         }
     }
 
@@ -349,24 +384,25 @@ impl Health {
         was_down
     }
 
-    /// A request was answered, whatever the status. Whether the origin was down or suspect before.
-    pub fn answered(&self) -> bool {
+    /// A request was answered, whatever the status. The outage that this ends.
+    pub fn answered(&self, now_ms: u64) -> Option<Recovery> {
         let mut known = self.known();
         known.answers = known.answers.wrapping_add(1);
-        let (was_down, ends_trial) = known.is_reached();
-        let was_suspect = known.answering.end();
+        let (_, ends_trial) = known.is_reached();
+        known.answering.end();
+        let recovery = known.recover(now_ms);
         drop(known);
         self.tell(ends_trial);
-        was_suspect || was_down
+        recovery
     }
 
-    /// A check has come to its end. Whether the origin's state has changed with it. `sent`: the mark before it.
-    pub fn checked(&self, result: Checked, sent: Mark, rules: &HealthRules, now_ms: u64) -> bool {
+    /// A check has come to its end. What that has changed. `sent`: the mark before it.
+    pub fn checked(&self, result: Checked, sent: Mark, rules: &HealthRules, now_ms: u64) -> Option<Turn> {
         let mut known = self.known();
         let passes = result == Checked::Passed;
         // It works for others, so it has too much to do at worst: without it, another would have more.
         if !passes && result != Checked::Failed && known.answers != sent.answers {
-            return false;
+            return None;
         }
         if passes {
             let (_, ends_trial) = known.is_reached();
@@ -386,16 +422,19 @@ impl Health {
             if !passes {
                 known.checks = found;
             }
-            return false;
+            return known.recover(now_ms).map(Turn::Up);
         }
         known.contrary = known.contrary.saturating_add(1);
         let needed = if passes { rules.rise } else { rules.fall };
-        let changes = known.contrary >= needed;
-        if changes {
-            known.checks = found;
-            known.contrary = 0;
+        if known.contrary < needed {
+            return None;
         }
-        changes
+        (known.checks, known.contrary) = (found, 0);
+        if passes {
+            return known.recover(now_ms).map(Turn::Up);
+        }
+        known.outage.get_or_insert_with(|| Outage::begun(now_ms, 0));
+        Some(Turn::Down)
     }
 
     /// It is not checked any more.

@@ -23,6 +23,7 @@ pub(super) static CACHE: Section = Section {
             path: "cache.heuristic-max",
             kind: Kind::Seconds { max: YEAR },
             default: Default::Value("\"1d\""),
+            default_varies: true,
             summary: "The longest lifetime found that way.",
             details: "Where all origins are `file://`, and no level says this or `cache.heuristic-percent`, it is `\"1s\"`: to ask the disk costs next to nothing, and who changes a file sees it.",
             example: "\"1h\"",
@@ -31,6 +32,7 @@ pub(super) static CACHE: Section = Section {
         Setting {
             path: "cache.client-may-revalidate",
             default: Default::Value("false"),
+            default_varies: true,
             summary: "Whether a client's `Cache-Control: no-cache`, `max-age` or `min-fresh` (a reload in the browser) makes Kasoku ask the origin.",
             details: "In profile `rfc` the default is `true`.",
             ..EVERYWHERE

@@ -19,6 +19,7 @@ pub(super) static CLIENTS: Section = Section {
             path: "limits.target-bytes-max",
             kind: Kind::Size { min: 64, max: MIB },
             default: Default::Value("\"16KiB\""),
+            default_varies: true,
             summary: "The longest request-target (path and query). Over: 414.",
             details: "At most `limits.head-bytes-max`; where that is smaller than the default, it is the default.",
             example: "\"8KiB\"",

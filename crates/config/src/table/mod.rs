@@ -35,6 +35,8 @@ pub(crate) struct Setting {
     pub(crate) kind: Kind,
     /// What holds when it is not written.
     pub(crate) default: Default,
+    /// Whether that is another value in some profile, or beside some other settings; `details` says which.
+    pub(crate) default_varies: bool,
     /// The flag of `kasoku serve` that wins over the file.
     pub(crate) flag: Option<&'static str>,
     /// One or two sentences.
@@ -208,6 +210,7 @@ const ROW: Setting = Setting {
     scopes: &[Scope::Top],
     kind: Kind::Flag,
     default: Default::Value("false"),
+    default_varies: false,
     flag: None,
     summary: "",
     details: "",

@@ -189,6 +189,7 @@ pub(super) static MEMORY: Section = Section {
             path: "memory.object-bytes-max",
             kind: Kind::Size { min: 1, max: 16 * TIB },
             default: Default::Value("\"64MiB\""),
+            default_varies: true,
             summary: "The largest response that is stored, head and body together.",
             details: "At most an eighth of `memory.size`; in a memory too small for the default, the default is that eighth.",
             example: "\"8MiB\"",

@@ -18,7 +18,7 @@ mod tests;
 mod urls;
 
 pub(super) use rates::{ROWS as RATES, headings};
-pub(super) use urls::{COLUMNS as URL_COLUMNS, Column, is_text};
+pub(super) use urls::{COLUMNS as URL_COLUMNS, Column, NO_URLS, is_text};
 
 use super::look::Look;
 use super::moment::Moment;
@@ -40,11 +40,14 @@ const BARS_MIN: u16 = 2;
 
 const BETWEEN: u16 = 3;
 
+/// An address that is cut shorter tells nothing.
+const PROGRAM_COLUMNS_MIN: usize = 12;
+
 /// Draws all of it; `trouble` is what is wrong at present.
 pub(super) fn draw(frame: &mut Frame<'_>, moment: &Moment, view: &mut View, trouble: Option<&str>, look: Look) {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1)];
-    let [title, message, rest] = Layout::vertical(rows).areas(frame.area());
-    draw_title(frame, title, moment, look);
+    let [title_row, message, rest] = Layout::vertical(rows).areas(frame.area());
+    draw_title(frame, title_row, moment, view, look);
     draw_message(frame, message, view, trouble, look);
     if view.mode == Mode::Help {
         help::draw(frame, rest, look);
@@ -59,14 +62,35 @@ pub(super) fn draw(frame: &mut Frame<'_>, moment: &Moment, view: &mut View, trou
     urls::draw(frame, below, moment, view, look);
 }
 
-fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &Moment, look: Look) {
+/// What is looked at, what matters most first.
+pub(super) fn title(moment: &Moment, program: &str) -> Vec<String> {
     let plural = if moment.workers == 1 { "" } else { "s" };
     let (version, up) = (plain(&moment.version), span(moment.uptime_seconds));
-    let title = format!("kasoku {version}   up {up}   {} worker{plural}", moment.workers);
-    let keys = "? help  q quit";
-    let is_roomy = title.len() + BETWEEN as usize + keys.len() <= area.width as usize;
-    frame.render_widget(Span::styled(title, look.title()), area);
-    if is_roomy {
+    let mut parts = vec![format!("kasoku {version}")];
+    if !program.is_empty() {
+        parts.push(plain(program));
+    }
+    parts.extend([format!("up {up}"), format!("{} worker{plural}", moment.workers)]);
+    parts
+}
+
+/// The keys keep their place where half of the line is left for the program; what has no room beside them is left out.
+fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &Moment, view: &View, look: Look) {
+    let (between, keys) = (BETWEEN as usize, "? help  q quit");
+    let columns = area.width as usize;
+    let for_keys = if columns >= 2 * (between + keys.len()) { between + keys.len() } else { 0 };
+    let mut parts = title(moment, &view.program).into_iter();
+    let mut shown = parts.next().unwrap_or_default();
+    for part in parts {
+        let left = columns.saturating_sub(for_keys + shown.len() + between);
+        let may_be_cut = part == plain(&view.program) && left >= PROGRAM_COLUMNS_MIN;
+        if part.len() > left && !may_be_cut {
+            break;
+        }
+        shown = format!("{shown}{}{}", " ".repeat(between), cut(part, left, look));
+    }
+    frame.render_widget(Span::styled(shown, look.title()), area);
+    if for_keys > 0 {
         let [_, right] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(keys.len() as u16)]).areas(area);
         frame.render_widget(Span::styled(keys, look.label()), right);
     }

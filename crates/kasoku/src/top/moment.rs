@@ -4,6 +4,7 @@
 //! the rates and the URLs have to be there, or it is something else that answers. Every text in it came from outside; whoever shows one
 //! escapes it with [`super::written::plain`].
 
+use super::written::span;
 use serde_json::Value;
 
 /// What a request was.
@@ -115,6 +116,18 @@ pub(super) struct Url {
 }
 
 impl Moment {
+    /// That nobody asks for anything, where nobody does; a screen of zeros does not say whether something is wrong.
+    pub(super) fn idle(&self) -> Option<String> {
+        let of_late = self.rates.split_last().map_or(&[][..], |(_, of_late)| of_late);
+        if self.rates.iter().all(|rates| rates.requests <= 0.0) {
+            Some(format!("none yet: started {} ago, and nobody has asked", span(self.uptime_seconds)))
+        } else if of_late.iter().all(|rates| rates.requests <= 0.0) {
+            of_late.last().map(|longest| format!("none in the last {}", span(longest.seconds)))
+        } else {
+            None
+        }
+    }
+
     /// `None`: it is something else.
     pub(super) fn read(said: &str) -> Option<Self> {
         let said: Value = serde_json::from_str(said).ok()?;

@@ -1,6 +1,6 @@
 //! A moment as plain text, for files, pipes and scripts: all columns, no colours, URLs in full.
 
-use super::draw::{Column, RATES, URL_COLUMNS, headings, is_text};
+use super::draw::{Column, NO_URLS, RATES, URL_COLUMNS, headings, is_text, title};
 use super::moment::{Moment, Origin, Used};
 use super::view::{Order, View};
 use super::written::{binary_bytes, plain, rate, span};
@@ -12,11 +12,12 @@ const URLS_MAX: usize = 20;
 const NAME_COLUMNS: usize = 28;
 const CELL_COLUMNS: usize = 14;
 
-/// All of it.
-pub(super) fn text(moment: &Moment) -> String {
-    let plural = if moment.workers == 1 { "" } else { "s" };
-    let (version, up) = (plain(&moment.version), span(moment.uptime_seconds));
-    let mut lines = vec![format!("kasoku {version}   up {up}   {} worker{plural}", moment.workers), String::new()];
+/// All of it; `program` is where the program answers.
+pub(super) fn text(moment: &Moment, program: &str) -> String {
+    let mut lines = vec![title(moment, program).join("   "), String::new()];
+    if let Some(idle) = moment.idle() {
+        lines.extend([format!("requests: {idle}"), String::new()]);
+    }
     lines.push(row("", headings(moment)));
     lines.extend(RATES.iter().map(|known| row(known.name, moment.rates.iter().map(known.cell))));
     let classes = moment.rates.first().map(|rates| rates.answers.as_slice()).unwrap_or_default();
@@ -42,6 +43,9 @@ pub(super) fn text(moment: &Moment) -> String {
 }
 
 fn list(moment: &Moment, order: Order) -> Vec<String> {
+    if moment.urls.is_empty() {
+        return vec![NO_URLS.to_owned()];
+    }
     let mut lines = vec![cells(|column| column.name.to_owned(), "URL")];
     let urls = View { order, ..View::default() }.urls(moment).into_iter().take(URLS_MAX);
     lines.extend(urls.map(|url| cells(|column| (column.cell)(url), &plain(&url.url))));

@@ -53,11 +53,13 @@ pub(super) struct View {
     pub(super) mode: Mode,
     /// How many URLs are above the first that is shown.
     pub(super) skipped: usize,
+    /// Where the program answers that is looked at.
+    pub(super) program: String,
 }
 
 impl Default for View {
     fn default() -> Self {
-        Self { order: Order::Requests, filter: String::new(), mode: Mode::Watching, skipped: 0 }
+        Self { order: Order::Requests, filter: String::new(), mode: Mode::Watching, skipped: 0, program: String::new() }
     }
 }
 

@@ -141,7 +141,7 @@ fn the_first_that_can_be_asked_is() {
     assert_eq!(chosen(&group, ""), "a");
     scene.fails("a", Blame::Connection);
     assert_eq!(chosen(&group, ""), "b");
-    scene.directory.of(&address("a")).health.answered();
+    scene.directory.of(&address("a")).health.answered(0);
     assert_eq!(chosen(&group, ""), "a");
 }
 

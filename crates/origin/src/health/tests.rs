@@ -14,12 +14,12 @@ fn three_failures_in_a_row_and_a_success_between_them_counts_anew() {
             fail(&health, blame, 0);
             fail(&health, blame, 0);
             assert_eq!(health.standing(0), Standing::Up);
-            health.answered();
+            health.answered(0);
         }
         (0..3).for_each(|_| fail(&health, blame, 0));
         assert_eq!(health.standing(999), ill);
         assert!(!health.is_up());
-        assert!(health.answered());
+        assert!(health.answered(0).is_some());
         assert_eq!(health.standing(0), Standing::Up);
     }
 }
@@ -106,7 +106,7 @@ fn a_burst_of_failures_is_one_period() {
 fn a_failure_does_not_count_when_others_were_answered_meanwhile() {
     let (health, rules) = (Health::default(), HealthRules::default());
     let sent: Vec<_> = (0..100).map(|_| health.mark()).collect();
-    health.answered();
+    health.answered(0);
     for mark in sent {
         assert!(!health.failed(Blame::Answer, mark, &rules, 0));
     }
@@ -143,7 +143,7 @@ fn checks_take_an_origin_away_and_bring_it_back() {
     let rules = HealthRules { rise: 2, ..rules };
     let check = |passes| {
         let result = if passes { Checked::Passed } else { Checked::Failed };
-        health.checked(result, health.mark(), &rules, 0)
+        health.checked(result, health.mark(), &rules, 0).is_some()
     };
     let changes = [false, false, true, false, false, false, true, false, true, true].map(check);
     assert_eq!(changes, [false, false, false, false, false, true, false, false, false, true]);
@@ -171,7 +171,7 @@ fn the_first_check_that_passes_counts() {
         health.checked(Checked::Failed, health.mark(), &rules, 0);
     }
     assert_eq!(health.standing(0), Standing::Shut);
-    assert!(health.checked(Checked::Passed, health.mark(), &rules, 0));
+    assert!(matches!(health.checked(Checked::Passed, health.mark(), &rules, 0), Some(Turn::Up(_))));
     assert_eq!(health.standing(0), Standing::Up);
 }
 
@@ -181,7 +181,7 @@ fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
     for result in [Checked::Unanswered, Checked::Unreachable, Checked::Failed] {
         for _ in 0..3 {
             let sent = health.mark();
-            health.answered();
+            health.answered(0);
             health.checked(result, sent, &rules, 0);
         }
         let is_said_by_the_application = result == Checked::Failed;
@@ -202,6 +202,38 @@ fn an_origin_that_its_checks_could_not_reach_is_tried_and_its_next_check_decides
     assert_eq!(health.standing(0), Standing::Suspect { is_due: false });
     check(Checked::Failed);
     assert_eq!(health.standing(0), Standing::Shut, "it is there, and not ready");
-    assert!(check(Checked::Passed));
+    assert!(matches!(check(Checked::Passed), Some(Turn::Up(_))));
     assert_eq!(health.standing(0), Standing::Up);
+}
+
+fn ended(lasted_ms: u64, failed: u64, unasked: u64) -> Recovery {
+    Recovery { lasted: Duration::from_millis(lasted_ms), failed, unasked }
+}
+
+#[test]
+fn an_outage_begins_once_and_its_end_says_how_long_it_was_and_what_it_cost() {
+    let (health, rules) = (Health::default(), HealthRules::default());
+    let fails = |blame, now_ms| health.failed(blame, health.mark(), &rules, now_ms);
+    assert_eq!([0, 10, 20, 30].map(|now_ms| fails(Blame::Connection, now_ms)), [false, false, true, false]);
+    health.was_not_asked();
+    // It takes connections and answers nobody: that is the same outage.
+    health.connected();
+    assert_eq!([40, 50, 60].map(|now_ms| fails(Blame::Answer, now_ms)), [false; 3]);
+    assert_eq!(health.answered(2_020), Some(ended(2_000, 7, 1)));
+    assert_eq!(health.answered(2_021), None, "it is over");
+    health.was_not_asked();
+    assert_eq!([3_000, 3_010, 3_020].map(|now_ms| fails(Blame::Answer, now_ms)), [false, false, true]);
+    assert_eq!(health.answered(3_030), Some(ended(10, 3, 0)), "another one");
+}
+
+#[test]
+fn an_outage_ends_where_neither_requests_nor_checks_fail() {
+    let (health, rules) = (Health::default(), HealthRules { fall: 1, ..HealthRules::default() });
+    let check = |result, now_ms| health.checked(result, health.mark(), &rules, now_ms);
+    assert_eq!(check(Checked::Failed, 100), Some(Turn::Down));
+    assert_eq!(health.answered(200), None, "its checks fail");
+    assert_eq!(check(Checked::Passed, 300), Some(Turn::Up(ended(200, 0, 0))));
+    (0..3).for_each(|_| fail(&health, Blame::Answer, 400));
+    assert_eq!(check(Checked::Passed, 500), None, "requests wait for answers");
+    assert_eq!(health.answered(600), Some(ended(200, 3, 0)));
 }

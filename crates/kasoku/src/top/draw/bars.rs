@@ -37,6 +37,12 @@ pub(super) struct Bar<'m> {
     style: Style,
 }
 
+impl Bar<'_> {
+    fn text(label: &'static str, text: Line<'static>) -> Self {
+        Self { label, drawn: Drawn::Text(text), value: String::new(), style: Style::new() }
+    }
+}
+
 enum Drawn<'m> {
     /// Levels from 0 to 8, the youngest at the right.
     Sparkline(Vec<u64>),
@@ -51,6 +57,17 @@ enum Drawn<'m> {
 /// All of them, what matters most first.
 pub(super) fn of(moment: &Moment, lines: u16, look: Look) -> Vec<Bar<'_>> {
     let mut bars = Vec::new();
+    match moment.idle() {
+        Some(idle) => bars.push(Bar::text("requests", Line::raw(idle))),
+        None => add_requests(&mut bars, moment, look),
+    }
+    bars.extend(moment.memory.map(|used| gauge("memory", used, look)));
+    bars.extend(moment.request_buffer.filter(|used| used.bytes > 0.0).map(|used| gauge("uploads", used, look)));
+    add_origins(&mut bars, moment, if lines < LINES_LOW { ORIGINS_MAX_LOW } else { ORIGINS_MAX }, look);
+    bars
+}
+
+fn add_requests<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, look: Look) {
     let now = moment.rates.first();
     let requests = moment.seconds.iter().map(|second| second.requests);
     let most = requests.clone().fold(0.0, f64::max);
@@ -69,13 +86,8 @@ pub(super) fn of(moment: &Moment, lines: u16, look: Look) -> Vec<Bar<'_>> {
     if let Some(now) = now {
         let value = format!("in {}", span(now.seconds));
         bars.push(Bar { label: "answers", drawn: Drawn::Kinds(now), value, style: Style::new() });
-        let statuses = Drawn::Text(statuses(now, look));
-        bars.push(Bar { label: "status", drawn: statuses, value: String::new(), style: Style::new() });
+        bars.push(Bar::text("status", statuses(now, look)));
     }
-    bars.extend(moment.memory.map(|used| gauge("memory", used, look)));
-    bars.extend(moment.request_buffer.filter(|used| used.bytes > 0.0).map(|used| gauge("uploads", used, look)));
-    add_origins(&mut bars, moment, if lines < LINES_LOW { ORIGINS_MAX_LOW } else { ORIGINS_MAX }, look);
-    bars
 }
 
 /// What is nothing has no column, what is little has a low one.
@@ -124,8 +136,7 @@ fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, origins_max: usi
         let down = others.iter().filter(|origin| !origin.is_up).count();
         let (state, style) =
             if down == 0 { ("all up".to_owned(), Style::new()) } else { (format!("{down} down"), look.trouble()) };
-        let text = Drawn::Text(Line::styled(format!("{} more, {state}", others.len()), style));
-        bars.push(Bar { label: "origins", drawn: text, value: String::new(), style });
+        bars.push(Bar::text("origins", Line::styled(format!("{} more, {state}", others.len()), style)));
     }
 }
 

@@ -172,6 +172,64 @@ Not from memory  in the last 7 min 1 s
     );
 }
 
+/// What a program says that nobody has asked for anything, or nobody for a minute.
+fn idle_moment(since_the_start: f64) -> Moment {
+    let rates = |seconds: f64, requests: f64| json!({ "seconds": seconds, "requests_per_second": requests });
+    let said = json!({
+        "version": "0.1.0", "uptime_seconds": 100, "workers": 2, "urls_seconds": 100,
+        "rates": [rates(10.0, 0.0), rates(60.0, 0.0), rates(100.0, since_the_start)],
+        "seconds": [{ "requests": 0, "hit_ratio": null }],
+        "urls": [],
+    });
+    Moment::read(&said.to_string()).unwrap()
+}
+
+#[test]
+fn an_idle_program_says_so_instead_of_empty_bars() {
+    for (since_the_start, told) in [
+        (0.0, "requests   none yet: started 1 min 40 s ago, and nobody has asked"),
+        (1.5, "requests   none in the last 1 min"),
+    ] {
+        let mut terminal = Terminal::new(TestBackend::new(80, 24)).unwrap();
+        let moment = idle_moment(since_the_start);
+        terminal.draw(|frame| draw(frame, &moment, &mut View::default(), None, COLOURED)).unwrap();
+        let shown = lines(terminal.backend().buffer());
+        assert!(shown.iter().any(|line| line == told), "{shown:#?}");
+        assert!(shown.iter().any(|line| line == "none: no request, or all from memory"), "{shown:#?}");
+        assert!(!shown.iter().any(|line| line.starts_with("hit ratio") || line.contains("NaN")), "{shown:#?}");
+    }
+}
+
+#[test]
+fn the_title_says_which_program_it_is_and_keeps_the_keys() {
+    let title = |columns, program: &str| {
+        let mut view = View { program: program.to_owned(), ..View::default() };
+        lines(&drawn(columns, 24, &mut view, None, COLOURED)).swap_remove(0)
+    };
+    for (columns, program, expected) in [
+        (
+            100,
+            "/run/kasoku/control.sock",
+            "kasoku 0.1.0   /run/kasoku/control.sock   up 3 h 12 min   2 workers                   ? help  q quit",
+        ),
+        (
+            80,
+            "/run/kasoku/control.sock",
+            "kasoku 0.1.0   /run/kasoku/control.sock   up 3 h 12 min           ? help  q quit",
+        ),
+        (60, "/run/kasoku/control.sock", "kasoku 0.1.0   /run/kasoku/control.sock       ? help  q quit"),
+        (
+            60,
+            "/srv/blog.example.org/kasoku/run/control.sock",
+            "kasoku 0.1.0   /srv/blog.example.org/kasok…   ? help  q quit",
+        ),
+        (30, "127.0.0.1:8081", "kasoku 0.1.0   127.0.0.1:8081"),
+        (20, "127.0.0.1:8081", "kasoku 0.1.0"),
+    ] {
+        assert_eq!(title(columns, program), expected);
+    }
+}
+
 #[test]
 fn in_ascii_without_colours() {
     let buffer = drawn(80, 30, &mut View::default(), Some(TROUBLE), PLAIN);

@@ -13,6 +13,9 @@ use ratatui::widgets::{Cell, Row, Table};
 /// Of seven columns of the screen, so many are the URL's at least.
 const URL_SEVENTHS_MIN: u16 = 3;
 
+/// What stands in the place of an empty list.
+pub(in crate::top) const NO_URLS: &str = "none: no request, or all from memory";
+
 /// What is told of a URL besides its address.
 pub(in crate::top) struct Column {
     pub(in crate::top) name: &'static str,
@@ -64,6 +67,10 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &Moment, view: &mu
     let urls = view.urls(moment);
     let [heading, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     frame.render_widget(heading_of(moment, urls.len(), view, look), heading);
+    if moment.urls.is_empty() {
+        frame.render_widget(Line::styled(NO_URLS, look.label()), below);
+        return;
+    }
     let columns = that_fit(area.width, view.order);
     let names =
         columns.iter().map(|column| name(column, view, look)).chain([Cell::from(Line::styled("URL", look.label()))]);

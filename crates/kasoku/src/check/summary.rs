@@ -1,0 +1,109 @@
+//! What a configuration comes to, in a few lines: where it listens, what it may hold, and which origins its sites have.
+//!
+//! It says what was understood, so that an operator sees a site or an origin that was meant otherwise. No origin is asked, as `nginx -t` and
+//! `haproxy -c` ask none.
+
+use kasoku_engine::options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
+use std::fmt::Display;
+
+/// The most sites that have a line.
+const SITES_MAX: usize = 20;
+
+/// The most hosts and origins that a line has.
+const LISTED_MAX: usize = 4;
+
+const NAME_COLUMNS: usize = 16;
+
+/// Its lines, without the one that says that it is fine.
+pub(super) fn lines(options: &Options) -> Vec<String> {
+    let listeners: Vec<_> = options.listeners.iter().map(|listener| listener.address.to_string()).collect();
+    let mut lines = vec![line("listens at", &listed(&listeners)), line("admin", &admin(options))];
+    lines.push(line("control socket", &control_socket(&options.control_socket)));
+    lines.push(line("memory", &format!("{} for responses", size(options.memory_bytes_max))));
+    lines.push(line("disk", &disk(options)));
+    lines.push(line("workers", &options.workers));
+    lines.extend(options.sites.iter().take(SITES_MAX).map(site));
+    if let Some(more @ 1..) = options.sites.len().checked_sub(SITES_MAX) {
+        lines.push(format!("  and {more} more sites"));
+    }
+    lines
+}
+
+fn line(name: &str, value: &impl Display) -> String {
+    let line = format!("  {name:<NAME_COLUMNS$} {value}");
+    // A path may have in it what a terminal obeys.
+    line.chars().map(|c| if c.is_control() { c.escape_unicode().to_string() } else { c.to_string() }).collect()
+}
+
+fn listed(all: &[String]) -> String {
+    let shown = all.iter().take(LISTED_MAX).cloned().collect::<Vec<_>>().join(", ");
+    match all.len().checked_sub(LISTED_MAX) {
+        Some(more @ 1..) => format!("{shown} and {more} more"),
+        _ => shown,
+    }
+}
+
+fn admin(options: &Options) -> String {
+    let token = if options.admin_token_file.is_some() { " with a token" } else { "" };
+    options.admin.as_ref().map_or_else(|| "no listener".to_owned(), |address| format!("{address}{token}"))
+}
+
+fn control_socket(socket: &ControlSocket) -> String {
+    match socket {
+        ControlSocket::Auto => "where commands look for it (auto)".to_owned(),
+        ControlSocket::At(path) => path.display().to_string(),
+        ControlSocket::Off => "none".to_owned(),
+    }
+}
+
+fn disk(options: &Options) -> String {
+    let buffer = &options.request_buffer;
+    let directory = buffer.directory.clone().unwrap_or_else(std::env::temp_dir);
+    let bodies = format!("{} for bodies of requests, in {}", size(buffer.bytes_max), directory.display());
+    match &options.access_log.target {
+        Some(LogTarget::File(path)) => format!("{bodies}; access log {}", path.display()),
+        Some(LogTarget::StandardOutput) | None => bodies,
+    }
+}
+
+fn site(site: &Site) -> String {
+    let host = |pattern: &HostPattern| match pattern {
+        HostPattern::Exact(host) => host.clone(),
+        HostPattern::Below(suffix) => format!("*{suffix}"),
+    };
+    let hosts: Vec<_> = site.hosts.iter().map(host).collect();
+    let hosts = if hosts.is_empty() { "any host".to_owned() } else { listed(&hosts) };
+    let mut origins: Vec<String> = Vec::new();
+    for route in std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route)) {
+        for origin in route.origins.iter().map(|origin| described(&origin.address)) {
+            if !origins.contains(&origin) {
+                origins.push(origin);
+            }
+        }
+    }
+    let rules = match site.rules.len() {
+        0 => String::new(),
+        1 => "; 1 rule".to_owned(),
+        count => format!("; {count} rules"),
+    };
+    line(&format!("site {}", site.name), &format!("{hosts} from {}{rules}", listed(&origins)))
+}
+
+fn described(address: &OriginAddress) -> String {
+    let kind = match address {
+        OriginAddress::Http(_) => "a server of HTTP",
+        OriginAddress::FastCgi(_) => "FastCGI",
+        OriginAddress::Spawned(_) => "FastCGI, started by Kasoku",
+        OriginAddress::Scgi(_) => "SCGI",
+        OriginAddress::Cgi(_) => "CGI programs",
+        OriginAddress::Files(_) => "files",
+    };
+    format!("{address} ({kind})")
+}
+
+/// As it is written in a configuration: the largest unit of which it is a whole number.
+fn size(bytes: u64) -> String {
+    let units = [(1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB")];
+    let unit = units.into_iter().find(|(unit, _)| bytes > 0 && bytes.is_multiple_of(*unit));
+    unit.map_or_else(|| format!("{bytes} B"), |(unit, name)| format!("{} {name}", bytes / unit))
+}
