@@ -15,6 +15,7 @@ use crate::storable::objections;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, accel_expires, may_look_up, request_directives};
 use http::Method;
+use kasoku_wire::field::cache_control::CacheControl;
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -149,13 +150,18 @@ pub fn of_response<'m>(
     // Where the configuration grants lifetimes, who says who they are passes, whatever the response says.
     let is_asked = has_credentials(&request.fields) && !policy.grant.is_granting();
     if is_asked && may_share && says_so {
-        all.extend(with_directive(response, field, &["s-maxage", "public", "must-revalidate"], Ground::Shared));
+        all.extend(with_directive(
+            response,
+            field,
+            &["s-maxage", "public", "must-revalidate"],
+            Side::For,
+            Ground::Shared,
+        ));
     }
     if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
         all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
     }
-    all.extend(with_directive(response, field, &["stale-while-revalidate"], Ground::StaleWhileRevalidate));
-    all.extend(with_directive(response, field, &["stale-if-error"], Ground::StaleIfError));
+    all.extend(of_staleness(response, field, control, freshness, policy));
     for name in ["ETag", "Last-Modified"] {
         all.extend(response_ground(response, name, Side::For, Ground::Validator));
     }
@@ -165,6 +171,38 @@ pub fn of_response<'m>(
             if splits { (Side::Against, Ground::VariesByVisitor) } else { (Side::Neither, Ground::Varies) };
         all.extend(response_ground(response, "Vary", side, ground));
     }
+    all
+}
+
+/// How long it may be served when it is no longer fresh: by its own words, or by the configuration's.
+fn of_staleness<'m>(
+    response: &'m ResponseHead,
+    field: &str,
+    control: &CacheControl,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Vec<Evidence<'m>> {
+    let forbidden = match () {
+        () if control.s_maxage.is_some() => Some(Ground::SMaxageForbidsStale),
+        () if freshness.must_revalidate || freshness.no_cache => Some(Ground::StaleForbidden),
+        () => None,
+    };
+    let mut all = Vec::new();
+    let mut tell = |name, said: Option<u64>, own, (set, setting)| match (said, forbidden) {
+        (Some(0), _) => {}
+        (Some(_), Some(forbidden)) => all.extend(with_directive(response, field, &[name], Side::Neither, forbidden)),
+        (Some(_), None) => all.extend(with_directive(response, field, &[name], Side::For, own)),
+        // Without a lifetime there is no time from which on it would be stale.
+        (None, None) if set > policy.grace_seconds && freshness.source != LifetimeSource::None => {
+            all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(setting) });
+        }
+        (None, _) => {}
+    };
+    let (of_refresh, of_error) = (control.stale_while_revalidate, control.stale_if_error);
+    let set = (policy.stale_while_revalidate_seconds, Ground::StaleWhileRevalidateSet);
+    tell("stale-while-revalidate", of_refresh, Ground::StaleWhileRevalidate, set);
+    let set = (policy.stale_if_error_seconds, Ground::StaleIfErrorSet);
+    tell("stale-if-error", of_error, Ground::StaleIfError, set);
     all
 }
 
@@ -229,6 +267,10 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
     }
     let lines = response_lines(response, name).filter(|(_, value)| directive.is_empty() || names_any(value, directive));
     all.extend(lines.map(|(name, value)| mark(Line::Response(name, value))));
+    let is_stated = matches!(freshness.source, LifetimeSource::Targeted | LifetimeSource::SMaxage);
+    if is_stated && directives(response, policy).control.s_maxage.is_some() {
+        all.extend(with_directive(response, field, &["max-age"], Side::Neither, Ground::MaxAgeOverruled));
+    }
     if field != "Cache-Control" {
         for name in ["Cache-Control", "Expires"] {
             all.extend(response_ground(response, name, Side::Neither, Ground::Overruled));
@@ -322,10 +364,16 @@ fn response_ground<'m>(
     lines.map(move |(name, value)| Evidence { line: Line::Response(name, value), side, because })
 }
 
-fn with_directive<'m>(response: &'m ResponseHead, field: &str, names: &[&str], ground: Ground) -> Vec<Evidence<'m>> {
+fn with_directive<'m>(
+    response: &'m ResponseHead,
+    field: &str,
+    names: &[&str],
+    side: Side,
+    ground: Ground,
+) -> Vec<Evidence<'m>> {
     let because = Because::Ground(ground);
     let lines = response_lines(response, field).filter(|(_, value)| names_any(value, names));
-    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side: Side::For, because }).collect()
+    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side, because }).collect()
 }
 
 fn response_lines<'m>(response: &'m ResponseHead, name: &str) -> impl Iterator<Item = (&'m [u8], &'m [u8])> {
