@@ -68,7 +68,11 @@ pub fn obstacles(
     let next = reuse(freshness, &request_directives(&Fields::new()), policy, freshness.response_time);
     if let Reuse::Validate(reason) = next {
         // That it has no lifetime is half of that already.
-        let is_told = reason == Reason::NoLifetime && reasons.contains(&Reason::NoExpiryNoValidator);
+        let is_told = match reason {
+            Reason::NoLifetime => reasons.contains(&Reason::NoExpiryNoValidator),
+            Reason::Stale | Reason::StaleMustRevalidate => reasons.contains(&Reason::Expired),
+            _ => false,
+        };
         reasons.extend((!is_told).then_some(reason));
     }
     reasons
@@ -123,7 +127,9 @@ pub fn of_response<'m>(
     now: Now,
 ) -> Vec<Evidence<'m>> {
     let mut all = Vec::new();
-    for reason in reasons {
+    // A response that has never been fresh has not become stale: its own line says more.
+    let is_said_otherwise = |reason: &Reason| *reason == Reason::Stale && freshness.is_expired_at_once();
+    for reason in reasons.iter().filter(|reason| !is_said_otherwise(reason)) {
         let lines = lines(*reason, request, response, policy);
         all.extend(lines.into_iter().map(|line| against(line, *reason)));
     }
@@ -247,6 +253,9 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
     };
     let has_ended = !freshness.is_fresh(now);
     let mark = |line| match has_ended {
+        true if freshness.is_expired_at_once() => {
+            Evidence { line, side: Side::Against, because: Because::Ground(of_no_lifetime(freshness.source)) }
+        }
         true => against(line, Reason::Stale),
         false => Evidence { line, side: Side::For, because: Because::Ground(ground) },
     };
@@ -281,6 +290,17 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
     all
 }
 
+/// What a line says that states a lifetime of 0.
+fn of_no_lifetime(source: LifetimeSource) -> Ground {
+    match source {
+        LifetimeSource::Targeted => Ground::TargetedZero,
+        LifetimeSource::SMaxage => Ground::SMaxageZero,
+        LifetimeSource::AccelExpires => Ground::AccelExpiresZero,
+        LifetimeSource::Expires => Ground::ExpiresPast,
+        _ => Ground::MaxAgeZero,
+    }
+}
+
 /// The lines that a reason is about, in both messages; [`Line::Absent`] where what is missing decides.
 fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHead, policy: &Policy) -> Vec<Line<'m>> {
     let control = control_field(response, policy);
@@ -305,6 +325,11 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
         Reason::NoExpiryNoValidator => {
             let age = fields(&["Age"]);
             [directive(&["s-maxage", "max-age", "no-cache"]), fields(&["Expires"]), age].concat()
+        }
+        // The field that decides: what it overrules says nothing.
+        Reason::Expired => {
+            let directives = directive(&["s-maxage", "max-age"]);
+            if directives.is_empty() { fields(&["Expires"]) } else { directives }
         }
         Reason::SetCookie => fields(&["Set-Cookie", "Set-Cookie2"]),
         Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),

@@ -157,6 +157,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::SetCookie
         | Reason::NotCacheable
         | Reason::NoExpiryNoValidator
+        | Reason::Expired
         | Reason::Stale
         | Reason::StaleNoCache
         | Reason::StaleMustRevalidate

@@ -54,7 +54,7 @@ const MISSES: [Miss; 8] = [
     },
     Miss { reason: "no-expiry-no-validator", changes: &KEPT_HERE, ..PAGE },
     Miss {
-        reason: "no-expiry-no-validator",
+        reason: "expired",
         answer: &["Expires: Thu, 01 Jan 1970 00:00:00 GMT"],
         against: "Expires: Thu, 01 Jan 1970 00:00:00 GMT",
         changes: &["CDN-Cache-Control: max-age=60"],
