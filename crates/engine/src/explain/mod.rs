@@ -16,6 +16,7 @@
 //! | `forms` | the forms of a page, as far as they matter |
 //! | `shown` | lines and places as people may see them |
 //! | `advice` | what would help |
+//! | `warning` | who gets what everybody gets |
 
 mod advice;
 mod forms;
@@ -23,6 +24,7 @@ mod live;
 mod question;
 pub(crate) mod shown;
 mod steps;
+mod warning;
 
 use crate::connection::Peer;
 use crate::doctor::{self, Tried};
@@ -52,6 +54,7 @@ pub use question::{Question, QuestionError};
 pub use shown::{Named, Point};
 use std::time::Instant;
 use steps::{Explaining, Found};
+pub use warning::SharedWithSessions;
 
 /// What would happen to a request, and why.
 #[derive(Clone, Debug)]
@@ -90,6 +93,8 @@ pub struct Explanation {
     pub points: Vec<Point>,
     /// What would help.
     pub tips: Tips,
+    /// That a visitor with a session gets what everybody gets; none: the request has no session, or its answer is not shared.
+    pub shared_with_sessions: Option<SharedWithSessions>,
 }
 
 /// What is known of the key.

@@ -93,6 +93,7 @@ impl Explaining<'_> {
             notes: self.notes(),
             points: self.points(),
             tips: self.tips(),
+            shared_with_sessions: self.shared_with_sessions(),
             answer,
         }
     }

@@ -36,6 +36,7 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
     page.verdict(said);
     page.row("header", &format!("Cache-Status: {}", text(said, "/cache_status")));
     page.advice(said);
+    page.warning(said.pointer("/shared_with_sessions"));
     page.text
 }
 
@@ -168,8 +169,25 @@ impl Page {
         }
     }
 
+    /// That a visitor with a session gets what everybody gets.
+    fn warning(&mut self, said: Option<&Value>) {
+        let Some(said) = said.filter(|said| !said.is_null()) else { return };
+        let cookie = text(said, "/cookie");
+        let warning = format!(
+            "Everybody gets this page, visitors with the session cookie {cookie} as well: the application says that it may be shared."
+        );
+        let warning = self.styled("31", &warning);
+        self.row("warning", &warning);
+        self.row("", &text(said, "/line"));
+        self.listed(["if wrong", "or"], said, "/changes");
+    }
+
     /// All of these together, each with what it may lead to.
     fn changes(&mut self, first: &str, said: &Value, pointer: &str) {
+        self.listed([first, "and"], said, pointer);
+    }
+
+    fn listed(&mut self, [first, next]: [&str; 2], said: &Value, pointer: &str) {
         let none = Vec::new();
         let all = said.pointer(pointer).and_then(Value::as_array).unwrap_or(&none);
         for (number, change) in all.iter().enumerate() {
@@ -179,7 +197,7 @@ impl Page {
                 "omit" => (format!("no {name}"), "left out by the application"),
                 _ => (format!("{name} = {value}"), "in the configuration"),
             };
-            let title = if number == 0 { first } else { "and" };
+            let title = if number == 0 { first } else { next };
             let line = self.styled("1;32", &line);
             self.row(title, &line);
             self.row("", &format!("{whose}; {}", text(change, "/text")));
