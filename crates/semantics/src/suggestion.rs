@@ -69,7 +69,6 @@ const VARIES_BY_VISITOR: &str = "the application says that the page depends on s
      its values";
 const UNSURE: &str = "nothing that is sure to help";
 const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
-const ANYBODY: &str = "if the page is the same for everybody";
 const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
 const ASKS_EACH_TIME: &str = "browsers ask each time then: what they keep themselves, no purge reaches";
 const KEPT_HERE: &str =

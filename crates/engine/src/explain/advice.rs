@@ -55,6 +55,9 @@ pub(crate) const IS_LOGIN: &str = "people log in there, as its URL says: such a 
 /// Why what was tried is not proposed.
 pub(super) const DIFFERS: &str = "it was tried, and the page differs by visitor: `kasoku doctor` shows the lines, and docs/guard.md what may be done about them";
 
+/// Why what could not be tried is not proposed.
+pub(super) const UNTRIED: &str = "it could not be tried: the application did not answer in time when it was asked in nobody's name and as another visitor; ask again";
+
 /// Of what would help, only what the application would have to do; nothing, for that reason, where there is none.
 pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
     match tips {
