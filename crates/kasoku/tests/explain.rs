@@ -239,6 +239,8 @@ fn json_is_for_programs_and_who_is_away_is_named() {
     assert!(String::from_utf8(nowhere.stderr).unwrap().contains("there is no such file"));
 }
 
+#[test]
+fn a_command_that_reaches_no_program_names_the_place_and_what_would_help() {
     let missing = "/nonexistent/kasoku.sock";
     let site = "listen = [\"127.0.0.1:0\"]\n[[site]]\norigin = \"http://127.0.0.1:1\"\n";
     let with = |name: &str, setting: &str| {
