@@ -67,6 +67,16 @@ pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
     }
 }
 
+/// Of what would help, only what the application would have to do: what the configuration could do is tried by a live question first, which
+/// also looks for forms and tokens in the page.
+fn untried(tips: Tips) -> Tips {
+    match tips {
+        Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
+        Tips::Changes(_) | Tips::Either(..) => Tips::AskLive,
+        other => other,
+    }
+}
+
 /// The lines of the configuration that would help, alone or in the place of what the application would have to do.
 pub(super) fn ours(tips: &Tips) -> Option<&Vec<Suggestion>> {
     match tips {
@@ -164,7 +174,7 @@ impl Explaining<'_> {
                 return Tips::Needless;
             }
             let may_be_noise = |name: &str| self.set_by.may_be_noise(name);
-            return advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into();
+            return untried(advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into());
         }
         if let Some(other) = &self.inspection.other {
             match advice_on_variants(&other.meta.head, policy) {

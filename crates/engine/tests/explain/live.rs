@@ -89,6 +89,19 @@ fn of_a_session_that_the_configuration_knows_nothing_is_warned() {
 }
 
 #[test]
+fn what_the_configuration_could_do_is_proposed_only_by_a_live_question() {
+    let page = || get("/").answers(ok(&["Cache-Control: max-age=0", "ETag: \"a\""], "page"));
+    let scenario = Scenario::safe([page(), page()]);
+    scenario.client().get("/");
+    let stored = explain(&scenario, "GET", "/", &[], false);
+    assert!(stored.points.iter().any(|point| point.text.contains("expired at once")), "{:?}", stored.points);
+    let Tips::Changes(all) = &stored.tips else { panic!("{:?}", stored.tips) };
+    assert!(matches!(&all[0].change, Change::Send(name, _) if name == "CDN-Cache-Control"), "{all:?}");
+    let asked = explain(&scenario, "GET", "/", &[], true).tips;
+    assert!(matches!(asked, Tips::Either(..)), "{asked:?}");
+}
+
+#[test]
 fn an_origin_that_is_away_is_said_to_be() {
     let scenario = Scenario::safe([get("/").closes()]);
     let explained = explain(&scenario, "GET", "/", &[], true);
