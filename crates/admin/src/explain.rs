@@ -12,8 +12,8 @@
 
 use crate::Handle;
 use kasoku_engine::explain::{
-    Answer, Change, Explanation, GuardState, Guarded, Named, Point, Question, QuestionError, Reason, Side, Stored,
-    Suggestion, Tips,
+    Answer, Change, Explanation, GuardState, Guarded, Named, Point, Question, QuestionError, Reason,
+    SharedWithSessions, Side, Stored, Suggestion, Tips,
 };
 use kasoku_engine::guard::Difference;
 use serde_json::{Map, Value, json};
@@ -81,6 +81,7 @@ fn json_of(it: &Explanation) -> Value {
         "answer": it.answer.as_ref().map(answer),
         "points": it.points.iter().map(point).collect::<Vec<_>>(),
         "advice": advice(&it.tips),
+        "shared_with_sessions": it.shared_with_sessions.as_ref().map(shared_with_sessions),
     })
 }
 
@@ -181,6 +182,10 @@ fn advice(it: &Tips) -> Value {
         Tips::Nothing(why) => json!({ "kind": "nothing", "why": why }),
         Tips::AskLive => json!({ "kind": "ask-live" }),
     }
+}
+
+fn shared_with_sessions(it: &SharedWithSessions) -> Value {
+    json!({ "cookie": it.cookie, "line": it.line, "changes": changes(&it.changes) })
 }
 
 pub(crate) fn changes(all: &[Suggestion]) -> Vec<Value> {

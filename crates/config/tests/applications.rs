@@ -1,5 +1,6 @@
 //! The policies of known applications, each in front of a stand-in: a small program that answers as the real one was seen to
-//! (docs/applications-facts.md says where). WordPress and MediaWiki have tests of their own, on the real programs.
+//! (docs/applications-facts.md says where). WordPress and MediaWiki have tests of their own, on the
+//! real programs; here is what WordPress makes without a file.
 //!
 //! A scenario is about what a visitor sees: guests share pages that the application spoils with a session, whoever logs in sees pages of
 //! their own at once and until the end, and what opens a session on purpose (a form, a cart) works. Each page is stamped with whom
@@ -25,6 +26,8 @@ mod stand_in;
 mod visitor;
 #[path = "applications/woocommerce.rs"]
 mod woocommerce;
+#[path = "applications/wordpress.rs"]
+mod wordpress;
 #[path = "applications/xe.rs"]
 mod xe;
 

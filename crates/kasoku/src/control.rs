@@ -124,12 +124,11 @@ impl Drop for Control {
     }
 }
 
-/// Where it may be, for commands: those that are there, in the order in which they are asked.
-pub(crate) fn candidates() -> Vec<PathBuf> {
+/// Where it may be, for commands, in the order in which they ask.
+pub(crate) fn places() -> Vec<PathBuf> {
     let directories = [runtime_directory(), Some(SYSTEM_DIRECTORY.into()), user_directory()];
     let mut paths: Vec<PathBuf> = directories.into_iter().flatten().map(|directory| directory.join(NAME)).collect();
     paths.dedup();
-    paths.retain(|path| fs::symlink_metadata(path).is_ok());
     paths
 }
 

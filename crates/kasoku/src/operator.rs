@@ -10,6 +10,7 @@ use kasoku_config::ServeFlags;
 use kasoku_engine::options::{ControlSocket, ListenAddress};
 use kasoku_wire::http1::{BodyDecoder, BodyLimits, Decoded, HeadLimits, parse_response, response_body_length};
 use std::fmt;
+use std::fs;
 use std::io::{self, Read, Write};
 use std::net::TcpStream;
 use std::os::unix::net::UnixStream;
@@ -20,6 +21,9 @@ use std::time::Duration;
 const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
 
 const CONTROL_SOCKET: &str = "control socket";
+
+/// Who may use a Unix socket of a program.
+const PERMITTED: &str = "is for root and the user that the program runs as";
 
 /// How long the program may be silent.
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -82,46 +86,46 @@ impl Operator {
         if let Some(written) = &flags.admin {
             address = Some(kasoku_config::admin_address(written).map_err(NoAnswer)?);
         }
-        let mut refused = None;
+        let mut unanswered = None;
         if address.is_none() && flags.config.is_none() {
             match listening_control_socket() {
-                Ok(Some(found)) => (address, kind) = (Some(found), CONTROL_SOCKET),
-                Ok(None) => {}
-                Err(why) => refused = Some(why),
+                Ok(found) => (address, kind) = (Some(found), CONTROL_SOCKET),
+                Err(tried) => unanswered = Some(tried),
             }
         }
         let default = Path::new(CONFIG_DEFAULT);
-        let is_default = address.is_none() && refused.is_none() && default.exists();
+        let is_refused = unanswered.as_ref().is_some_and(|tried| tried.refused().is_some());
+        let is_default = address.is_none() && !is_refused && default.exists();
         let config = flags.config.clone().or_else(|| is_default.then(|| default.into()));
         if let Some(config) = config {
-            let loaded = kasoku_config::load(&ServeFlags { config: Some(config), ..ServeFlags::default() })
-                .map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
-            let is_automatic = loaded.options.control_socket == ControlSocket::Auto;
-            address = address.or_else(|| match loaded.options.control_socket {
+            let flags_of_it = ServeFlags { config: Some(config.clone()), ..ServeFlags::default() };
+            let loaded =
+                kasoku_config::load(&flags_of_it).map_err(|report| NoAnswer(report.render(crate::wants_colour())))?;
+            let setting = loaded.options.control_socket;
+            let is_automatic = setting == ControlSocket::Auto;
+            address = address.or_else(|| match &setting {
                 ControlSocket::At(path) => {
                     kind = CONTROL_SOCKET;
-                    Some(ListenAddress::Unix(path))
+                    Some(ListenAddress::Unix(path.clone()))
                 }
                 ControlSocket::Auto | ControlSocket::Off => loaded.options.admin,
             });
             if address.is_none() && flags.config.is_some() && is_automatic {
                 match listening_control_socket() {
-                    Ok(found) => (address, kind) = (found, CONTROL_SOCKET),
-                    Err(why) => refused = Some(why),
+                    Ok(found) => (address, kind) = (Some(found), CONTROL_SOCKET),
+                    Err(tried) => unanswered = Some(tried),
                 }
+            }
+            if address.is_none() && setting == ControlSocket::Off {
+                return Err(unreachable_by(&config));
             }
             token_file = token_file.or(loaded.options.admin_token_file);
         }
         let Some(address) = address else {
-            return Err(refused.unwrap_or_else(|| {
-                NoAnswer::new(
-                    "no program was found: no control socket answers (`control-socket` in docs/configuration.md says where they are). \
-                     Is it running? Else give --config FILE of a configuration with `control-socket` or `admin`, or --admin ADDRESS",
-                )
-            }));
+            return Err(NoAnswer(unanswered.unwrap_or(Unanswered(Vec::new())).told()));
         };
         let token = token_file.map(|path| {
-            let text = std::fs::read_to_string(&path);
+            let text = fs::read_to_string(&path);
             let text = text.map_err(|error| NoAnswer(format!("the token file {}: {error}", path.display())))?;
             Ok(text.lines().next().unwrap_or_default().trim().to_owned())
         });
@@ -138,11 +142,8 @@ impl Operator {
     /// # Errors
     /// It can't be reached, or what it says is no response.
     pub(crate) fn ask(&self, method: &str, target: &str) -> Result<Answer, NoAnswer> {
-        let failed = |error: io::Error| {
-            let is_away = matches!(error.kind(), io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound);
-            let hint = if is_away { " (is the program running, and does it listen there?)" } else { "" };
-            NoAnswer(format!("the {} {}: {error}{hint}", self.kind, self.address))
-        };
+        let failed =
+            |error: io::Error| NoAnswer(format!("the {} {}: {error}{}", self.kind, self.address, self.hint(&error)));
         let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
         let request = format!(
             "{method} {target} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n{token}Content-Length: 0\r\n\r\n"
@@ -163,6 +164,25 @@ impl Operator {
         parse(&bytes).ok_or_else(|| NoAnswer(format!("{} does not speak HTTP: is it Kasoku's?", self.address)))
     }
 
+    /// What helps where it can't be reached.
+    fn hint(&self, error: &io::Error) -> String {
+        let setting = if self.kind == CONTROL_SOCKET { "control-socket" } else { "admin" };
+        let is_socket = matches!(self.address, ListenAddress::Unix(_));
+        match error.kind() {
+            io::ErrorKind::ConnectionRefused | io::ErrorKind::NotFound => format!(
+                " (is the program running, and does it listen there? `{setting}` in its configuration says where; --config FILE and --admin ADDRESS name another place)"
+            ),
+            io::ErrorKind::PermissionDenied if is_socket && self.kind == CONTROL_SOCKET => {
+                format!(" (it {PERMITTED}: try `sudo`)")
+            }
+            io::ErrorKind::PermissionDenied if is_socket => " (it is for its owner and group: try `sudo`)".to_owned(),
+            io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut => {
+                format!(" (no answer within {} s: is it Kasoku that listens there?)", PATIENCE.as_secs())
+            }
+            _ => String::new(),
+        }
+    }
+
     /// The same, where anything but success is no answer.
     pub(crate) fn ask_for(&self, method: &str, target: &str) -> Result<String, NoAnswer> {
         match self.ask(method, target)? {
@@ -172,27 +192,62 @@ impl Operator {
     }
 }
 
-/// The first control socket that a program listens on; none: there is no such program.
-///
-/// # Errors
-/// There is one that this user may not use.
-fn listening_control_socket() -> Result<Option<ListenAddress>, NoAnswer> {
-    let mut refused = None;
-    for path in control::candidates() {
+/// The control sockets that no program answered at.
+struct Unanswered(Vec<Tried>);
+
+struct Tried {
+    path: PathBuf,
+    why: io::ErrorKind,
+    /// As far as this user may see.
+    is_there: bool,
+}
+
+impl Unanswered {
+    /// The one that this user may not use.
+    fn refused(&self) -> Option<&Path> {
+        let is_refused = |one: &&Tried| one.is_there && one.why == io::ErrorKind::PermissionDenied;
+        self.0.iter().rev().find(is_refused).map(|one| one.path.as_path())
+    }
+
+    fn told(&self) -> String {
+        if let Some(path) = self.refused() {
+            return format!("the control socket {} {PERMITTED}: try `sudo`", path.display());
+        }
+        let why = |one: &Tried| match one.why {
+            io::ErrorKind::NotFound => "there is none".to_owned(),
+            io::ErrorKind::ConnectionRefused => "its program has ended".to_owned(),
+            other => other.to_string(),
+        };
+        let tried: Vec<String> = self.0.iter().map(|one| format!("{} ({})", one.path.display(), why(one))).collect();
+        format!(
+            "no program was found: no control socket answers at {}. Is it running? Else give --config FILE of a configuration \
+             with `control-socket` or `admin`, or --admin ADDRESS",
+            tried.join(", ")
+        )
+    }
+}
+
+/// Why no command reaches the program of such a configuration.
+fn unreachable_by(config: &Path) -> NoAnswer {
+    NoAnswer(format!(
+        "{} has `control-socket = \"off\"` and no `admin`, so no command reaches its program: take that line out, or set `admin`",
+        config.display()
+    ))
+}
+
+/// The first control socket that a program listens on, of the places where a program puts it by itself.
+fn listening_control_socket() -> Result<ListenAddress, Unanswered> {
+    let mut tried = Vec::new();
+    for path in control::places() {
         match UnixStream::connect(&path) {
-            Ok(_) => return Ok(Some(ListenAddress::Unix(path))),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => refused = Some(path),
-            // Its program was killed.
-            Err(_) => {}
+            Ok(_) => return Ok(ListenAddress::Unix(path)),
+            Err(error) => {
+                let is_there = fs::symlink_metadata(&path).is_ok();
+                tried.push(Tried { path, why: error.kind(), is_there });
+            }
         }
     }
-    match refused {
-        None => Ok(None),
-        Some(path) => Err(NoAnswer(format!(
-            "the control socket {} is for root and the user that the program runs as: try `sudo`",
-            path.display()
-        ))),
-    }
+    Err(Unanswered(tried))
 }
 
 fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>> {
@@ -217,4 +272,25 @@ fn parse(bytes: &[u8]) -> Option<Answer> {
 /// A text as a value in a query.
 pub(crate) fn in_query(text: &str) -> String {
     url::form_urlencoded::byte_serialize(text.as_bytes()).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn each_control_socket_that_was_tried_is_named_with_what_was_wrong() {
+        let tried = |path: &str, why, is_there| Tried { path: path.into(), why, is_there };
+        let of =
+            |last| Unanswered(vec![tried("/run/kasoku/control.sock", io::ErrorKind::NotFound, false), last]).told();
+        let own = "/run/user/7/kasoku/control.sock";
+        let said = of(tried(own, io::ErrorKind::ConnectionRefused, true));
+        assert!(said.contains("/run/kasoku/control.sock (there is none)"), "{said}");
+        assert!(said.contains("/run/user/7/kasoku/control.sock (its program has ended)"), "{said}");
+        assert!(said.contains("--admin ADDRESS") && said.contains("`control-socket`"), "{said}");
+        let said = of(tried(own, io::ErrorKind::PermissionDenied, true));
+        assert!(said.starts_with("the control socket /run/user/7/kasoku/control.sock is for root"), "{said}");
+        let said = of(tried(own, io::ErrorKind::PermissionDenied, false));
+        assert!(said.contains("/run/user/7/kasoku/control.sock (permission denied)"), "{said}");
+    }
 }

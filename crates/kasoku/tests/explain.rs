@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use support::{PATIENCE, Program, exchange, file, kasoku};
 
 /// The blog of the page: what it answers by path.
-const BLOG: [(&str, &str, &[&str]); 14] = [
+const BLOG: [(&str, &str, &[&str]); 15] = [
     (
         "/",
         "200 OK",
@@ -28,6 +28,7 @@ const BLOG: [(&str, &str, &[&str]); 14] = [
     ("/news", "200 OK", &["Cache-Control: no-store"]),
     ("/feed", "200 OK", &["Cache-Control: max-age=300", "Vary: *"]),
     ("/about", "200 OK", &["Cache-Control: max-age=300", "Vary: User-Agent"]),
+    ("/greeting", "200 OK", &["Cache-Control: public, max-age=300"]),
     ("/reports", "200 OK", &["Cache-Control: max-age=300"]),
     ("/search?q=boats", "200 OK", &[]),
     ("/find?q=boats", "200 OK", &[]),
@@ -236,4 +237,28 @@ fn json_is_for_programs_and_who_is_away_is_named() {
     assert!(said.contains("is the program running, and does it listen there?"), "{said}");
     let nowhere = kasoku(&["explain", "http://blog.example/", "--config", "/nonexistent/kasoku.toml"]);
     assert!(String::from_utf8(nowhere.stderr).unwrap().contains("there is no such file"));
+}
+
+#[test]
+fn a_command_that_reaches_no_program_names_the_place_and_what_would_help() {
+    let missing = "/nonexistent/kasoku.sock";
+    let site = "listen = [\"127.0.0.1:0\"]\n[[site]]\norigin = \"http://127.0.0.1:1\"\n";
+    let with = |name: &str, setting: &str| {
+        let config = file(&format!("explain-away-{name}.toml"), &format!("control-socket = \"{setting}\"\n{site}"));
+        config.to_str().unwrap().to_owned()
+    };
+    let (gone, off) = (with("gone", missing), with("off", "off"));
+    for command in [&["explain", "http://a.example/"][..], &["purge", "http://a.example/"], &["doctor"], &["reload"]] {
+        let said = |config: &str| {
+            let output = kasoku(&[command, &["--config", config]].concat());
+            assert!(!output.status.success(), "{command:?}");
+            String::from_utf8(output.stderr).unwrap()
+        };
+        let said_of_gone = said(&gone);
+        for part in [missing, "is the program running", "`control-socket`", "--admin ADDRESS"] {
+            assert!(said_of_gone.contains(part), "{command:?}: {said_of_gone}");
+        }
+        let said_of_off = said(&off);
+        assert!(said_of_off.contains(&off) && said_of_off.contains("set `admin`"), "{command:?}: {said_of_off}");
+    }
 }

@@ -15,6 +15,7 @@ use crate::storable::objections;
 use crate::vary::{Vary, vary};
 use crate::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, accel_expires, may_look_up, request_directives};
 use http::Method;
+use kasoku_wire::field::cache_control::CacheControl;
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -67,7 +68,11 @@ pub fn obstacles(
     let next = reuse(freshness, &request_directives(&Fields::new()), policy, freshness.response_time);
     if let Reuse::Validate(reason) = next {
         // That it has no lifetime is half of that already.
-        let is_told = reason == Reason::NoLifetime && reasons.contains(&Reason::NoExpiryNoValidator);
+        let is_told = match reason {
+            Reason::NoLifetime => reasons.contains(&Reason::NoExpiryNoValidator),
+            Reason::Stale | Reason::StaleMustRevalidate => reasons.contains(&Reason::Expired),
+            _ => false,
+        };
         reasons.extend((!is_told).then_some(reason));
     }
     reasons
@@ -122,7 +127,9 @@ pub fn of_response<'m>(
     now: Now,
 ) -> Vec<Evidence<'m>> {
     let mut all = Vec::new();
-    for reason in reasons {
+    // A response that has never been fresh has not become stale: its own line says more.
+    let is_said_otherwise = |reason: &Reason| *reason == Reason::Stale && freshness.is_expired_at_once();
+    for reason in reasons.iter().filter(|reason| !is_said_otherwise(reason)) {
         let lines = lines(*reason, request, response, policy);
         all.extend(lines.into_iter().map(|line| against(line, *reason)));
     }
@@ -149,13 +156,18 @@ pub fn of_response<'m>(
     // Where the configuration grants lifetimes, who says who they are passes, whatever the response says.
     let is_asked = has_credentials(&request.fields) && !policy.grant.is_granting();
     if is_asked && may_share && says_so {
-        all.extend(with_directive(response, field, &["s-maxage", "public", "must-revalidate"], Ground::Shared));
+        all.extend(with_directive(
+            response,
+            field,
+            &["s-maxage", "public", "must-revalidate"],
+            Side::For,
+            Ground::Shared,
+        ));
     }
     if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
         all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
     }
-    all.extend(with_directive(response, field, &["stale-while-revalidate"], Ground::StaleWhileRevalidate));
-    all.extend(with_directive(response, field, &["stale-if-error"], Ground::StaleIfError));
+    all.extend(of_staleness(response, field, control, freshness, policy));
     for name in ["ETag", "Last-Modified"] {
         all.extend(response_ground(response, name, Side::For, Ground::Validator));
     }
@@ -165,6 +177,38 @@ pub fn of_response<'m>(
             if splits { (Side::Against, Ground::VariesByVisitor) } else { (Side::Neither, Ground::Varies) };
         all.extend(response_ground(response, "Vary", side, ground));
     }
+    all
+}
+
+/// How long it may be served when it is no longer fresh: by its own words, or by the configuration's.
+fn of_staleness<'m>(
+    response: &'m ResponseHead,
+    field: &str,
+    control: &CacheControl,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Vec<Evidence<'m>> {
+    let forbidden = match () {
+        () if control.s_maxage.is_some() => Some(Ground::SMaxageForbidsStale),
+        () if freshness.must_revalidate || freshness.no_cache => Some(Ground::StaleForbidden),
+        () => None,
+    };
+    let mut all = Vec::new();
+    let mut tell = |name, said: Option<u64>, own, (set, setting)| match (said, forbidden) {
+        (Some(0), _) => {}
+        (Some(_), Some(forbidden)) => all.extend(with_directive(response, field, &[name], Side::Neither, forbidden)),
+        (Some(_), None) => all.extend(with_directive(response, field, &[name], Side::For, own)),
+        // Without a lifetime there is no time from which on it would be stale.
+        (None, None) if set > policy.grace_seconds && freshness.source != LifetimeSource::None => {
+            all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(setting) });
+        }
+        (None, _) => {}
+    };
+    let (of_refresh, of_error) = (control.stale_while_revalidate, control.stale_if_error);
+    let set = (policy.stale_while_revalidate_seconds, Ground::StaleWhileRevalidateSet);
+    tell("stale-while-revalidate", of_refresh, Ground::StaleWhileRevalidate, set);
+    let set = (policy.stale_if_error_seconds, Ground::StaleIfErrorSet);
+    tell("stale-if-error", of_error, Ground::StaleIfError, set);
     all
 }
 
@@ -209,6 +253,9 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
     };
     let has_ended = !freshness.is_fresh(now);
     let mark = |line| match has_ended {
+        true if freshness.is_expired_at_once() => {
+            Evidence { line, side: Side::Against, because: Because::Ground(of_no_lifetime(freshness.source)) }
+        }
         true => against(line, Reason::Stale),
         false => Evidence { line, side: Side::For, because: Because::Ground(ground) },
     };
@@ -229,6 +276,10 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
     }
     let lines = response_lines(response, name).filter(|(_, value)| directive.is_empty() || names_any(value, directive));
     all.extend(lines.map(|(name, value)| mark(Line::Response(name, value))));
+    let is_stated = matches!(freshness.source, LifetimeSource::Targeted | LifetimeSource::SMaxage);
+    if is_stated && directives(response, policy).control.s_maxage.is_some() {
+        all.extend(with_directive(response, field, &["max-age"], Side::Neither, Ground::MaxAgeOverruled));
+    }
     if field != "Cache-Control" {
         for name in ["Cache-Control", "Expires"] {
             all.extend(response_ground(response, name, Side::Neither, Ground::Overruled));
@@ -237,6 +288,17 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         all.extend(response_ground(response, "Expires", Side::Neither, Ground::ExpiresOverruled));
     }
     all
+}
+
+/// What a line says that states a lifetime of 0.
+fn of_no_lifetime(source: LifetimeSource) -> Ground {
+    match source {
+        LifetimeSource::Targeted => Ground::TargetedZero,
+        LifetimeSource::SMaxage => Ground::SMaxageZero,
+        LifetimeSource::AccelExpires => Ground::AccelExpiresZero,
+        LifetimeSource::Expires => Ground::ExpiresPast,
+        _ => Ground::MaxAgeZero,
+    }
 }
 
 /// The lines that a reason is about, in both messages; [`Line::Absent`] where what is missing decides.
@@ -263,6 +325,11 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
         Reason::NoExpiryNoValidator => {
             let age = fields(&["Age"]);
             [directive(&["s-maxage", "max-age", "no-cache"]), fields(&["Expires"]), age].concat()
+        }
+        // The field that decides: what it overrules says nothing.
+        Reason::Expired => {
+            let directives = directive(&["s-maxage", "max-age"]);
+            if directives.is_empty() { fields(&["Expires"]) } else { directives }
         }
         Reason::SetCookie => fields(&["Set-Cookie", "Set-Cookie2"]),
         Reason::VaryStar | Reason::VaryChanged => fields(&["Vary"]),
@@ -322,10 +389,16 @@ fn response_ground<'m>(
     lines.map(move |(name, value)| Evidence { line: Line::Response(name, value), side, because })
 }
 
-fn with_directive<'m>(response: &'m ResponseHead, field: &str, names: &[&str], ground: Ground) -> Vec<Evidence<'m>> {
+fn with_directive<'m>(
+    response: &'m ResponseHead,
+    field: &str,
+    names: &[&str],
+    side: Side,
+    ground: Ground,
+) -> Vec<Evidence<'m>> {
     let because = Because::Ground(ground);
     let lines = response_lines(response, field).filter(|(_, value)| names_any(value, names));
-    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side: Side::For, because }).collect()
+    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side, because }).collect()
 }
 
 fn response_lines<'m>(response: &'m ResponseHead, name: &str) -> impl Iterator<Item = (&'m [u8], &'m [u8])> {

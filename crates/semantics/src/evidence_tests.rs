@@ -122,12 +122,86 @@ fn a_reason_goes_with_the_lines_that_are_named_for_it() {
                 }
                 let fresh = freshness(&request, &response, NOW, NOW, &policy);
                 let left = obstacles(&request, &response, &fresh, &policy);
-                // Without any expiry it is useless for another reason, which has the same name.
-                let is_useless = reason == Reason::NoExpiryNoValidator;
+                // Without any expiry it is useless for another reason, which has the same name; and what was overruled may have been as old.
+                let is_useless = matches!(reason, Reason::NoExpiryNoValidator | Reason::Expired);
                 assert!(is_useless || !left.contains(&reason), "{reason:?} stays without {lines:?}");
                 gone += 1;
             }
         }
     }
     assert!(gone > 200, "{gone}");
+}
+
+/// What is said of the lines of a response, where there is a [`Ground`] for it.
+fn grounds(response: &ResponseHead, policy: &Policy) -> Vec<(Side, Ground)> {
+    let of = |one: &Evidence<'_>| match one.because {
+        Because::Ground(ground) => Some((one.side, ground)),
+        Because::Reason(_) => None,
+    };
+    points(&get(), response, policy).iter().filter_map(of).collect()
+}
+
+#[test]
+fn it_is_said_which_directive_gives_the_lifetime_and_which_does_not_count() {
+    let browsers = cached("max-age=0, s-maxage=60");
+    let (counts, overruled) = ((Side::For, Ground::SMaxage), (Side::Neither, Ground::MaxAgeOverruled));
+    assert_eq!(grounds(&browsers, &safe()), [counts, overruled]);
+    assert_eq!(grounds(&cached("max-age=60"), &safe()), [(Side::For, Ground::MaxAge)]);
+    let targeted = cached("s-maxage=9").with("CDN-Cache-Control", "max-age=5, s-maxage=60");
+    let expected = [(Side::For, Ground::Targeted), overruled, (Side::Neither, Ground::Overruled)];
+    assert_eq!(grounds(&targeted, &safe()), expected);
+}
+
+#[test]
+fn what_may_not_be_served_stale_is_not_said_to_be() {
+    let stale = "stale-while-revalidate=600, stale-if-error=900";
+    let said = |control: &str| {
+        let all = grounds(&cached(&format!("{control}, {stale}")), &safe());
+        let is_of_staleness = |ground: &Ground| ground.text().contains("served stale");
+        all.into_iter().filter(|(_, ground)| is_of_staleness(ground)).collect::<Vec<_>>()
+    };
+    let expected = [(Side::For, Ground::StaleWhileRevalidate), (Side::For, Ground::StaleIfError)];
+    assert_eq!(said("max-age=60"), expected);
+    assert_eq!(said("s-maxage=60")[0], (Side::Neither, Ground::SMaxageForbidsStale));
+    for control in ["max-age=60, must-revalidate", "max-age=60, proxy-revalidate", "max-age=60, no-cache"] {
+        assert_eq!(said(control)[0], (Side::Neither, Ground::StaleForbidden), "{control}");
+    }
+    let none = cached("max-age=60, stale-while-revalidate=0");
+    assert_eq!(grounds(&none, &safe()), [(Side::For, Ground::MaxAge)]);
+}
+
+#[test]
+fn how_long_the_configuration_lets_it_be_served_stale_is_said() {
+    let policy = Policy { stale_while_revalidate_seconds: 60, stale_if_error_seconds: 60, ..safe() };
+    let set = [(Side::For, Ground::StaleWhileRevalidateSet), (Side::For, Ground::StaleIfErrorSet)];
+    assert_eq!(grounds(&cached("max-age=60"), &policy)[1..], set);
+    assert_eq!(grounds(&cached("max-age=60, must-revalidate"), &policy), [(Side::For, Ground::MaxAge)]);
+    let own = grounds(&cached("max-age=60, stale-if-error=9"), &policy);
+    assert!(own.contains(&(Side::For, Ground::StaleIfError)) && !own.contains(&set[1]), "{own:?}");
+}
+
+#[test]
+fn what_says_that_it_is_expired_at_once_is_said_to_say_so_and_by_which_field() {
+    let zero = cached("max-age=0");
+    for (response, ground) in [
+        (ok().with("Expires", at(-9)), Ground::ExpiresPast),
+        (ok().with("Expires", at(0)), Ground::ExpiresPast),
+        (ok().with("Expires", "0"), Ground::ExpiresPast),
+        (zero.clone(), Ground::MaxAgeZero),
+        (cached("s-maxage=0"), Ground::SMaxageZero),
+        (cached("max-age=9").with("CDN-Cache-Control", "max-age=0"), Ground::TargetedZero),
+    ] {
+        for response in [response.clone(), response.with("ETag", "\"a\"")] {
+            let (request, policy) = (get(), safe());
+            let all = points(&request, &response, &policy);
+            let said = all.iter().find(|one| one.because == Because::Ground(ground));
+            assert_eq!(said.map(|one| one.side), Some(Side::Against), "{response:?}");
+            let is_stored = response.fields.contains("etag");
+            let because = Because::Reason(Reason::Expired);
+            assert_eq!(all.iter().any(|one| one.because == because), !is_stored, "{response:?}");
+            assert!(!all.iter().any(|one| one.because == Because::Reason(Reason::Stale)), "{response:?}");
+        }
+    }
+    let line = |response: &ResponseHead| sides(response).into_iter().map(|(_, line)| line).next();
+    assert_eq!(line(&zero.with("Expires", at(99))).as_deref(), Some("Cache-Control: max-age=0"));
 }

@@ -127,6 +127,11 @@ impl Freshness {
         matches!(self.source, Targeted | AccelExpires | SMaxage | MaxAge | Expires)
     }
 
+    /// Whether the response itself said that it is never fresh.
+    pub fn is_expired_at_once(&self) -> bool {
+        self.is_explicit() && self.lifetime == 0
+    }
+
     /// Whether the operator has granted the lifetime (see [`grant`](crate::grant)).
     pub fn is_granted(&self) -> bool {
         use LifetimeSource::{AtLeast, Override, Status, Ttl};

@@ -56,7 +56,7 @@ fn what_forbids_still_forbids() {
     for (response, reason) in [
         (cached("no-store"), Reason::NoStore),
         (cached("private"), Reason::Private),
-        (cached("max-age=0"), Reason::NoExpiryNoValidator),
+        (cached("max-age=0"), Reason::Expired),
         (cached("no-cache"), Reason::NoExpiryNoValidator),
         (ok().with("Pragma", "no-cache"), Reason::NoExpiryNoValidator),
         (ok().with("Set-Cookie", "a=b"), Reason::SetCookie),

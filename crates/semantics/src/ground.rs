@@ -30,12 +30,19 @@ macro_rules! grounds {
 grounds! {
     // What gives a lifetime.
     Targeted, "RFC 9213 section 2.2", "A field for this cache says how long it is fresh.";
-    SMaxage, "RFC 9111 section 5.2.2.10", "It says how long a shared cache may use it.";
-    MaxAge, "RFC 9111 section 5.2.2.1", "It says how long it is fresh.";
+    SMaxage, "RFC 9111 section 5.2.2.10", "Its s-maxage says how long a shared cache may use it.";
+    MaxAge, "RFC 9111 section 5.2.2.1", "Its max-age says how long it is fresh.";
     AccelExpires, "nginx: X-Accel-Expires", "It says to the proxy in front how long it may be kept.";
     Expires, "RFC 9111 section 5.3", "It says until when it is fresh.";
     Heuristic, "RFC 9111 section 4.2.2", "It states no expiry, so it is fresh for a share of the time since it was modified.";
     NegativeTtl, "configuration", "The configuration gives this status a lifetime.";
+    MaxAgeOverruled, "RFC 9111 section 5.2.2.10", "Its max-age does not count here: s-maxage is for shared caches, and counts before it.";
+    // What says that there is none.
+    TargetedZero, "RFC 9213 section 2.2", "The application says itself that it is expired at once, in a field for this cache.";
+    SMaxageZero, "RFC 9111 section 5.2.2.10", "The application says itself that it is expired at once: its s-maxage is 0.";
+    MaxAgeZero, "RFC 9111 section 5.2.2.1", "The application says itself that it is expired at once: its max-age is 0.";
+    AccelExpiresZero, "nginx: X-Accel-Expires", "The application says itself that the proxy in front may not keep it.";
+    ExpiresPast, "RFC 9111 section 5.3", "The application says itself that it is expired at once: this time is not later than its Date, or is no time.";
     // What gives a lifetime that nobody has stated.
     Ttl, "configuration", "It states no expiry, and the configuration grants it a lifetime.";
     TtlOverride, "configuration", "The configuration grants it a lifetime, in the place of what it says itself.";
@@ -49,6 +56,10 @@ grounds! {
     Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
     ForAVisitor, "DESIGN: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
     StaleWhileRevalidate, "RFC 5861 section 3", "It may be served stale while it is refreshed.";
+    SMaxageForbidsStale, "RFC 9111 section 5.2.2.10", "It is never served stale all the same: s-maxage forbids it.";
+    StaleForbidden, "RFC 9111 section 4.2.4", "It is never served stale all the same: no-cache, must-revalidate or proxy-revalidate forbids it.";
+    StaleWhileRevalidateSet, "configuration", "It may be served stale while it is refreshed.";
+    StaleIfErrorSet, "configuration", "It may be served stale instead of an error.";
     Grace, "configuration", "It may be served stale while it is refreshed, and instead of an error.";
     StaleIfError, "RFC 5861 section 4", "It may be served stale instead of an error.";
     MaxStale, "RFC 9111 section 5.2.1.2", "The client accepts a stale response.";
@@ -131,7 +142,7 @@ impl Because {
             | Self::Ground(Ground::ForAVisitor | Ground::PragmaNoCache) => "profile",
             Self::Reason(Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh)
             | Self::Ground(Ground::ClientIgnored) => "cache.client-may-revalidate",
-            Self::Ground(Ground::Targeted | Ground::Overruled) => "cache.targeted-fields",
+            Self::Ground(Ground::Targeted | Ground::TargetedZero | Ground::Overruled) => "cache.targeted-fields",
             Self::Ground(Ground::Heuristic) => "cache.heuristic-percent",
             Self::Ground(Ground::TwoReadings) => "path",
             Self::Ground(Ground::QueryIgnored) => "query.ignore",
@@ -144,6 +155,8 @@ impl Because {
             Self::Ground(Ground::TtlMax) => "ttl-max",
             Self::Ground(Ground::Ignored) => "ignore",
             Self::Ground(Ground::Grace) => "grace",
+            Self::Ground(Ground::StaleWhileRevalidateSet) => "cache.stale-while-revalidate",
+            Self::Ground(Ground::StaleIfErrorSet) => "cache.stale-if-error",
             Self::Ground(Ground::Announced | Ground::NotAnnounced) => "announce-ttl",
             Self::Reason(Reason::KeptTooLong) => "keep",
             Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",

@@ -9,7 +9,7 @@ use crate::credentials::has_credentials;
 use crate::evidence::obstacles;
 use crate::freshness::freshness;
 use crate::grant::{Grant, Ignored, StatusTtl, is_covered, is_touched};
-use crate::suggestion::{Change, GRANTED, GRANTED_MINUTE, SECONDS, Suggestion, is_failure};
+use crate::suggestion::{Change, GRANTED, GRANTED_MINUTE, SECONDS, Suggestion, is_failure, is_negative};
 use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -20,6 +20,8 @@ pub type MayBeNoise<'n> = &'n dyn Fn(&str) -> bool;
 const SESSION: &str =
     "what it opens for somebody without cookies is nobody's, and is dropped; who has a session passes";
 const NOISE: &str = "if the cookie changes no page: it is dropped, and no request passes because of it";
+const NEGATIVE: &str =
+    "if the page is the same for everybody; an application that is busy answers such requests once a minute";
 const OVERRULED: &str = "what is listed does not count any more, and then:";
 
 /// What to write, so that the next request is a hit, and the application stays as it is; none: nothing that helps. `before`
@@ -59,6 +61,13 @@ pub(crate) fn by_configuration(
         match is_hit(&without) {
             true => own = without,
             false => needed.push(word),
+        }
+    }
+    if needed.is_empty() && cookies.is_empty() && is_negative(response.status) {
+        let negative = Policy { negative_ttl_seconds: SECONDS, ..policy.clone() };
+        if is_hit(&negative) {
+            let change = Change::Set("cache.negative-ttl", GRANTED_MINUTE.to_owned());
+            return Some(vec![Suggestion::of(change, NEGATIVE)]);
         }
     }
     if needed.is_empty() && !cookies.is_empty() {

@@ -105,6 +105,7 @@ reasons! {
     ErrorOfThisRequest, "error-of-this-request", "DESIGN: what is not in the key", "An error that one odd request may have provoked is not kept for others.";
     NotCacheable, "not-cacheable", "RFC 9111 section 3", "No expiry, no public, and a status that is not heuristically cacheable.";
     NoExpiryNoValidator, "no-expiry-no-validator", "RFC 9111 section 3", "Neither fresh nor possible to validate: storing it would be of no use.";
+    Expired, "expired", "RFC 9111 section 3", "The application says itself that it is expired at once, and it has no validator: storing it would be of no use.";
     MultipartRange, "multipart-range", "RFC 9110 section 15.3.7.2", "A response with several ranges in one is not stored.";
     ContentRangeInvalid, "content-range-invalid", "RFC 9110 section 14.4", "A partial response without a valid Content-Range.";
     ContentRangeLength, "content-range-length", "RFC 9110 section 14.4", "Content-Range and the content disagree on the length.";

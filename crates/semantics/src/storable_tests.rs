@@ -176,9 +176,16 @@ fn a_visitors_page_under_the_name_of_a_file_is_not_stored() {
 
 #[test]
 fn what_could_never_be_used_is_not_stored() {
-    for response in [ok(), cached("max-age=0"), cached("no-cache, max-age=10"), cached("max-age=10").with("Age", "10")]
-    {
-        assert_eq!(in_both(&response), Err(Reason::NoExpiryNoValidator), "{response:?}");
+    let useless = [ok(), cached("no-cache, max-age=10"), cached("max-age=10").with("Age", "10")];
+    let expired = [
+        cached("max-age=0"),
+        cached("no-cache, max-age=0"),
+        cached("s-maxage=0, max-age=9"),
+        ok().with("Expires", at(0)),
+    ];
+    let useless = useless.map(|response| (response, Reason::NoExpiryNoValidator));
+    for (response, reason) in useless.into_iter().chain(expired.map(|response| (response, Reason::Expired))) {
+        assert_eq!(in_both(&response), Err(reason), "{response:?}");
         assert_eq!(in_both(&response.with("ETag", "\"a\"")), Ok(()));
     }
     assert_eq!(in_both(&cached("max-age=0, stale-if-error=60")), Ok(()));

@@ -69,9 +69,10 @@ const VARIES_BY_VISITOR: &str = "the application says that the page depends on s
      its values";
 const UNSURE: &str = "nothing that is sure to help";
 const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
-const ANYBODY: &str = "if the page is the same for everybody";
 const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
-const STATES_EXPIRY: &str = "the page may be served for a minute without asking again";
+const ASKS_EACH_TIME: &str = "browsers ask each time then: what they keep themselves, no purge reaches";
+const KEPT_HERE: &str =
+    "if the page is the same for everybody; caches like this one go by it, and keep the page for a minute";
 pub(crate) const GRANTED: &str =
     "if the page is the same for everybody; it is asked for in nobody's name then, without cookies and such";
 /// Why a page with a token against forgery is not proposed to be shared.
@@ -155,6 +156,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         | Reason::SetCookie
         | Reason::NotCacheable
         | Reason::NoExpiryNoValidator
+        | Reason::Expired
         | Reason::Stale
         | Reason::StaleNoCache
         | Reason::StaleMustRevalidate
@@ -169,7 +171,7 @@ pub(crate) fn is_failure(status: StatusCode) -> bool {
 }
 
 /// The statuses that `cache.negative-ttl` speaks of.
-fn is_negative(status: StatusCode) -> bool {
+pub(crate) fn is_negative(status: StatusCode) -> bool {
     matches!(status.as_u16(), 404 | 405 | 410 | 414 | 501)
 }
 
@@ -192,7 +194,7 @@ pub fn advice(
     let mut changes: Vec<Suggestion> = reasons.iter().filter_map(|reason| of_line(*reason)).collect();
     let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie));
     if wants_lifetime {
-        changes.push(lifetime(request, response, freshness, &reasons, policy));
+        changes.extend(lifetime(request, response, freshness, &reasons, policy));
     }
     if changes.is_empty() {
         return Advice::Needless;
@@ -246,46 +248,51 @@ fn of_line(reason: Reason) -> Option<Suggestion> {
     }
 }
 
-/// The change that gives a lifetime, or lets it be shared.
+/// The changes that give a lifetime, or let it be shared. Only caches like this one get the lifetime: what a browser keeps, no purge
+/// reaches.
 fn lifetime(
     request: &RequestHead,
     response: &ResponseHead,
     freshness: &Freshness,
     reasons: &[Reason],
     policy: &Policy,
-) -> Suggestion {
-    let of_somebody = reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
-    if reasons.contains(&Reason::NotCacheable) && is_negative(response.status) && !has_credentials(&request.fields) {
-        let change = Change::Set("cache.negative-ttl", GRANTED_MINUTE.to_owned());
-        return Suggestion::of(change, "an application that is busy answers such requests once a minute");
-    }
+) -> Vec<Suggestion> {
     let field = control_field(response, policy);
     let only_sharing =
         reasons.iter().all(|one| matches!(one, Reason::Cookie | Reason::Authorization | Reason::SetCookie));
-    if only_sharing && let Some(said) = response.fields.only(field) {
-        let seconds = if freshness.lifetime > freshness.initial_age { freshness.lifetime } else { SECONDS };
-        let value = format!("{}, s-maxage={seconds}", String::from_utf8_lossy(said));
-        return Suggestion::of(Change::Send(field.to_owned(), value), SHARED_LIFETIME);
+    if only_sharing
+        && freshness.is_explicit()
+        && let Some(said) = response.fields.only(field)
+    {
+        // s-maxage would share it as well, and forbid to serve it stale.
+        let value = format!("public, {}", String::from_utf8_lossy(said));
+        return vec![Suggestion::of(Change::Send(field.to_owned(), value), SHARED_LIFETIME)];
     }
-    let directive = if of_somebody { "s-maxage" } else { "max-age" };
-    let value = format!("{directive}={SECONDS}");
-    // What the application tells browsers is not touched, where there is a field for this cache alone.
+    let is_private = reasons.contains(&Reason::Private);
+    let Some(targeted) = policy.targeted_fields.first() else {
+        let value = format!("max-age=0, s-maxage={SECONDS}");
+        let text = if is_private { NOT_PRIVATE } else { SHARED_LIFETIME };
+        return vec![Suggestion::of(Change::Send("Cache-Control".to_owned(), value), text)];
+    };
+    let of_somebody = has_credentials(&request.fields)
+        && reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
+    // What the application tells browsers is not touched.
     let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
-    match policy.targeted_fields.first() {
-        Some(targeted) if says_something || field != "Cache-Control" => {
-            let text = if reasons.contains(&Reason::Private) { NOT_PRIVATE } else { KEEPS_BROWSERS };
-            Suggestion::of(Change::Send(targeted.clone(), value), text)
-        }
-        _ => {
-            let text = match (of_somebody, says_something) {
-                _ if reasons.contains(&Reason::Private) => NOT_PRIVATE,
-                (true, _) => SHARED_LIFETIME,
-                (false, true) => ANYBODY,
-                (false, false) => STATES_EXPIRY,
-            };
-            Suggestion::of(Change::Send("Cache-Control".to_owned(), value), text)
-        }
+    let is_silent = !says_something && field == "Cache-Control";
+    let value = if of_somebody { format!("public, max-age={SECONDS}") } else { format!("max-age={SECONDS}") };
+    let text = match (of_somebody, is_silent) {
+        _ if is_private => NOT_PRIVATE,
+        (true, _) => SHARED_LIFETIME,
+        (false, true) => KEPT_HERE,
+        (false, false) => KEEPS_BROWSERS,
+    };
+    let mut all = Vec::new();
+    if is_silent {
+        let change = Change::Send("Cache-Control".to_owned(), "max-age=0".to_owned());
+        all.push(Suggestion::of(change, ASKS_EACH_TIME));
     }
+    all.push(Suggestion::of(Change::Send(targeted.clone(), value), text));
+    all
 }
 
 /// Whether nothing is in the way any more once all of them are applied.

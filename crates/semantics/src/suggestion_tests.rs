@@ -30,13 +30,19 @@ fn what_browsers_are_told_stays_as_it_is() {
 fn where_the_application_says_nothing_it_should_first_and_the_configuration_can_instead() {
     let silent = advice_for(&get(), &ok(), &safe());
     let Advice::Either(first, instead) = silent else { panic!("{silent:?}") };
-    assert_eq!(first[0].change, send("Cache-Control", "max-age=60"));
+    let kept_here = [send("Cache-Control", "max-age=0"), send("CDN-Cache-Control", "max-age=60")];
+    assert_eq!(first.iter().map(|one| one.change.clone()).collect::<Vec<_>>(), kept_here, "and by no browser");
     assert_eq!(instead[0].change, Change::Set("ttl", "\"1m\"".to_owned()));
     let session = ok().with("Set-Cookie", "PHPSESSID=x");
-    let expected = [Change::Omit("Set-Cookie".to_owned()), send("Cache-Control", "max-age=60")];
-    assert_eq!(changes(&get(), &session), expected);
-    // A redirection of the moment is for the application to judge.
-    assert_eq!(changes(&get(), &status(302)), [send("Cache-Control", "max-age=60")]);
+    let omitted = [Change::Omit("Set-Cookie".to_owned())];
+    assert_eq!(changes(&get(), &session), [&omitted[..], &kept_here].concat());
+    for code in [301, 302, 308, 404, 410] {
+        assert_eq!(changes(&get(), &status(code)), kept_here, "{code}");
+    }
+    // Without a field for this cache alone, s-maxage is what no browser goes by.
+    let policy = Policy { targeted_fields: Vec::new(), ..safe() };
+    let Advice::Either(first, _) = advice_for(&get(), &ok(), &policy) else { panic!("no choice") };
+    assert_eq!(first[0].change, send("Cache-Control", "max-age=0, s-maxage=60"));
 }
 
 #[test]
@@ -52,11 +58,13 @@ fn a_token_against_forgery_is_neither_a_session_nor_noise() {
 #[test]
 fn who_asked_with_a_cookie_gets_a_page_that_says_it_may_be_shared() {
     let visitor = get().with("Cookie", "a=b");
-    assert_eq!(changes(&visitor, &cached("max-age=5")), [send("Cache-Control", "max-age=5, s-maxage=5")]);
-    assert_eq!(changes(&visitor, &ok()), [send("Cache-Control", "s-maxage=60")]);
-    assert_eq!(changes(&visitor, &cached("no-store")), [send("CDN-Cache-Control", "s-maxage=60")]);
+    let stale = "max-age=5, stale-if-error=9";
+    assert_eq!(changes(&visitor, &cached(stale)), [send("Cache-Control", &format!("public, {stale}"))]);
+    let for_all = send("CDN-Cache-Control", "public, max-age=60");
+    assert_eq!(changes(&visitor, &ok()), [send("Cache-Control", "max-age=0"), for_all.clone()]);
+    assert_eq!(changes(&visitor, &cached("no-store")), [for_all]);
     let somebody = get().with("Authorization", "Basic x");
-    assert_eq!(changes(&somebody, &cached("max-age=5")), [send("Cache-Control", "max-age=5, s-maxage=5")]);
+    assert_eq!(changes(&somebody, &cached("max-age=5")), [send("Cache-Control", "public, max-age=5")]);
 }
 
 #[test]
@@ -90,11 +98,19 @@ fn no_vary_is_proposed_away() {
 
 #[test]
 fn a_missing_page_has_a_setting_and_a_failure_has_none() {
-    assert_eq!(changes(&get(), &status(404)), [Change::Set("cache.negative-ttl", "\"1m\"".to_owned())]);
+    for code in [404, 410] {
+        let advice = advice_for(&get(), &status(code), &safe());
+        let Advice::Either(_, instead) = advice else { panic!("{advice:?}") };
+        assert_eq!(instead[0].change, Change::Set("cache.negative-ttl", "\"1m\"".to_owned()));
+        assert!(instead[0].text.starts_with("if the page is the same"), "{instead:?}");
+    }
+    for control in ["no-cache", "no-store", "max-age=0", "private"] {
+        let missing = status(404).with("Cache-Control", control);
+        assert_eq!(changes(&get(), &missing), [send("CDN-Cache-Control", "max-age=60")], "{control}");
+    }
     for code in [403, 500, 503] {
         assert!(matches!(advice_for(&get(), &status(code), &safe()), Advice::Nothing(_)), "{code}");
     }
-    assert_eq!(changes(&get(), &status(302)), [send("Cache-Control", "max-age=60")]);
 }
 
 #[test]
@@ -122,7 +138,7 @@ fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
     let forbidden = cached("no-store").with("Set-Cookie", "a=b");
     assert!(matches!(advice_for(&get(), &forbidden, &policy), Advice::Either(..)));
     let missing = status(404).with("Cache-Control", "no-store");
-    let Advice::Changes(all) = advice_for(&get(), &missing, &safe()) else { panic!("one way") };
+    let Advice::Either(_, all) = advice_for(&get(), &missing, &safe()) else { panic!("no choice") };
     assert_eq!(all[0].change, Change::Set("ttl-status", "{ 404 = \"1m\" }".to_owned()));
     let visitor = get().with("Cookie", "a=b");
     assert!(matches!(advice_for(&visitor, &cached("no-store"), &safe()), Advice::Changes(_)), "nothing is granted");
@@ -133,6 +149,7 @@ fn configure(change: &Change, policy: &mut Policy) {
     let Change::Set(key, value) = change else { return };
     let grant = &mut policy.grant;
     match *key {
+        "cache.negative-ttl" => policy.negative_ttl_seconds = SECONDS,
         "ttl" => grant.ttl_seconds = SECONDS,
         "ttl-override" => grant.ttl_override_seconds = SECONDS,
         "ignore" => {

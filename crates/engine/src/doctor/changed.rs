@@ -9,7 +9,7 @@ use std::sync::Arc;
 pub(super) const TTL_SECONDS: u64 = 60;
 
 /// With these lines; `None`: one of them is none of the configuration, or none that can be tried.
-pub(super) fn changed(route: &Route, changes: &[Suggestion]) -> Option<Route> {
+pub(crate) fn changed(route: &Route, changes: &[Suggestion]) -> Option<Route> {
     let mut changed = route.clone();
     for one in changes {
         let Change::Set(key, value) = &one.change else { return None };

@@ -26,6 +26,7 @@ use crate::serve::Exchange;
 use crate::settings::sites;
 pub(crate) use cases::Cases;
 use cases::{Case, Key, Missed, all};
+pub(crate) use changed::changed;
 use http::Method;
 use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;

@@ -55,11 +55,24 @@ pub(crate) const IS_LOGIN: &str = "people log in there, as its URL says: such a 
 /// Why what was tried is not proposed.
 pub(super) const DIFFERS: &str = "it was tried, and the page differs by visitor: `kasoku doctor` shows the lines, and docs/guard.md what may be done about them";
 
+/// Why what could not be tried is not proposed.
+pub(super) const UNTRIED: &str = "it could not be tried: the application did not answer in time when it was asked in nobody's name and as another visitor; ask again";
+
 /// Of what would help, only what the application would have to do; nothing, for that reason, where there is none.
 pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
     match tips {
         Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
         Tips::Changes(_) | Tips::Either(..) => Tips::Nothing(why),
+        other => other,
+    }
+}
+
+/// Of what would help, only what the application would have to do: what the configuration could do is tried by a live question first, which
+/// also looks for forms and tokens in the page.
+fn untried(tips: Tips) -> Tips {
+    match tips {
+        Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
+        Tips::Changes(_) | Tips::Either(..) => Tips::AskLive,
         other => other,
     }
 }
@@ -161,7 +174,7 @@ impl Explaining<'_> {
                 return Tips::Needless;
             }
             let may_be_noise = |name: &str| self.set_by.may_be_noise(name);
-            return advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into();
+            return untried(advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into());
         }
         if let Some(other) = &self.inspection.other {
             match advice_on_variants(&other.meta.head, policy) {

@@ -16,6 +16,7 @@
 //! | `forms` | the forms of a page, as far as they matter |
 //! | `shown` | lines and places as people may see them |
 //! | `advice` | what would help |
+//! | `warning` | who gets what everybody gets |
 
 mod advice;
 mod forms;
@@ -23,12 +24,14 @@ mod live;
 mod question;
 pub(crate) mod shown;
 mod steps;
+mod warning;
 
 use crate::connection::Peer;
 use crate::doctor::{self, Tried};
 use crate::forward::{self, Audience, forward};
 pub use crate::guard::{GuardState, Guarded};
 use crate::handle::Handle;
+use crate::options::Route;
 use crate::parse::Request;
 use crate::respond::{self, Notes};
 use crate::route::Routed;
@@ -50,8 +53,10 @@ use live::Answered;
 pub(crate) use live::send_apart;
 pub use question::{Question, QuestionError};
 pub use shown::{Named, Point};
+use std::sync::Arc;
 use std::time::Instant;
 use steps::{Explaining, Found};
+pub use warning::SharedWithSessions;
 
 /// What would happen to a request, and why.
 #[derive(Clone, Debug)]
@@ -90,6 +95,8 @@ pub struct Explanation {
     pub points: Vec<Point>,
     /// What would help.
     pub tips: Tips,
+    /// That a visitor with a session gets what everybody gets; none: the request has no session, or its answer is not shared.
+    pub shared_with_sessions: Option<SharedWithSessions>,
 }
 
 /// What is known of the key.
@@ -153,24 +160,30 @@ impl Handle {
     pub fn explain(&self, question: &Question) -> Result<Explanation, QuestionError> {
         let deadline = Instant::now() + live::PATIENCE;
         let mut explained = self.explain_untried(question)?;
-        if question.is_live && question.is_tried && self.compares(question) {
-            explained.tips = self.tried(&question.url, explained.tips, deadline);
+        if question.is_live
+            && question.is_tried
+            && let Some(route) = self.compared(question)
+        {
+            explained.tips = self.tried(&question.url, &route, explained.tips, deadline);
         }
         Ok(explained)
     }
 
-    /// Whether pages are compared there: with `guard = false` the operator has said that they differ, and what is shared all the same.
-    fn compares(&self, question: &Question) -> bool {
+    /// Where pages are compared, if they are: with `guard = false` the operator has said that they differ, and what is shared all the same.
+    fn compared(&self, question: &Question) -> Option<Arc<Route>> {
         let options = self.options();
-        let asked = question.read(&sites(&options), self.cache(), &options.limits);
-        asked.is_ok_and(|asked| asked.routed.route.guard.is_enabled)
+        let asked = question.read(&sites(&options), self.cache(), &options.limits).ok()?;
+        Some(asked.routed.route).filter(|route| route.guard.is_enabled)
     }
 
     /// What would help, without the lines of the configuration that turn out to be wrong when the page is fetched as they would have it.
-    fn tried(&self, url: &str, tips: Tips, deadline: Instant) -> Tips {
-        let Some(lines) = advice::ours(&tips) else { return tips };
+    fn tried(&self, url: &str, route: &Route, tips: Tips, deadline: Instant) -> Tips {
+        // Some lines change nothing of what is shared.
+        let can_be_tried = |lines: &&Vec<Suggestion>| doctor::changed(route, lines).is_some();
+        let Some(lines) = advice::ours(&tips).filter(can_be_tried) else { return tips };
         match doctor::try_out(self, &question::as_sent(url), lines.clone(), deadline) {
-            Tried::Same(_) | Tried::Unknown => tips,
+            Tried::Same(_) => tips,
+            Tried::Unknown => advice::without_ours(tips, advice::UNTRIED),
             // What the application would have to say would be as wrong.
             Tried::Differs(..) => Tips::Nothing(advice::DIFFERS),
             Tried::Refused(_, reason) => match advice_without_messages(reason) {

@@ -93,6 +93,7 @@ impl Explaining<'_> {
             notes: self.notes(),
             points: self.points(),
             tips: self.tips(),
+            shared_with_sessions: self.shared_with_sessions(),
             answer,
         }
     }
@@ -100,8 +101,16 @@ impl Explaining<'_> {
     fn tags(&self) -> Vec<String> {
         let mut parameters = Parameters::default();
         parameters.read(path_and_query(self.asked.routed.read_target()).1.unwrap_or_default());
-        let is_stored_under = !matches!(self.inspection.outcome, Outcome::Pass(_) | Outcome::Refused(_));
-        let templates = self.ask.policy.tags.templates.iter().filter(|_| is_stored_under);
+        let is_stored = match self.inspection.outcome {
+            Outcome::Refused(_) => false,
+            // What others get of this URL is stored under its tags.
+            Outcome::Pass(Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization) => {
+                self.ask.request.method.is_safe()
+            }
+            Outcome::Pass(_) => false,
+            _ => true,
+        };
+        let templates = self.ask.policy.tags.templates.iter().filter(|_| is_stored);
         Tagged::of(templates, &parameters).tags
     }
 

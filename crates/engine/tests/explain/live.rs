@@ -40,6 +40,68 @@ fn a_page_that_is_a_hit_can_be_asked_for_anew() {
 }
 
 #[test]
+fn a_page_that_the_application_shares_with_every_session_is_warned_of() {
+    let shown = |change: &Change| match change {
+        Change::Send(name, value) => format!("{name}: {value}"),
+        Change::Set(key, value) => format!("{key} = {value}"),
+        Change::Omit(name) => format!("no {name}"),
+    };
+    let explained = |fields: &[&str], cookie: &str, is_live: bool| {
+        let scenario = Scenario::safe([get("/").answers(ok(fields, "Hello, Ann"))]);
+        if !is_live {
+            scenario.client().get("/");
+        }
+        let warned = explain(&scenario, "GET", "/", &[cookie], is_live).shared_with_sessions;
+        warned.map(|it| (it.cookie, it.line, it.changes.iter().map(|one| shown(&one.change)).collect::<Vec<_>>()))
+    };
+    let session = "Cookie: theme=dark; sessionid=hunter2";
+    for is_live in [true, false] {
+        for line in ["Cache-Control: public, max-age=60", "Cache-Control: s-maxage=60"] {
+            let (cookie, said, changes) = explained(&[line], session, is_live).unwrap();
+            assert_eq!((cookie.as_str(), said.as_str()), ("sessionid", line));
+            assert_eq!(changes, ["session.cookies = [\"sessionid\"]", "Cache-Control: private"]);
+        }
+        let targeted = ["Cache-Control: no-store", "CDN-Cache-Control: public, max-age=60"];
+        let (_, said, changes) = explained(&targeted, session, is_live).unwrap();
+        assert_eq!((said.as_str(), changes[1].as_str()), (targeted[1], "CDN-Cache-Control: private"));
+        let vary = ["Cache-Control: s-maxage=60", "Vary: Cookie"];
+        for (fields, cookie) in [
+            (&vary[..1], "Cookie: theme=dark"),
+            (&vary[..1], "Cookie: csrftoken=a"),
+            (&vary, session),
+            (&["Cache-Control: private"], session),
+        ] {
+            assert_eq!(explained(fields, cookie, is_live), None, "{fields:?} {cookie}");
+        }
+    }
+}
+
+#[test]
+fn of_a_session_that_the_configuration_knows_nothing_is_warned() {
+    let known = |route: &mut Route| Arc::make_mut(&mut route.session).cookies.push("sessionid".to_owned());
+    let scenario = Setup::safe().route(known).run([get("/").answers(ok(&["Cache-Control: public, max-age=60"], ""))]);
+    scenario.client().get("/");
+    let told = |cookie: &str| explain(&scenario, "GET", "/", &[cookie], false).shared_with_sessions;
+    assert_eq!(told("Cookie: sessionid=a"), None, "it passes");
+    let changes = told("Cookie: connect.sid=a").unwrap().changes;
+    let both = Change::Set("session.cookies", "[\"sessionid\", \"connect.sid\"]".to_owned());
+    assert_eq!(changes[0].change, both);
+}
+
+#[test]
+fn what_the_configuration_could_do_is_proposed_only_by_a_live_question() {
+    let page = || get("/").answers(ok(&["Cache-Control: max-age=0", "ETag: \"a\""], "page"));
+    let scenario = Scenario::safe([page(), page()]);
+    scenario.client().get("/");
+    let stored = explain(&scenario, "GET", "/", &[], false);
+    assert!(stored.points.iter().any(|point| point.text.contains("expired at once")), "{:?}", stored.points);
+    let Tips::Changes(all) = &stored.tips else { panic!("{:?}", stored.tips) };
+    assert!(matches!(&all[0].change, Change::Send(name, _) if name == "CDN-Cache-Control"), "{all:?}");
+    let asked = explain(&scenario, "GET", "/", &[], true).tips;
+    assert!(matches!(asked, Tips::Either(..)), "{asked:?}");
+}
+
+#[test]
 fn an_origin_that_is_away_is_said_to_be() {
     let scenario = Scenario::safe([get("/").closes()]);
     let explained = explain(&scenario, "GET", "/", &[], true);

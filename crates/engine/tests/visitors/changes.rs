@@ -377,6 +377,14 @@ fn explain_says_which_tags_a_page_has_and_what_a_request_changes() {
     let page = explained("GET", "/free/5");
     assert_eq!(page.stands_for.as_deref(), Some("/board.php?b=free&id=5"));
     assert_eq!((page.tags, page.changes), (names(&["board-free", "post-free-5"]), None));
+    let question = |method: &str| Question {
+        method: method.to_owned(),
+        fields: vec!["Cookie: session=a".to_owned()],
+        ..Question::get("http://example.org/free/5")
+    };
+    let of_somebody = |method: &str| scene.engine.handle().explain(&question(method)).unwrap().tags;
+    let tags = names(&["board-free", "post-free-5"]);
+    assert_eq!((of_somebody("GET"), of_somebody("POST")), (tags, vec![]), "what others get is stored under them");
     let delete = explained("GET", "/delete.php?b=free");
     assert_eq!((delete.tags, delete.changes), (vec![], Some(names(&["board-free"]))));
     assert!(delete.points.iter().any(|point| point.source.starts_with("changes")), "{:?}", delete.points);

@@ -188,6 +188,36 @@ fn an_explanation_tries_what_it_proposes() {
     assert_eq!(lines(instead), ["ttl = \"1m\""]);
 }
 
+/// What is proposed for a page, by an explanation that tries it.
+fn tried(answers: fn(&Asked, usize) -> Vec<u8>) -> Tips {
+    let guard = Arc::new(GuardRules { is_enabled: true, ..GuardRules::default() });
+    let (_application, scene) = behind(Setup::safe().route(move |route| route.guard = guard), answers);
+    let question = Question { is_live: true, is_tried: true, ..Question::get("http://example.org/page") };
+    scene.engine.handle().explain(&question).unwrap().tips
+}
+
+#[test]
+fn what_is_proposed_for_a_missing_page_is_tried_as_well() {
+    let same = tried(|_, _| reply("404 Not Found", &["Content-Type: text/html"], "<p>Not here</p>"));
+    let Tips::Either(_, instead) = &same else { panic!("{same:?}") };
+    assert_eq!(lines(instead), ["cache.negative-ttl = \"1m\""]);
+    let differs = tried(|asked, _| {
+        let page = format!("<p>You are at {}</p>", asked.field("x-forwarded-for").unwrap_or("home"));
+        reply("404 Not Found", &["Content-Type: text/html"], page)
+    });
+    assert!(matches!(differs, Tips::Nothing(why) if why.contains("differs by visitor")), "{differs:?}");
+}
+
+#[test]
+fn a_line_that_could_not_be_tried_is_not_proposed() {
+    let tips = tried(|_, before| match before {
+        0 => html(&[], "<p>News</p>"),
+        _ => reply("503 Service Unavailable", &[], ""),
+    });
+    let Tips::Changes(all) = &tips else { panic!("{tips:?}") };
+    assert!(all.iter().all(|one| matches!(one.change, Change::Send(..))), "{all:?}");
+}
+
 #[test]
 fn a_page_with_the_value_of_the_session_that_it_opens_is_not_proposed() {
     let says = ["Set-Cookie: PHPSESSID=0123456789abcdef"];

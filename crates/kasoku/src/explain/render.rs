@@ -10,6 +10,9 @@ use std::fmt::Write;
 /// Where the second column begins.
 const COLUMN: usize = 10;
 
+/// How many tags are shown.
+const TAGS_SHOWN_MAX: usize = 8;
+
 /// Writes an explanation.
 pub(super) fn render(said: &Value, colour: bool) -> String {
     let mut page = Page { text: String::new(), colour };
@@ -23,7 +26,7 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
     }
     page.row("key", &text(said, "/key"));
     page.row_unless_empty("short for", &text(said, "/stands_for"));
-    page.row_unless_empty("tags", &texts(said, "/tags"));
+    page.row_unless_empty("tags", &tags(said));
     match said.pointer("/changes").and_then(Value::as_array) {
         None => {}
         Some(tags) if tags.is_empty() => page.row("changes", "what its form and the answer to it name"),
@@ -36,6 +39,7 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
     page.verdict(said);
     page.row("header", &format!("Cache-Status: {}", text(said, "/cache_status")));
     page.advice(said);
+    page.warning(said.pointer("/shared_with_sessions"));
     page.text
 }
 
@@ -168,8 +172,25 @@ impl Page {
         }
     }
 
+    /// That a visitor with a session gets what everybody gets.
+    fn warning(&mut self, said: Option<&Value>) {
+        let Some(said) = said.filter(|said| !said.is_null()) else { return };
+        let cookie = text(said, "/cookie");
+        let warning = format!(
+            "Everybody gets this page, visitors with the session cookie {cookie} as well: the application says that it may be shared."
+        );
+        let warning = self.styled("31", &warning);
+        self.row("warning", &warning);
+        self.row("", &text(said, "/line"));
+        self.listed(["if wrong", "or"], said, "/changes");
+    }
+
     /// All of these together, each with what it may lead to.
     fn changes(&mut self, first: &str, said: &Value, pointer: &str) {
+        self.listed([first, "and"], said, pointer);
+    }
+
+    fn listed(&mut self, [first, next]: [&str; 2], said: &Value, pointer: &str) {
         let none = Vec::new();
         let all = said.pointer(pointer).and_then(Value::as_array).unwrap_or(&none);
         for (number, change) in all.iter().enumerate() {
@@ -179,7 +200,7 @@ impl Page {
                 "omit" => (format!("no {name}"), "left out by the application"),
                 _ => (format!("{name} = {value}"), "in the configuration"),
             };
-            let title = if number == 0 { first } else { "and" };
+            let title = if number == 0 { first } else { next };
             let line = self.styled("1;32", &line);
             self.row(title, &line);
             self.row("", &format!("{whose}; {}", text(change, "/text")));
@@ -273,6 +294,17 @@ fn texts(said: &Value, pointer: &str) -> String {
     if texts == ["*"] { "all that has tags".to_owned() } else { texts.join(" ") }
 }
 
+/// The tags by which it is purged; an application's policy may have dozens that are the same for all of its pages.
+fn tags(said: &Value) -> String {
+    let none = Vec::new();
+    let all = said.pointer("/tags").and_then(Value::as_array).unwrap_or(&none);
+    let shown: Vec<String> = all.iter().take(TAGS_SHOWN_MAX).filter_map(Value::as_str).map(printable).collect();
+    match all.len().saturating_sub(TAGS_SHOWN_MAX) {
+        0 => shown.join(" "),
+        more => format!("{} and {more} more (--json shows all)", shown.join(" ")),
+    }
+}
+
 /// Where the pages of a pattern differ: a line for each answer.
 pub(crate) fn difference_lines(said: &Value) -> Vec<String> {
     let whose =
@@ -335,6 +367,18 @@ mod tests {
         {
             assert!(render(&said, false).contains("verdict"));
         }
+    }
+
+    #[test]
+    fn of_many_tags_the_first_are_shown() {
+        let with = |number: u32| {
+            let tags: Vec<String> = (1..=number).map(|one| format!("t{one}")).collect();
+            let mut said = said();
+            said["tags"] = json!(tags);
+            render(&said, false)
+        };
+        assert!(with(8).contains("tags      t1 t2 t3 t4 t5 t6 t7 t8\n"), "{}", with(8));
+        assert!(with(40).contains(" t8 and 32 more (--json shows all)\n"), "{}", with(40));
     }
 
     #[test]
