@@ -3,7 +3,7 @@
 //! Extensions mean nothing to us and are dropped, yet they have to follow the grammar: a line that two recipients split
 //! at different places is how a request hides in a chunk. The scenarios are beside the decoder's.
 
-use super::body::BodyError;
+use super::body_error::BodyError;
 use super::grammar::{is_tchar, is_text, is_token};
 
 /// A chunk size of more digits than this would not fit 64 bits, leading zeros or not.

@@ -23,6 +23,7 @@
 //! CONNECT is not a tunnel (CONNECT is refused before it could be), and no field is added or removed.
 
 pub mod body;
+pub mod body_error;
 mod chunk;
 pub mod connection;
 pub mod encode;
@@ -31,16 +32,19 @@ pub(crate) mod grammar;
 pub mod head;
 pub mod limits;
 pub mod request;
+pub mod request_error;
 pub mod response;
 
 #[cfg(test)]
 mod properties;
 
-pub use body::{BodyDecoder, BodyError, Decoded};
+pub use body::{BodyDecoder, Decoded};
+pub use body_error::BodyError;
 pub use connection::{connection_options, keeps_alive};
 pub use encode::{encode_chunk_head, encode_last_chunk, encode_request_head, encode_status_line};
 pub use framing::{BodyLength, request_body_length, response_body_length};
 pub use head::HeadError;
 pub use limits::{BodyLimits, HeadLimits};
-pub use request::{RequestError, parse_request, parse_request_into};
+pub use request::{parse_request, parse_request_into};
+pub use request_error::RequestError;
 pub use response::{ResponseError, parse_response};

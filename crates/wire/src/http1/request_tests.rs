@@ -1,6 +1,7 @@
 //! Scenarios of [`super`]: requests, and how those that are refused are refused.
 
 use super::*;
+use http::StatusCode;
 
 fn parse(bytes: &[u8]) -> Result<Option<(RequestHead, usize)>, RequestError> {
     parse_request(bytes, &HeadLimits::default())
