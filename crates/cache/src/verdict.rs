@@ -16,7 +16,7 @@ use kasoku_semantics::Validators;
 use kasoku_semantics::credentials::{may_share, says_who};
 use kasoku_semantics::downstream::tell;
 use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::grant::nominated;
+use kasoku_semantics::heard::nominated;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
 use kasoku_semantics::partial::{Part, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;

@@ -8,13 +8,14 @@
 
 use crate::input::{blocks, fields};
 use http::{Method, StatusCode};
-use kasoku_semantics::credentials::{has_credentials, may_share, sets_cookie};
+use kasoku_semantics::credentials::{has_credentials, may_share};
 use kasoku_semantics::directives::directives;
 use kasoku_semantics::grant::{Grant, Ignored};
+use kasoku_semantics::set_cookies::sets_cookie;
 use kasoku_semantics::{
-    Failure, Freshened, Freshness, HeadOutcome, Now, Policy, Profile, Reuse, Vary, cookies, current_age,
-    fields_to_store, freshen, freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates,
-    may_look_up, part, precondition, range, request_directives, reuse, stale_on_failure, storable, vary,
+    Failure, Freshened, Freshness, HeadOutcome, Now, Policy, Profile, Reuse, Vary, cookies, fields_to_store, freshen,
+    freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates, may_look_up, part, precondition,
+    range, request_directives, reuse, stale_on_failure, storable, vary,
 };
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use url::Url;
@@ -123,7 +124,7 @@ fn stored_fields(stored: &ResponseHead, answered: Now, policy: &Policy) {
 /// What is served as fresh is fresh, and what must be validated is never served stale.
 fn used(request: &RequestHead, freshness: &Freshness, policy: &Policy, now: Now) {
     let asked = request_directives(&request.fields);
-    let age = current_age(freshness, now);
+    let age = freshness.age(now);
     assert!(age >= freshness.initial_age);
     assert_eq!(freshness.is_fresh(now), age < freshness.lifetime);
     let may_be_stale = !freshness.no_cache && !freshness.must_revalidate;

@@ -4,7 +4,7 @@
 //! of what Date suggests and what the caches on the way say. Resident time runs on the monotonic clock, so that a jump of the wall
 //! clock neither revives nor kills what is stored.
 
-use crate::{Freshness, Now};
+use crate::Now;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::field::{age, date};
 
@@ -21,9 +21,9 @@ pub fn corrected_initial_age(response: &ResponseHead, request_time: Now, respons
     apparent_age.max(corrected_age_value)
 }
 
-/// The response's age in seconds at `now`.
-pub fn current_age(freshness: &Freshness, now: Now) -> u64 {
-    freshness.initial_age.saturating_add(now.seconds_since(freshness.response_time))
+/// The response's age in seconds at `now`, of what it was when it reached us.
+pub fn current_age(initial_age: u64, response_time: Now, now: Now) -> u64 {
+    initial_age.saturating_add(now.seconds_since(response_time))
 }
 
 /// When the origin made the response, in Unix seconds: its Date, or when it reached us.
@@ -70,10 +70,10 @@ mod tests {
     #[test]
     fn age_grows_while_the_response_resides_here() {
         let freshness = fresh(&cached("max-age=600").with("Age", "30"), &rfc());
-        assert_eq!(current_age(&freshness, later(3)), 33);
+        assert_eq!(freshness.age(later(3)), 33);
         // A clock that was set back changes nothing.
         let set_back = Now { unix_ms: 0, ..later(3) };
-        assert_eq!(current_age(&freshness, set_back), 33);
+        assert_eq!(freshness.age(set_back), 33);
     }
 
     #[test]

@@ -12,7 +12,7 @@
 //! There are two classes of devices, as in the tests of WordPress (`wp_is_mobile`) and gnuboard5: what has a small screen, and the
 //! rest. A tablet that calls itself Android counts as mobile, as there.
 
-use crate::{Policy, cookies};
+use crate::cookies;
 use kasoku_wire::Fields;
 use kasoku_wire::field::accept_language::preferences;
 use memchr::memmem;
@@ -174,9 +174,9 @@ pub fn language<'l>(request: &Fields, languages: &'l [String]) -> &'l str {
     best.map(|(found, _)| found).or(languages.first().map(String::as_str)).unwrap_or_default()
 }
 
-/// Appends the class of a request: what the origin is told in the field of that name.
-pub(crate) fn write(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
-    let class = if name == DEVICE_FIELD { device(request) } else { language(request, &policy.grant.key_languages) };
+/// Appends the class of a request: what the origin is told in the field of that name. `languages`: those of which one is in the key.
+pub(crate) fn write(name: &str, request: &Fields, languages: &[String], out: &mut Vec<u8>) {
+    let class = if name == DEVICE_FIELD { device(request) } else { language(request, languages) };
     out.extend_from_slice(class.as_bytes());
 }
 

@@ -18,7 +18,8 @@
 use crate::cookies;
 use crate::deception::is_deceptive;
 use crate::directives::{Directives, directives};
-use crate::grant::{heard, holds_for};
+use crate::heard::heard;
+use crate::set_cookies::sets_cookie;
 use crate::{Policy, Reason};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -97,21 +98,11 @@ fn is_what_it_is_called(
     _: &Directives,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    let is_unsure = says_who(&request.fields, policy) || holds_for(request, policy);
+    let is_unsure = says_who(&request.fields, policy) || policy.grant.holds_for(request);
     if is_unsure && is_deceptive(&request.target, response) {
         return Err(Reason::ContentTypeMismatch);
     }
     Ok(())
-}
-
-/// Whether a response sets a cookie.
-pub fn sets_cookie(response: &Fields) -> bool {
-    response.iter().any(|(name, _)| is_set_cookie(name))
-}
-
-/// Whether `name` is Set-Cookie or its obsolete sibling.
-pub(crate) fn is_set_cookie(name: &[u8]) -> bool {
-    name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
 }
 
 #[cfg(test)]

@@ -15,7 +15,7 @@
 
 use crate::coding::media_type;
 use crate::deception::is_named_file;
-use crate::grant::{directive_name, is_ignored};
+use crate::heard::{directive_name, is_ignored};
 use crate::{Freshness, Policy};
 use http::StatusCode;
 use kasoku_wire::field::cache_control::CacheControl;

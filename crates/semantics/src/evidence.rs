@@ -7,8 +7,8 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
-use crate::grant::{heard, holds_for, is_touched, says_no_cache_as_of_old};
 use crate::ground::{Because, Ground};
+use crate::heard::{heard, is_touched, says_no_cache_as_of_old};
 use crate::reuse::{Reuse, reuse};
 use crate::set_cookies::is_dropped;
 use crate::storable::objections;
@@ -138,7 +138,7 @@ pub fn of_response<'m>(
             all.push(one);
         }
     }
-    let is_granting = holds_for(request, policy);
+    let is_granting = policy.grant.holds_for(request);
     for (name, value) in response.fields.iter().filter(|(name, value)| is_granting && is_touched(name, value, policy)) {
         let ground = if is_dropped(name, value, policy) { Ground::CookieDropped } else { Ground::Ignored };
         let because = Because::Ground(ground);

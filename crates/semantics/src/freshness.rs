@@ -6,7 +6,8 @@
 use crate::age::{corrected_initial_age, current_age, date_value};
 use crate::credentials::says_who;
 use crate::directives::{Directives, directives};
-use crate::grant::{Heard, granted, heard, holds_for};
+use crate::grant::is_covered;
+use crate::heard::{Heard, heard, says_no_cache_as_of_old};
 use crate::media_type::is_static;
 use crate::{Now, Policy};
 use http::StatusCode;
@@ -102,7 +103,7 @@ impl Freshness {
 
     /// The response's age at `now`, in seconds.
     pub fn age(&self, now: Now) -> u64 {
-        current_age(self, now)
+        current_age(self.initial_age, self.response_time, now)
     }
 
     /// Whether its age has not reached its lifetime.
@@ -194,16 +195,33 @@ fn lifetime(
     let guessed = may_guess.then(|| heuristic_lifetime(response, directives, response_time, policy)).flatten();
     let least = policy.grant.ttl_min_seconds;
     match guessed {
-        Some(seconds) if seconds < least && holds_for(request, policy) => (LifetimeSource::AtLeast, least),
+        Some(seconds) if seconds < least && policy.grant.holds_for(request) => (LifetimeSource::AtLeast, least),
         Some(seconds) => (LifetimeSource::Heuristic, seconds),
         None => (LifetimeSource::None, 0),
     }
 }
 
+/// The lifetime that is granted to a response, if one is: it states none that is heard.
+fn granted(request: &RequestHead, heard: &Heard<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
+    let grant = &policy.grant;
+    if !grant.holds_for(request) || says_no_cache_as_of_old(heard, policy) {
+        return None;
+    }
+    let (source, seconds) = match grant.of_status(heard.status) {
+        Some(seconds) => (LifetimeSource::Status, seconds),
+        None if !is_covered(heard.status) => return None,
+        None if grant.ttl_override_seconds > 0 && (heard.is_overruled || grant.ttl_seconds == 0) => {
+            (LifetimeSource::Override, grant.ttl_override_seconds)
+        }
+        None => (LifetimeSource::Ttl, grant.ttl_seconds),
+    };
+    (seconds > 0).then_some((source, seconds))
+}
+
 /// Whether a lifetime may be guessed of a response of which nobody has said that all may have it: it is a file by its type, and not a
 /// page that may show its visitor's address or language; or the request had nothing of a visitor, since the operator grants a lifetime.
 fn is_nobodys(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
-    policy.is_of_files || is_static(response) || holds_for(request, policy)
+    policy.is_of_files || is_static(response) || policy.grant.holds_for(request)
 }
 
 /// Expires minus Date, in seconds; 0 when it is past, or no date.

@@ -8,20 +8,15 @@
 //! - Whoever asks the origin sends nothing of the client but what the grant names ([`Grant::reaches_origin`]): the key's fields
 //!   and cookies. What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
 //!   ([`variant_key`](crate::vary::variant_key)).
-//! - What is named enters the key, beside what `Vary` nominates ([`nominated`]).
+//! - What is named enters the key, beside what `Vary` nominates ([`nominated`](crate::heard::nominated)).
 //! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored.
 //!
 //! Only what [`Grant::ignore`] lists is overruled, and the cookies of [`Grant::dropped_cookies`]: all else that a response says still
-//! counts. What clients are told of a granted lifetime is in [`downstream`](crate::downstream).
+//! counts ([`heard`](crate::heard)). What clients are told of a granted lifetime is in [`downstream`](crate::downstream).
 
-use crate::set_cookies::is_dropped;
-use crate::vary::{Vary, vary};
-use crate::{LifetimeSource, Policy, classes, cookies};
+use crate::{classes, cookies};
 use http::{Method, StatusCode};
-use kasoku_wire::field::list;
-use kasoku_wire::{Fields, RequestHead, ResponseHead};
-use std::borrow::Cow;
-use std::ops::Deref;
+use kasoku_wire::{Fields, RequestHead};
 
 /// What the operator grants. Durations are in seconds; 0: nothing.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
@@ -164,7 +159,7 @@ impl Grant {
     }
 
     /// Whether what is granted holds for the answer to `request`, as it reached the origin.
-    fn holds_for(&self, request: &RequestHead) -> bool {
+    pub(crate) fn holds_for(&self, request: &RequestHead) -> bool {
         let is_read = request.method == Method::GET || request.method == Method::HEAD;
         self.is_granting()
             && is_read
@@ -179,164 +174,8 @@ impl Grant {
     }
 }
 
-/// Whether what the operator grants holds for the answer to `request`, as it reached the origin.
-pub(crate) fn holds_for(request: &RequestHead, policy: &Policy) -> bool {
-    policy.grant.holds_for(request)
-}
-
-/// A response as decisions read it: without what the operator overrules.
-pub(crate) struct Heard<'r> {
-    head: Cow<'r, ResponseHead>,
-    /// Whether something of it was overruled; to drop a cookie overrules nothing.
-    is_overruled: bool,
-}
-
-impl Deref for Heard<'_> {
-    type Target = ResponseHead;
-
-    fn deref(&self) -> &ResponseHead {
-        &self.head
-    }
-}
-
-/// `response` without what the operator overrules, where that holds for the answer to `request`.
-pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
-    let drops = |name: &[u8], value: &[u8]| is_dropped(name, value, policy);
-    without_ignored(response, policy, policy.grant.holds_for(request), drops)
-}
-
-/// The same for an update, a 304 or a response to HEAD, of what was stored under a grant. A cookie that it sets is not dropped: what
-/// was confirmed to somebody to whom a session was given is not what was stored.
-pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
-    without_ignored(update, policy, policy.grant.is_granting(), |_, _| false)
-}
-
-/// Where the grant holds; owned only where something was taken away.
-fn without_ignored<'r>(
-    response: &'r ResponseHead,
-    policy: &Policy,
-    holds: bool,
-    drops: impl Fn(&[u8], &[u8]) -> bool,
-) -> Heard<'r> {
-    let ignore = &policy.grant.ignore;
-    let is_overruled = holds && response.fields.iter().any(|(name, value)| is_overruled(name, value, policy));
-    let drops_some = || response.fields.iter().any(|(name, value)| drops(name, value));
-    if !(is_overruled || (holds && drops_some())) {
-        return Heard { head: Cow::Borrowed(response), is_overruled: false };
-    }
-    let mut heard = response.clone();
-    heard.fields = Fields::new();
-    for (name, value) in response.fields.iter() {
-        if is_ignored_field(name, ignore) || drops(name, value) {
-            continue;
-        }
-        if !is_control(name, policy) || !has_ignored(value, ignore) {
-            heard.fields.push(name, value);
-            continue;
-        }
-        let kept: Vec<&[u8]> = list::split(value).map(list::trim).filter(|one| !is_ignored(one, ignore)).collect();
-        if !kept.is_empty() {
-            heard.fields.push(name, kept.join(&b", "[..]));
-        }
-    }
-    Heard { head: Cow::Owned(heard), is_overruled }
-}
-
-/// Whether a line says something that does not count, or holds a directive that does not.
-pub(crate) fn is_touched(name: &[u8], value: &[u8], policy: &Policy) -> bool {
-    is_overruled(name, value, policy) || is_dropped(name, value, policy)
-}
-
-fn is_overruled(name: &[u8], value: &[u8], policy: &Policy) -> bool {
-    let ignore = &policy.grant.ignore;
-    is_ignored_field(name, ignore) || (is_control(name, policy) && has_ignored(value, ignore))
-}
-
-fn is_ignored_field(name: &[u8], ignore: &[Ignored]) -> bool {
-    ignore.iter().any(|one| match one {
-        // What HTTP/1.0 calls no-cache.
-        Ignored::NoCache => name.eq_ignore_ascii_case(b"pragma"),
-        Ignored::Expires | Ignored::Vary => name.eq_ignore_ascii_case(one.word().as_bytes()),
-        Ignored::SetCookie => crate::credentials::is_set_cookie(name),
-        _ => false,
-    })
-}
-
-fn is_control(name: &[u8], policy: &Policy) -> bool {
-    let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
-    is("cache-control") || policy.targeted_fields.iter().any(|one| is(one))
-}
-
-fn has_ignored(value: &[u8], ignore: &[Ignored]) -> bool {
-    list::split(value).any(|member| is_ignored(list::trim(member), ignore))
-}
-
-/// Whether a directive does not count.
-pub(crate) fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
-    let name = directive_name(member);
-    ignore.iter().any(|one| match one {
-        Ignored::MustRevalidate if name.eq_ignore_ascii_case(b"proxy-revalidate") => true,
-        Ignored::NoStore
-        | Ignored::Private
-        | Ignored::NoCache
-        | Ignored::MaxAge
-        | Ignored::SMaxage
-        | Ignored::MustRevalidate => name.eq_ignore_ascii_case(one.word().as_bytes()),
-        Ignored::Expires | Ignored::SetCookie | Ignored::Vary => false,
-    })
-}
-
-pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
-    list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
-}
-
-/// The lifetime that is granted to a response, if one is: it states none that is heard.
-pub(crate) fn granted(request: &RequestHead, heard: &Heard<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
-    let grant = &policy.grant;
-    if !grant.holds_for(request) || says_no_cache_as_of_old(heard, policy) {
-        return None;
-    }
-    let (source, seconds) = match grant.of_status(heard.status) {
-        Some(seconds) => (LifetimeSource::Status, seconds),
-        None if !is_covered(heard.status) => return None,
-        None if grant.ttl_override_seconds > 0 && (heard.is_overruled || grant.ttl_seconds == 0) => {
-            (LifetimeSource::Override, grant.ttl_override_seconds)
-        }
-        None => (LifetimeSource::Ttl, grant.ttl_seconds),
-    };
-    (seconds > 0).then_some((source, seconds))
-}
-
 /// The statuses that `ttl` and `ttl-override` speak of: answers that say what a page is, or where. Errors, and redirections
 /// of the moment (302, 307), are for `ttl-status` to name.
 pub(crate) fn is_covered(status: StatusCode) -> bool {
     matches!(status.as_u16(), 200 | 203 | 204 | 300 | 301 | 308)
 }
-
-/// `Pragma: no-cache`, in profile safe, where nothing newer is said.
-pub(crate) fn says_no_cache_as_of_old(heard: &ResponseHead, policy: &Policy) -> bool {
-    let is_said = || list::members(&heard.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
-    policy.is_safe() && !heard.fields.contains("cache-control") && is_said()
-}
-
-/// The request fields by which responses of this kind are told apart: what the response nominates, and what is in the key
-/// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: it is not stored.
-pub fn nominated(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Vec<String> {
-    with_key(vary(&heard(request, response, policy).fields), policy)
-}
-
-/// What a `Vary` nominates, and what is in the key anyway.
-pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
-    let mut names = match vary {
-        Vary::Fields(names) => names,
-        Vary::None | Vary::Star => Vec::new(),
-    };
-    names.append(&mut policy.grant.key());
-    names.sort_unstable();
-    names.dedup();
-    names
-}
-
-#[cfg(test)]
-#[path = "grant_tests.rs"]
-mod tests;

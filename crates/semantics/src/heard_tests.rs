@@ -1,9 +1,11 @@
 use super::*;
 use crate::downstream::{tell, untold};
+use crate::grant::{Refusal, StatusTtl};
 use crate::testing::{NOW, at, cached, fresh, get, later, ok, rfc, safe, status};
 use crate::validation::Freshened;
 use crate::vary::variant_key;
-use crate::{Profile, Reason, Reuse, fields_to_store, freshen, request_directives, reuse, storable};
+use crate::{LifetimeSource, Profile, Reason, Reuse, fields_to_store, freshen, request_directives, reuse, storable};
+use http::Method;
 
 /// A policy that grants an hour to what says nothing.
 fn granting(change: impl FnOnce(&mut Policy)) -> Policy {

@@ -13,7 +13,7 @@
 //! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
-//! | for how long, where the operator says so, and on which condition? | [`grant`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
+//! | for how long, where the operator says so, and on which condition? | [`grant`], [`heard`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
 //! | is it the same for everybody? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
@@ -42,6 +42,7 @@ pub mod freshness;
 pub mod glob;
 pub mod grant;
 pub mod ground;
+pub mod heard;
 pub mod hop_by_hop;
 pub mod invalidation;
 pub mod links;
@@ -75,7 +76,7 @@ pub use deception::is_named_file;
 pub use freshness::{Freshness, LifetimeSource, freshness};
 pub use hop_by_hop::strip_hop_by_hop;
 pub use invalidation::{invalidated_uris, invalidates};
-pub use partial::{Part, combinable, combined_head, missing, part};
+pub use partial::{Part, combinable, missing, part};
 pub use policy::{Policy, Profile};
 pub use precondition::{Precondition, goes_into_not_modified, precondition};
 pub use range::{ByteRange, RangeOutcome, if_range_holds, range};

@@ -8,7 +8,8 @@
 use crate::credentials::has_credentials;
 use crate::evidence::obstacles;
 use crate::freshness::freshness;
-use crate::grant::{Grant, Ignored, StatusTtl, is_covered, is_touched};
+use crate::grant::{Grant, Ignored, StatusTtl, is_covered};
+use crate::heard::is_touched;
 use crate::suggestion::{Change, GRANTED, GRANTED_MINUTE, SECONDS, Suggestion, is_failure, is_negative};
 use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};

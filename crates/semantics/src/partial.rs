@@ -2,8 +2,7 @@
 //! belong together, and what is missing.
 
 use crate::range::is_strong_date;
-use crate::validation::updated;
-use crate::{ByteRange, Now, Policy, Reason};
+use crate::{ByteRange, Reason};
 use http::StatusCode;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::field::content_range::{self, ContentRange};
@@ -53,14 +52,6 @@ pub fn combinable(
     new_length: Option<u64>,
 ) -> bool {
     stored_length.is_some() && stored_length == new_length && same_strong_validator(stored, new)
-}
-
-/// The head of what is stored once `new`'s part is added to it. The caller checked [`combinable`].
-//= RFC 9111 section 3.4
-//# When combining the new response with one or more stored responses, a cache MUST update the stored response header
-//# fields using the header fields provided in the new response, as per Section 3.2.
-pub fn combined_head(stored: &ResponseHead, new: &ResponseHead, response_time: Now, policy: &Policy) -> ResponseHead {
-    updated(stored, new, response_time, policy)
 }
 
 /// Whether both heads are of one representation, byte for byte: the same strong entity tag, or without tags the same
@@ -118,6 +109,7 @@ pub fn range_value(range: ByteRange, complete_length: Option<u64>) -> String {
 mod tests {
     use super::*;
     use crate::testing::{NOW, at, ok, safe, status};
+    use crate::validation::combined_head;
 
     fn partial(content_range: &str) -> ResponseHead {
         status(206).with("Content-Range", content_range).with("ETag", "\"a\"")

@@ -9,7 +9,7 @@ mod secret;
 
 use crate::Policy;
 use crate::cookies;
-use crate::credentials::is_set_cookie;
+use crate::set_cookies::is_set_cookie;
 use crate::set_cookies::{dropped, names_a_session, pair};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use percent_encoding::percent_decode;

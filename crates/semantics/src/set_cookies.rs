@@ -11,10 +11,19 @@
 
 use crate::Policy;
 use crate::cookies;
-use crate::credentials::is_set_cookie;
-use crate::grant::{Ignored, holds_for};
+use crate::grant::Ignored;
 use kasoku_wire::field::list::trim;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// Whether `name` is Set-Cookie or its obsolete sibling.
+pub(crate) fn is_set_cookie(name: &[u8]) -> bool {
+    name.eq_ignore_ascii_case(b"set-cookie") || name.eq_ignore_ascii_case(b"set-cookie2")
+}
+
+/// Whether a response sets a cookie.
+pub fn sets_cookie(response: &Fields) -> bool {
+    response.iter().any(|(name, _)| is_set_cookie(name))
+}
 
 /// The name and the value of the cookie that a Set-Cookie line sets (RFC 6265 section 5.2).
 pub fn pair(line: &[u8]) -> (&[u8], &[u8]) {
@@ -63,7 +72,7 @@ pub fn dropped<'r>(
     policy: &'r Policy,
 ) -> impl Iterator<Item = &'r [u8]> {
     let all = policy.grant.ignore.contains(&Ignored::SetCookie);
-    let holds = holds_for(request, policy);
+    let holds = policy.grant.holds_for(request);
     let lines = response
         .fields
         .iter()
@@ -77,7 +86,7 @@ pub fn not_dropped<'r>(
     response: &'r ResponseHead,
     policy: &'r Policy,
 ) -> impl Iterator<Item = &'r [u8]> {
-    let holds = holds_for(request, policy);
+    let holds = policy.grant.holds_for(request);
     let lines = response
         .fields
         .iter()

@@ -4,7 +4,7 @@
 use crate::credentials;
 use crate::directives::{Directives, directives};
 use crate::freshness::is_heuristically_cacheable;
-use crate::grant::heard;
+use crate::heard::heard;
 use crate::media_type::is_endless;
 use crate::partial::part;
 use crate::request::request_directives;

@@ -4,9 +4,9 @@
 //! are in `credentials`), that the operator does not want, or that we write anew on each use (Age).
 //! Cache-Status of the caches behind us is kept; ours is added on delivery.
 
-use crate::credentials::is_set_cookie;
 use crate::directives::directives;
 use crate::hop_by_hop::{is_hop_by_hop, listed};
+use crate::set_cookies::is_set_cookie;
 use crate::{Now, Policy};
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, ResponseHead};

@@ -8,9 +8,9 @@
 //! stored response, which the 304 has just confirmed, answers this one request. Fields that describe the stored bytes
 //! (Content-Encoding, Content-Length, Content-Range, ETag …) never change without them.
 
-use crate::credentials::sets_cookie;
 use crate::directives::directives;
-use crate::grant::{heard_of_update, with_key};
+use crate::heard::{heard_of_update, with_key};
+use crate::set_cookies::sets_cookie;
 use crate::storable::forbids;
 use crate::stored_fields::{complete_date, storable_fields};
 use crate::vary::{Vary, vary};
@@ -133,6 +133,14 @@ fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy)
             (!is_same).then_some(Reason::VaryChanged)
         }
     }
+}
+
+/// The head of what is stored once `new`'s part is added to it. The caller checked [`combinable`](crate::combinable).
+//= RFC 9111 section 3.4
+//# When combining the new response with one or more stored responses, a cache MUST update the stored response header
+//# fields using the header fields provided in the new response, as per Section 3.2.
+pub fn combined_head(stored: &ResponseHead, new: &ResponseHead, response_time: Now, policy: &Policy) -> ResponseHead {
+    updated(stored, new, response_time, policy)
 }
 
 /// `stored` with the fields of `update`, or with its Date alone where its validators are another representation's.

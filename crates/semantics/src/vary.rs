@@ -98,7 +98,7 @@ const LEN_BYTES: usize = size_of::<u32>();
 
 fn normalise(name: &str, request: &Fields, policy: &Policy, out: &mut Vec<u8>) {
     match name {
-        _ if is_class(name, policy) => classes::write(name, request, policy, out),
+        _ if is_class(name, policy) => classes::write(name, request, &policy.grant.key_languages, out),
         "accept" => join(request.all(name).flat_map(preferences), write_weighed, out),
         "accept-encoding" => sorted(request, name, out),
         "accept-language" if policy.is_safe() => join(request.all(name).flat_map(preferences), write_weighed, out),

@@ -2,7 +2,8 @@
 
 use http::{Method, StatusCode};
 use kasoku_semantics::downstream::{tell, untold};
-use kasoku_semantics::grant::{Grant, Ignored, StatusTtl, nominated};
+use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
+use kasoku_semantics::heard::nominated;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::set_cookies::not_dropped;
 use kasoku_semantics::*;

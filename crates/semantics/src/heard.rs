@@ -1,0 +1,145 @@
+//! A response as decisions read it: without what the operator overrules ([`Grant::ignore`](crate::grant::Grant::ignore)), and without the
+//! cookies that are dropped.
+
+use crate::Policy;
+use crate::grant::Ignored;
+use crate::set_cookies::{is_dropped, is_set_cookie};
+use crate::vary::{Vary, vary};
+use kasoku_wire::field::list;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use std::borrow::Cow;
+use std::ops::Deref;
+
+/// A response as decisions read it: without what the operator overrules.
+pub(crate) struct Heard<'r> {
+    head: Cow<'r, ResponseHead>,
+    /// Whether something of it was overruled; to drop a cookie overrules nothing.
+    pub is_overruled: bool,
+}
+
+impl Deref for Heard<'_> {
+    type Target = ResponseHead;
+
+    fn deref(&self) -> &ResponseHead {
+        &self.head
+    }
+}
+
+/// `response` without what the operator overrules, where that holds for the answer to `request`.
+pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
+    let drops = |name: &[u8], value: &[u8]| is_dropped(name, value, policy);
+    without_ignored(response, policy, policy.grant.holds_for(request), drops)
+}
+
+/// The same for an update, a 304 or a response to HEAD, of what was stored under a grant. A cookie that it sets is not dropped: what
+/// was confirmed to somebody to whom a session was given is not what was stored.
+pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
+    without_ignored(update, policy, policy.grant.is_granting(), |_, _| false)
+}
+
+/// Where the grant holds; owned only where something was taken away.
+fn without_ignored<'r>(
+    response: &'r ResponseHead,
+    policy: &Policy,
+    holds: bool,
+    drops: impl Fn(&[u8], &[u8]) -> bool,
+) -> Heard<'r> {
+    let ignore = &policy.grant.ignore;
+    let is_overruled = holds && response.fields.iter().any(|(name, value)| is_overruled(name, value, policy));
+    let drops_some = || response.fields.iter().any(|(name, value)| drops(name, value));
+    if !(is_overruled || (holds && drops_some())) {
+        return Heard { head: Cow::Borrowed(response), is_overruled: false };
+    }
+    let mut heard = response.clone();
+    heard.fields = Fields::new();
+    for (name, value) in response.fields.iter() {
+        if is_ignored_field(name, ignore) || drops(name, value) {
+            continue;
+        }
+        if !is_control(name, policy) || !has_ignored(value, ignore) {
+            heard.fields.push(name, value);
+            continue;
+        }
+        let kept: Vec<&[u8]> = list::split(value).map(list::trim).filter(|one| !is_ignored(one, ignore)).collect();
+        if !kept.is_empty() {
+            heard.fields.push(name, kept.join(&b", "[..]));
+        }
+    }
+    Heard { head: Cow::Owned(heard), is_overruled }
+}
+
+/// Whether a line says something that does not count, or holds a directive that does not.
+pub(crate) fn is_touched(name: &[u8], value: &[u8], policy: &Policy) -> bool {
+    is_overruled(name, value, policy) || is_dropped(name, value, policy)
+}
+
+fn is_overruled(name: &[u8], value: &[u8], policy: &Policy) -> bool {
+    let ignore = &policy.grant.ignore;
+    is_ignored_field(name, ignore) || (is_control(name, policy) && has_ignored(value, ignore))
+}
+
+fn is_ignored_field(name: &[u8], ignore: &[Ignored]) -> bool {
+    ignore.iter().any(|one| match one {
+        // What HTTP/1.0 calls no-cache.
+        Ignored::NoCache => name.eq_ignore_ascii_case(b"pragma"),
+        Ignored::Expires | Ignored::Vary => name.eq_ignore_ascii_case(one.word().as_bytes()),
+        Ignored::SetCookie => is_set_cookie(name),
+        _ => false,
+    })
+}
+
+fn is_control(name: &[u8], policy: &Policy) -> bool {
+    let is = |one: &str| name.eq_ignore_ascii_case(one.as_bytes());
+    is("cache-control") || policy.targeted_fields.iter().any(|one| is(one))
+}
+
+fn has_ignored(value: &[u8], ignore: &[Ignored]) -> bool {
+    list::split(value).any(|member| is_ignored(list::trim(member), ignore))
+}
+
+/// Whether a directive does not count.
+pub(crate) fn is_ignored(member: &[u8], ignore: &[Ignored]) -> bool {
+    let name = directive_name(member);
+    ignore.iter().any(|one| match one {
+        Ignored::MustRevalidate if name.eq_ignore_ascii_case(b"proxy-revalidate") => true,
+        Ignored::NoStore
+        | Ignored::Private
+        | Ignored::NoCache
+        | Ignored::MaxAge
+        | Ignored::SMaxage
+        | Ignored::MustRevalidate => name.eq_ignore_ascii_case(one.word().as_bytes()),
+        Ignored::Expires | Ignored::SetCookie | Ignored::Vary => false,
+    })
+}
+
+pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
+    list::trim(member.split(|byte| matches!(byte, b'=' | b';')).next().unwrap_or_default())
+}
+
+/// `Pragma: no-cache`, in profile safe, where nothing newer is said.
+pub(crate) fn says_no_cache_as_of_old(heard: &ResponseHead, policy: &Policy) -> bool {
+    let is_said = || list::members(&heard.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
+    policy.is_safe() && !heard.fields.contains("cache-control") && is_said()
+}
+
+/// The request fields by which responses of this kind are told apart: what the response nominates, and what is in the key
+/// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: it is not stored.
+pub fn nominated(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Vec<String> {
+    with_key(vary(&heard(request, response, policy).fields), policy)
+}
+
+/// What a `Vary` nominates, and what is in the key anyway.
+pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
+    let mut names = match vary {
+        Vary::Fields(names) => names,
+        Vary::None | Vary::Star => Vec::new(),
+    };
+    names.append(&mut policy.grant.key());
+    names.sort_unstable();
+    names.dedup();
+    names
+}
+
+#[cfg(test)]
+#[path = "heard_tests.rs"]
+mod tests;
