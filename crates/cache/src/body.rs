@@ -10,11 +10,12 @@
 //! A whole body also holds what has been made of it in content codings (`coding`), so that each response with these bytes has
 //! them: after a 304 as well.
 
-use crate::budget::{Budget, Charge};
-use crate::coding::Codings;
+mod codings;
+
+use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
 use crate::elsewhere::Elsewhere;
-use crate::entry::ALLOCATION_BYTES;
 use bytes::{Bytes, BytesMut};
+use codings::Codings;
 use kasoku_semantics::range::ByteRange;
 use std::ops::Range;
 use std::sync::Arc;

@@ -1,10 +1,9 @@
 //! The writing end of a fill's body: appends, stays within bounds, and stores what is complete.
 
-use crate::fill::{Fill, Phase};
+use crate::fill::{Fill, FillReader, Phase};
 use crate::refusals::Refusal;
-use crate::save::Saved;
-use crate::verdict::PartOf;
-use crate::{Cache, FillReader, Key, Meta};
+use crate::save::{Finished, PartOf, Saved};
+use crate::{Cache, Key, Meta};
 use bytes::Bytes;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
@@ -25,11 +24,11 @@ const AHEAD_BYTES_SHORT: u64 = 32 << 10;
 /// The writing end of a fill's body. Dropping it before [`BodyWriter::finish`] cuts the fill.
 pub struct BodyWriter {
     cache: Cache,
-    pub(crate) fill: Arc<Fill>,
-    pub(crate) meta: Arc<Meta>,
-    pub(crate) part: Option<PartOf>,
-    pub(crate) key: Key,
-    pub(crate) policy: Arc<Policy>,
+    fill: Arc<Fill>,
+    meta: Arc<Meta>,
+    part: Option<PartOf>,
+    key: Key,
+    policy: Arc<Policy>,
     bytes_max: u64,
     is_ended: bool,
 }
@@ -137,7 +136,8 @@ impl BodyWriter {
         let is_storable = is_storable && !self.fill.is_poisoned();
         let is_completing = matches!(self.part, Some(PartOf::Completing { .. }));
         // Stored before readers learn that it is complete, so that a client's next request finds it.
-        let saved = if is_storable || is_completing { self.cache.save(&self, &pieces) } else { Saved::default() };
+        let saved =
+            if is_storable || is_completing { self.cache.save(self.finished(&pieces)) } else { Saved::default() };
         drop(pieces);
         // Only now: until it is stored, who can't join this fill has to find that somebody was too slow.
         self.cache.on_answered_fill(&self.fill);
@@ -157,6 +157,11 @@ impl BodyWriter {
             };
         });
         saved.is_stored
+    }
+
+    fn finished<'a>(&'a self, pieces: &'a [Bytes]) -> Finished<'a> {
+        let Self { fill, meta, part, key, policy, .. } = self;
+        Finished { fill, meta, part: part.as_ref(), key, policy, pieces }
     }
 
     /// Nobody can tell whether what has come is all of it: who asked gets it, it is not stored.

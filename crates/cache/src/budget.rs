@@ -15,6 +15,9 @@ use crate::sync::{AtomicU64, Ordering};
 use std::sync::Arc;
 use tokio::sync::Notify;
 
+/// What an allocation costs besides the bytes that were asked for: its share of the allocator's own.
+pub(crate) const ALLOCATION_BYTES: usize = 16;
+
 /// One part in so many of the memory is kept for what is not stored: on its way, or evicted while somebody reads it.
 pub const RESERVED_SHARE: u64 = 8;
 

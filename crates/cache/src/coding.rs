@@ -8,35 +8,14 @@
 //! What it does not do: decide when, and for whom; and wait. Who finds none sends the body as it is.
 
 use crate::resource::BYTES_MIN;
-use crate::sync::{AtomicU64, Ordering};
 use crate::{Body, Cache, Entry};
 use bytes::Bytes;
 use kasoku_semantics::coding::Coding;
 use kasoku_store::Weigh;
-use std::sync::{Arc, OnceLock};
+use std::sync::Arc;
 
 /// A coded body is kept only where it saves at least one part in so many: who decodes it has work with it as well.
 const SAVED_SHARE_MIN: u64 = 10;
-
-/// The coded forms of one body.
-#[derive(Debug, Default)]
-pub(crate) struct Codings {
-    /// In the order of [`Coding::ALL`].
-    made: [OnceLock<Arc<Body>>; Coding::ALL.len()],
-    /// A bit for each coding that somebody makes, has made or has tried in vain.
-    begun: AtomicU64,
-}
-
-impl Codings {
-    fn bit(coding: Coding) -> u64 {
-        1 << coding as u64
-    }
-
-    /// Memory held, in bytes, with the heads that go with them.
-    pub(crate) fn memory_bytes(&self) -> u64 {
-        self.made.iter().filter_map(OnceLock::get).map(|body| body.charged_bytes()).sum()
-    }
-}
 
 /// What came of [`Cache::add_coding`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,32 +28,6 @@ pub enum Added {
     NoRoom,
     /// The response is not stored any more, or the work was given up.
     Gone,
-}
-
-impl Body {
-    /// This body in that coding, if it has been made.
-    pub fn coded(&self, coding: Coding) -> Option<&Arc<Body>> {
-        self.codings.made.get(coding as usize)?.get()
-    }
-
-    /// The codings in which it has been made.
-    pub fn codings(&self) -> impl Iterator<Item = Coding> {
-        Coding::ALL.into_iter().filter(|coding| self.coded(*coding).is_some())
-    }
-
-    /// Takes over making that coding; `false`: somebody has already. Who can't go through with it says so by
-    /// [`Body::give_up_coding`].
-    pub fn begin_coding(&self, coding: Coding) -> bool {
-        let bit = Codings::bit(coding);
-        // Nearly always somebody has, and reading is cheaper.
-        self.codings.begun.load(Ordering::Relaxed) & bit == 0
-            && self.codings.begun.fetch_or(bit, Ordering::Relaxed) & bit == 0
-    }
-
-    /// Leaves it to the next who wants it.
-    pub fn give_up_coding(&self, coding: Coding) {
-        self.codings.begun.fetch_and(!Codings::bit(coding), Ordering::Relaxed);
-    }
 }
 
 impl Cache {
@@ -131,10 +84,7 @@ impl Cache {
                 return Some(resource);
             }
             added = Added::Made;
-            if let Some(place) = body.codings.made.get(coding as usize) {
-                // Whoever has begun it is the only one to set it.
-                let _ = place.set(coded);
-            }
+            body.keep_coded(coding, coded);
             Some(Arc::new(resource.as_ref().clone().weighed()))
         });
         added

@@ -1,11 +1,11 @@
 //! A stored response: immutable, reference counted, shared by everyone who sends it.
 
-use crate::budget::{Budget, Charge};
+use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
 use crate::generations::{Epoch, Generations, Standing};
 use crate::own_tag::LINE_BYTES as OWN_TAG_LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 use crate::tags::Tags;
-use crate::{Body, Key, Resource};
+use crate::{Body, Key};
 use kasoku_semantics::Validators;
 use kasoku_semantics::age::date_value;
 use kasoku_semantics::coding::Coding;
@@ -122,18 +122,17 @@ pub struct Entry {
 /// With the mark under which it was made.
 type PreparedHead = OnceLock<(u8, Box<[u8]>)>;
 
-/// What an allocation costs besides the bytes that were asked for: its share of the allocator's own.
-pub(crate) const ALLOCATION_BYTES: usize = 16;
-
 /// Allocations of a [`Meta`]: itself, the fields' block and lines, reason, names, variant.
 const ALLOCATIONS_OF_A_HEAD: usize = 6;
 
 /// Allocations of [`Meta::withheld`]: itself, the block and the lines.
 const ALLOCATIONS_OF_WITHHELD: usize = 3;
 
+/// A [`Resource`](crate::resource::Resource) without its key and its list of entries, in bytes.
+pub(crate) const RESOURCE_BYTES: usize = 56;
+
 /// What it costs to have one more entry, besides head and body: itself, its place in its resource and in the index.
-const OVERHEAD_BYTES: u64 =
-    INDEX_BYTES_PER_ENTRY + (size_of::<Entry>() + size_of::<Resource>() + 5 * ALLOCATION_BYTES) as u64;
+const OVERHEAD_BYTES: u64 = INDEX_BYTES_PER_ENTRY + (size_of::<Entry>() + RESOURCE_BYTES + 5 * ALLOCATION_BYTES) as u64;
 
 /// What a deliverer's own fields add to a prepared head, in bytes, at most; more is not accounted.
 const PREPARED_BYTES_MORE: u64 = 128;

@@ -1,6 +1,6 @@
 //! What failed a moment ago is not asked for again by everybody: back-off, for each thing that is fetched.
 //!
-//! A thing is what one fill can bring: a key, a variant of it, a range (see `detail` in `lookup`). After its fetch has failed, with
+//! A thing is what one fill can bring: a key, a variant of it, a range ([`Selection`]). After its fetch has failed, with
 //! no response, one that was cut, or an error that stale-if-error covers:
 //!
 //! - Who may have a stale response gets it at once, and nobody asks until the back-off is over: one second first, twice as long
@@ -17,9 +17,11 @@
 //! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for.
 //! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know (docs/decisions/0012).
 
-use crate::fill::{Fill, Phase};
+use crate::ask::Ask;
+use crate::fill::{Fill, FillReader, Phase};
+use crate::selection::Selection;
 use crate::sync::{AtomicUsize, Ordering};
-use crate::{Ask, Cache, Entry, FillReader};
+use crate::{Cache, Entry};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::RequestDirectives;
@@ -36,11 +38,6 @@ const FIRST_MS: u64 = 1_000;
 
 /// How long after its back-off a failure is still known, in milliseconds: the next one then counts as its successor.
 const KNOWN_MS: u64 = 60_000;
-
-/// By what the fill of a visitor with credentials, and that of a probe, are told apart from others of the same thing. No field's
-/// value, and so no variant, holds a NUL.
-pub(crate) const OF_A_VISITOR: &[u8] = b"\0visitor";
-const OF_A_PROBE: &[u8] = b"\0probe";
 
 /// What a request in nobody's name says of itself: applications and filters refuse who says nothing.
 pub const NOBODYS_OWN: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
@@ -125,33 +122,33 @@ impl Cache {
         ask: &Ask<'_>,
         directives: &RequestDirectives,
         entry: &Entry,
-        detail: &[u8],
+        selection: &Selection,
     ) -> Option<Reason> {
-        let failed = self.last_failure(ask, detail).filter(|failed| failed.is_backing_off(ask.now))?;
+        let failed = self.last_failure(ask, selection).filter(|failed| failed.is_backing_off(ask.now))?;
         let may_answer = entry.body.is_complete();
         may_answer
             .then(|| stale_on_failure(&entry.meta.freshness, directives, failed.failure, ask.policy, ask.now).ok())?
     }
 
     /// Whether the back-off of a thing runs: a refresh that nobody waits for can wait for its end.
-    pub(crate) fn is_backing_off(&self, ask: &Ask<'_>, detail: &[u8]) -> bool {
-        self.last_failure(ask, detail).is_some_and(|failed| failed.is_backing_off(ask.now))
+    pub(crate) fn is_backing_off(&self, ask: &Ask<'_>, selection: &Selection) -> bool {
+        self.last_failure(ask, selection).is_some_and(|failed| failed.is_backing_off(ask.now))
     }
 
     /// Whether the last fetch of a thing failed.
-    pub(crate) fn is_failing(&self, ask: &Ask<'_>, detail: &[u8]) -> bool {
-        self.last_failure(ask, detail).is_some()
+    pub(crate) fn is_failing(&self, ask: &Ask<'_>, selection: &Selection) -> bool {
+        self.last_failure(ask, selection).is_some()
     }
 
-    /// What to do about a fill of that detail, which is to validate or replace what is `stored`.
+    /// What to do about a fill of that selection, which is to validate or replace what is `stored`.
     pub(crate) fn advice(
         &self,
         ask: &Ask<'_>,
         directives: &RequestDirectives,
-        detail: &[u8],
+        selection: &Selection,
         stored: Option<&Entry>,
     ) -> Advice {
-        let Some(failed) = self.last_failure(ask, detail) else { return Advice::Ask };
+        let Some(failed) = self.last_failure(ask, selection) else { return Advice::Ask };
         if let Some(reason) = failed.refusal(ask.now) {
             return Advice::Refuse(reason);
         }
@@ -189,51 +186,36 @@ impl Cache {
         let max_ms = if reason == Reason::OriginUnreachable { max_ms.min(FIRST_MS) } else { max_ms };
         let is_everybodys = fill.is_probe();
         let failed = Failed { failure, reason, is_everybodys, at_ms: now.mono_ms, period_ms: 0 };
-        self.0.failing.remember(self.thing(&fill.key, thing(&fill.detail)), failed, max_ms);
+        self.0.failing.remember(self.thing(&fill.key, &fill.selection), failed, max_ms);
     }
 
     /// The origin has answered what this fill asked for.
     pub(crate) fn on_answered_fill(&self, fill: &Fill) {
         if self.0.failing.is_used() {
-            self.0.failing.things.remove(&self.thing(&fill.key, thing(&fill.detail)));
+            self.0.failing.things.remove(&self.thing(&fill.key, &fill.selection));
         }
     }
 
-    fn last_failure(&self, ask: &Ask<'_>, detail: &[u8]) -> Option<Failed> {
+    fn last_failure(&self, ask: &Ask<'_>, selection: &Selection) -> Option<Failed> {
         let failing = &self.0.failing;
         if !failing.is_used() || ask.policy.back_off_max_seconds == 0 {
             return None;
         }
-        failing.last(self.thing(ask.key.bytes(), thing(detail)), ask.now)
+        failing.last(self.thing(ask.key.bytes(), selection), ask.now)
     }
 
-    fn thing(&self, key: &[u8], detail: &[u8]) -> KeyHash {
+    fn thing(&self, key: &[u8], selection: &Selection) -> KeyHash {
         // A URI holds no NUL.
-        self.0.memory.hash(&[key, b"\0", detail].concat())
+        let mut thing = [key, b"\0"].concat();
+        selection.write(&mut thing);
+        self.0.memory.hash(&thing)
     }
-}
-
-impl Fill {
-    /// Whether it is asked for in nobody's name.
-    pub(crate) fn is_probe(&self) -> bool {
-        self.detail.ends_with(OF_A_PROBE)
-    }
-}
-
-/// The detail of a fill, whoever asks.
-fn thing(detail: &[u8]) -> &[u8] {
-    detail.strip_suffix(OF_A_PROBE).or_else(|| detail.strip_suffix(OF_A_VISITOR)).unwrap_or(detail)
 }
 
 /// Whether the request was never sent, when there is no answer for that reason.
 pub(crate) fn was_never_sent(reason: Reason) -> bool {
     use Reason::{OriginBusy, OriginDown, OriginQueueFull, OriginTimeoutConnect, OriginUnreachable};
     matches!(reason, OriginBusy | OriginDown | OriginQueueFull | OriginTimeoutConnect | OriginUnreachable)
-}
-
-/// Makes the detail of a fill that of its probe.
-pub(crate) fn mark_as_probe(detail: &mut Vec<u8>) {
-    detail.extend_from_slice(OF_A_PROBE);
 }
 
 /// Takes all from a request that is its client's own, but for the fields of that names.

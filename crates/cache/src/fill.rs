@@ -20,9 +20,9 @@
 //! under the deadlines of their callers.
 
 use crate::budget::Budget;
-use crate::fills::Which;
 use crate::generations::{Epoch, Generations, Standing};
 use crate::pieces::{Found, Pieces};
+use crate::selection::{Behalf, Selection, Which};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tags::Tags;
 use crate::{Entry, Meta};
@@ -39,8 +39,9 @@ use tokio::sync::Notify;
 pub(crate) struct Fill {
     pub(crate) hash: KeyHash,
     pub(crate) key: Box<[u8]>,
-    /// Which variant and which range of the key: fills are joined only by requests with the same.
-    pub(crate) detail: Box<[u8]>,
+    /// What of the key: fills are joined only by requests for the same.
+    pub(crate) selection: Selection,
+    behalf: Behalf,
     /// The fingerprint of the rules that it was begun under: others do not join it.
     rules: u64,
     /// False for fills that nobody may join: the request asked for an answer of its own.
@@ -89,7 +90,8 @@ impl Fill {
         Self {
             hash: which.hash,
             key: which.key.into(),
-            detail: which.detail.into(),
+            selection: which.selection.clone(),
+            behalf: which.behalf,
             rules: which.rules,
             is_joinable,
             tags,
@@ -174,12 +176,17 @@ impl Fill {
 
 impl Fill {
     pub(crate) fn can_be_joined(&self, which: Which<'_>) -> bool {
-        let is_this = *self.key == *which.key && *self.detail == *which.detail && self.rules == which.rules;
-        let is_this = is_this && self.is_joinable;
-        is_this && !self.is_purged() && {
+        let is_of_this = *self.key == *which.key && self.selection == *which.selection;
+        let is_alike = self.behalf == which.behalf && self.rules == which.rules;
+        is_of_this && is_alike && self.is_joinable && !self.is_purged() && {
             let state = self.state();
             state.is_storable && !state.is_poisoned && !state.is_late
         }
+    }
+
+    /// Whether it is asked for in nobody's name.
+    pub(crate) fn is_probe(&self) -> bool {
+        self.behalf == Behalf::Nobody
     }
 
     pub(crate) fn reader(self: &Arc<Self>) -> FillReader {

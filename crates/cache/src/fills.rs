@@ -1,10 +1,10 @@
 //! The registry of running fills.
 
-use crate::FillReader;
 use crate::budget::Budget;
-use crate::fill::Fill;
+use crate::fill::{Fill, FillReader};
 use crate::generations::Generations;
 use crate::resource::Resource;
+use crate::selection::Which;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use kasoku_store::KeyHash;
@@ -22,16 +22,6 @@ pub(crate) struct Fills {
     running: AtomicUsize,
     budget: Arc<Budget>,
     generations: Arc<Generations>,
-}
-
-/// Which fill: of which key, of which variant and range of it, by which rules.
-#[derive(Clone, Copy)]
-pub(crate) struct Which<'a> {
-    pub(crate) hash: KeyHash,
-    pub(crate) key: &'a [u8],
-    pub(crate) detail: &'a [u8],
-    /// The fingerprint of the rules that it is begun under: requests by others do not join it.
-    pub(crate) rules: u64,
 }
 
 /// What [`Fills::begin`] found.

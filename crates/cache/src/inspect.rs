@@ -4,9 +4,11 @@
 //! cache may change: it is for people. What the origin would say is not known here; what it did say is judged by
 //! [`Cache::would_store`], by the rules that hold for a fill.
 
+use crate::ask::Ask;
 use crate::failing::Advice;
-use crate::lookup::{Ask, Judged, detail, first_variant, is_joined_validation, without_fill};
+use crate::lookup::{Judged, first_variant, is_joined_validation, without_fill};
 use crate::refusals::Refusal;
+use crate::selection::Selection;
 use crate::verdict::{Exchange, meta};
 use crate::{Cache, Entry};
 use kasoku_semantics::credentials::says_who;
@@ -150,8 +152,8 @@ impl Cache {
     }
 
     fn validation(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Entry, reason: Reason) -> Outcome {
-        let detail = detail(&entry.meta.variant, None);
-        if let Some(reason) = self.stale_meanwhile(ask, directives, entry, &detail) {
+        let selection = Selection::whole(&entry.meta.variant);
+        if let Some(reason) = self.stale_meanwhile(ask, directives, entry, &selection) {
             return Outcome::Hit(reason);
         }
         if !entry.body.is_complete() {
@@ -159,7 +161,7 @@ impl Cache {
         }
         let outcome = asking(ask, directives, reason);
         if is_joined_validation(reason) {
-            self.unless_failing(ask, directives, Some(entry), &detail, outcome)
+            self.unless_failing(ask, directives, Some(entry), &selection, outcome)
         } else {
             outcome
         }
@@ -180,7 +182,9 @@ impl Cache {
                 Outcome::Pass(Reason::IfRangeMiss)
             }
             outcome if directives.no_cache && ask.policy.client_may_revalidate => outcome,
-            outcome => self.unless_failing(ask, directives, seen, &detail(variant, range.as_deref()), outcome),
+            outcome => {
+                self.unless_failing(ask, directives, seen, &Selection::of_request(variant, range.as_deref()), outcome)
+            }
         }
     }
 
@@ -190,14 +194,14 @@ impl Cache {
         ask: &Ask<'_>,
         directives: &RequestDirectives,
         seen: Option<&Entry>,
-        detail: &[u8],
+        selection: &Selection,
         outcome: Outcome,
     ) -> Outcome {
         let Outcome::Ask(reason) = outcome else { return outcome };
         if self.is_known_private(ask) {
             return outcome;
         }
-        match self.advice(ask, directives, detail, seen) {
+        match self.advice(ask, directives, selection, seen) {
             Advice::Refuse(why) => Outcome::Failed(why, reason),
             Advice::Ask | Advice::Probe => outcome,
         }

@@ -9,9 +9,10 @@
 //!
 //! | file | job |
 //! |---|---|
-//! | [`key`] | what is looked up |
+//! | [`key`], `ask` | what is looked up, and for whom |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
 //! | [`fill`], `fills`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
+//! | `selection` | by what fills of one key are told apart: what they bring, and on whose behalf |
 //! | `failing` | what failed a moment ago, and what that means for who asks now |
 //! | [`verdict`] | what the origin's answer means for the fill |
 //! | [`body_writer`] | appends to a fill, within bounds |
@@ -26,6 +27,7 @@
 //! | [`inspect`], [`refusals`] | why a request gets what it gets, for whoever asks: nothing is changed |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
+mod ask;
 pub mod body;
 pub mod body_writer;
 pub mod budget;
@@ -47,10 +49,12 @@ mod pieces;
 pub mod refusals;
 pub mod resource;
 pub mod save;
+mod selection;
 mod sync;
 mod tags;
 pub mod verdict;
 
+pub use ask::Ask;
 pub use body::Body;
 pub use body_writer::BodyWriter;
 pub use doubts::Later;
@@ -60,8 +64,7 @@ pub use failing::NOBODYS_OWN;
 pub use fill::{FillReader, Joined, Next};
 pub use generations::{Purge, Scope, ScopeError};
 pub use key::Key;
-pub use lookup::{Ask, Lookup};
-
+pub use lookup::Lookup;
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;

@@ -6,23 +6,23 @@
 //! brought, and nobody asks for what somebody has just got. (Order of locks: the registry's before the index's. Nobody
 //! takes the registry's while holding the index's or that of a change.)
 
-use crate::failing::{Advice, OF_A_VISITOR, mark_as_probe};
+use crate::ask::Ask;
+use crate::failing::Advice;
 use crate::fill::{Fill, FillReader};
-use crate::fills::{Begun, Which};
+use crate::fills::Begun;
 use crate::generations::Standing;
 use crate::resource::Resource;
-use crate::tags::Tags;
+use crate::selection::{Behalf, Selection};
 use crate::verdict::{FillWriter, Purpose};
-use crate::{Cache, Entry, Key, Meta};
+use crate::{Cache, Entry, Meta};
 use http::Method;
 use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::partial::missing;
-use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::policy::Profile;
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
-use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
 use kasoku_wire::RequestHead;
 use std::borrow::Cow;
@@ -31,35 +31,6 @@ use std::sync::Arc;
 /// Decisions about one request. The second finds what a fill has brought that has just ended, the third what a probe has brought
 /// after one that failed; after that the origin is asked once too often.
 const DECISIONS_MAX: u8 = 3;
-
-/// What is asked.
-#[derive(Clone, Copy)]
-pub struct Ask<'a> {
-    /// The effective request URI.
-    pub key: &'a Key,
-    /// The request as the client sent it, normalised as it will go to the origin; where the policy grants lifetimes, without
-    /// what the grant keeps back.
-    pub request: &'a RequestHead,
-    /// The caching rules of its site and path.
-    pub policy: &'a Arc<Policy>,
-    /// The present.
-    pub now: Now,
-    /// The target as the application reads it, where that is another than the key's: tags are made of its parameters.
-    pub read: Option<&'a str>,
-    /// Tags that the response gets besides those that the policy's templates make.
-    pub also: &'a [String],
-}
-
-impl Ask<'_> {
-    fn tags(&self) -> Option<Arc<Tags>> {
-        Tags::of(self.key, self.read, self.policy, self.also)
-    }
-
-    /// Its fill of that detail.
-    fn which<'w>(&'w self, detail: &'w [u8]) -> Which<'w> {
-        Which { hash: self.key.hash(), key: self.key.bytes(), detail, rules: self.policy.rules }
-    }
-}
 
 /// What a look-up says. Whoever gets a [`FillWriter`] must ask the origin.
 pub enum Lookup {
@@ -153,7 +124,7 @@ impl Cache {
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
     pub fn fill_alone(&self, ask: &Ask<'_>) -> FillWriter {
-        let fill = self.0.fills.begin_alone(ask.which(b""), ask.tags());
+        let fill = self.0.fills.begin_alone(ask.which(&Selection::default(), Behalf::Everybody), ask.tags());
         self.writer(ask, fill, None, Purpose::Miss)
     }
 
@@ -247,12 +218,11 @@ impl Cache {
         if !matches!(needed(ask.request, entry), Needed::Stored) {
             return self.begin_validation(asked, entry, Reason::Stale);
         }
-        let detail = detail(&entry.meta.variant, None);
+        let selection = Selection::whole(&entry.meta.variant);
         let may_refresh = ask.request.method == Method::GET && !asked.directives.no_store;
-        let refresh = (may_refresh && !self.is_backing_off(ask, &detail)).then(|| {
-            let (purpose, reason) = (Purpose::Validate, Reason::HitStaleWhileRevalidate);
-            let wanted =
-                Wanted { detail, is_joinable: true, is_probe: false, seen: Some(entry), key: None, purpose, reason };
+        let refresh = (may_refresh && !self.is_backing_off(ask, &selection)).then(|| {
+            let reason = Reason::HitStaleWhileRevalidate;
+            let wanted = Wanted::joinable(selection, Some(entry), Purpose::Validate, reason);
             self.advise(asked, wanted).unwrap_or_else(|wanted| self.begin(asked, &wanted))
         });
         match refresh {
@@ -282,21 +252,21 @@ impl Cache {
             // Its answer depends on a validator that we do not know.
             return Lookup::Pass(Reason::IfRangeMiss);
         }
-        let whole = detail(variant, None);
+        let whole = Selection::whole(variant);
         if range.is_some()
-            && let Some(reader) = self.0.fills.join(ask.which(&whole))
+            && let Some(reader) = self.0.fills.join(ask.which(&whole, Behalf::Everybody))
         {
             return Lookup::Join(reader, reason);
         }
         let is_joinable = !(directives.no_cache && ask.policy.client_may_revalidate);
-        let detail = detail(variant, range.as_deref());
-        let purpose = Purpose::Miss;
-        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, key, purpose, reason })
+        let selection = Selection::of_request(variant, range.as_deref());
+        let wanted = Wanted::joinable(selection, seen, Purpose::Miss, reason);
+        self.begin_among_equals(asked, Wanted { is_joinable, key, ..wanted })
     }
 
     fn begin_validation(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
-        let detail = detail(&entry.meta.variant, None);
-        if let Some(reason) = self.stale_meanwhile(asked.ask, asked.directives, entry, &detail) {
+        let selection = Selection::whole(&entry.meta.variant);
+        if let Some(reason) = self.stale_meanwhile(asked.ask, asked.directives, entry, &selection) {
             return Lookup::Hit(entry.clone(), reason, None);
         }
         if let Some(no_fill) = no_fill(asked, reason) {
@@ -306,9 +276,8 @@ impl Cache {
             return self.begin_miss(asked, Missed::entry(entry), reason);
         }
         let is_joinable = is_joined_validation(reason);
-        let (purpose, seen) = (Purpose::Validate, Some(entry));
-        let key = None;
-        self.begin_among_equals(asked, Wanted { detail, is_joinable, is_probe: false, seen, key, purpose, reason })
+        let wanted = Wanted::joinable(selection, Some(entry), Purpose::Validate, reason);
+        self.begin_among_equals(asked, Wanted { is_joinable, ..wanted })
     }
 
     fn begin_completion(&self, asked: Asked<'_>, entry: &Arc<Entry>, missing: ByteRange) -> Lookup {
@@ -316,15 +285,9 @@ impl Cache {
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
-        // Only who has found the same stored response lacks the same bytes of the same whole.
-        let range = format!("{}-{} of {:p}", missing.first, missing.last, Arc::as_ptr(entry));
-        let detail = detail(&entry.meta.variant, Some(range.as_bytes()));
-        let purpose = Purpose::Complete(missing);
-        let seen = Some(entry);
-        self.begin_among_equals(
-            asked,
-            Wanted { detail, is_joinable: true, is_probe: false, seen, key: None, purpose, reason },
-        )
+        let selection = Selection::missing(missing, entry);
+        let wanted = Wanted::joinable(selection, Some(entry), Purpose::Complete(missing), reason);
+        self.begin_among_equals(asked, wanted)
     }
 
     /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
@@ -341,23 +304,22 @@ impl Cache {
         }
         if is_visitor {
             if wanted.is_joinable
-                && let Some(reader) = self.0.fills.join(ask.which(&wanted.detail))
+                && let Some(reader) = self.0.fills.join(ask.which(&wanted.selection, Behalf::Everybody))
             {
                 return Lookup::Join(reader, wanted.reason);
             }
-            wanted.detail.extend_from_slice(OF_A_VISITOR);
+            wanted.behalf = Behalf::Visitors;
         }
         self.begin(asked, &wanted)
     }
 
     /// What follows from the last failure; or, when nothing does, the fill as it was wanted.
-    fn advise<'w>(&self, asked: Asked<'_>, mut wanted: Wanted<'w>) -> Result<Lookup, Wanted<'w>> {
+    fn advise<'w>(&self, asked: Asked<'_>, wanted: Wanted<'w>) -> Result<Lookup, Wanted<'w>> {
         let stored = wanted.seen.map(Arc::as_ref);
-        match self.advice(asked.ask, asked.directives, &wanted.detail, stored) {
+        match self.advice(asked.ask, asked.directives, &wanted.selection, stored) {
             Advice::Refuse(reason) => Ok(Lookup::Failed(reason, wanted.reason)),
             Advice::Probe if wanted.kept().is_some() => {
-                mark_as_probe(&mut wanted.detail);
-                Ok(self.begin(asked, &Wanted { is_probe: true, ..wanted }))
+                Ok(self.begin(asked, &Wanted { behalf: Behalf::Nobody, ..wanted }))
             }
             Advice::Probe | Advice::Ask => Err(wanted),
         }
@@ -371,12 +333,17 @@ impl Cache {
             let stored = || self.stored_since(ask, wanted.seen).map(Some);
             if may_have_changed { stored().or_else(|| self.failed_since(ask, wanted)) } else { None }
         };
-        match self.0.fills.begin(ask.which(&wanted.detail), wanted.is_joinable, || ask.tags(), changed) {
+        match self.0.fills.begin(
+            ask.which(&wanted.selection, wanted.behalf),
+            wanted.is_joinable,
+            || ask.tags(),
+            changed,
+        ) {
             Begun::Running(reader) => Lookup::Join(reader, wanted.reason),
             Begun::Needless(stored) => self.decide(Asked { decisions: decisions + 1, ..asked }, stored.as_deref()),
             Begun::New(fill) => {
                 let base = wanted.seen.filter(|_| wanted.purpose != Purpose::Miss).cloned();
-                let probe = wanted.kept().filter(|_| wanted.is_probe).map(|kept| (kept, fill.reader()));
+                let probe = wanted.kept().filter(|_| wanted.is_probe()).map(|kept| (kept, fill.reader()));
                 let writer = self.writer(ask, fill, base, wanted.purpose);
                 match probe {
                     Some((kept, reader)) => Lookup::Probe(writer.probe(kept), reader, wanted.reason),
@@ -402,10 +369,10 @@ impl Cache {
 
     /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
     fn failed_since(&self, ask: &Ask<'_>, wanted: &Wanted<'_>) -> Option<Option<Arc<Resource>>> {
-        let is_news = if wanted.is_probe {
-            wanted.seen.is_some() && self.is_backing_off(ask, &wanted.detail)
+        let is_news = if wanted.is_probe() {
+            wanted.seen.is_some() && self.is_backing_off(ask, &wanted.selection)
         } else {
-            wanted.kept().is_some() && self.is_failing(ask, &wanted.detail)
+            wanted.kept().is_some() && self.is_failing(ask, &wanted.selection)
         };
         is_news.then(|| self.0.memory.value(ask.key.hash(), ask.key.bytes()))
     }
@@ -458,11 +425,9 @@ impl<'a> Missed<'a> {
 
 /// A fill that a request needs.
 struct Wanted<'a> {
-    /// See [`detail`].
-    detail: Vec<u8>,
+    selection: Selection,
+    behalf: Behalf,
     is_joinable: bool,
-    /// Whether it is asked for in nobody's name.
-    is_probe: bool,
     /// The stored response that the decision was made with.
     seen: Option<&'a Arc<Entry>>,
     /// The fields that the variant is made of, where nothing is stored and the policy tells.
@@ -471,13 +436,22 @@ struct Wanted<'a> {
     reason: Reason,
 }
 
-impl Wanted<'_> {
+impl<'a> Wanted<'a> {
+    /// One on behalf of everybody, which others may join.
+    fn joinable(selection: Selection, seen: Option<&'a Arc<Entry>>, purpose: Purpose, reason: Reason) -> Self {
+        Self { selection, behalf: Behalf::Everybody, is_joinable: true, seen, key: None, purpose, reason }
+    }
+
+    fn is_probe(&self) -> bool {
+        self.behalf == Behalf::Nobody
+    }
+
     /// The fields of the request that its variant is made of, where that is known.
     fn kept(&self) -> Option<&[String]> {
         match (self.seen, &self.key) {
             (Some(entry), _) => Some(&entry.meta.nominated),
             (None, Some(key)) => Some(key),
-            (None, None) => (self.detail.is_empty() || self.detail.starts_with(b"\0")).then_some(&[]),
+            (None, None) => self.selection.variant.is_empty().then_some(&[]),
         }
     }
 }
@@ -512,17 +486,6 @@ pub(crate) fn without_fill(request: &RequestHead, directives: &RequestDirectives
 /// result of one that began before it asked, and a response that must be validated each time can't be shared.
 pub(crate) fn is_joined_validation(reason: Reason) -> bool {
     matches!(reason, Reason::Stale | Reason::StaleMustRevalidate | Reason::NoLifetime)
-}
-
-/// By what fills of one key are told apart: the variant, and the range of a request that wants only a part.
-pub(crate) fn detail(variant: &[u8], range: Option<&[u8]>) -> Vec<u8> {
-    let mut detail = Vec::with_capacity(variant.len() + range.map_or(0, |range| range.len() + 6));
-    detail.extend_from_slice(variant);
-    if let Some(range) = range {
-        detail.extend_from_slice(b"\0range");
-        detail.extend_from_slice(range);
-    }
-    detail
 }
 
 /// How much of what a request wants is stored.

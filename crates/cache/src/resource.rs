@@ -3,6 +3,7 @@
 //! A resource is immutable; a change makes a new one that shares the entries (see `Memory::update`). So its weight is that of
 //! when it was made: a tier counts on it. When an entry has become heavier, a resource that weighs it anew takes its place.
 
+use crate::entry::RESOURCE_BYTES;
 use crate::{Body, Entry, Meta};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::vary::{language_selects, variant_key};
@@ -34,6 +35,9 @@ pub struct Resource {
     /// What the entries weighed when this was made.
     weight_bytes: u64,
 }
+
+// What an entry is charged for it.
+const _: () = assert!(size_of::<Resource>() <= RESOURCE_BYTES);
 
 impl Resource {
     /// A key with one response.

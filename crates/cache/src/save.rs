@@ -5,23 +5,38 @@
 //! from before it stays.
 
 use crate::budget::Budget;
+use crate::fill::Fill;
 use crate::generations::Epoch;
-use crate::lookup::Ask;
 use crate::resource::{BYTES_MIN, Resource};
-use crate::verdict::PartOf;
-use crate::{Body, BodyWriter, Cache, Entry, FillWriter, Key, Meta, own_tag};
+use crate::{Body, Cache, Entry, Key, Meta, own_tag};
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::Validators;
-use kasoku_semantics::credentials::{may_share, says_who};
 use kasoku_semantics::partial::{Part, combinable};
 use kasoku_semantics::policy::Policy;
-use kasoku_semantics::request::request_directives;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::combined_head;
-use kasoku_semantics::validation::{HeadOutcome, freshness_after_validation, head_response};
 use kasoku_wire::ResponseHead;
 use std::sync::Arc;
+
+/// A body that is a part of a whole.
+pub(crate) enum PartOf {
+    /// Stored as a part.
+    Alone(Part),
+    /// Combined with what is stored; readers wait for the whole.
+    Completing { base: Arc<Entry>, part: Part },
+}
+
+/// A finished fill.
+#[derive(Clone, Copy)]
+pub(crate) struct Finished<'a> {
+    pub(crate) fill: &'a Fill,
+    pub(crate) meta: &'a Arc<Meta>,
+    pub(crate) part: Option<&'a PartOf>,
+    pub(crate) key: &'a Key,
+    pub(crate) policy: &'a Policy,
+    pub(crate) pieces: &'a [Bytes],
+}
 
 /// What came of a finished fill.
 #[derive(Default)]
@@ -35,32 +50,32 @@ pub(crate) struct Saved {
 impl Cache {
     /// Stores what a fill has brought. A part is combined with what is stored by now, where it belongs to the same
     /// representation.
-    pub(crate) fn save(&self, writer: &BodyWriter, pieces: &[Bytes]) -> Saved {
-        let Some(brought) = brought(writer, pieces, &self.0.budget) else { return Saved::default() };
+    pub(crate) fn save(&self, finished: Finished<'_>) -> Saved {
+        let Some(brought) = brought(finished, &self.0.budget) else { return Saved::default() };
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut saved = Saved::default();
-        self.0.memory.update(writer.key.hash(), writer.key.bytes(), |resource| {
+        self.0.memory.update(finished.key.hash(), finished.key.bytes(), |resource| {
             let stored = resource.as_ref().and_then(|resource| resource.same_variant(&brought.meta));
             let combined = stored
-                .filter(|_| writer.part.is_some())
-                .and_then(|stored| combined(writer, stored, &brought, &self.0.budget));
+                .filter(|_| finished.part.is_some())
+                .and_then(|stored| combined(finished, stored, &brought, &self.0.budget));
             // What was asked for later is the news, whichever came to its end first.
             let is_outdone =
                 combined.is_none() && stored.is_some_and(|stored| stored.meta.is_later_than(&brought.meta));
             let entry = Arc::new(combined.unwrap_or(brought));
             saved.entry = Some(entry.clone());
-            if writer.fill.is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
+            if finished.fill.is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
                 return resource;
             }
             saved.is_stored = true;
             Some(Arc::new(match resource {
                 Some(resource) => resource.with(entry, bytes_max),
-                None => Resource::new(writer.key.bytes(), entry),
+                None => Resource::new(finished.key.bytes(), entry),
             }))
         });
         if saved.is_stored {
-            self.0.known_private.forget(writer.key.hash());
-            self.0.refusals.forget(writer.key.hash());
+            self.0.known_private.forget(finished.key.hash());
+            self.0.refusals.forget(finished.key.hash());
         }
         saved
     }
@@ -104,78 +119,70 @@ impl Cache {
         self.0.memory.update(key.hash(), key.bytes(), |resource| resource?.under(policy).map(Arc::new));
     }
 
-    /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected
-    /// (RFC 9111 section 4.3.5), unless there was an invalidation since the request's `own` fill began: then what is
-    /// stored is younger than this answer.
-    pub fn on_head(
-        &self,
-        ask: &Ask<'_>,
-        response: &ResponseHead,
-        request_time: Now,
-        response_time: Now,
-        own: &FillWriter,
-    ) {
-        if request_directives(&ask.request.fields).no_store || own.is_poisoned() {
-            return;
-        }
-        let Some(resource) = self.0.memory.value(ask.key.hash(), ask.key.bytes()) else { return };
-        let Some(old) = resource.select(&ask.request.fields, ask.policy) else { return };
-        // An answer that names no file says nothing about the file that another one named.
-        if !old.meta.is_under(ask.policy) || old.body.elsewhere().is_some() {
-            return;
-        }
-        match head_response(&old.meta.head, response, response_time, ask.policy) {
-            HeadOutcome::Ignore => {}
-            // What one visitor was told neither changes nor drops what all get.
-            HeadOutcome::Invalidate(_) if says_who(&ask.request.fields, ask.policy) => {}
-            HeadOutcome::Update(head) if may_share(ask.request, &head, ask.policy).is_err() => {}
-            HeadOutcome::Invalidate(_) => self.remove(ask.key, old),
-            HeadOutcome::Update(head) => {
-                let (request, policy) = (ask.request, ask.policy);
-                let freshness =
-                    freshness_after_validation(request, &head, response, request_time, response_time, policy);
-                let meta = Meta { head, freshness, ..(*old.meta).clone() };
-                let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone(), ask.key, &self.0.budget));
-                self.replace(ask.key, old, new, || !own.is_poisoned());
+    /// Drops a response of which the bytes, where they lie, are not what they were.
+    pub fn drop_changed(&self, key: &Key, entry: &Arc<Entry>) {
+        self.remove(key, entry);
+    }
+
+    /// Whether it was stored.
+    pub(crate) fn save_elsewhere(&self, key: &Key, entry: &Arc<Entry>, is_poisoned: impl Fn() -> bool) -> bool {
+        let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
+        let mut is_stored = false;
+        self.0.memory.update(key.hash(), key.bytes(), |resource| {
+            let stored = resource.as_ref().and_then(|resource| resource.same_variant(&entry.meta));
+            let is_outdone = stored.is_some_and(|stored| stored.meta.is_later_than(&entry.meta));
+            if is_poisoned() || is_outdone || entry.memory_bytes() > bytes_max {
+                return resource;
             }
+            is_stored = true;
+            Some(Arc::new(match resource {
+                Some(resource) => resource.with(entry.clone(), bytes_max),
+                None => Resource::new(key.bytes(), entry.clone()),
+            }))
+        });
+        if is_stored {
+            self.0.known_private.forget(key.hash());
+            self.0.refusals.forget(key.hash());
         }
+        is_stored
     }
 }
 
 /// What a fill has brought, or `None` when its length is not what the head promised. A part that was fetched to
 /// complete a stored response is put together with that one first.
-fn brought(writer: &BodyWriter, pieces: &[Bytes], budget: &Arc<Budget>) -> Option<Entry> {
+fn brought(finished: Finished<'_>, budget: &Arc<Budget>) -> Option<Entry> {
+    let Finished { key, pieces, .. } = finished;
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
     let alone = |part: &Part| {
         (part.range.length() == length).then(|| {
             let body = Body::part(part.range.first, pieces, part.complete_length);
-            Entry::new(Arc::new(without_range(&writer.meta)), body.charged(budget), &writer.key, budget)
+            Entry::new(Arc::new(without_range(finished.meta)), body.charged(budget), key, budget)
         })
     };
-    match &writer.part {
+    match finished.part {
         None => {
-            let meta = with_own_tag(with_length(&writer.meta, length), &writer.key, pieces);
+            let meta = with_own_tag(with_length(finished.meta, length), key, pieces);
             let body = Body::whole(pieces).charged(budget);
-            Some(Entry::new(meta, body, &writer.key, budget))
+            Some(Entry::new(meta, body, key, budget))
         }
         Some(PartOf::Alone(part)) => alone(part),
         Some(PartOf::Completing { base, part }) => {
-            alone(part).map(|entry| combined(writer, base, &entry, budget).unwrap_or(entry))
+            alone(part).map(|entry| combined(finished, base, &entry, budget).unwrap_or(entry))
         }
     }
 }
 
 /// `entry` with the bytes of `stored`, where both are of one representation.
-fn combined(writer: &BodyWriter, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
+fn combined(finished: Finished<'_>, stored: &Entry, entry: &Entry, budget: &Arc<Budget>) -> Option<Entry> {
     let (stored_length, length) = (stored.body.complete_length(), entry.body.complete_length());
     let is_under_the_same_rules = stored.meta.rules == entry.meta.rules;
     let are_of_one = is_under_the_same_rules && combinable(&stored.meta.head, stored_length, &entry.meta.head, length);
     are_of_one.then(|| {
         let response_time = entry.meta.freshness.response_time;
-        let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, &writer.policy);
+        let head = combined_head(&stored.meta.head, &entry.meta.head, response_time, finished.policy);
         let epoch = stored.meta.epoch.min(entry.meta.epoch);
         let meta = without_range(&Meta { head, epoch, ..(*entry.meta).clone() });
-        Entry::new(Arc::new(meta), entry.body.combined(&stored.body).charged(budget), &writer.key, budget)
+        Entry::new(Arc::new(meta), entry.body.combined(&stored.body).charged(budget), finished.key, budget)
     })
 }
 

@@ -4,11 +4,15 @@
 //! where a stale response is refreshed by a 304, where stale-if-error takes effect, where a response turns out to be
 //! private, and where parts are combined.
 
+mod elsewhere;
+mod head;
+
 use crate::failing::{unname, was_never_sent};
 use crate::fill::Fill;
-use crate::fills::Which;
 use crate::generations::Epoch;
 use crate::refusals::Refusal;
+use crate::save::PartOf;
+use crate::selection::{Behalf, Selection, Which};
 use crate::tags::Tags;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
@@ -57,14 +61,6 @@ pub(crate) enum Purpose {
     Validate,
     /// These bytes of the stored response are missing.
     Complete(ByteRange),
-}
-
-/// A body that is a part of a whole.
-pub(crate) enum PartOf {
-    /// Stored as a part.
-    Alone(Part),
-    /// Combined with what is stored; readers wait for the whole.
-    Completing { base: Arc<Entry>, part: Part },
 }
 
 /// One exchange with the origin.
@@ -478,7 +474,9 @@ impl FillWriter {
     fn ask_again(mut self) -> Verdict {
         let tags = self.tags();
         self.end(|fill| fill.release(Reason::PartialMiss));
-        let which = Which { hash: self.key.hash(), key: self.key.bytes(), detail: b"", rules: self.policy.rules };
+        let (selection, behalf) = (&Selection::default(), Behalf::Everybody);
+        let (hash, key, rules) = (self.key.hash(), self.key.bytes(), self.policy.rules);
+        let which = Which { hash, key, selection, behalf, rules };
         self.fill = Some(self.cache.0.fills.begin_alone(which, tags));
         self.purpose = Purpose::Miss;
         self.base = None;
