@@ -6,9 +6,9 @@
 
 use crate::document;
 use crate::issue::Issue;
+use crate::line_numbers::LineNumbers;
 use crate::raw::{RawRoute, RawRule};
 use crate::reader;
-use crate::resolve::Lines;
 use crate::suggest;
 use crate::table::Scope;
 
@@ -46,7 +46,7 @@ pub(crate) struct Application {
     /// What holds for some paths.
     pub(crate) rules: Vec<RawRule>,
     /// Where all that stands in its file.
-    pub(crate) lines: Lines,
+    pub(crate) lines: LineNumbers,
 }
 
 impl Application {
@@ -57,7 +57,7 @@ impl Application {
 
     fn read_with(number: usize, issues: &mut Vec<Issue>) -> Option<Self> {
         let (name, text) = (*NAMES.get(number)?, *TEXTS.get(number)?);
-        let lines = Lines::new(&format!("{name}.toml"), text);
+        let lines = LineNumbers::new(&format!("{name}.toml"), text);
         let (route, rules) = document::parse_as(text, issues, |document, issues| {
             reader::read(document, issues, |keys| {
                 (RawRoute::read(keys), keys.tables("rule", Scope::Rule, RawRule::read))

@@ -5,6 +5,7 @@
 //! texts are the table's.
 
 use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::line_numbers::LineNumbers;
 use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite, Texts};
 use crate::report::Report;
 use crate::table::{self, Scope, flag_help};
@@ -157,7 +158,7 @@ pub(crate) fn check(
 ) -> Option<Options> {
     let mut raw = document::parse(text, issues)?;
     CommandLine { line, issues }.lay_over(&mut raw, flags);
-    let options = resolve::resolve(&raw, &resolve::Lines::new(name, text), issues);
+    let options = resolve::resolve(&raw, &LineNumbers::new(name, text), issues);
     if look != Look::Text {
         on_disk::warn(&raw, issues);
         on_disk::warn_of_user(&raw, issues);

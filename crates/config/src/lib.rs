@@ -27,6 +27,7 @@ mod flags;
 mod glob;
 mod host;
 mod issue;
+mod line_numbers;
 mod on_disk;
 mod raw;
 mod reader;

@@ -10,7 +10,7 @@ mod guard;
 mod visitors;
 
 use crate::issue::{At, Issue, Place};
-use crate::reader::{self, Keys};
+use crate::reader::{self, Keys, Pairs};
 use crate::table::Scope;
 pub(crate) use changes::RawChanges;
 pub(crate) use counters::RawCounters;
@@ -21,9 +21,6 @@ pub(crate) use visitors::{RawSession, RawVisitors};
 
 /// A list of texts: where it stands and where each of them does.
 pub(crate) type Texts = At<Vec<At<String>>>;
-
-/// Texts by texts: where each of them stands.
-pub(crate) type Pairs = Vec<(At<String>, At<String>)>;
 
 /// A list of origins.
 pub(crate) type RawOrigins = At<Vec<RawOrigin>>;

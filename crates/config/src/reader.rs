@@ -9,13 +9,15 @@
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source, quoted};
-use crate::raw::Pairs;
 use crate::suggest;
 use crate::table::{self, Scope, Setting};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
+
+/// Texts by texts: where each of them stands.
+pub(crate) type Pairs = Vec<(At<String>, At<String>)>;
 
 /// The most entries of a list: sites, rules, hosts, addresses.
 pub(crate) const LIST_LEN_MAX: usize = 10_000;

@@ -1,4 +1,4 @@
-//! Sizes and durations, as people write them: `"64KiB"`, `"1h30m"`.
+//! Sizes, durations, statuses and tokens, as people write them: `"64KiB"`, `"1h30m"`, `"4xx"`.
 //!
 //! Own parsers, because a fault in a configuration deserves a sentence of its own: `64k` is not merely invalid, it is
 //! ambiguous, and the report says between what. Units are required for durations and optional for sizes (plain
@@ -108,6 +108,23 @@ fn number_and_rest(text: &str) -> (&str, &str) {
     text.split_at_checked(end).unwrap_or((text, ""))
 }
 
+/// `404`, `4xx`, `any`: the first and the last status.
+pub(crate) fn statuses_of(text: &str) -> Option<(u16, u16)> {
+    let class = |digit: &str| digit.parse::<u16>().ok().filter(|class| (2..=5).contains(class));
+    match text.to_ascii_lowercase().as_str() {
+        "any" => Some((200, 599)),
+        text => match text.strip_suffix("xx") {
+            Some(digit) => class(digit).map(|class| (class * 100, class * 100 + 99)),
+            None => text.parse().ok().filter(|code| (200..=599).contains(code)).map(|code| (code, code)),
+        },
+    }
+}
+
+/// RFC 9110 section 5.6.2.
+pub(crate) fn is_token(text: &str) -> bool {
+    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -175,6 +192,16 @@ mod tests {
         #[test]
         fn no_text_makes_the_parsers_panic(text in ".{0,40}") {
             let _ = (parse_size(&text), parse_duration(&text));
+        }
+    }
+
+    #[test]
+    fn statuses_as_people_write_them() {
+        for (text, range) in [("404", (404, 404)), ("3xx", (300, 399)), ("5XX", (500, 599)), ("any", (200, 599))] {
+            assert_eq!(statuses_of(text), Some(range), "{text}");
+        }
+        for text in ["", "1xx", "6xx", "xx", "20", "99", "600", "404,405", "-1", "٤xx"] {
+            assert_eq!(statuses_of(text), None, "{text}");
         }
     }
 }

@@ -1,11 +1,11 @@
 //! Requests: what a client asks, drawn at random, and what the checker needs to remember of it.
 
 use crate::claim::Claim;
+use crate::coded_tags::coded_tag;
 use crate::origin::date;
 use crate::page::{Page, Validator, Visitor};
 use crate::random::Random;
 use crate::ranges::Spec;
-use crate::uncode::coded_tag;
 use crate::world::World;
 use std::collections::HashMap;
 

@@ -18,40 +18,15 @@
 
 use crate::ask::Ask;
 use crate::cache_status::CacheStatus;
-use crate::claim::{Claim, FIELD};
+use crate::claim::Claim;
 use crate::content;
+use crate::got::Got;
 use crate::page::{Audience, DISCONNECTED_SECONDS, Validator};
-use crate::wire::ResponseHead;
 use crate::world::World;
 use kasoku_semantics::policy::Profile;
 
 /// See the [module](self), in microseconds.
 pub const SLACK_MICROS: u64 = 250_000;
-
-/// A response as a client got it.
-#[derive(Clone, Debug)]
-pub struct Got {
-    /// Status and fields.
-    pub head: ResponseHead,
-    /// What came of the body.
-    pub body: Vec<u8>,
-    /// Whether the framing says that this is all of it.
-    pub is_whole: bool,
-    /// Whether the body's end was that of the connection.
-    pub ends_with_connection: bool,
-}
-
-impl Got {
-    /// What the response says it is.
-    pub fn claim(&self) -> Option<Claim> {
-        Claim::parse(self.head.fields.only(FIELD)?)
-    }
-
-    /// What the cache says it did.
-    pub fn cache(&self) -> CacheStatus {
-        CacheStatus::of(&self.head.fields)
-    }
-}
 
 /// What is wrong; empty: nothing.
 pub fn check(world: &World, ask: &Ask<'_>, got: &Got) -> Vec<String> {

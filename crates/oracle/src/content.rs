@@ -1,11 +1,11 @@
 //! The bytes of a response against what its head claims: whole, in part, in several parts, none.
 
 use crate::ask::Ask;
-use crate::check::Got;
 use crate::claim::Claim;
+use crate::coded_tags::coded_tags;
+use crate::got::Got;
 use crate::page::{Framing, Validator};
 use crate::ranges::{resolve, union};
-use crate::uncode::coded_tags;
 
 /// `Err` says what is wrong.
 pub fn check(ask: &Ask<'_>, got: &Got, claim: &Claim) -> Result<(), String> {

@@ -15,7 +15,7 @@
 //! | [`claim`] | what a response says it is, and the bytes that prove it |
 //! | [`origin`] | answers, and misbehaves |
 //! | [`ask`], [`traffic`], [`stampede`] | the clients, alone and in crowds |
-//! | [`uncode`] | what a client makes of a content coding |
+//! | [`got`], [`uncode`], [`coded_tags`] | what a client gets, and makes of a content coding |
 //! | [`check`], [`content`] | the checker |
 //! | [`report`] | counts and mistakes |
 //!
@@ -29,7 +29,9 @@ pub mod ask;
 pub mod cache_status;
 pub mod check;
 pub mod claim;
+pub mod coded_tags;
 pub mod content;
+pub mod got;
 pub mod governor;
 pub mod origin;
 pub mod page;

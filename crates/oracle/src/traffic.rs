@@ -4,7 +4,8 @@
 //! their time, and clients that leave in the middle.
 
 use crate::ask::{Ask, Seen};
-use crate::check::{Got, check};
+use crate::check::check;
+use crate::got::Got;
 use crate::governor::Governor;
 use crate::random::Random;
 use crate::report::{Count, Report};

@@ -2,11 +2,13 @@
 #![allow(clippy::unwrap_used, clippy::expect_used, clippy::panic, clippy::indexing_slicing)]
 
 use kasoku_oracle::ask::Ask;
-use kasoku_oracle::check::{Got, check};
+use kasoku_oracle::check::check;
 use kasoku_oracle::claim::{Claim, FIELD, Representation};
+use kasoku_oracle::coded_tags::coded_tag;
+use kasoku_oracle::got::Got;
 use kasoku_oracle::page::{Audience, Page, Validator, Variation};
 use kasoku_oracle::ranges::Spec;
-use kasoku_oracle::uncode::{coded_tag, uncode};
+use kasoku_oracle::uncode::uncode;
 use kasoku_oracle::wire::{Fields, ResponseHead};
 use kasoku_oracle::world::World;
 use kasoku_semantics::policy::Profile;

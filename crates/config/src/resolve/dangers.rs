@@ -3,12 +3,11 @@
 //! Each says what becomes of whom, since nobody here can know whether that is wanted. What `ignore` leads to is told where its
 //! words are read (`expiry`).
 
-use super::expiry::statuses_of;
 use super::shadow::PAIRS_MAX;
 use crate::host::covers;
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, RawSite, Texts};
-use crate::value::show_duration;
+use crate::value::{show_duration, statuses_of};
 use kasoku_engine::options::{HostPattern, OtherCookies, Route, Site};
 use std::collections::HashMap;
 use std::time::Duration;

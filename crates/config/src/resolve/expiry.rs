@@ -8,6 +8,7 @@ use super::{dangers, set};
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, Texts};
 use crate::table::{self, Scope};
+use crate::value::{is_token, statuses_of};
 use crate::{address, bounds};
 use kasoku_engine::options::{OtherCookies, Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
@@ -227,18 +228,6 @@ fn ignored(word: &str) -> Option<Ignored> {
     Ignored::ALL.iter().copied().find(|one| one.word().eq_ignore_ascii_case(word))
 }
 
-/// `404`, `4xx`, `any`: the first and the last status.
-pub(super) fn statuses_of(text: &str) -> Option<(u16, u16)> {
-    let class = |digit: &str| digit.parse::<u16>().ok().filter(|class| (2..=5).contains(class));
-    match text.to_ascii_lowercase().as_str() {
-        "any" => Some((200, 599)),
-        text => match text.strip_suffix("xx") {
-            Some(digit) => class(digit).map(|class| (class * 100, class * 100 + 99)),
-            None => text.parse().ok().filter(|code| (200..=599).contains(code)).map(|code| (code, code)),
-        },
-    }
-}
-
 fn status_fault(status: &At<String>) -> Option<Issue> {
     const HELP: &str = "write a status from 200 to 599, a class like `4xx`, or `any`";
     match statuses_of(&status.value) {
@@ -288,24 +277,4 @@ fn names(list: &Texts) -> Vec<String> {
 
 fn lower_case(list: &Texts) -> Vec<String> {
     list.value.iter().map(|one| one.value.to_ascii_lowercase()).collect()
-}
-
-/// RFC 9110 section 5.6.2.
-pub(super) fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn statuses_as_people_write_them() {
-        for (text, range) in [("404", (404, 404)), ("3xx", (300, 399)), ("5XX", (500, 599)), ("any", (200, 599))] {
-            assert_eq!(statuses_of(text), Some(range), "{text}");
-        }
-        for text in ["", "1xx", "6xx", "xx", "20", "99", "600", "404,405", "-1", "٤xx"] {
-            assert_eq!(statuses_of(text), None, "{text}");
-        }
-    }
 }

@@ -32,6 +32,7 @@ mod visitors;
 
 use crate::bounds;
 use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::line_numbers::LineNumbers;
 use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, RawRequestBuffer, Texts};
 use crate::table::{self, Scope};
 use crate::value::show_size;
@@ -39,11 +40,10 @@ use kasoku_engine::options::{
     AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RequestBuffer,
     object_bytes_limit,
 };
-pub(crate) use places::Lines;
 use std::path::PathBuf;
 
 /// The options that this means. They are fit for use only when no error was added to `issues`.
-pub(crate) fn resolve(raw: &Raw, lines: &Lines, issues: &mut Vec<Issue>) -> Options {
+pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -> Options {
     let (memory_bytes_max, object_bytes_max) = memory(&raw.memory, issues);
     let listeners = listen::listeners(raw, issues);
     Options {

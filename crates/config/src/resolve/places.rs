@@ -3,49 +3,21 @@
 //! Only for settings that can decide about a response; the others are never named. A test compares the list with the table.
 
 use crate::applications::Application;
-use crate::issue::{At, Place, Source};
+use crate::issue::At;
+use crate::line_numbers::LineNumbers;
 use crate::raw::{
     Raw, RawCache, RawChanges, RawCounters, RawExpiry, RawGuard, RawQuery, RawRule, RawSite, RawVisitors,
 };
 use kasoku_engine::options::Places;
-use std::path::Path;
-use std::sync::Arc;
-
-/// A file's lines: finds the one in which a byte stands.
-pub(crate) struct Lines {
-    /// Without its directories, which are the same for all of it.
-    name: String,
-    /// Where each line begins.
-    starts: Vec<usize>,
-}
-
-impl Lines {
-    /// Of that text, from a file of that name.
-    pub(crate) fn new(name: &str, text: &str) -> Self {
-        let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy()).into_owned();
-        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
-        Self { name, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
-    }
-
-    fn show(&self, place: &Place) -> Arc<str> {
-        match place.source {
-            Source::File => {
-                let line = self.starts.partition_point(|start| *start <= place.span.start);
-                format!("{}:{line}", self.name).into()
-            }
-            Source::Flags => "command line".into(),
-        }
-    }
-}
 
 /// Notes what is written at one level; what is noted later is further in, and wins.
 pub(super) struct Written<'w> {
     places: &'w mut Places,
-    lines: &'w Lines,
+    lines: &'w LineNumbers,
 }
 
 impl<'w> Written<'w> {
-    pub(super) fn at(places: &'w mut Places, lines: &'w Lines) -> Self {
+    pub(super) fn at(places: &'w mut Places, lines: &'w LineNumbers) -> Self {
         Self { places, lines }
     }
 

@@ -5,6 +5,7 @@ use super::visitors::{names_after, own};
 use super::{set, set_usize};
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawCache, RawOriginLimits, RawQuery, RawRoute, Texts};
+use crate::value::is_token;
 use kasoku_engine::options::{OriginLimits, QueryKey};
 use kasoku_semantics::policy::Policy;
 use std::time::Duration;
@@ -97,11 +98,6 @@ fn upgrade_fault(protocol: &At<String>) -> Option<Issue> {
 
 fn texts(list: &Option<Texts>) -> impl Iterator<Item = &At<String>> {
     list.iter().flat_map(|list| &list.value)
-}
-
-/// RFC 9110 section 5.6.2.
-fn is_token(text: &str) -> bool {
-    !text.is_empty() && text.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b))
 }
 
 fn set_seconds(option: &mut u64, written: &Option<At<Duration>>) {

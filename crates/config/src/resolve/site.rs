@@ -4,13 +4,14 @@
 //! of the top and its own on top. Routes that add nothing to the caching rules share them.
 
 use super::listen::WrittenListener;
-use super::places::{Lines, Written};
+use super::places::Written;
 use super::{
     beaten, changes, compress, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy, programs,
     sendfile, set, shadow, unused, visitors,
 };
 use crate::applications::Application;
 use crate::issue::{At, Issue};
+use crate::line_numbers::LineNumbers;
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
 use crate::{address, bounds, glob, host};
@@ -19,7 +20,12 @@ use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
 
 /// All sites, each with its faults; and what can never get its turn.
-pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], lines: &Lines, issues: &mut Vec<Issue>) -> Vec<Site> {
+pub(super) fn sites(
+    raw: &Raw,
+    listeners: &[WrittenListener],
+    lines: &LineNumbers,
+    issues: &mut Vec<Issue>,
+) -> Vec<Site> {
     if raw.sites.is_empty() {
         issues.push(Issue::error("there is no site to serve").help(
             "write a `[[site]]` with `origin = \"http://127.0.0.1:8000\"`, or give `--origin http://127.0.0.1:8000`",
@@ -43,7 +49,7 @@ pub(super) fn sites(raw: &Raw, listeners: &[WrittenListener], lines: &Lines, iss
 struct Context<'r> {
     raw: &'r Raw,
     listeners: &'r [WrittenListener],
-    lines: &'r Lines,
+    lines: &'r LineNumbers,
     profile: Profile,
 }
 

@@ -1,8 +1,8 @@
 //! What is known of an application's visitors and their sessions.
 
-use super::expiry::is_token;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawRoute, RawSession, RawVisitors, Texts};
+use crate::value::is_token;
 use kasoku_engine::options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_semantics::policy::Policy;
 use std::sync::Arc;

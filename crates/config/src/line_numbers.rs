@@ -1,0 +1,32 @@
+//! In which line of its file a setting stands.
+
+use crate::issue::{Place, Source};
+use std::path::Path;
+use std::sync::Arc;
+
+/// A file's lines: finds the one in which a byte stands.
+pub(crate) struct LineNumbers {
+    /// Without its directories, which are the same for all of it.
+    name: String,
+    /// Where each line begins.
+    starts: Vec<usize>,
+}
+
+impl LineNumbers {
+    /// Of that text, from a file of that name.
+    pub(crate) fn new(name: &str, text: &str) -> Self {
+        let name = Path::new(name).file_name().map_or(name.into(), |name| name.to_string_lossy()).into_owned();
+        let ends = text.bytes().enumerate().filter(|(_, byte)| *byte == b'\n');
+        Self { name, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
+    }
+
+    pub(crate) fn show(&self, place: &Place) -> Arc<str> {
+        match place.source {
+            Source::File => {
+                let line = self.starts.partition_point(|start| *start <= place.span.start);
+                format!("{}:{line}", self.name).into()
+            }
+            Source::Flags => "command line".into(),
+        }
+    }
+}

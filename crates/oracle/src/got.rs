@@ -1,0 +1,30 @@
+//! A response as a client got it.
+
+use crate::cache_status::CacheStatus;
+use crate::claim::{Claim, FIELD};
+use crate::wire::ResponseHead;
+
+/// A response as a client got it.
+#[derive(Clone, Debug)]
+pub struct Got {
+    /// Status and fields.
+    pub head: ResponseHead,
+    /// What came of the body.
+    pub body: Vec<u8>,
+    /// Whether the framing says that this is all of it.
+    pub is_whole: bool,
+    /// Whether the body's end was that of the connection.
+    pub ends_with_connection: bool,
+}
+
+impl Got {
+    /// What the response says it is.
+    pub fn claim(&self) -> Option<Claim> {
+        Claim::parse(self.head.fields.only(FIELD)?)
+    }
+
+    /// What the cache says it did.
+    pub fn cache(&self) -> CacheStatus {
+        CacheStatus::of(&self.head.fields)
+    }
+}
