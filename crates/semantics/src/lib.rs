@@ -17,7 +17,7 @@
 //! | is it the same for everybody? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
-//! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`suggestion`] |
+//! | what do we tell the operator about it, line by line, and what would help? | [`evidence`], [`ground`], [`mod@advice`], [`suggestion`] |
 //!
 //! Patterns of names are [globs](glob); how applications read a query, [`query`] knows; where the links of a page lead, [`links`].
 //!
@@ -25,6 +25,7 @@
 //! in front of applications that do not know of caches; the differences stand in the functions that make them.
 
 pub mod accel_expires;
+pub mod advice;
 pub mod age;
 pub mod cache_status;
 pub mod charset;

@@ -9,11 +9,10 @@ use crate::visitor;
 use http::Method;
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;
+use kasoku_semantics::advice::{Advice, HAS_FORGERY_TOKEN, advice, advice_on_variants, advice_without_messages};
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::suggestion::{
-    Advice, Change, HAS_FORGERY_TOKEN, Suggestion, advice, advice_on_variants, advice_without_messages,
-};
+use kasoku_semantics::suggestion::{Change, Suggestion};
 use kasoku_wire::RequestHead;
 
 /// What would help.

@@ -1,0 +1,282 @@
+//! What would have to change for the next request to be a hit: the one table of suggestions.
+//!
+//! A suggestion is made only when it works: it is applied to the messages and the policy, and the same functions that
+//! decide about requests must then find nothing in the way ([`obstacles`]). It is safe, or says on which condition it is:
+//! nobody here can know whether a page is the same for everybody. Where there is none, [`Advice::Nothing`] says why. Where the
+//! application would have to be changed, what the configuration could do instead is beside it, with its dangers (`overruling`).
+//!
+//! It deliberately does not suggest to change what is one visitor's by nature (a POST, an error), nor what clients send.
+
+use crate::credentials::has_credentials;
+use crate::directives::control_field;
+use crate::evidence::{is_of_visitors, obstacles, sent_on};
+pub use crate::overruling::MayBeNoise;
+use crate::overruling::by_configuration;
+use crate::suggestion::{Change, SECONDS, Suggestion, is_failure};
+use crate::vary::{Vary, vary};
+use crate::{Freshness, Policy, Reason, freshness, set_cookies};
+use http::StatusCode;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+
+/// What is to be done.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Advice {
+    /// Nothing is in the way.
+    Needless,
+    /// All of these together.
+    Changes(Vec<Suggestion>),
+    /// All of the first together; or, the application as it is, all of the second.
+    Either(Vec<Suggestion>, Vec<Suggestion>),
+    /// There is nothing safe, for this reason.
+    Nothing(&'static str),
+}
+
+const VARIES_BY_VISITOR: &str = "the application says that the page depends on such a field; where a lifetime is granted, `key-device` and `key-languages` make a few classes of \
+     its values";
+const UNSURE: &str = "nothing that is sure to help";
+const NOT_PRIVATE: &str = "only if `private` is wrong here: what is one visitor's would be shown to others";
+const KEEPS_BROWSERS: &str = "if the page is the same for everybody; what browsers are told stays as it is";
+const ASKS_EACH_TIME: &str = "browsers ask each time then: what they keep themselves, no purge reaches";
+const KEPT_HERE: &str =
+    "if the page is the same for everybody; caches like this one go by it, and keep the page for a minute";
+/// Why a page with a token against forgery is not proposed to be shared.
+pub const HAS_FORGERY_TOKEN: &str = "it brings a token against forgery (csrf, xsrf), which each visitor needs for their own: who sends a form of a shared page is refused, so it has to pass (`pass-urls`)";
+const SHARED_LIFETIME: &str = "if the page is the same for everybody, whoever asks for it";
+
+/// Why a reason leaves nothing that could be suggested.
+fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
+    Some(match reason {
+        Reason::Method => "a request of this method does something: each one has to reach the application",
+        Reason::HeadOnly => "a response to HEAD has nothing to keep: a GET of the same URL fills the cache",
+        Reason::RequestNoStore => "the client asks that nothing is stored, and that is honoured",
+        Reason::OriginCondition => "the client's condition is for the application to judge",
+        Reason::RequestBodyOnGet => "a GET with content means something that only the application knows",
+        Reason::Upgrade => "another protocol is not HTTP, and is not cached",
+        Reason::PassRule => "the configuration says that these requests pass",
+        Reason::PassUrl => "the configuration says that this URL passes",
+        Reason::PassValue => "a link to the page itself has the value as the application writes it",
+        Reason::PassParameter => {
+            "the configuration lists the parameters that shared pages take, and this is none of them"
+        }
+        Reason::NotAPage => {
+            "what the application says to nobody here is no page: each visitor is answered by the application itself; if it is one all the same, \
+             `page-text` has to name a text of it"
+        }
+        Reason::PageUnseen => {
+            "a page that is shorter than a mebibyte, and not compressed by the application, can be looked through"
+        }
+        Reason::LeakGuard => {
+            "what differs has to go out of the page, or is named in `guard-noise` where it is a clock or a counter; a token in a form, a meta or a \
+             script is never noise: such a page is its visitor's"
+        }
+        Reason::PageOfOne => "the configuration says by a text that such a page is its visitor's",
+        Reason::LeakGuardPending => {
+            "the first page of a URL pattern is compared with another visitor's; the next ones are shared"
+        }
+        Reason::EndlessStream => "a stream of events begins with the client that asks for it, and ends with it",
+        Reason::Outage => "the application is out of order",
+        Reason::RefusedUrl => "the configuration says that this URL is refused",
+        Reason::PassSession => {
+            "what a session sees is its visitor's; where the application can tell that one is anonymous, `session.probe` says how to ask"
+        }
+        Reason::PassCredentialInUrl => {
+            "who has such a URL is somebody; a parameter that is none may be removed with `query.ignore`"
+        }
+        Reason::CookieValueInAnswer => {
+            "the page is made for one session: an application that leaves the session's id out of its pages lets them be kept"
+        }
+        Reason::PassAuthorization => "credentials are for the application to judge",
+        Reason::PassCookie => {
+            "the cookie may say who somebody is; if it chooses among a few pages that are the same for everybody, `key-cookies` may name it"
+        }
+        Reason::VaryStar => {
+            "the application says that the page depends on more than a request shows; one that names the fields it depends on can be kept"
+        }
+        Reason::OnlyIfCachedMiss => {
+            "the client wants a stored response or none; the same without only-if-cached fetches it"
+        }
+        Reason::StatusOfThisRequest
+        | Reason::StatusNotModified
+        | Reason::InterimStatus
+        | Reason::RangeUnsatisfiable => "this status answers this one request",
+        Reason::Sendfile => {
+            "the application decides anew for each request who may have the file; if all may have it, it may say for how long (max-age)"
+        }
+        Reason::SendfileMissing | Reason::SendfileDenied | Reason::SendfileFailed => {
+            "the application decides anew for each request who may have the file"
+        }
+        Reason::NotCacheable if is_failure(status) => {
+            "an error is the application's to mend; nobody else should get this one"
+        }
+        Reason::ErrorOfThisRequest => "an error is the application's to mend; nobody else should get this one",
+        Reason::ContentTypeMismatch => {
+            "a page under the name of a file may be one visitor's: send it under a name of its own"
+        }
+        Reason::MustUnderstand => "the application wants this status to be kept only by caches that understand it",
+        Reason::NoStore
+        | Reason::Private
+        | Reason::Authorization
+        | Reason::Cookie
+        | Reason::SetCookie
+        | Reason::NotCacheable
+        | Reason::NoExpiryNoValidator
+        | Reason::Expired
+        | Reason::Stale
+        | Reason::StaleNoCache
+        | Reason::StaleMustRevalidate
+        | Reason::NoLifetime => return None,
+        _ => UNSURE,
+    })
+}
+
+/// What is to be done about a response. `freshness` is the response's.
+pub fn advice(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+    may_be_noise: MayBeNoise<'_>,
+) -> Advice {
+    let reasons = obstacles(request, response, freshness, policy);
+    let mut set = set_cookies::not_dropped(request, response, policy).map(String::from_utf8_lossy);
+    if !reasons.is_empty() && set.any(|name| set_cookies::names_forgery_token(&name)) {
+        return Advice::Nothing(HAS_FORGERY_TOKEN);
+    }
+    if let Some(why) = reasons.iter().find_map(|reason| hopeless(*reason, response.status)) {
+        return Advice::Nothing(why);
+    }
+    let mut changes: Vec<Suggestion> = reasons.iter().filter_map(|reason| of_line(*reason)).collect();
+    let wants_lifetime = reasons.iter().any(|reason| !matches!(reason, Reason::SetCookie));
+    if wants_lifetime {
+        changes.extend(lifetime(request, response, freshness, &reasons, policy));
+    }
+    if changes.is_empty() {
+        return Advice::Needless;
+    }
+    let works = works(&changes, request, response, freshness, policy);
+    let leaves_application = changes.iter().all(|one| matches!(one.change, Change::Set(..)));
+    let wants_instead = !works || !leaves_application;
+    let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy, may_be_noise)).flatten();
+    match (works, instead) {
+        (true, None) => Advice::Changes(changes),
+        (true, Some(instead)) => Advice::Either(changes, instead),
+        (false, Some(instead)) => Advice::Changes(instead),
+        (false, None) => Advice::Nothing(UNSURE),
+    }
+}
+
+/// What is to be done about a reason of which the messages are not known; [`Advice::Needless`]: that depends on them.
+pub fn advice_without_messages(reason: Reason) -> Advice {
+    match reason {
+        Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh => {
+            let change = Change::Set("cache.client-may-revalidate", "false".to_owned());
+            Advice::Changes(vec![Suggestion::of(change, "then no client can make the application work")])
+        }
+        Reason::ObjectTooLarge => {
+            Advice::Nothing("a larger `memory.object-bytes-max` keeps it, where there is memory for it")
+        }
+        Reason::MemoryFull => Advice::Nothing("it may pass by itself; if it stays, a larger `memory.size` helps"),
+        reason => {
+            hopeless(reason, StatusCode::OK).filter(|why| *why != UNSURE).map_or(Advice::Needless, Advice::Nothing)
+        }
+    }
+}
+
+/// What is to be done where many variants are stored, and none for this request.
+pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
+    let is_by_visitor = match sent_on(vary(&stored.fields), policy) {
+        Vary::Fields(names) => names.iter().any(|name| is_of_visitors(name)),
+        Vary::None | Vary::Star => false,
+    };
+    if is_by_visitor { Advice::Nothing(VARIES_BY_VISITOR) } else { Advice::Needless }
+}
+
+/// The change for a line that must go.
+fn of_line(reason: Reason) -> Option<Suggestion> {
+    match reason {
+        Reason::SetCookie => Some(Suggestion::of(
+            Change::Omit("Set-Cookie".to_owned()),
+            "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
+        )),
+        _ => None,
+    }
+}
+
+/// The changes that give a lifetime, or let it be shared. Only caches like this one get the lifetime: what a browser keeps, no purge
+/// reaches.
+fn lifetime(
+    request: &RequestHead,
+    response: &ResponseHead,
+    freshness: &Freshness,
+    reasons: &[Reason],
+    policy: &Policy,
+) -> Vec<Suggestion> {
+    let field = control_field(response, policy);
+    let only_sharing =
+        reasons.iter().all(|one| matches!(one, Reason::Cookie | Reason::Authorization | Reason::SetCookie));
+    if only_sharing
+        && freshness.is_explicit()
+        && let Some(said) = response.fields.only(field)
+    {
+        // s-maxage would share it as well, and forbid to serve it stale.
+        let value = format!("public, {}", String::from_utf8_lossy(said));
+        return vec![Suggestion::of(Change::Send(field.to_owned(), value), SHARED_LIFETIME)];
+    }
+    let is_private = reasons.contains(&Reason::Private);
+    let Some(targeted) = policy.targeted_fields.first() else {
+        let value = format!("max-age=0, s-maxage={SECONDS}");
+        let text = if is_private { NOT_PRIVATE } else { SHARED_LIFETIME };
+        return vec![Suggestion::of(Change::Send("Cache-Control".to_owned(), value), text)];
+    };
+    let of_somebody = has_credentials(&request.fields)
+        && reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
+    // What the application tells browsers is not touched.
+    let says_something = ["cache-control", "expires", "pragma"].iter().any(|name| response.fields.contains(name));
+    let is_silent = !says_something && field == "Cache-Control";
+    let value = if of_somebody { format!("public, max-age={SECONDS}") } else { format!("max-age={SECONDS}") };
+    let text = match (of_somebody, is_silent) {
+        _ if is_private => NOT_PRIVATE,
+        (true, _) => SHARED_LIFETIME,
+        (false, true) => KEPT_HERE,
+        (false, false) => KEEPS_BROWSERS,
+    };
+    let mut all = Vec::new();
+    if is_silent {
+        let change = Change::Send("Cache-Control".to_owned(), "max-age=0".to_owned());
+        all.push(Suggestion::of(change, ASKS_EACH_TIME));
+    }
+    all.push(Suggestion::of(Change::Send(targeted.clone(), value), text));
+    all
+}
+
+/// Whether nothing is in the way any more once all of them are applied.
+fn works(
+    changes: &[Suggestion],
+    request: &RequestHead,
+    response: &ResponseHead,
+    before: &Freshness,
+    policy: &Policy,
+) -> bool {
+    let (mut response, mut policy) = (response.clone(), policy.clone());
+    for suggestion in changes {
+        apply(&suggestion.change, &mut response.fields, &mut policy);
+    }
+    let time = before.response_time;
+    let freshness = freshness(request, &response, time, time, &policy);
+    obstacles(request, &response, &freshness, &policy).is_empty()
+}
+
+/// The messages and the policy as they would be.
+fn apply(change: &Change, fields: &mut Fields, policy: &mut Policy) {
+    match change {
+        Change::Send(name, value) => fields.set(name, value),
+        Change::Omit(name) => drop(fields.remove(name)),
+        Change::Set("cache.negative-ttl", _) => policy.negative_ttl_seconds = SECONDS,
+        Change::Set("ttl", _) => policy.grant.ttl_seconds = SECONDS,
+        Change::Set(..) => {}
+    }
+}
+
+#[cfg(test)]
+#[path = "advice_tests.rs"]
+mod tests;
