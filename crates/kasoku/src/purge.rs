@@ -8,8 +8,12 @@ use std::process::ExitCode;
 #[derive(Clone, Debug, Args)]
 #[command(group = clap::ArgGroup::new("target").required(true).multiple(true))]
 pub(crate) struct PurgeFlags {
-    /// URLs, in all variants and under http and https, such as http://example.org/blog/
-    #[arg(value_name = "URL", group = "target")]
+    /// URLs, in all variants and under http and https
+    #[arg(
+        value_name = "URL",
+        group = "target",
+        help = "URLs, in all variants and under http and https, such as http://example.org/blog/"
+    )]
     urls: Vec<String>,
     /// All URLs that begin like this one
     #[arg(
