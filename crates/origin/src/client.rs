@@ -3,6 +3,7 @@
 use crate::Limits;
 use crate::address::Address;
 use crate::cgi;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::files;
 use crate::gateway::{Server, Servers};
@@ -13,7 +14,6 @@ use crate::request::Request;
 use crate::response::Reply;
 use crate::upload::Upload;
 use kasoku_wire::ResponseHead;
-use std::cell::Cell;
 use std::rc::Rc;
 
 /// See the [module](self).
@@ -21,31 +21,6 @@ pub struct Client {
     http: Rc<http::Pool>,
     servers: Servers,
     counters: Rc<Counters>,
-}
-
-/// What has happened so far.
-#[derive(Debug, Default)]
-pub struct Counters {
-    /// Requests sent, retries included.
-    pub requests: Cell<u64>,
-    /// Connections opened.
-    pub connections: Cell<u64>,
-    /// Requests sent again because a kept connection was found dead.
-    pub retries: Cell<u64>,
-}
-
-impl Counters {
-    pub(crate) fn request(&self) {
-        self.requests.set(self.requests.get() + 1);
-    }
-
-    pub(crate) fn connection(&self) {
-        self.connections.set(self.connections.get() + 1);
-    }
-
-    pub(crate) fn retry(&self) {
-        self.retries.set(self.retries.get() + 1);
-    }
 }
 
 impl Client {

@@ -19,6 +19,7 @@
 //! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open
 //! already counts only while the whole path, the root's part as well, leads to it (`open_files`).
 
+mod file_rules;
 mod medium;
 mod names;
 mod no_programs;
@@ -34,6 +35,7 @@ use crate::Limits;
 use crate::error::Error;
 use crate::request::Gateway;
 use crate::rewrite::rewritten;
+pub use file_rules::{FileRules, Symlinks};
 pub(crate) use medium::Medium;
 pub use names::SOURCE_SUFFIXES;
 pub use no_programs::PathGlob;
@@ -59,18 +61,6 @@ pub(crate) use waiting::may_wait;
 /// What in a `try_files` name stands for the path of the URL.
 pub const PATH_PLACEHOLDER: &str = "{path}";
 
-/// What becomes of symbolic links.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
-pub enum Symlinks {
-    /// They are followed as long as they stay below the root. An absolute link leaves it, wherever it leads.
-    #[default]
-    Beneath,
-    /// They are followed to wherever they lead: then whoever may make a link below the root may publish any file.
-    Anywhere,
-    /// Nothing is found through one.
-    Never,
-}
-
 /// Which files are scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Scripts {
@@ -91,27 +81,6 @@ pub struct Rules<'a> {
     pub scripts: Scripts,
     /// Files that are open already.
     pub open_files: &'a OpenFiles,
-}
-
-/// What is sent of the files below a root, and how.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct FileRules {
-    /// What becomes of symbolic links.
-    pub symlinks: Symlinks,
-    /// What the names of files end with that hold source, in whatever case: they are never sent. The suffixes of scripts count
-    /// as well.
-    pub source_suffixes: Vec<String>,
-    /// Whether `a.js.br`, `a.js.zst` and `a.js.gz` are sent in the place of `a.js` to those who accept them.
-    pub precompressed: bool,
-    /// The charset of texts; empty: none is said.
-    pub charset: String,
-}
-
-impl Default for FileRules {
-    fn default() -> Self {
-        let source_suffixes = SOURCE_SUFFIXES.map(str::to_owned).to_vec();
-        Self { symlinks: Symlinks::default(), source_suffixes, precompressed: true, charset: "utf-8".to_owned() }
-    }
 }
 
 /// What a path leads to.

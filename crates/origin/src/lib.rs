@@ -17,12 +17,13 @@
 //! | `fastcgi`, `scgi` | application servers |
 //! | `spawned` | FastCGI programs that are started here |
 //! | `cgi` | a program that is run for one request |
-//! | `response`, `interim`, `error` | what comes of it |
+//! | `response`, `piece`, `interim`, `error` | what comes of it |
 //! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
 
 pub mod address;
 mod cgi;
 pub mod client;
+pub mod counters;
 pub mod directory;
 pub mod document_root;
 pub mod error;
@@ -35,6 +36,7 @@ mod http;
 pub mod interim;
 pub mod limits;
 mod meta_variables;
+pub mod piece;
 mod places;
 pub mod request;
 pub mod response;
@@ -44,7 +46,6 @@ mod spawned;
 pub mod upload;
 
 pub use address::{Address, Endpoint};
-pub use cgi::ProgramLimits;
 pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
 pub use document_root::{FileIdentity, OpenFile, OpenFiles, is_shortage};
@@ -56,9 +57,10 @@ pub use health::HealthRules;
 pub use http::Tunnel;
 pub use interim::{Interim, NoInterim};
 pub use kasoku_sys::process::UMASK_DEFAULT;
-pub use limits::Limits;
+pub use limits::{Limits, ProgramLimits};
+pub use piece::Piece;
 pub use request::{Circumstances, Gateway, Request};
-pub use response::{Body, Piece, Reply, Response};
+pub use response::{Body, Reply, Response};
 pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, Rewriter, rewritten};
 pub use spawned::SpawnedProgram;
 pub use upload::{NoUpload, Upload, UploadPiece};

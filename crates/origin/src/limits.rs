@@ -1,6 +1,6 @@
 //! Deadlines and bounds towards one origin.
 
-use crate::cgi::ProgramLimits;
+use kasoku_sys::process::UMASK_DEFAULT;
 use kasoku_wire::http1::{BodyLimits, HeadLimits};
 use std::time::Duration;
 
@@ -52,6 +52,34 @@ impl Default for Limits {
             programs: ProgramLimits::default(),
             head: HeadLimits::default(),
             body: BodyLimits::default(),
+        }
+    }
+}
+
+/// Bounds of programs that are run for one request.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ProgramLimits {
+    /// Programs that run at a time, over all workers and routes. Default 32. More requests wait for a place, as for a connection
+    /// ([`Limits::queue_requests_max`], [`Limits::queue_timeout`]).
+    pub processes_max: usize,
+    /// How long one may run, its work after the answer included. Default 5 min. Over: 504, and it is ended.
+    pub run_timeout: Duration,
+    /// Address space of each process in bytes. Default: no bound.
+    pub memory_bytes_max: Option<u64>,
+    /// Time on a processor of each process, rounded up to seconds. Default: no bound.
+    pub cpu_max: Option<Duration>,
+    /// The permissions that files which one makes do not get (umask(2)). Default 0022.
+    pub umask: u32,
+}
+
+impl Default for ProgramLimits {
+    fn default() -> Self {
+        Self {
+            processes_max: 32,
+            run_timeout: Duration::from_secs(300),
+            memory_bytes_max: None,
+            cpu_max: None,
+            umask: UMASK_DEFAULT,
         }
     }
 }

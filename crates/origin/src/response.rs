@@ -1,11 +1,11 @@
 //! An origin's response: its head, then its body piece by piece. A body that ends early is an error here, never an end;
 //! what becomes of it is decided in `engine/src/fetch/fill_task.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
 
-use crate::cgi;
 use crate::error::Error;
 use crate::files::{FileBody, FileParts};
-use crate::gateway::output;
+use crate::gateway::body;
 use crate::http::{ResponseBody, Tunnel};
+use crate::piece::Piece;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_wire::{Fields, ResponseHead};
@@ -56,18 +56,10 @@ pub struct BegunBody {
 pub struct HttpBody(pub(crate) ResponseBody);
 
 /// See [`Body::Program`].
-pub struct ProgramBody(pub(crate) output::ProgramBody);
-/// See [`Body::Cgi`].
-pub struct CgiBody(pub(crate) cgi::Body);
+pub struct ProgramBody(pub(crate) body::ProgramBody);
 
-/// A piece of a response's body.
-#[derive(Debug)]
-pub enum Piece {
-    /// Bytes, never none.
-    Data(Bytes),
-    /// The end, with trailer fields if there are some.
-    End(Option<Fields>),
-}
+/// See [`Body::Cgi`].
+pub struct CgiBody(pub(crate) crate::cgi::Body);
 
 impl Response {
     /// One of our own with a line of text, for what a path leads to that no program and no file answers for.

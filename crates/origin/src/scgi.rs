@@ -3,21 +3,23 @@
 //! So whether an answer is whole can only be told from a Content-Length: without one, a program that dies in the middle of its
 //! answer looks like one that has ended. That is SCGI's; who needs to know uses FastCGI or HTTP.
 
-use crate::client::Counters;
+mod connected;
+
+use crate::counters::Counters;
 use crate::error::Error;
-use crate::gateway::output::{self, Source};
-use crate::gateway::{NO_BODY, Question};
+use crate::gateway::body::Source;
+use crate::gateway::output;
+use crate::gateway::question::{NO_BODY, Question};
 use crate::group::Choice;
 use crate::http::{Connection, UploadTask};
-use crate::limits::READ_BYTES;
 use crate::places::Place;
 use crate::response::Reply;
 use crate::upload::{Upload, UploadPiece};
 use crate::{Endpoint, NoUpload};
-use bytes::Bytes;
+pub(crate) use connected::Connected;
 use kasoku_sys::Stream;
 use kasoku_wire::scgi::encode_scgi_request;
-use std::io::{self, IoSlice};
+use std::io::IoSlice;
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -92,28 +94,4 @@ async fn send_body(mut body: impl Upload, stream: Rc<Stream>, pause_max: Duratio
 
 async fn write(stream: &Stream, data: &[u8], pause_max: Duration) -> Result<(), Error> {
     stream.write_all(&mut [IoSlice::new(data)], pause_max).await.map_err(Error::from_write)
-}
-
-/// An answer on its way: all that comes until the connection closes.
-pub(crate) struct Connected {
-    connection: Connection,
-    has_begun: bool,
-}
-
-impl Connected {
-    /// The next piece; `None` when the connection was closed.
-    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        let buffer = &mut self.connection.read_ahead;
-        match self.connection.stream.read(buffer, READ_BYTES).await {
-            Ok(0) if !self.has_begun => Err(Error::ClosedBeforeResponse),
-            Ok(0) => Ok(None),
-            Ok(_) => {
-                self.has_begun = true;
-                Ok(Some(buffer.split().freeze()))
-            }
-            // Not the way in which an answer ends.
-            Err(error) if error.kind() == io::ErrorKind::ConnectionReset && self.has_begun => Err(Error::ClosedEarly),
-            Err(error) => Err(Error::Io(error)),
-        }
-    }
 }

@@ -1,8 +1,8 @@
 //! The start of a program: its environment, its pipes, the call.
 
-use super::ProgramLimits;
 use crate::document_root::{Script, may_wait};
 use crate::error::Error;
+use crate::limits::ProgramLimits;
 use crate::meta_variables::{MetaVariables, Subject};
 use crate::places::Place;
 use crate::request::Request;

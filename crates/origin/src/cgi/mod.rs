@@ -12,7 +12,7 @@
 //! | `launch` | environment, pipes, the start |
 //! | `program` | a program that runs, and the task that sees to its end |
 //! | `complaints` | standard error, on its way to the log |
-//! | `output` | standard output: the head, then the body |
+//! | `output`, `body` | standard output: the head, then the body |
 //!
 //! **A program gets** its standard descriptors, the meta-variables (`meta_variables`), PATH, and what the route's settings name; its
 //! directory is where its file lies, and its one argument is its name. Words of a query without `=` are not passed as arguments
@@ -27,6 +27,7 @@
 //! answer any more, when it is too late or when it is no answer, and then the program's process group is ended. A program that
 //! has said all may work on until its time is over. The number of programs is bounded for the whole process ([`crate::places`]).
 
+mod body;
 mod complaints;
 mod input;
 mod launch;
@@ -36,9 +37,9 @@ mod search;
 #[cfg(test)]
 mod tests;
 
-pub(crate) use output::Body;
+pub(crate) use body::Body;
 
-use crate::client::Counters;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::group::Choice;
 use crate::interim::{Interim, NoInterim};
@@ -48,41 +49,12 @@ use crate::response::Reply;
 use crate::upload::{self, Upload};
 use http::StatusCode;
 use input::Input;
-use kasoku_sys::process::UMASK_DEFAULT;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::http1::BodyLength;
 use search::Sought;
 use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
-
-/// Bounds of programs that are run for one request.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct ProgramLimits {
-    /// Programs that run at a time, over all workers and routes. Default 32. More requests wait for a place, as for a connection
-    /// ([`crate::Limits::queue_requests_max`], [`crate::Limits::queue_timeout`]).
-    pub processes_max: usize,
-    /// How long one may run, its work after the answer included. Default 5 min. Over: 504, and it is ended.
-    pub run_timeout: Duration,
-    /// Address space of each process in bytes. Default: no bound.
-    pub memory_bytes_max: Option<u64>,
-    /// Time on a processor of each process, rounded up to seconds. Default: no bound.
-    pub cpu_max: Option<Duration>,
-    /// The permissions that files which one makes do not get (umask(2)). Default 0022.
-    pub umask: u32,
-}
-
-impl Default for ProgramLimits {
-    fn default() -> Self {
-        Self {
-            processes_max: 32,
-            run_timeout: Duration::from_secs(300),
-            memory_bytes_max: None,
-            cpu_max: None,
-            umask: UMASK_DEFAULT,
-        }
-    }
-}
 
 /// Runs the program that answers for a request, and waits for the head of what it prints. `upload` is taken when it runs.
 pub(crate) async fn send<U: Upload + 'static>(

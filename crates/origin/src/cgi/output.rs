@@ -5,20 +5,19 @@
 //! is printed. The output of a program whose name begins with `nph-` (non-parsed header) is an HTTP response and read as one;
 //! how it goes to the client is our affair nevertheless, so that it can be kept like any other.
 
+use super::body::{Body, Output};
 use super::program::Running;
 use crate::document_root::Script;
 use crate::error::Error;
 use crate::interim::Interim;
 use crate::limits::{INTERIM_RESPONSES_MAX, Limits};
 use crate::request::Request;
-use crate::response::{self, CgiBody, Piece, Reply, Response};
+use crate::response::{self, CgiBody, Reply, Response};
 use bytes::BytesMut;
 use http::StatusCode;
-use kasoku_sys::process::Ending;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::cgi::{CgiHead, parse_cgi_head};
-use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded, parse_response, response_body_length};
-use std::time::Duration;
+use kasoku_wire::http1::{BodyDecoder, BodyLength, parse_response, response_body_length};
 use tokio::time::Instant;
 
 /// What a program says to a request.
@@ -51,11 +50,6 @@ pub(super) async fn answer(
         response::Body::Cgi(Box::new(CgiBody(body)))
     };
     Ok(Reply::Response(Response { head, body }))
-}
-
-struct Output {
-    running: Running,
-    read_ahead: BytesMut,
 }
 
 impl Output {
@@ -112,92 +106,8 @@ impl Output {
             }
         }
     }
-
-    /// Why the output has ended too early.
-    async fn broken(&self) -> Error {
-        match self.running.ending().await {
-            _ if self.running.is_over() => Error::Overtime,
-            Some(ending) => Error::ProgramEnded(ending),
-            None => Error::ClosedEarly,
-        }
-    }
 }
 
 fn after(limits: &Limits) -> Instant {
     Instant::now() + limits.first_byte_timeout
-}
-
-/// The body on its way.
-pub(crate) struct Body {
-    output: Option<Output>,
-    decoder: BodyDecoder,
-    length: BodyLength,
-    pause_max: Duration,
-    is_doubtful: bool,
-}
-
-impl Body {
-    /// The body's length in bytes, where the head tells.
-    pub(crate) fn length(&self) -> Option<u64> {
-        if let BodyLength::Length(length) = self.length { Some(length) } else { None }
-    }
-
-    /// After its end: whether it may be incomplete, since its program has ended with an error and nothing tells how long it
-    /// should be.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.is_doubtful
-    }
-
-    /// The next piece. After the end, or an error, there is nothing more.
-    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
-        let piece = self.read().await;
-        match (&piece, self.output.take()) {
-            (Ok(Piece::Data(_)), output) => self.output = output,
-            (Ok(Piece::End(_)), Some(output)) => output.running.leave(),
-            (Err(error), Some(output)) => output.running.log(error),
-            (_, None) => {}
-        }
-        piece
-    }
-
-    /// Nobody wants it: what the program still prints is dropped, and it may work on until its time is over.
-    pub(crate) fn discard(mut self) {
-        if let Some(output) = self.output.take() {
-            output.running.leave();
-        }
-    }
-
-    async fn read(&mut self) -> Result<Piece, Error> {
-        let Some(output) = &mut self.output else { return Err(Error::ClosedEarly) };
-        loop {
-            match self.decoder.decode(&mut output.read_ahead).map_err(Error::MalformedBody)? {
-                Decoded::Data(data) if data.is_empty() => {}
-                Decoded::Data(data) => return Ok(Piece::Data(data)),
-                Decoded::End(trailers) => return Ok(Piece::End(trailers)),
-                Decoded::NeedMore => {
-                    let deadline = Instant::now() + self.pause_max;
-                    let Output { running, read_ahead } = output;
-                    if running.read(read_ahead, deadline, Error::BetweenBytesTimeout).await? == 0 {
-                        if self.decoder.finish_on_close().is_err() {
-                            return Err(output.broken().await);
-                        }
-                        self.is_doubtful = is_doubtful(output).await?;
-                        return Ok(Piece::End(None));
-                    }
-                }
-            }
-        }
-    }
-}
-
-/// Whether a body that ended with the output may lack its end; an error when it does.
-async fn is_doubtful(output: &Output) -> Result<bool, Error> {
-    match output.running.ending().await {
-        None | Some(Ending::Exit(0)) => Ok(false),
-        Some(ending) if !matches!(ending, Ending::Signal(_)) => {
-            output.running.log_doubt(ending);
-            Ok(true)
-        }
-        Some(_) => Err(output.broken().await),
-    }
 }

@@ -1,12 +1,14 @@
 //! One request over FastCGI.
 
+use super::keeper::Keeper;
 use super::records::{After, Records};
-use crate::client::Counters;
+use crate::counters::Counters;
 use crate::directory::OriginState;
 use crate::error::Error;
+use crate::gateway::body::Source;
 use crate::gateway::log::ErrorLog;
-use crate::gateway::output::{self, Source};
-use crate::gateway::{NO_BODY, Question};
+use crate::gateway::output;
+use crate::gateway::question::{NO_BODY, Question};
 use crate::group::Choice;
 use crate::http::{Connection, Pool, UploadTask};
 use crate::limits::UNREPEATABLE_IDLE_MAX;
@@ -30,28 +32,6 @@ const REQUEST_ID: u16 = 1;
 pub(crate) struct FastCgi {
     pool: Rc<Pool>,
     counters: Rc<Counters>,
-}
-
-/// Where a connection goes after an answer.
-pub(super) struct Keeper {
-    pool: Rc<Pool>,
-    endpoint: Endpoint,
-    limits: Limits,
-    origin: Arc<OriginState>,
-}
-
-impl Keeper {
-    /// Keeps it for the next request, while the whole program keeps fewer than it may. Bytes behind the end belong to no
-    /// answer that anybody asked for.
-    pub(super) fn keep(self, mut connection: Connection) {
-        if !connection.read_ahead.is_empty() {
-            return;
-        }
-        connection.kept = self.origin.kept.try_take(self.limits.kept_connections_max);
-        if connection.kept.is_some() {
-            self.pool.keep(&self.endpoint, &self.limits, connection);
-        }
-    }
 }
 
 impl FastCgi {
@@ -109,7 +89,7 @@ impl FastCgi {
         upload: &mut Option<U>,
     ) -> Result<Reply, Error> {
         let limits = question.request.limits;
-        let lease = choice.origin.supervisor.lease(spawned, &choice.origin, limits.queue_timeout).await?;
+        let lease = choice.origin.supervisor.lease(spawned, choice.origin.clone(), limits.queue_timeout).await?;
         let endpoint = lease.endpoint();
         let connection = Connection::open_for(choice, &endpoint, limits, place, &self.counters).await?;
         let head = encoded(question);

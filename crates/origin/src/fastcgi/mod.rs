@@ -14,6 +14,7 @@
 //! asks for a path instead, such as php-fpm's ping.path, which need not be a file below the root.
 
 mod exchange;
+mod keeper;
 mod records;
 
 pub(crate) use exchange::FastCgi;

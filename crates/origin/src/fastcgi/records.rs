@@ -1,6 +1,6 @@
 //! One request's answer, record by record, from its connection.
 
-use super::exchange::Keeper;
+use super::keeper::Keeper;
 use crate::error::Error;
 use crate::gateway::log::ErrorLog;
 use crate::http::Connection;

@@ -15,8 +15,8 @@
 use crate::document_root::{Medium, OpenFile, may_wait};
 use crate::error::Error;
 use crate::limits::Limits;
+use crate::piece::Piece;
 use crate::places::Place;
-use crate::response::Piece;
 use bytes::{Bytes, BytesMut};
 use rustix::fs::{Advice, Stat, fadvise, fstat};
 use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};

@@ -5,30 +5,33 @@
 //! | file | job |
 //! |---|---|
 //! | `target` | whether the path leads to a script, to a file, or nowhere; what the script is told |
-//! | `output` | what a program prints: the head, then the body, each within its time |
+//! | `question` | what is asked |
+//! | `output`, `body` | what a program prints: the head, then the body, each within its time |
 //! | `log` | what a program writes to its standard error, for our log |
 
+pub(crate) mod body;
 pub(crate) mod log;
 pub(crate) mod output;
+pub(crate) mod question;
 pub(crate) mod target;
 
 use crate::Endpoint;
-use crate::client::Counters;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::fastcgi::FastCgi;
 use crate::group::Choice;
 use crate::interim::Interim;
-use crate::meta_variables::MetaVariables;
 use crate::request::Request;
 use crate::response::{Reply, Response};
 use crate::scgi::Scgi;
 use crate::spawned::SpawnedProgram;
-use crate::upload::{self, NoUpload, Upload, is_repeatable};
+use crate::upload::{self, Upload, is_repeatable};
 use http::StatusCode;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::http1::BodyLength;
+use question::Question;
 use std::rc::Rc;
-use target::{Program, Target};
+use target::Target;
 
 /// An application server.
 #[derive(Clone, Copy)]
@@ -45,31 +48,6 @@ pub(crate) enum Server<'a> {
 pub(crate) struct Servers {
     fastcgi: FastCgi,
     scgi: Scgi,
-}
-
-/// What an application server is asked.
-#[derive(Clone, Copy)]
-pub(crate) struct Question<'a> {
-    /// The request.
-    pub(crate) request: &'a Request<'a>,
-    /// What is to be run.
-    pub(crate) program: &'a Program,
-    /// Whether it may be sent once more.
-    pub(crate) is_repeatable: bool,
-    /// The bytes of its body; none without one.
-    pub(crate) body_bytes: Option<u64>,
-}
-
-impl Question<'_> {
-    /// What the program is told.
-    pub(crate) fn variables(&self) -> MetaVariables<'_> {
-        self.program.variables(self.request, self.body_bytes)
-    }
-
-    /// The body to send, which is taken; none where there is none.
-    pub(crate) fn body_of<U>(&self, upload: &mut Option<U>) -> Option<U> {
-        self.body_bytes.and_then(|_| upload.take())
-    }
 }
 
 impl Servers {
@@ -136,6 +114,3 @@ impl Servers {
         self.fastcgi.sweep();
     }
 }
-
-/// No body.
-pub(crate) const NO_BODY: Option<NoUpload> = None;

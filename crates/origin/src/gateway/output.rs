@@ -5,51 +5,15 @@
 //! error, and what comes beyond it belongs to no answer and is dropped. Without one, the protocol tells the end; where that can't
 //! be told from a cut (SCGI), a program should send Content-Length.
 
+use super::body::{ProgramBody, Source};
 use crate::Limits;
 use crate::error::Error;
-use crate::fastcgi::Records;
 use crate::http::{UploadTask, with_deadline};
 use crate::request::Request;
-use crate::response::{self, Body, Piece, Reply, Response};
-use crate::scgi::Connected;
-use bytes::{Bytes, BytesMut};
+use crate::response::{self, Body, Reply, Response};
+use bytes::BytesMut;
 use kasoku_wire::cgi::{CgiHead, parse_cgi_head};
 use kasoku_wire::http1::{BodyLength, HeadLimits, response_body_length};
-use std::time::Duration;
-
-/// Where a program's output comes from. Dropping it before its end ends the exchange.
-pub(crate) enum Source {
-    /// An answer in records.
-    FastCgi(Box<Records>),
-    /// A connection that ends with the answer.
-    Scgi(Box<Connected>),
-}
-
-impl Source {
-    /// The next piece, never empty; `None` when it has ended as it should. Nothing is lost when this is dropped.
-    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
-        match self {
-            Self::FastCgi(records) => records.next().await,
-            Self::Scgi(connected) => connected.next().await,
-        }
-    }
-
-    /// After its end: whether the program has said that it failed.
-    fn has_failed(&self) -> bool {
-        match self {
-            Self::FastCgi(records) => records.has_failed(),
-            Self::Scgi(_) => false,
-        }
-    }
-
-    /// Nothing more is wanted of it: a connection that can carry another exchange is kept.
-    fn finish(self, is_upload_complete: bool) {
-        match self {
-            Self::FastCgi(records) => records.finish(is_upload_complete),
-            Self::Scgi(_) => {}
-        }
-    }
-}
 
 /// Waits for the head of a program's output, while the request's body may still be on its way to it.
 pub(crate) async fn reply(mut source: Source, mut upload: UploadTask, request: &Request<'_>) -> Result<Reply, Error> {
@@ -102,85 +66,5 @@ async fn read_head(source: &mut Source, ahead: &mut BytesMut, limits: &HeadLimit
             Some(piece) => ahead.extend_from_slice(&piece),
             None => return Err(Error::EndedBeforeHead),
         }
-    }
-}
-
-/// The body of a program's answer on its way. Dropping it before the end closes the connection, so that the program may know.
-pub(crate) struct ProgramBody {
-    /// None after the end, or an error.
-    source: Option<Source>,
-    /// What was read with the head.
-    ahead: Bytes,
-    length: BodyLength,
-    /// How many bytes are to come, where that is known.
-    left: u64,
-    pause_max: Duration,
-    upload: UploadTask,
-    is_doubtful: bool,
-}
-
-impl ProgramBody {
-    /// The body's length in bytes, where the head tells.
-    pub(crate) fn length(&self) -> Option<u64> {
-        match self.length {
-            BodyLength::None => Some(0),
-            BodyLength::Length(bytes) => Some(bytes),
-            BodyLength::Chunked | BodyLength::UntilClose => None,
-        }
-    }
-
-    /// Whether the response has no body, whatever its fields say. What the program prints then is not read.
-    pub(crate) fn is_none(&self) -> bool {
-        matches!(self.length, BodyLength::None)
-    }
-
-    /// After its end: whether it may be incomplete, since its program has failed and nothing tells how long it should be.
-    pub(crate) fn is_doubtful(&self) -> bool {
-        self.is_doubtful
-    }
-
-    /// The next piece. After the end, or an error, there is nothing more.
-    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
-        let piece = self.read().await;
-        match &piece {
-            Ok(Piece::Data(_)) => {}
-            Ok(Piece::End(_)) => {
-                if let Some(source) = self.source.take() {
-                    source.finish(self.upload.is_complete());
-                }
-            }
-            Err(_) => self.source = None,
-        }
-        piece
-    }
-
-    /// Nobody wants it.
-    pub(crate) fn discard(mut self) {
-        if let Some(source) = self.source.take() {
-            source.finish(self.upload.is_complete());
-        }
-    }
-
-    async fn read(&mut self) -> Result<Piece, Error> {
-        let Some(source) = &mut self.source else { return Err(Error::ClosedEarly) };
-        if self.left == 0 || matches!(self.length, BodyLength::None) {
-            return Ok(Piece::End(None));
-        }
-        let mut piece = std::mem::take(&mut self.ahead);
-        if piece.is_empty() {
-            match with_deadline(self.pause_max, Error::BetweenBytesTimeout, source.next()).await? {
-                Some(next) => piece = next,
-                None if matches!(self.length, BodyLength::Length(_)) => return Err(Error::ClosedEarly),
-                None => {
-                    self.is_doubtful = source.has_failed();
-                    return Ok(Piece::End(None));
-                }
-            }
-        }
-        piece.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
-        if matches!(self.length, BodyLength::Length(_)) {
-            self.left -= piece.len() as u64;
-        }
-        Ok(Piece::Data(piece))
     }
 }

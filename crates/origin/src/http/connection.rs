@@ -1,6 +1,6 @@
 //! One connection to an origin, and what has been read from it ahead.
 
-use crate::client::Counters;
+use crate::counters::Counters;
 use crate::error::Error;
 use crate::group::Choice;
 use crate::limits::READ_BYTES;

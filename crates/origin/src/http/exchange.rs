@@ -6,8 +6,9 @@
 
 use super::connection::{Connection, with_deadline};
 use super::pool::Pool;
-use super::response::{UploadTask, response};
+use super::response::response;
 use super::upload as sending;
+use super::upload_task::UploadTask;
 use crate::error::Error;
 use crate::group::Choice;
 use crate::interim::{Interim, NoInterim};

@@ -6,13 +6,16 @@
 //! of `kasoku-wire`, so that what a malformed response leads to comes from RFC 9112
 //! (docs/decisions/0001-http-origin-client.md).
 
+mod body;
 mod connection;
 mod exchange;
 mod pool;
 mod response;
 mod upload;
+mod upload_task;
 
+pub(crate) use body::ResponseBody;
+pub use body::Tunnel;
 pub(crate) use connection::{Connection, with_deadline};
 pub(crate) use pool::Pool;
-pub use response::Tunnel;
-pub(crate) use response::{ResponseBody, UploadTask};
+pub(crate) use upload_task::UploadTask;

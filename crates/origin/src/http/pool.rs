@@ -1,7 +1,7 @@
 //! The connections of one worker that are kept.
 
 use super::connection::Connection;
-use crate::client::Counters;
+use crate::counters::Counters;
 use crate::{Endpoint, Limits};
 use std::cell::RefCell;
 use std::collections::HashMap;

@@ -21,52 +21,24 @@
 //! processes for several hosts.
 
 mod keeper;
+mod program;
 mod slots;
 
+use crate::Endpoint;
 use crate::error::Error;
-use crate::{Endpoint, directory::OriginState};
-use kasoku_sys::process::UMASK_DEFAULT;
+pub use program::SpawnedProgram;
 use slots::{Slots, Taken};
 use std::fmt;
 use std::io;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-/// A program, and how many processes it gets.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SpawnedProgram {
-    /// Its file; it is given no arguments.
-    pub file: PathBuf,
-    /// Processes that are kept running. At least 1, once there was a request.
-    pub processes_min: usize,
-    /// The most processes at a time, which is the most requests at a time. At least `processes_min`.
-    pub processes_max: usize,
-    /// After how many requests a process is replaced; 0: never.
-    pub requests_max: u64,
-    /// The permissions that files which it makes do not get (umask(2)).
-    pub umask: u32,
-}
+/// What has a [`Supervisor`].
+pub(crate) trait Origin: fmt::Debug {}
 
-/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500&umask=0002`
-impl fmt::Display for SpawnedProgram {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let Self { file, processes_min, processes_max, requests_max, umask } = self;
-        write!(f, "{}?processes=", file.display())?;
-        if processes_min != processes_max {
-            write!(f, "{processes_min}-")?;
-        }
-        write!(f, "{processes_max}")?;
-        if *requests_max > 0 {
-            write!(f, "&requests={requests_max}")?;
-        }
-        if *umask != UMASK_DEFAULT {
-            write!(f, "&umask={umask:04o}")?;
-        }
-        Ok(())
-    }
-}
+impl<T: fmt::Debug> Origin for T {}
 
 /// What keeps the processes of one program. Dropping it ends them.
 #[derive(Debug, Default)]
@@ -80,7 +52,7 @@ struct Running {
 
 impl Supervisor {
     /// A slot for one request, with a process that serves it now or soon. The first lease starts everything. `origin` is whose
-    /// supervisor this is, which the lease holds.
+    /// supervisor this is: the lease keeps it.
     ///
     /// # Errors
     /// [`Error::Unreachable`]: what is needed could not be made, or the program does not stay alive and is tried again later.
@@ -88,7 +60,7 @@ impl Supervisor {
     pub(crate) async fn lease(
         &self,
         program: &SpawnedProgram,
-        origin: &Arc<OriginState>,
+        origin: Arc<dyn Origin>,
         timeout: Duration,
     ) -> Result<Lease, Error> {
         let slots = self.slots(program)?;
@@ -105,7 +77,7 @@ impl Supervisor {
             }
         };
         let (slot, ended) = tokio::time::timeout(timeout, taken).await.unwrap_or(Err(Error::Busy))?;
-        Ok(Lease { slots, slot, ended, is_answered: false, _origin: origin.clone() })
+        Ok(Lease { slots, slot, ended, is_answered: false, _origin: origin })
     }
 
     fn slots(&self, program: &SpawnedProgram) -> Result<Arc<Slots>, Error> {
@@ -165,7 +137,7 @@ pub(crate) struct Lease {
     ended: u64,
     is_answered: bool,
     /// The processes are kept for as long as somebody asks them, also when a reload takes the origin away.
-    _origin: Arc<OriginState>,
+    _origin: Arc<dyn Origin>,
 }
 
 impl Lease {
@@ -190,6 +162,8 @@ impl Drop for Lease {
 mod tests {
     use super::*;
     use crate::Address;
+    use crate::directory::OriginState;
+    use kasoku_sys::process::UMASK_DEFAULT;
     use rustix::process::{Pid, test_kill_process};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;
@@ -205,7 +179,7 @@ mod tests {
         let program =
             SpawnedProgram { file, processes_min: 1, processes_max: 1, requests_max: 0, umask: UMASK_DEFAULT };
         let origin = Arc::new(OriginState::new(Address::Spawned(program.clone())));
-        let lease = origin.supervisor.lease(&program, &origin, Duration::from_secs(60)).await.unwrap();
+        let lease = origin.supervisor.lease(&program, origin.clone(), Duration::from_secs(60)).await.unwrap();
         let process = loop {
             let text = fs::read_to_string(&number).unwrap_or_default();
             match text.trim_end().parse().ok().filter(|_| text.ends_with('\n')).and_then(Pid::from_raw) {

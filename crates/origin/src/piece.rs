@@ -1,0 +1,13 @@
+//! A piece of a response's body.
+
+use bytes::Bytes;
+use kasoku_wire::Fields;
+
+/// A piece of a response's body.
+#[derive(Debug)]
+pub enum Piece {
+    /// Bytes, never none.
+    Data(Bytes),
+    /// The end, with trailer fields if there are some.
+    End(Option<Fields>),
+}

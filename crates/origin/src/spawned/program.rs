@@ -1,0 +1,39 @@
+//! A program that is started here, as an address names it.
+
+use kasoku_sys::process::UMASK_DEFAULT;
+use std::fmt;
+use std::path::PathBuf;
+
+/// A program, and how many processes it gets.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct SpawnedProgram {
+    /// Its file; it is given no arguments.
+    pub file: PathBuf,
+    /// Processes that are kept running. At least 1, once there was a request.
+    pub processes_min: usize,
+    /// The most processes at a time, which is the most requests at a time. At least `processes_min`.
+    pub processes_max: usize,
+    /// After how many requests a process is replaced; 0: never.
+    pub requests_max: u64,
+    /// The permissions that files which it makes do not get (umask(2)).
+    pub umask: u32,
+}
+
+/// `/srv/mt/mt-search.fcgi?processes=1-4&requests=500&umask=0002`
+impl fmt::Display for SpawnedProgram {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let Self { file, processes_min, processes_max, requests_max, umask } = self;
+        write!(f, "{}?processes=", file.display())?;
+        if processes_min != processes_max {
+            write!(f, "{processes_min}-")?;
+        }
+        write!(f, "{processes_max}")?;
+        if *requests_max > 0 {
+            write!(f, "&requests={requests_max}")?;
+        }
+        if *umask != UMASK_DEFAULT {
+            write!(f, "&umask={umask:04o}")?;
+        }
+        Ok(())
+    }
+}
