@@ -5,10 +5,11 @@
 //! connection to the one that has the fewest, before it belongs to an event loop.
 
 use crate::connection::Connection;
-use crate::crew::Counted;
+use crate::crew::{Fresh, HandedOver};
 use crate::options::{ListenAddress, Listener};
+use crate::serve;
+use crate::servers::Server;
 use crate::worker::{Place, Worker};
-use crate::{serve, servers};
 use kasoku_metrics::Counter;
 use kasoku_sys::listen::BACKLOG;
 use kasoku_sys::{Accepted, Acceptor, Stream};
@@ -29,18 +30,6 @@ pub(crate) enum Closed {
     ForGood,
     /// Another one takes its socket over.
     Replaced,
-}
-
-/// A connection that no event loop has yet.
-pub(crate) struct Fresh {
-    accepted: Accepted,
-    proxy_protocol: bool,
-}
-
-/// A connection for another worker, which is counted as its own from the start.
-pub(crate) struct HandedOver {
-    fresh: Fresh,
-    counted: Counted,
 }
 
 /// Accepts until the worker stops or the listener is `closed`; then those who have connected before that, where nobody else
@@ -118,7 +107,7 @@ pub(crate) async fn take_over(worker: Rc<Worker>, mut inbox: mpsc::Receiver<Hand
         };
         let Some(HandedOver { fresh, counted }) = handed_over else { return };
         let place = worker.serves(counted);
-        servers::serve(&worker, fresh, place);
+        serve_in_a_task(&worker, fresh, place);
     }
 }
 
@@ -132,7 +121,7 @@ fn place(worker: &Rc<Worker>, mut fresh: Fresh) {
         }
     }
     let place = worker.enter();
-    servers::serve(worker, fresh, place);
+    serve_in_a_task(worker, fresh, place);
 }
 
 fn is_about_one_connection(error: &io::Error) -> bool {
@@ -157,4 +146,22 @@ pub(crate) async fn serve(worker: Rc<Worker>, fresh: Fresh, place: Place) {
         Err(error) => tracing::debug!(%error, "no PROXY protocol header"),
     }
     drop(place);
+}
+
+/// Serves a connection in a task: in one that waits, or in a new one.
+fn serve_in_a_task(worker: &Rc<Worker>, fresh: Fresh, place: Place) {
+    if let Some(server) = worker.servers.give((fresh, place)) {
+        // In memory of its own: a task is moved some times until it runs.
+        tokio::task::spawn_local(Box::pin(serve_each(worker.clone(), server)));
+    }
+}
+
+async fn serve_each(worker: Rc<Worker>, server: Rc<Server<(Fresh, Place)>>) {
+    loop {
+        let (fresh, place) = server.next().await;
+        serve(worker.clone(), fresh, place).await;
+        if !worker.servers.wait(&server) {
+            return;
+        }
+    }
 }

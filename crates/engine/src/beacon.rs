@@ -18,6 +18,7 @@ mod queue;
 
 use crate::client::client;
 use crate::deliver::{Answer, Conditions};
+use crate::exchange::Exchange;
 use crate::fetch::is_file;
 use crate::forward::{Audience, forward};
 use crate::options::Route;
@@ -25,7 +26,6 @@ use crate::origins::Errand;
 use crate::outgoing::Delivered;
 use crate::parse::Request;
 use crate::route::{Base, read_target_of, route_beside};
-use crate::serve::Exchange;
 use crate::timing::OriginTime;
 pub(crate) use counted::Counted;
 use http::{Method, StatusCode, Version};

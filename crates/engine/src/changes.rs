@@ -17,9 +17,9 @@
 //! Where a parameter can't be told (a form that is too long or of another type, a value that is not plain), all that has tags in the site counts as
 //! what may have changed.
 
+use crate::exchange::Exchange;
 use crate::options::Change;
 use crate::route::{Elsewhere, Routed};
-use crate::serve::Exchange;
 use crate::worker::Worker;
 use bytes::BytesMut;
 use http::{Method, StatusCode};

@@ -3,13 +3,25 @@
 //! A connection is counted as a worker's from the moment in which it is meant for it, also on its way there, so that a
 //! burst is spread as well. Counts are read without a lock: they may be one off, which costs nothing.
 
-use crate::accept::HandedOver;
+use kasoku_sys::Accepted;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use tokio::sync::mpsc;
 
 /// Connections on their way to one worker; who accepts keeps what does not fit.
 const HANDED_OVER_MAX: usize = 256;
+
+/// A connection that no event loop has yet.
+pub(crate) struct Fresh {
+    pub(crate) accepted: Accepted,
+    pub(crate) proxy_protocol: bool,
+}
+
+/// A connection for another worker, which is counted as its own from the start.
+pub(crate) struct HandedOver {
+    pub(crate) fresh: Fresh,
+    pub(crate) counted: Counted,
+}
 
 /// All workers, by number.
 pub(crate) struct Crew(Box<[Mate]>);

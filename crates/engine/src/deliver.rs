@@ -5,6 +5,7 @@
 
 use crate::connection::Connection;
 use crate::error::{Fault, reason};
+use crate::exchange::Exchange;
 use crate::fetch::is_file;
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
@@ -12,7 +13,6 @@ use crate::outgoing::{Delivered, Holds, Interrupted, Outgoing, or_flush};
 use crate::represent::Choice;
 use crate::request_id::RequestId;
 use crate::respond::forwarded;
-use crate::serve::Exchange;
 use crate::session;
 use crate::stored::{
     Shown, is_not_modified, is_prepared, meta_age, not_modified, not_modified_meta, stored, write_cache_control,

@@ -12,11 +12,11 @@
 
 use crate::client::client;
 use crate::connection::Peer;
+use crate::exchange::Exchange;
 use crate::parse::Request;
 use crate::request_id::Digits;
 use crate::respond::NAME;
 use crate::route::Routed;
-use crate::serve::Exchange;
 use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
 use crate::visitor;
 use http::{Method, Version};

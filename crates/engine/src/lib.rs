@@ -6,12 +6,13 @@
 //! | [`engine`], [`listening`] | starts and stops the workers, on which sockets; what a reload changes |
 //! | [`handle`] | what others may ask of a running engine |
 //! | `settings` | what a request is served by |
-//! | `worker` | one thread, one event loop, its own sockets, pool and counters |
+//! | `worker`, `event_loop` | one thread, one event loop, its own sockets, pool and counters |
 //! | `course` | what the workers are to do: go on, or stop |
 //! | `crew` | what the workers know of each other: how many connections each has |
 //! | `accept` | takes connections |
 //! | `servers` | the tasks that serve them, one after the other |
 //! | `connection` | bytes from and to one client; the PROXY protocol |
+//! | `exchange` | one request on its way, and what belongs to it |
 //! | `serve` | **the driver**: calls the steps below, for each request of a connection |
 //! | `parse` | bytes to a request, or to a refusal |
 //! | `read_ahead` | what a client has sent ahead, and what of it is charged |
@@ -76,6 +77,8 @@ mod deliver;
 pub mod doctor;
 pub mod engine;
 mod error;
+mod event_loop;
+mod exchange;
 pub mod explain;
 mod fetch;
 mod forward;

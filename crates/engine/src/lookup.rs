@@ -4,13 +4,13 @@
 
 use crate::deliver::Answer;
 use crate::error::Fault;
+use crate::exchange::Exchange;
 use crate::fetch;
 use crate::forward::{Audience, forward, is_sent_as_received, leaves_fields_alone};
 use crate::guard::Standing;
 use crate::respond::{self, forwarded};
 use crate::route::Routed;
 use crate::sendfile::{self, Opened};
-use crate::serve::Exchange;
 use crate::visitor;
 use kasoku_cache::{Ask, Entry, FillReader, Joined, Lookup, Meta};
 use kasoku_semantics::cache_status::CacheStatus;

@@ -18,13 +18,13 @@
 //! where that was in vain, or the origins' checks say that they are down, comes [`Error::Down`].
 
 use crate::clock::Moment;
+use crate::exchange::Exchange;
 use crate::forward::{Audience, circumstances};
 use crate::nobodys_cookie;
 use crate::options::Route;
 use crate::outages;
 use crate::route::{Routed, refusing, route_elsewhere};
 use crate::sendfile::{self, Said};
-use crate::serve::Exchange;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::trace::ErrandTrace;

@@ -4,10 +4,10 @@ mod eagerness;
 mod file;
 mod pacing;
 
+use crate::exchange::Exchange;
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
 use crate::respond::Notes;
-use crate::serve::Exchange;
 use bytes::Bytes;
 pub(crate) use eagerness::Eagerness;
 pub(crate) use file::{Interrupted, Scratch};

@@ -13,11 +13,11 @@ pub use meant::Named;
 
 use crate::client::client;
 use crate::connection::Peer;
+use crate::exchange::Exchange;
 use crate::handle::Handle;
 use crate::options::{AddressRange, GuardedHosts, Site};
 use crate::path::PathReader;
 use crate::route::{Routed, canonical, host_in_keys, serving};
-use crate::serve::Exchange;
 use crate::settings::tagged_as;
 use http::{Method, StatusCode};
 use kasoku_cache::{Cache, Purge, Scope, ScopeError};

@@ -14,9 +14,9 @@
 //! the second would make a client wait for the work.
 
 use crate::deliver::content_length;
+use crate::exchange::Exchange;
 use crate::glob::matches;
 use crate::options::{Coding, Compression};
-use crate::serve::Exchange;
 use crate::stored::is_not_modified;
 use http::Method;
 use kasoku_cache::{Body, Entry, Meta};

@@ -7,10 +7,10 @@ mod proxied;
 mod remembered;
 
 use crate::error::Fault;
+use crate::exchange::Exchange;
 use crate::guard::Pattern;
 use crate::options::{HostPattern, Route, Site, UrlPattern};
 use crate::path::PathReader;
-use crate::serve::Exchange;
 use crate::url_credentials;
 use find::{Asked, find, stands_for};
 use kasoku_cache::{Cache, Key};

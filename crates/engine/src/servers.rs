@@ -3,8 +3,6 @@
 //! To make a task for each connection, and to take it down again, is a seventh of the instructions that a connection with one request takes:
 //! memory for it and for its state, an entry in the list of all tasks. So a task that has served one waits here for the next.
 
-use crate::accept::{self, Fresh};
-use crate::worker::{Place, Worker};
 use std::cell::{Cell, RefCell};
 use std::future::poll_fn;
 use std::rc::Rc;
@@ -14,44 +12,44 @@ use std::task::{Poll, Waker};
 const WAITING_MAX: usize = 64;
 
 /// Those of a worker that wait for a connection.
-#[derive(Default)]
-pub(crate) struct Servers(RefCell<Vec<Rc<Server>>>);
+pub(crate) struct Servers<T>(RefCell<Vec<Rc<Server<T>>>>);
 
 /// One of them.
-#[derive(Default)]
-struct Server {
-    next: Cell<Option<(Fresh, Place)>>,
+pub(crate) struct Server<T> {
+    next: Cell<Option<T>>,
     waker: Cell<Option<Waker>>,
 }
 
-/// Serves a connection in a task.
-pub(crate) fn serve(worker: &Rc<Worker>, fresh: Fresh, place: Place) {
-    let waiting = worker.servers.0.borrow_mut().pop();
-    let is_new = waiting.is_none();
-    let server = waiting.unwrap_or_default();
-    server.next.set(Some((fresh, place)));
-    if is_new {
-        // In memory of its own: a task is moved some times until it runs.
-        tokio::task::spawn_local(Box::pin(serve_each(worker.clone(), server)));
-    } else if let Some(waker) = server.waker.take() {
-        waker.wake();
+impl<T> Servers<T> {
+    pub(crate) fn new() -> Self {
+        Self(RefCell::default())
     }
-}
 
-async fn serve_each(worker: Rc<Worker>, server: Rc<Server>) {
-    loop {
-        let (fresh, place) = server.next().await;
-        accept::serve(worker.clone(), fresh, place).await;
-        let mut waiting = worker.servers.0.borrow_mut();
-        if waiting.len() == WAITING_MAX {
-            return;
+    /// Gives a connection to one that waits; where none does, the caller has to start the one that is returned.
+    pub(crate) fn give(&self, next: T) -> Option<Rc<Server<T>>> {
+        let waiting = self.0.borrow_mut().pop();
+        let is_new = waiting.is_none();
+        let server = waiting.unwrap_or_else(|| Rc::new(Server { next: Cell::new(None), waker: Cell::new(None) }));
+        server.next.set(Some(next));
+        if let Some(waker) = server.waker.take() {
+            waker.wake();
         }
-        waiting.push(server.clone());
+        is_new.then_some(server)
+    }
+
+    /// Has it wait for another connection; `false`: enough do, and it should end.
+    pub(crate) fn wait(&self, server: &Rc<Server<T>>) -> bool {
+        let mut waiting = self.0.borrow_mut();
+        let has_room = waiting.len() < WAITING_MAX;
+        if has_room {
+            waiting.push(server.clone());
+        }
+        has_room
     }
 }
 
-impl Server {
-    async fn next(&self) -> (Fresh, Place) {
+impl<T> Server<T> {
+    pub(crate) async fn next(&self) -> T {
         poll_fn(|cx| match self.next.take() {
             Some(next) => Poll::Ready(next),
             None => {

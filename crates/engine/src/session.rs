@@ -13,9 +13,9 @@ mod states;
 pub(crate) mod table;
 
 use crate::changes;
+use crate::exchange::Exchange;
 use crate::options::UrlPattern;
 use crate::route::{Base, Routed};
-use crate::serve::Exchange;
 use doings::CookieIds;
 use http::StatusCode;
 use kasoku_semantics::reason::Reason;

@@ -6,11 +6,11 @@
 
 use crate::deliver::own;
 use crate::error::Fault;
+use crate::exchange::Exchange;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
 use crate::outgoing::{Delivered, Holds, Outgoing};
 use crate::represent::Choice;
-use crate::serve::Exchange;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::{Body, Entry, Meta};

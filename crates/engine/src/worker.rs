@@ -6,19 +6,17 @@
 //! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
 //! atomically.
 
-use crate::accept::{self, Closed, HandedOver};
-use crate::access_log::{self, WorkerLog};
+use crate::access_log::WorkerLog;
 use crate::beacon;
 use crate::clock::{Clock, Moment};
 use crate::compress;
 use crate::connection::READ_BYTES;
 use crate::course::{self, Course};
-use crate::crew::{Counted, Crew};
+use crate::crew::{Counted, Crew, Fresh, HandedOver};
 use crate::doctor::Cases;
 use crate::guard::{Countdown, Guard};
 use crate::handle::Handle;
-use crate::listening::Share;
-use crate::options::{Listener, Options};
+use crate::options::Options;
 use crate::outgoing::Scratch;
 use crate::path::PathReader;
 use crate::recycle::Pool;
@@ -36,25 +34,23 @@ use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
 use kasoku_origin::{Client, Directory, OpenFiles};
 use kasoku_semantics::time::Now;
-use kasoku_sys::Acceptor;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
-use std::io;
 use std::rc::Rc;
 use std::sync::Arc;
-use std::time::Duration;
-use tokio::runtime::LocalOptions;
-use tokio::sync::{Notify, mpsc, oneshot};
-use tokio::task::JoinHandle;
+use tokio::sync::{Notify, mpsc};
 
 /// Requests of one worker that ask for themselves at a time after fills failed under them.
 const ALONE_MAX: usize = 16;
 
-/// How often a worker that stops counts its connections.
-const RECOUNT_INTERVAL: Duration = Duration::from_millis(50);
-
-/// How often idle origin connections are looked at.
-const SWEEP_INTERVAL: Duration = Duration::from_secs(1);
+/// What a worker is made of, besides what the process has.
+pub(crate) struct Parts {
+    pub(crate) number: usize,
+    pub(crate) crew: Arc<Crew>,
+    pub(crate) compress: compress::Queue,
+    pub(crate) access_log: Option<WorkerLog>,
+    pub(crate) course: course::Told,
+}
 
 /// All that one worker has.
 pub(crate) struct Worker {
@@ -99,11 +95,62 @@ pub(crate) struct Worker {
     crew: Arc<Crew>,
     alone: Cell<usize>,
     one_left: Notify,
-    pub(crate) servers: Servers,
+    /// Tasks that wait for a connection.
+    pub(crate) servers: Servers<(Fresh, Place)>,
     course: course::Told,
 }
 
 impl Worker {
+    /// Without connections. `None`: there is no worker of that number.
+    pub(crate) fn new(handle: &Handle, parts: Parts) -> Option<Rc<Self>> {
+        let Parts { number, crew, compress, access_log, course } = parts;
+        let top = handle.tops().get(number).cloned()?;
+        let cases = handle.cases().get(number).cloned()?;
+        Some(Rc::new(Self {
+            top,
+            cases,
+            settings: RefCell::new(Rc::new(Settings::new(
+                &handle.options(),
+                handle.origins(),
+                handle.metrics(),
+                number,
+            ))),
+            cache: handle.cache().clone(),
+            spool: handle.spool().clone(),
+            sessions: handle.sessions().clone(),
+            guard: handle.guard().clone(),
+            set_by: handle.set_by().clone(),
+            samples: Countdown::new(),
+            probes: Cell::new(0),
+            counted: handle.counted().clone(),
+            beacons: beacon::Queue::default(),
+            client: Rc::new(Client::new()),
+            open_files: OpenFiles::with_capacity(handle.options().limits.open_files_max, handle.workers()),
+            cells: handle.metrics().cells(number),
+            of_no_site: handle.metrics().of_no_site(number),
+            compress,
+            traces: handle.traces().cloned(),
+            access_log: RefCell::new(access_log),
+            read_buffer: Rc::new(RefCell::new(BytesMut::with_capacity(READ_BYTES))),
+            heads: Pool::new(),
+            uris: Pool::new(),
+            buffers: Pool::new(),
+            scratch: Scratch::new(),
+            paths: RefCell::default(),
+            known_authority: RefCell::default(),
+            request_ids: RequestIds::new(),
+            clock: handle.clock().clone(),
+            origins: handle.origins().clone(),
+            metrics: handle.metrics().clone(),
+            number,
+            crew,
+            alone: Cell::new(0),
+            one_left: Notify::new(),
+            servers: Servers::new(),
+            course,
+        }))
+    }
+
     /// The present.
     pub(crate) fn now(&self) -> Now {
         self.clock.now()
@@ -137,7 +184,7 @@ impl Worker {
     /// Waits until the worker may have another connection.
     pub(crate) async fn has_room(&self) {
         while self.connections() >= self.settings.borrow().limits.connections_max {
-            self.one_left.notified().await;
+            self.one_has_left().await;
         }
     }
 
@@ -156,8 +203,23 @@ impl Worker {
         self.crew.whose_turn(self.number)
     }
 
-    fn connections(&self) -> usize {
+    /// Connections that are counted as its own.
+    pub(crate) fn connections(&self) -> usize {
         self.crew.load(self.number)
+    }
+
+    /// Waits until a connection has left, or there may be more of them.
+    pub(crate) async fn one_has_left(&self) {
+        self.one_left.notified().await;
+    }
+
+    /// Serves by these options from now on.
+    pub(crate) fn configure(&self, options: &Options) {
+        let settings = Settings::new(options, &self.origins, &self.metrics, self.number);
+        self.open_files.set_capacity(settings.limits.open_files_max);
+        self.settings.replace(Rc::new(settings));
+        // There may be room by the new limit.
+        self.one_left.notify_waiters();
     }
 
     /// A place among the requests that ask for themselves after two fills failed under them; `None` when there are enough
@@ -198,201 +260,5 @@ pub(crate) struct AlonePlace(Rc<Worker>);
 impl Drop for AlonePlace {
     fn drop(&mut self) {
         self.0.alone.set(self.0.alone.get() - 1);
-    }
-}
-
-/// Closes idle origin connections, and files, when their time is over, for as long as the worker runs.
-async fn sweep(worker: Rc<Worker>) {
-    loop {
-        tokio::time::sleep(SWEEP_INTERVAL).await;
-        worker.client.sweep();
-        worker.open_files.sweep();
-    }
-}
-
-/// Hands over what stands in the access log, for as long as the worker runs.
-async fn flush(worker: Rc<Worker>) {
-    loop {
-        tokio::time::sleep(access_log::FLUSH_INTERVAL).await;
-        if let Some(log) = &*worker.access_log.borrow() {
-            log.flush();
-        }
-    }
-}
-
-/// What a reload changes for one worker.
-pub(crate) struct Command {
-    pub(crate) options: Arc<Options>,
-    pub(crate) open: Vec<Share>,
-    pub(crate) close: Vec<Listener>,
-    /// `None`: it stays as it is.
-    pub(crate) access_log: Option<Option<WorkerLog>>,
-    /// Told once all of it holds.
-    pub(crate) done: std::sync::mpsc::Sender<()>,
-}
-
-/// What a worker is made of, on its way to its thread.
-pub(crate) struct Seed {
-    pub(crate) number: usize,
-    pub(crate) crew: Arc<Crew>,
-    pub(crate) inbox: mpsc::Receiver<HandedOver>,
-    pub(crate) handle: Handle,
-    pub(crate) compress: compress::Queue,
-    pub(crate) access_log: Option<WorkerLog>,
-    pub(crate) commands: mpsc::Receiver<Command>,
-    pub(crate) course: course::Told,
-    pub(crate) shares: Vec<Share>,
-    /// Told whether it serves: the kernel sends it clients by now, who would wait for ever for one that does not.
-    pub(crate) started: std::sync::mpsc::Sender<io::Result<()>>,
-}
-
-impl Seed {
-    pub(crate) fn run(self) {
-        let runtime =
-            match tokio::runtime::Builder::new_current_thread().enable_all().build_local(LocalOptions::default()) {
-                Ok(runtime) => runtime,
-                Err(error) => {
-                    // Who does not listen any more has failed for another reason.
-                    let _ = self.started.send(Err(error));
-                    return;
-                }
-            };
-        runtime.block_on(async move {
-            let Some(top) = self.handle.tops().get(self.number).cloned() else { return };
-            let Some(cases) = self.handle.cases().get(self.number).cloned() else { return };
-            let worker = Rc::new(Worker {
-                top,
-                cases,
-                settings: RefCell::new(Rc::new(Settings::new(
-                    &self.handle.options(),
-                    self.handle.origins(),
-                    self.handle.metrics(),
-                    self.number,
-                ))),
-                cache: self.handle.cache().clone(),
-                spool: self.handle.spool().clone(),
-                sessions: self.handle.sessions().clone(),
-                guard: self.handle.guard().clone(),
-                set_by: self.handle.set_by().clone(),
-                samples: Countdown::new(),
-                probes: Cell::new(0),
-                counted: self.handle.counted().clone(),
-                beacons: beacon::Queue::default(),
-                client: Rc::new(Client::new()),
-                open_files: OpenFiles::with_capacity(
-                    self.handle.options().limits.open_files_max,
-                    self.handle.workers(),
-                ),
-                cells: self.handle.metrics().cells(self.number),
-                of_no_site: self.handle.metrics().of_no_site(self.number),
-                compress: self.compress,
-                traces: self.handle.traces().cloned(),
-                access_log: RefCell::new(self.access_log),
-                read_buffer: Rc::new(RefCell::new(BytesMut::with_capacity(READ_BYTES))),
-                heads: Pool::new(),
-                uris: Pool::new(),
-                buffers: Pool::new(),
-                scratch: Scratch::new(),
-                paths: RefCell::default(),
-                known_authority: RefCell::default(),
-                request_ids: RequestIds::new(),
-                clock: self.handle.clock().clone(),
-                origins: self.handle.origins().clone(),
-                metrics: self.handle.metrics().clone(),
-                number: self.number,
-                crew: self.crew,
-                alone: Cell::new(0),
-                one_left: Notify::new(),
-                servers: Servers::default(),
-                course: self.course,
-            });
-            tokio::task::spawn_local(accept::take_over(worker.clone(), self.inbox));
-            tokio::task::spawn_local(flush(worker.clone()));
-            let sweeper = tokio::task::spawn_local(sweep(worker.clone()));
-            let mut acceptors = Acceptors::default();
-            let opened = self.shares.into_iter().try_for_each(|share| acceptors.open(&worker, share));
-            // As above.
-            let _ = self.started.send(opened);
-            until_stopped(&worker, &mut acceptors, self.commands).await;
-            sweeper.abort();
-            let drained = async {
-                // Who has connected by now is served.
-                acceptors.wait().await;
-                while worker.connections() > 0 {
-                    // A connection that was counted as ours may end on its way to us, where nobody tells us.
-                    let _ = tokio::time::timeout(RECOUNT_INTERVAL, worker.one_left.notified()).await;
-                }
-            };
-            let deadline = worker.settings().limits.drain_timeout;
-            let _ = tokio::time::timeout(deadline, drained).await;
-        });
-        // Threads that wait for a disk, or for the name of a host, are not waited for: nobody wants to know any more.
-        runtime.shutdown_background();
-    }
-}
-
-/// Carries out what is commanded, until the worker is to stop.
-async fn until_stopped(worker: &Rc<Worker>, acceptors: &mut Acceptors, mut commands: mpsc::Receiver<Command>) {
-    let mut stopped = std::pin::pin!(worker.stopped());
-    loop {
-        let command = tokio::select! {
-            biased;
-            () = &mut stopped => return,
-            Some(command) = commands.recv() => command,
-        };
-        let settings = Settings::new(&command.options, &worker.origins, &worker.metrics, worker.number);
-        worker.open_files.set_capacity(settings.limits.open_files_max);
-        worker.settings.replace(Rc::new(settings));
-        // There may be room by the new limit.
-        worker.one_left.notify_waiters();
-        if let Some(log) = command.access_log {
-            worker.access_log.replace(log);
-        }
-        acceptors.close(&command.close, &command.options.listeners);
-        for share in command.open {
-            if let Err(error) = acceptors.open(worker, share) {
-                tracing::error!(%error, "a listener could not be served");
-            }
-        }
-        // Nobody waits any more when this worker took too long.
-        let _ = command.done.send(());
-    }
-}
-
-/// The tasks that accept.
-#[derive(Default)]
-struct Acceptors(Vec<Accepting>);
-
-/// A task that accepts for a listener, and what ends it.
-struct Accepting {
-    listener: Listener,
-    task: JoinHandle<()>,
-    close: oneshot::Sender<Closed>,
-}
-
-impl Acceptors {
-    fn open(&mut self, worker: &Rc<Worker>, share: Share) -> io::Result<()> {
-        let Share { listener, socket } = share;
-        let (close, closed) = oneshot::channel();
-        let acceptor = Acceptor::new(socket, listener.defer_accept)?;
-        let accepting = accept::run(worker.clone(), acceptor, listener.clone(), closed);
-        self.0.push(Accepting { listener, task: tokio::task::spawn_local(accepting), close });
-        Ok(())
-    }
-
-    /// Ends those of `closed`, some of whose addresses are `kept` by others.
-    fn close(&mut self, closed: &[Listener], kept: &[Listener]) {
-        for Accepting { listener, close, .. } in self.0.extract_if(.., |one| closed.contains(&one.listener)) {
-            let is_kept = kept.iter().any(|other| other.address == listener.address);
-            // A task that has ended already need not be told.
-            let _ = close.send(if is_kept { Closed::Replaced } else { Closed::ForGood });
-        }
-    }
-
-    /// Waits for their ends, which come when the worker stops.
-    async fn wait(self) {
-        for Accepting { task, .. } in self.0 {
-            let _ = task.await;
-        }
     }
 }

@@ -15,6 +15,7 @@ mod placement;
 mod tries;
 
 use crate::client::client;
+use crate::exchange::Exchange;
 use crate::explain::{Change, Guarded, Suggestion, shown};
 use crate::guard;
 use crate::handle::Handle;
@@ -22,7 +23,6 @@ use crate::options::{GuardedHosts, Site};
 use crate::outgoing::Delivered;
 use crate::purge;
 use crate::route::serving;
-use crate::serve::Exchange;
 use crate::settings::sites;
 pub(crate) use cases::Cases;
 use cases::{Case, Key, Missed, all};

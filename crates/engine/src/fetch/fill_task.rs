@@ -2,6 +2,7 @@
 
 use super::News;
 use crate::error::reason;
+use crate::exchange::Exchange;
 use crate::forward::NOBODYS_ADDRESS;
 use crate::guard::{self, ByWorker, Duty, Look, Page, Pattern, Subject};
 use crate::held::{self, Sought};
@@ -11,7 +12,6 @@ use crate::origins::{self, Errand};
 use crate::represent::makes_codings_of;
 use crate::respond::Dropped;
 use crate::route::Routed;
-use crate::serve::Exchange;
 use crate::session;
 use crate::timing::OriginTime;
 use crate::visitor;

@@ -15,12 +15,12 @@
 //! somebody's, and members get no shared pages. The session of a guest need not be known yet, so where nothing is known of it, the
 //! page is asked for.
 
+use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
 use crate::options::FreshLink;
 use crate::origins::{self, Errand};
 use crate::path::as_read;
 use crate::route::{Routed, read_beside, route_beside};
-use crate::serve::Exchange;
 use crate::session;
 use crate::session::harmless::names_a_session_at_most;
 use crate::session::probe::as_visitor;

@@ -6,11 +6,11 @@
 use super::check::{ByWorker, Found, Subject, check, fetch};
 use super::made_up::plain;
 use super::{Pattern, Standing, block, is_guarded, is_to_be_compared};
+use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
 use crate::held::Sought;
 use crate::origins::Errand;
 use crate::route::Routed;
-use crate::serve::Exchange;
 use crate::timing::OriginTime;
 use crate::visitor;
 use http::Method;

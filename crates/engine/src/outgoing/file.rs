@@ -9,7 +9,7 @@
 
 use super::pacing::Pacing;
 use super::{Outgoing, is_too_slow};
-use crate::serve::Exchange;
+use crate::exchange::Exchange;
 use kasoku_origin::{Error, FileBody, FileParts, Piece};
 use std::cell::RefCell;
 use std::future::poll_fn;

@@ -8,10 +8,10 @@
 //! Date are the decision's.
 
 use crate::deliver::{Answer, Conditions};
+use crate::exchange::Exchange;
 use crate::options::Route;
 use crate::route::Routed;
 use crate::sendfile::{as_named, asked, respond, shown};
-use crate::serve::Exchange;
 use crate::stored::meta_age;
 use http::StatusCode;
 use kasoku_cache::{Elsewhere, Entry};

@@ -5,8 +5,8 @@
 //! host as a domain, and for the domain behind `www.`. It goes only into an answer that nobody is to keep.
 
 use crate::deliver::Answer;
+use crate::exchange::Exchange;
 use crate::options::Route;
-use crate::serve::Exchange;
 use kasoku_semantics::cookies;
 use kasoku_semantics::downstream::is_kept_by_nobody;
 use kasoku_semantics::reason::Reason;

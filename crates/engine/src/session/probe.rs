@@ -7,12 +7,12 @@
 //! field names would do something.
 
 use super::table::{Duty, SessionId};
+use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
 use crate::options::{Route, SessionProbe, SessionRules};
 use crate::origins::{self, Errand};
 use crate::parse::Request;
 use crate::route::{Base, Routed, route_beside};
-use crate::serve::Exchange;
 use crate::timing::OriginTime;
 use crate::unkeyed::is_same;
 use crate::worker::Worker;

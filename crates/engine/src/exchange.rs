@@ -1,0 +1,192 @@
+//! One request on its way, and what belongs to it.
+
+use crate::body::BodyState;
+use crate::changes;
+use crate::clock::Moment;
+use crate::connection::Connection;
+use crate::options::Route;
+use crate::parse::Request;
+use crate::request_id::RequestId;
+use crate::respond::Notes;
+use crate::session::{self, Seen};
+use crate::settings::Settings;
+use crate::timing::OriginTime;
+use crate::trace::RequestTrace;
+use crate::worker::Worker;
+use http::{Method, StatusCode};
+use kasoku_metrics::SiteCells;
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
+use std::cell::{Cell, OnceCell, RefCell, RefMut};
+use std::rc::Rc;
+use std::sync::Arc;
+
+/// One request on its way, and what belongs to it.
+pub(crate) struct Exchange {
+    pub(crate) worker: Rc<Worker>,
+    /// What it is served by to its end.
+    pub(crate) settings: Rc<Settings>,
+    pub(crate) connection: Rc<Connection>,
+    pub(crate) request: Request,
+    pub(crate) body: BodyState,
+    /// What was asked for, once the answer is known: the effective URI, or the target as sent where there is none.
+    pub(crate) uri: String,
+    /// What it is served by, once that is known.
+    pub(crate) route: Option<Arc<Route>>,
+    /// Which of the sites that is.
+    pub(crate) site: usize,
+    /// What an origin took, where one was asked or another request's answer awaited.
+    origin: OnceCell<Rc<OriginTime>>,
+    id: u128,
+    now: Cell<Now>,
+    began_us: u64,
+    has_waited: Cell<bool>,
+    /// The status and the bytes of content that have gone out so far; `None`: no answer has begun.
+    progress: Cell<Option<(StatusCode, u64)>>,
+    is_logged: Cell<bool>,
+    /// What is known of its visitor.
+    pub(crate) seen: Cell<Seen>,
+    /// What only some requests need.
+    aside: RefCell<Option<Box<Aside>>>,
+}
+
+/// What only some requests need beside the rest: a hit makes no room for it.
+#[derive(Default)]
+pub(crate) struct Aside {
+    /// The session with which the request is on its way to the application. In memory of its own: what is told of each miss is beside it.
+    pub(crate) session: Option<Box<session::Ongoing>>,
+    /// What we set ourselves: the end of its visitor's session, or what its visitor has chosen.
+    pub(crate) own_cookies: Vec<Vec<u8>>,
+    /// What it may have changed, as far as nobody knows.
+    pub(crate) doubt: Option<Box<changes::Doubt>>,
+    /// The target as the application reads it, where that is another one.
+    pub(crate) read: Option<String>,
+    /// Where it is in a trace.
+    pub(crate) trace: Option<Rc<RequestTrace>>,
+    /// What is told of it besides what the cache did.
+    pub(crate) notes: Notes,
+}
+
+impl Exchange {
+    pub(crate) fn new(worker: &Rc<Worker>, connection: &Rc<Connection>, request: Request) -> Self {
+        let Moment { now, mono_us } = worker.moment();
+        let settings = worker.settings();
+        // A reload may have changed whom to believe.
+        connection.trust(&settings.trusted_proxies);
+        Self {
+            worker: worker.clone(),
+            settings,
+            connection: connection.clone(),
+            body: BodyState::new(request.body),
+            uri: String::new(),
+            route: None,
+            site: 0,
+            origin: OnceCell::new(),
+            id: worker.request_ids.make(),
+            now: Cell::new(now),
+            began_us: mono_us,
+            has_waited: Cell::new(false),
+            progress: Cell::new(None),
+            is_logged: Cell::new(false),
+            seen: Cell::default(),
+            aside: RefCell::default(),
+            request,
+        }
+    }
+
+    /// The present, as of when the request came or its answer last had to be waited for: a hit reads the clock once.
+    pub(crate) fn now(&self) -> Now {
+        self.now.get()
+    }
+
+    /// What only some requests need: from now on, this one does.
+    pub(crate) fn aside(&self) -> RefMut<'_, Aside> {
+        RefMut::map(self.aside.borrow_mut(), |aside| &mut **aside.get_or_insert_default())
+    }
+
+    /// The same, where it needs something.
+    pub(crate) fn existing_aside(&self) -> Option<RefMut<'_, Aside>> {
+        RefMut::filter_map(self.aside.borrow_mut(), |aside| aside.as_deref_mut()).ok()
+    }
+
+    /// Its answer had to be waited for.
+    pub(crate) fn has_waited(&self) {
+        self.now.set(self.worker.now());
+        self.takes_time();
+    }
+
+    /// The request has to wait for somebody.
+    pub(crate) fn takes_time(&self) {
+        self.has_waited.set(true);
+    }
+
+    /// Where it is counted what its site has answered.
+    pub(crate) fn site_cells(&self) -> &SiteCells {
+        let of_site = self.settings.site_cells.get(self.site).filter(|_| self.route.is_some());
+        of_site.unwrap_or(&self.worker.of_no_site)
+    }
+
+    /// So much of an answer has gone out.
+    pub(crate) fn progressed(&self, status: StatusCode, body_bytes: u64) {
+        self.progress.set(Some((status, body_bytes)));
+    }
+
+    /// See [`Exchange::progressed`].
+    pub(crate) fn progress(&self) -> Option<(StatusCode, u64)> {
+        self.progress.get()
+    }
+
+    /// It has been told about.
+    pub(crate) fn has_been_logged(&self) {
+        self.is_logged.set(true);
+    }
+
+    pub(crate) fn is_logged(&self) -> bool {
+        self.is_logged.get()
+    }
+
+    /// Microseconds from its head to now. What never had to wait took none: it was served in one go, and reading the clock
+    /// once more for it would be the larger part of what is measured.
+    pub(crate) fn duration_us(&self) -> u64 {
+        if self.has_waited.get() { self.worker.moment().mono_us.saturating_sub(self.began_us) } else { 0 }
+    }
+
+    /// Microseconds from its head to that moment.
+    pub(crate) fn elapsed_us(&self, moment: Moment) -> u64 {
+        moment.mono_us.saturating_sub(self.began_us)
+    }
+
+    /// The id that was made for it, whoever has given it another one.
+    pub(crate) fn made_id(&self) -> u128 {
+        self.id
+    }
+
+    pub(crate) fn id(&self) -> RequestId<'_> {
+        RequestId::of(&self.connection.peer(), &self.request.head.fields, self.id)
+    }
+
+    /// What its origin takes, from the first call on.
+    pub(crate) fn begin_origin(&self) -> Rc<OriginTime> {
+        self.origin.get_or_init(|| Rc::new(OriginTime::begin(self.worker.moment().mono_us))).clone()
+    }
+
+    /// What its origin took, if it has one.
+    pub(crate) fn origin(&self) -> Option<&OriginTime> {
+        self.origin.get().map(Rc::as_ref)
+    }
+
+    /// All that the origin sends has been read.
+    pub(crate) fn origin_has_ended(&self) {
+        if let Some(origin) = self.origin() {
+            origin.has_ended(self.worker.moment().mono_us);
+        }
+    }
+}
+
+impl Drop for Exchange {
+    fn drop(&mut self) {
+        let head = std::mem::replace(&mut self.request.head, RequestHead::new(Method::GET, String::new()));
+        self.worker.heads.give(head);
+        self.worker.uris.give(std::mem::take(&mut self.uri));
+    }
+}
