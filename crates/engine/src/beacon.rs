@@ -16,14 +16,13 @@
 mod counted;
 mod queue;
 
+use crate::answer::{Answer, Conditions};
 use crate::client::client;
-use crate::deliver::{Answer, Conditions};
+use crate::delivered::Delivered;
 use crate::exchange::Exchange;
-use crate::fetch::is_file;
 use crate::forward::{Audience, forward};
 use crate::options::Route;
 use crate::origins::Errand;
-use crate::outgoing::Delivered;
 use crate::parse::Request;
 use crate::route::{Base, read_target_of, route_beside};
 use crate::timing::OriginTime;
@@ -83,7 +82,7 @@ pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
 /// before the application.
 fn is_counted(response: &Response) -> bool {
     let status = response.head.status;
-    !is_file(response) && (status.is_success() || status.is_redirection())
+    !response.body.is_file() && (status.is_success() || status.is_redirection())
 }
 
 fn is_page(head: &ResponseHead) -> bool {

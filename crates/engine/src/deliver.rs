@@ -3,13 +3,14 @@
 //! What is stored (`stored`), or being filled, is evaluated against what this client asked: a condition may turn it into
 //! 304, a range into 206 or 416. What the origin sent for this client alone goes through as it is.
 
+use crate::answer::{Answer, Conditions, Meant};
 use crate::connection::Connection;
+use crate::delivered::Delivered;
 use crate::error::{Fault, reason};
 use crate::exchange::Exchange;
-use crate::fetch::is_file;
-use crate::head::{Framing, Head};
+use crate::head::{Framing, Head, content_length};
 use crate::options::HitHeaders;
-use crate::outgoing::{Delivered, Holds, Interrupted, Outgoing, or_flush};
+use crate::outgoing::{Holds, Interrupted, Outgoing, or_flush};
 use crate::represent::Choice;
 use crate::request_id::RequestId;
 use crate::respond::forwarded;
@@ -20,7 +21,7 @@ use crate::stored::{
 use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, StatusCode};
-use kasoku_cache::{Entry, FillReader, Meta, Next};
+use kasoku_cache::{FillReader, Meta, Next};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Body, Error, Piece, Response};
 use kasoku_semantics::Validators;
@@ -38,44 +39,6 @@ use std::sync::Arc;
 
 /// Methods that are served, for Allow.
 const ALLOWED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
-
-/// What a request gets.
-pub(crate) enum Answer {
-    /// A stored response.
-    Stored(Arc<Entry>, CacheStatus),
-    /// A response that is being filled.
-    Filling(Arc<Meta>, FillReader, CacheStatus),
-    /// The origin's response, for this client alone.
-    Origin(Box<Response>, Conditions, CacheStatus),
-    /// The origin has switched protocols.
-    Switched(Box<Response>),
-    /// A failure, of whomever.
-    Own(Fault, Option<CacheStatus>),
-    /// OPTIONS that may not be forwarded any more.
-    Options,
-    /// What came of a PURGE.
-    Purged(StatusCode, String),
-    /// Nothing: the client has left.
-    ClientGone(CacheStatus, Meant),
-}
-
-/// What a request was to be, of which nobody will know what it would have been.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Meant {
-    /// Its answer would have been stored, if it may be.
-    ForTheCache,
-    /// It passed.
-    ForOneClient,
-}
-
-/// Who evaluates the client's conditions (If-None-Match, If-Modified-Since).
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Conditions {
-    /// The origin got them, and has.
-    Origins,
-    /// They were kept from the origin, so that its answer could be stored.
-    Ours,
-}
 
 /// Sends the answer.
 pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
@@ -177,11 +140,6 @@ async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, 
     out.end(None).await
 }
 
-/// The length that a head promises.
-pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
-    std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
-}
-
 async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditions, status: CacheStatus) -> Delivered {
     let now = exchange.worker.now();
     let code = response.head.status;
@@ -240,7 +198,7 @@ async fn origin(exchange: &Exchange, mut response: Response, conditions: Conditi
 
 /// Sees to it that no browser keeps the page of a visitor whom the application knows.
 fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
-    let Some(route) = exchange.route.as_ref().filter(|_| !is_file(response)) else { return };
+    let Some(route) = exchange.route.as_ref().filter(|_| !response.body.is_file()) else { return };
     let request = &exchange.request.head;
     if visitor::is_of_a_visitor(&request.fields, &response.head.fields, route) {
         confine(&request.target, &mut response.head);
@@ -251,7 +209,7 @@ fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
 /// elsewhere, the client may have another visitor's.
 fn may_be_confirmed(exchange: &Exchange, response: &Response) -> bool {
     let policy = exchange.route.as_ref().map(|route| &route.policy);
-    policy.is_none_or(|policy| Validators::of(policy, is_file(response)) == Validators::Any)
+    policy.is_none_or(|policy| Validators::of(policy, response.body.is_file()) == Validators::Any)
 }
 
 /// What a client gets of an answer that does not come to its end.

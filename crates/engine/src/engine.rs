@@ -15,11 +15,11 @@ use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
 use crate::options::{Listener, Options, object_bytes_limit};
 use crate::settings::{guarded_as, sites};
+use crate::start_error::StartError;
 use crate::trace::{SPANS_WAITING_MAX, Spans};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
 use kasoku_origin::Directory;
-use std::fmt;
 use std::io;
 use std::net::SocketAddr;
 use std::sync::Arc;
@@ -54,26 +54,6 @@ struct Running {
     thread: JoinHandle<()>,
     commands: mpsc::Sender<Command>,
 }
-
-/// Why an engine did not start, or did not take new options.
-#[derive(Debug)]
-pub struct StartError {
-    /// Where it was to listen, which file or which thread.
-    pub what: String,
-    /// Why not.
-    pub error: io::Error,
-}
-
-impl fmt::Display for StartError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.error.kind() {
-            io::ErrorKind::AddrInUse => write!(f, "{}: somebody listens there already", self.what),
-            _ => write!(f, "{}: {}", self.what, self.error),
-        }
-    }
-}
-
-impl std::error::Error for StartError {}
 
 impl Engine {
     /// Opens all listeners and starts the workers. Nothing is served when it fails.

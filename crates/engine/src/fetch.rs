@@ -8,19 +8,19 @@ mod fill_task;
 mod fresh_link;
 mod pass;
 
+use crate::answer::{Answer, Conditions, Meant};
 use crate::connection::Connection;
-use crate::deliver::{self, Answer, Conditions, Meant};
+use crate::deliver;
 use crate::error::{Fault, reason};
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
-use crate::lookup::hit;
 use crate::origins::Errand;
 use crate::respond::{Dropped, forwarded};
 use crate::route::Routed;
 use crate::session;
 use crate::timing::OriginTime;
 use fill_task::FillTask;
-pub(crate) use fill_task::{is_file, is_of_a_long_file};
+pub(crate) use fill_task::is_of_a_long_file;
 use http::{StatusCode, Version};
 use kasoku_cache::{Entry, FillReader, FillWriter, Joined};
 use kasoku_origin::{Body, Error, Interim, Response};
@@ -96,7 +96,7 @@ pub(crate) async fn fill(
             }
         },
         Ok(News::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
-            hit(exchange, &entry, reason)
+            Answer::hit(entry, reason, exchange.worker.now())
         }
         // The same of a 304: what it set is in the head, for this client alone.
         Ok(News::Stored(entry, _)) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {

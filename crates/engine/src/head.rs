@@ -11,9 +11,9 @@ use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};
 use kasoku_semantics::time::Now;
-use kasoku_wire::Fields;
 use kasoku_wire::field::date;
 use kasoku_wire::http1::encode_status_line;
+use kasoku_wire::{Fields, ResponseHead};
 use std::fmt::Display;
 use std::io::Write;
 
@@ -190,4 +190,8 @@ impl Head {
         self.0.extend_from_slice(b"\r\n");
         self.0
     }
+}
+/// The length that a head promises.
+pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
+    std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
 }

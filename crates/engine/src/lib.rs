@@ -3,7 +3,7 @@
 //! | file | step |
 //! |---|---|
 //! | [`options`] | everything that can be set |
-//! | [`engine`], [`listening`] | starts and stops the workers, on which sockets; what a reload changes |
+//! | [`engine`], [`listening`], `start_error` | starts and stops the workers, on which sockets; what a reload changes |
 //! | [`handle`] | what others may ask of a running engine |
 //! | `settings` | what a request is served by |
 //! | `worker`, `event_loop` | one thread, one event loop, its own sockets, pool and counters |
@@ -29,6 +29,7 @@
 //! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
 //! | `url_template` | URLs made of the parameters of another |
 //! | `unkeyed` | what is kept back from it where the answer may be shared |
+//! | `passes` | which requests never meet the cache, and why |
 //! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
 //! | `nobodys_cookie` | the cookies that go along with what is asked for in nobody's name |
 //! | `session` | which sessions are known to be anonymous, and who is asked about them |
@@ -42,6 +43,7 @@
 //! | `set_by` | how cookies were seen to be set |
 //! | `sendfile` | the file that an origin's answer names, in its place |
 //! | `checks` | asks origins whether they work, apart from all requests |
+//! | `answer`, `delivered` | what a request gets, and what became of it |
 //! | `deliver` | an answer to bytes: fills, origins' answers, our own |
 //! | `stored` | a stored response to bytes: conditions, ranges, age |
 //! | `represent` | in which content coding it goes out |
@@ -63,6 +65,7 @@
 
 mod accept;
 mod access_log;
+mod answer;
 mod beacon;
 mod body;
 mod changes;
@@ -74,6 +77,7 @@ mod connection;
 mod course;
 mod crew;
 mod deliver;
+mod delivered;
 pub mod doctor;
 pub mod engine;
 mod error;
@@ -99,6 +103,7 @@ mod outages;
 mod outgoing;
 mod pace;
 mod parse;
+mod passes;
 mod path;
 pub mod purge;
 mod read_ahead;
@@ -114,6 +119,7 @@ mod session;
 mod set_by;
 mod settings;
 mod spool;
+mod start_error;
 mod stored;
 mod timing;
 pub mod top;
@@ -126,6 +132,7 @@ mod url_template;
 mod visitor;
 mod worker;
 
-pub use engine::{Engine, StartError};
+pub use engine::Engine;
 pub use handle::Handle;
 pub use kasoku_origin::{Directory, OriginNumbers};
+pub use start_error::StartError;

@@ -6,10 +6,10 @@
 use crate::access_log::{Asked, Record};
 use crate::client::client;
 use crate::connection::Connection;
-use crate::doctor;
+use crate::delivered::Delivered;
+use crate::doctor::missed::missed;
 use crate::error::Fault;
 use crate::exchange::Exchange;
-use crate::outgoing::Delivered;
 use crate::request_id::RequestId;
 use crate::top::{Kind, Seen};
 use crate::trace;
@@ -73,7 +73,7 @@ pub(crate) fn log(worker: &Worker, exchange: &Exchange, delivered: &Delivered) {
     let has_missed = matches!(outcome, Outcome::Miss | Outcome::Pass)
         && delivered.cache.as_ref().is_some_and(|status| status.fwd.is_some());
     if has_missed {
-        doctor::missed(exchange, delivered);
+        missed(exchange, delivered);
     }
     let kind = match outcome {
         Outcome::Error if !exchange.uri.is_empty() => Some(Kind::Error),

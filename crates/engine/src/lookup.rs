@@ -2,7 +2,7 @@
 //!
 //! A stored response that names a file is a hit while that is the same file (`sendfile/stored`); if not, all begins anew without it.
 
-use crate::deliver::Answer;
+use crate::answer::Answer;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::fetch;
@@ -12,7 +12,7 @@ use crate::respond::{self, forwarded};
 use crate::route::Routed;
 use crate::sendfile::{self, Opened};
 use crate::visitor;
-use kasoku_cache::{Ask, Entry, FillReader, Joined, Lookup, Meta};
+use kasoku_cache::{Ask, FillReader, Joined, Lookup, Meta};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::RequestHead;
@@ -144,7 +144,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
             if let Some(writer) = refresh {
                 fetch::refresh(exchange, routed, writer, &entry);
             }
-            hit(exchange, &entry, reason)
+            Answer::hit(entry, reason, exchange.worker.now())
         }
         // Another page of its pattern is being looked at: nobody waits for that but those who want the same page.
         Lookup::Fill(writer, _) if matches!(standing(exchange, routed), Some(Standing::Pending)) => {
@@ -169,11 +169,6 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: RequestHead, 
         }
         Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::KnownPrivate).await,
     }
-}
-
-pub(crate) fn hit(exchange: &Exchange, entry: &Arc<Entry>, reason: Reason) -> Answer {
-    let ttl = entry.meta.freshness.remaining(exchange.worker.now());
-    Answer::Stored(entry.clone(), respond::hit(reason, ttl))
 }
 
 fn ask<'a>(exchange: &Exchange, routed: &'a Routed, outgoing: &'a RequestHead) -> Ask<'a> {
@@ -212,7 +207,7 @@ async fn join(exchange: &Exchange, ask: &Ask<'_>, reader: FillReader, reason: Re
             return Taken::OtherVariant(meta);
         }
         Ok(Joined::Settled(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
-            hit(exchange, &entry, reason)
+            Answer::hit(entry, reason, exchange.worker.now())
         }
         Ok(Joined::Settled(entry, reason))
             if cache.may_share(ask, &entry.meta) && cache.covers(ask.request, &entry) =>

@@ -4,6 +4,7 @@ mod eagerness;
 mod file;
 mod pacing;
 
+use crate::delivered::Delivered;
 use crate::exchange::Exchange;
 use crate::head::{Framing, Head};
 use crate::options::HitHeaders;
@@ -14,9 +15,7 @@ pub(crate) use file::{Interrupted, Scratch};
 use http::StatusCode;
 use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
-use kasoku_origin::Tunnel;
 use kasoku_semantics::cache_status::CacheStatus;
-use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
 use std::io::{self, IoSlice};
@@ -29,41 +28,6 @@ const PIECES_PER_WRITE: usize = 8;
 /// Up to this length a head and what follows it are copied into one piece, in bytes: the kernel takes one piece some 0.15 µs faster
 /// than a list of two, which is more than the copy costs.
 const COPIED_BYTES_MAX: usize = 12 << 10;
-
-/// How it went.
-pub(crate) struct Delivered {
-    pub(crate) status: StatusCode,
-    /// Bytes of content, without framing.
-    pub(crate) body_bytes: u64,
-    /// Whether the client got all of it.
-    pub(crate) is_whole: bool,
-    /// Whether the connection can carry another request, as far as the response is concerned.
-    pub(crate) keeps_alive: bool,
-    /// What the cache did; `None` where it was not asked.
-    pub(crate) cache: Option<CacheStatus>,
-    /// Why the answer is an error of our own.
-    pub(crate) error: Option<Reason>,
-    /// Whether it would have been stored, had it come to an answer.
-    pub(crate) was_meant_for_cache: bool,
-    /// What follows a 101.
-    pub(crate) tunnel: Option<Tunnel>,
-}
-
-impl Delivered {
-    /// Of an answer that was cut before anything of it was sent.
-    pub(crate) fn cut(status: StatusCode) -> Self {
-        Self {
-            status,
-            body_bytes: 0,
-            is_whole: false,
-            keeps_alive: false,
-            cache: None,
-            error: None,
-            was_meant_for_cache: false,
-            tunnel: None,
-        }
-    }
-}
 
 /// What `$next` brings; while it is not there yet, the head goes out, so that a client sees that an answer has begun.
 macro_rules! or_flush {

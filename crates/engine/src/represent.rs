@@ -13,9 +13,9 @@
 //! Answers that pass are never coded, nor are those that a fill streams: the first would tell secrets by their length (BREACH),
 //! the second would make a client wait for the work.
 
-use crate::deliver::content_length;
 use crate::exchange::Exchange;
 use crate::glob::matches;
+use crate::head::content_length;
 use crate::options::{Coding, Compression};
 use crate::stored::is_not_modified;
 use http::Method;

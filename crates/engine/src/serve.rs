@@ -1,19 +1,19 @@
 //! The driver: the path of a request, step by step, for each request of a connection.
 
+use crate::answer::Answer;
 use crate::beacon;
 use crate::connection::{Connection, IdleTimer};
-use crate::deliver::{self, Answer};
+use crate::deliver;
 use crate::error::Fault;
 use crate::exchange::Exchange;
-use crate::parse::{self, Received, Request};
+use crate::parse::{self, Received};
+use crate::passes::pass_reason;
 use crate::request_id::RequestId;
 use crate::respond;
 use crate::route::{self, Routed};
 use crate::session;
 use crate::worker::Worker;
-use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel, visitor};
-use http::Method;
-use kasoku_semantics::reason::Reason;
+use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel};
 use kasoku_wire::http1::BodyLength;
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
@@ -174,28 +174,6 @@ fn see(exchange: &Exchange, routed: &Routed) -> bool {
         }
     }
     seen.is_anonymous
-}
-
-/// Why a request never meets the cache. `is_anonymous`: its visitor is known to be nobody, although it carries a session.
-pub(crate) fn pass_reason(
-    request: &Request,
-    routed: &Routed,
-    upgrade: Option<&str>,
-    is_anonymous: bool,
-) -> Option<Reason> {
-    if upgrade.is_some() {
-        return Some(Reason::Upgrade);
-    }
-    if !request.head.method.is_safe() || request.head.method == Method::OPTIONS {
-        return Some(Reason::Method);
-    }
-    if !matches!(request.body, BodyLength::None) {
-        return Some(Reason::RequestBodyOnGet);
-    }
-    if routed.passes.is_some() {
-        return routed.passes;
-    }
-    visitor::passes(&request.head.fields, &routed.route, is_anonymous)
 }
 
 impl Deref for Logged {

@@ -5,11 +5,12 @@
 //! This is the path of a hit, so nothing here allocates but the rare answer with several ranges.
 
 use crate::deliver::own;
+use crate::delivered::Delivered;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
-use crate::outgoing::{Delivered, Holds, Outgoing};
+use crate::outgoing::{Holds, Outgoing};
 use crate::represent::Choice;
 use bytes::Bytes;
 use http::{Method, StatusCode};

@@ -16,10 +16,10 @@ mod context;
 mod span;
 
 use crate::clock::Moment;
+use crate::delivered::Delivered;
 use crate::exchange::Exchange;
 use crate::forward::Audience;
 use crate::options::Parents;
-use crate::outgoing::Delivered;
 use crate::worker::Worker;
 use context::{Context, FIELD, STATE};
 use kasoku_metrics::{Counter, Outcome};

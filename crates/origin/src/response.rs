@@ -100,6 +100,11 @@ impl Body {
         }
     }
 
+    /// Whether it is a file that this program reads itself.
+    pub fn is_file(&self) -> bool {
+        matches!(self, Self::File(_) | Self::FileParts(_))
+    }
+
     /// Whether the response has no body, whatever its fields say.
     pub fn is_none(&self) -> bool {
         match self {

@@ -10,26 +10,23 @@
 mod cases;
 mod changed;
 mod examples;
+pub(crate) mod missed;
 mod one_time;
 mod placement;
 mod tries;
 
-use crate::client::client;
-use crate::exchange::Exchange;
 use crate::explain::{Change, Guarded, Suggestion, shown};
-use crate::guard;
 use crate::handle::Handle;
 use crate::options::{GuardedHosts, Site};
-use crate::outgoing::Delivered;
 use crate::purge;
 use crate::route::serving;
 use crate::settings::sites;
 pub(crate) use cases::Cases;
-use cases::{Case, Key, Missed, all};
+use cases::{Case, Key, all};
 pub(crate) use changed::changed;
-use http::Method;
 use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
+use missed::authority_and_target;
 use placement::{Placement, Seen};
 use std::time::Duration;
 use tries::Subject;
@@ -133,28 +130,6 @@ impl Proposal {
         }
         text
     }
-}
-
-/// A request has been answered, and not from memory.
-pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
-    let (Some(route), Some(status)) = (&exchange.route, &delivered.cache) else { return };
-    let Some(reason) = status.detail.filter(|_| exchange.request.head.method == Method::GET) else { return };
-    let Some((authority, target)) = authority_and_target(&exchange.uri) else { return };
-    let aside = exchange.existing_aside();
-    let read = aside.as_ref().and_then(|aside| aside.read.as_deref()).unwrap_or(target);
-    let pattern = guard::shown(route, authority, read, &exchange.request.head.fields);
-    let asked = exchange.origin().filter(|time| time.who().is_some());
-    let origin_us = asked.and_then(|time| time.whole().or(time.head())).unwrap_or_default();
-    let cookie = aside.as_ref().and_then(|aside| aside.notes.cookie());
-    let address = client(&exchange.connection.peer(), &exchange.request.head.fields);
-    let missed = Missed { pattern: &pattern, reason, url: &exchange.uri, address, origin_us, cookie };
-    exchange.worker.cases.missed(exchange.now().mono_ms, &missed);
-}
-
-/// Of a URI as keys have it.
-fn authority_and_target(uri: &str) -> Option<(&str, &str)> {
-    let (_, rest) = uri.split_once("://")?;
-    rest.split_at_checked(rest.find('/')?)
 }
 
 impl Handle {

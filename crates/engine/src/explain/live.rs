@@ -9,7 +9,7 @@
 use super::forms;
 use crate::clock::Clock;
 use crate::error;
-use crate::fetch::{is_file, is_of_a_long_file};
+use crate::fetch::is_of_a_long_file;
 use crate::forward::NOBODYS_ADDRESS;
 use crate::held::{self, Sought};
 use crate::nobodys_cookie;
@@ -223,7 +223,7 @@ async fn exchange(
     }
     let response_time = clock.now();
     let names_a_file = sendfile::names_a_file(&response.head);
-    let (is_file, is_left_alone) = (is_file(&response), is_of_a_long_file(route, &response));
+    let (is_file, is_left_alone) = (response.body.is_file(), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
     let sought = Sought::of(route, &request.target, &response.head, is_file, &secrets);
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();

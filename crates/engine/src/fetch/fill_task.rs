@@ -101,7 +101,7 @@ impl FillTask {
                 request_time,
                 response_time: self.worker.now(),
                 body_length: response.body.length(),
-                is_file: is_file(&response),
+                is_file: response.body.is_file(),
             };
             // What completes a part that is stored already is no answer by itself.
             let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
@@ -254,11 +254,6 @@ impl FillTask {
             Err(_) => News::Failed(error),
         });
     }
-}
-
-/// Whether the body is a file that this program reads itself.
-pub(crate) fn is_file(response: &Response) -> bool {
-    matches!(response.body, Body::File(_) | Body::FileParts(_))
 }
 
 /// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there

@@ -4,9 +4,9 @@
 use super::fill_task::{own_head, pump};
 use super::fresh_link::{self, Found};
 use super::{ToClient, failed};
+use crate::answer::{Answer, Conditions, Meant};
 use crate::body::ClientBody;
 use crate::changes::{self, Changing, Form};
-use crate::deliver::{Answer, Conditions, Meant};
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward, measured};
 use crate::options::{DeviceUrls, Route, UrlPattern};

@@ -7,7 +7,7 @@
 //! The head is the application's as it was stored, completed by the file as ever; conditions and ranges are this client's. Age and
 //! Date are the decision's.
 
-use crate::deliver::{Answer, Conditions};
+use crate::answer::{Answer, Conditions};
 use crate::exchange::Exchange;
 use crate::options::Route;
 use crate::route::Routed;

@@ -4,7 +4,7 @@
 //! name, path and domain, and a request tells none but the name: so it goes out for the path `/`, for the host alone, for the
 //! host as a domain, and for the domain behind `www.`. It goes only into an answer that nobody is to keep.
 
-use crate::deliver::Answer;
+use crate::answer::Answer;
 use crate::exchange::Exchange;
 use crate::options::Route;
 use kasoku_semantics::cookies;
