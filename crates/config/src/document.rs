@@ -22,16 +22,20 @@ pub(crate) fn parse_as<T>(
     match errors.iter().min_by_key(|error| error.span().map_or(usize::MAX, |span| span.start)) {
         None => Some(read(document.get_ref(), issues)),
         Some(first) => {
-            issues.push(syntax_issue(first));
+            issues.push(syntax_issue(first, text));
             None
         }
     }
 }
 
 /// The parser's words, with what it expected as the way out.
-fn syntax_issue(error: &Error) -> Issue {
+fn syntax_issue(error: &Error, document: &str) -> Issue {
+    let at = error.span().and_then(|span| document.get(span)).unwrap_or_default();
     let (message, expected) = error.message().split_once(", expected ").unwrap_or((error.message(), ""));
     let help = match (message, expected) {
+        ("duplicate key", _) if at == "site" => {
+            "a `[[site.rule]]` stands below the `[[site]]` that it belongs to".to_owned()
+        }
         ("duplicate key", _) => "a key stands once in its table: remove one of the two".to_owned(),
         (_, "") => "texts stand in quotes, tables begin with `[name]`, lists of tables with `[[name]]`".to_owned(),
         (_, expected) => format!("expected {expected}"),

@@ -220,6 +220,8 @@ fn under_both_schemes(url: &str) -> Result<[String; 2], PurgeError> {
     if !url.contains('/') {
         return Err(error());
     }
+    // No request has a fragment, and a URL that is copied from a browser may have one.
+    let url = url.split_once('#').map_or(url, |(url, _)| url);
     let with_scheme = if url.contains("://") { url.to_owned() } else { format!("http://{url}") };
     let Ok(RequestTarget::Absolute { scheme, authority, path_and_query }) = parse_target(&Method::GET, &with_scheme)
     else {

@@ -246,9 +246,13 @@ fn a_url_is_purged_as_its_rule_spells_the_query() {
             route.query.ignore = vec!["utm_*".to_owned()];
         })
         .site(&[HostPattern::Exact("example.org".to_owned())], |_| {})
-        .run([get("/?a=1&b=2").answers(ok(&[FRESH], "one"))]);
+        .run([get("/?a=1&b=2").answers(ok(&[FRESH], "one")), get("/?a=1&b=2").answers(ok(&[FRESH], "two"))]);
     scene.client().get("/?b=2&a=1&utm_x=3");
     let purged = scene.engine.handle().purge(&url("http://example.org/?b=2&a=1&utm_y=4"), Purge::Hard).unwrap();
+    assert_eq!(purged.was_stored, Some(true));
+    // As a browser shows it.
+    scene.client().get("/?b=2&a=1");
+    let purged = scene.engine.handle().purge(&url("http://example.org/?b=2&a=1#top"), Purge::Hard).unwrap();
     assert_eq!(purged.was_stored, Some(true));
 }
 

@@ -27,7 +27,12 @@ pub(crate) fn future_owner(written: &str) -> Result<Option<u32>, String> {
 /// There is no such user or group, or this process may not become it.
 pub(crate) fn become_user(written: &str) -> Result<(), String> {
     let (name, group) = written.split_once(':').map_or((written, None), |(name, group)| (name, Some(group)));
-    let failed = |what: &str, error: nix::Error| format!("can't become {written}: {what}: {error}");
+    let failed = |what: &str, error: nix::Error| match error {
+        nix::Error::EPERM => format!(
+            "can't become {written}: only root can; a service that has a user of its own needs no `user` in its configuration"
+        ),
+        error => format!("can't become {written}: {what}: {error}"),
+    };
     let user = User::from_name(name)
         .map_err(|error| failed("looking up the user", error))?
         .ok_or_else(|| format!("there is no user {name}"))?;

@@ -228,7 +228,13 @@ impl<'a> DocumentRoot<'a> {
         if let Some(directory) = self.directory.get() {
             return Ok(directory);
         }
-        let opened = open_root(self.path, self.wait)?;
+        let opened = open_root(self.path, self.wait).map_err(|error| match error.kind() {
+            // The log names the origin beside it, which may be well.
+            kind @ (io::ErrorKind::NotFound | io::ErrorKind::NotADirectory | io::ErrorKind::PermissionDenied) => {
+                io::Error::new(kind, format!("the directory {}: {error}", self.path.display()))
+            }
+            _ => error,
+        })?;
         Ok(self.directory.get_or_init(|| opened))
     }
 

@@ -110,7 +110,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         }
         Reason::ErrorOfThisRequest => "an error is the application's to mend; nobody else should get this one",
         Reason::ContentTypeMismatch => {
-            "a page under the name of a file may be one visitor's: send it under a name of its own"
+            "a page under the name of a file may be one visitor's: send it under a name of its own; where a file should be, see whether `root` leads to it"
         }
         Reason::MustUnderstand => "the application wants this status to be kept only by caches that understand it",
         Reason::NoStore

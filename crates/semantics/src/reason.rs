@@ -85,7 +85,7 @@ reasons! {
     Private, "private", "RFC 9111 section 5.2.2.7", "The response is private to one visitor.";
     Authorization, "authorization", "RFC 9111 section 3.5", "The request carried Authorization, and the response does not say that it may be shared.";
     Cookie, "cookie", "DESIGN: cookies and credentials", "The request carried Cookie, and the response has neither s-maxage nor public with a lifetime.";
-    ContentTypeMismatch, "content-type-mismatch", "DESIGN: cookies and credentials", "The path names a kind of file that this is not, and the request said who sent it.";
+    ContentTypeMismatch, "content-type-mismatch", "DESIGN: cookies and credentials", "The path names a kind of file that this is not: it may be one visitor's page.";
     SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
     CookieValueInAnswer, "cookie-value-in-answer", "DESIGN: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
     CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response is too long, too slow, coded or in UTF-16: it can't be looked through for the value of a cookie to drop.";

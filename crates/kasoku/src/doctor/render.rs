@@ -104,6 +104,7 @@ fn verdict(lines: &mut Vec<String>, said: &Value) {
         "differs" => {
             row(lines, "but", "looks as if it could be kept, and differs by visitor:");
             difference_lines(said).iter().for_each(|line| row(lines, "", line));
+            row(lines, "try", ways_out(said));
         }
         "refused" => row(lines, "but", &format!("looks as if it could be kept: {}", text(said, "/reason/text"))),
         _ => row(lines, "try", "not known: the application gave no answer in time, or others were asked about first"),

@@ -65,8 +65,9 @@ fn origin(origin: &Origin) -> String {
     let state = if origin.is_up { "up" } else { "DOWN" };
     let Origin { connections, queue, failures, .. } = origin;
     format!(
-        "{:<NAME_COLUMNS$}{state}, {connections} connections in use, {queue} requests waiting, {failures} failed",
-        plain(&origin.address)
+        "{:<columns$} {state}, {connections} connections in use, {queue} requests waiting, {failures} failed",
+        plain(&origin.address),
+        columns = NAME_COLUMNS - 1
     )
 }
 
