@@ -140,7 +140,15 @@ pub(crate) async fn serve(worker: Rc<Worker>, fresh: Fresh, place: Place) {
     let address = accepted.peer;
     let stream = Stream::accepted(accepted);
     let settings = worker.settings();
-    let opened = Connection::open(stream, address, proxy_protocol, &settings, &worker.cache, &worker.read_buffer);
+    let opened = Connection::open(
+        stream,
+        address,
+        proxy_protocol,
+        &settings.limits,
+        &settings.trusted_proxies,
+        &worker.cache,
+        &worker.read_buffer,
+    );
     match Box::pin(opened).await {
         Ok(connection) => serve::serve(worker, Rc::new(connection)).await,
         Err(error) => tracing::debug!(%error, "no PROXY protocol header"),

@@ -14,16 +14,16 @@
 //! What a browser fetches before anybody looks at it is no visit, and neither is what is no page.
 
 mod counted;
-mod queue;
+mod sending;
 
 use crate::answer::{Answer, Conditions};
 use crate::client::client;
 use crate::delivered::Delivered;
+use crate::errand::Errand;
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
 use crate::options::Route;
-use crate::origins::Errand;
-use crate::parse::Request;
+use crate::request::Request;
 use crate::route::{Base, read_target_of, route_beside};
 use crate::timing::OriginTime;
 pub(crate) use counted::Counted;
@@ -32,8 +32,7 @@ use kasoku_metrics::Counter;
 use kasoku_origin::Response;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
-use queue::Beacon;
-pub(crate) use queue::Queue;
+use sending::Beacon;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -129,18 +128,18 @@ fn was_seen_by(exchange: &Exchange, route: &Route, address: IpAddr) {
     let now_ms = exchange.now().mono_ms;
     if let Some(target) = &rules.visitor
         && worker.counted.is_due(rules.mark, address, rules.every, now_ms)
-        && queue::has_room(worker)
+        && sending::has_room(worker)
         && let Some(beacon) = beacon(exchange, target)
         && worker.counted.claim(rules.mark, address, rules.every, now_ms)
     {
-        queue::send(worker, beacon);
+        sending::send(worker, beacon);
     }
     if let Some(template) = &rules.view
         && let Some(target) = read_target_of(exchange).and_then(|page| template.fill(&page))
-        && queue::has_room(worker)
+        && sending::has_room(worker)
         && let Some(beacon) = beacon(exchange, &target)
     {
-        queue::send(worker, beacon);
+        sending::send(worker, beacon);
     }
 }
 

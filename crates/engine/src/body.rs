@@ -11,10 +11,12 @@
 //!
 //! Either way, the client has to keep a pace (`pace`).
 
-use crate::changes::Form;
-use crate::connection::{Connection, READ_BYTES, Read};
+use crate::connection::{Connection, Read};
+use crate::form::Form;
 use crate::options::RequestBuffer;
 use crate::pace::Pace;
+use crate::read_ahead::READ_BYTES;
+use crate::request::BodyState;
 use crate::spool::SpoolFile;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
@@ -24,7 +26,6 @@ use kasoku_origin::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
-use std::cell::Cell;
 use std::rc::Rc;
 use tokio::time::Instant;
 
@@ -34,35 +35,6 @@ const BODY_AHEAD_BYTES: usize = READ_BYTES;
 
 /// What a body that is taken in may keep in memory, in bytes. What goes to disk goes there in pieces of that size.
 const MEMORY_BYTES_MAX: usize = 64 << 10;
-
-/// How far a request's body has been read; nothing for a request without one.
-#[derive(Clone, Debug)]
-pub(crate) struct BodyState(Option<Rc<Cell<Progress>>>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    Unread,
-    Complete,
-}
-
-impl BodyState {
-    /// Of a request without a body when `length` is none, else of one that nobody has read.
-    pub(crate) fn new(length: BodyLength) -> Self {
-        let has_body = !matches!(length, BodyLength::None);
-        Self(has_body.then(|| Rc::new(Cell::new(Progress::Unread))))
-    }
-
-    /// Whether the next request begins where reading stands.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.0.as_ref().is_none_or(|progress| progress.get() == Progress::Complete)
-    }
-
-    fn complete(&self) {
-        if let Some(progress) = &self.0 {
-            progress.set(Progress::Complete);
-        }
-    }
-}
 
 /// The body as something to send.
 pub(crate) struct ClientBody {

@@ -17,79 +17,24 @@
 //! Where a parameter can't be told (a form that is too long or of another type, a value that is not plain), all that has tags in the site counts as
 //! what may have changed.
 
+use crate::doubt::Doubt;
 use crate::exchange::Exchange;
+use crate::form::Form;
 use crate::options::Change;
 use crate::route::{Elsewhere, Routed};
 use crate::worker::Worker;
-use bytes::BytesMut;
 use http::{Method, StatusCode};
-use kasoku_cache::SpareCharge;
 use kasoku_metrics::Counter;
 use kasoku_semantics::invalidation::only_respells;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};
 use kasoku_wire::Fields;
-use kasoku_wire::form;
-use std::cell::RefCell;
-use std::rc::Rc;
-use std::time::Duration;
-
-/// How much of a form is read, in bytes.
-const FORM_BYTES_MAX: usize = 64 << 10;
 
 /// What a request may change.
 pub(crate) struct Changing {
     /// Those of the route's changes that are about it, by their number.
     changes: Vec<usize>,
     form: Option<Form>,
-}
-
-/// The beginning of a form, as it was sent on.
-#[derive(Clone)]
-pub(crate) struct Form(Rc<RefCell<Begun>>);
-
-struct Begun {
-    bytes: BytesMut,
-    is_cut: bool,
-    /// The account of these bytes.
-    _charge: Option<SpareCharge>,
-}
-
-impl Form {
-    fn new(worker: &Worker) -> Self {
-        let charge = worker.cache.try_charge(FORM_BYTES_MAX as u64);
-        // While memory is short, nothing of it is kept.
-        Self(Rc::new(RefCell::new(Begun { bytes: BytesMut::new(), is_cut: charge.is_none(), _charge: charge })))
-    }
-
-    /// The next piece of it goes on.
-    pub(crate) fn goes_on(&self, data: &[u8]) {
-        let mut begun = self.0.borrow_mut();
-        if begun.is_cut {
-            return;
-        }
-        let room = FORM_BYTES_MAX - begun.bytes.len();
-        begun.is_cut = data.len() > room;
-        begun.bytes.extend_from_slice(data.get(..room).unwrap_or(data));
-    }
-
-    fn read(&self, content_type: &[u8], parameters: &mut Parameters) {
-        let begun = self.0.borrow();
-        let media_type = content_type.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
-        let mut is_whole = !begun.is_cut;
-        if media_type.eq_ignore_ascii_case(b"application/x-www-form-urlencoded") {
-            parameters.read(&String::from_utf8_lossy(&begun.bytes));
-        } else if let Some(boundary) = form::boundary(content_type) {
-            let form = form::read(&begun.bytes, &boundary);
-            is_whole &= form.is_whole;
-            form.fields.into_iter().for_each(|(name, value)| parameters.push(name, value));
-        } else {
-            is_whole = false;
-        }
-        if !is_whole {
-            parameters.are_cut();
-        }
-    }
 }
 
 impl Changing {
@@ -208,25 +153,6 @@ struct Outcome {
     tagged: Tagged,
     is_made: bool,
     is_all: bool,
-}
-
-/// What may have changed.
-pub(crate) struct Doubt {
-    site: String,
-    tagged: Tagged,
-}
-
-impl Doubt {
-    fn drop_tags(&self, worker: &Rc<Worker>) {
-        if let Some(later) = worker.cache.drop_doubtful_tags(&self.site, &self.tagged, worker.now()) {
-            let worker = worker.clone();
-            tokio::task::spawn_local(async move {
-                let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);
-                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
-                worker.cache.drop_later(&later, worker.now());
-            });
-        }
-    }
 }
 
 /// The answer to a request has gone out, or was cut.

@@ -2,7 +2,7 @@
 
 use kasoku_semantics::time::Now;
 use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
-use std::time::{Instant, SystemTime, UNIX_EPOCH};
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
 /// Where the present comes from.
 pub trait Clock: Send + Sync {
@@ -113,4 +113,8 @@ impl Clock for SimulatedClock {
         let unix = self.start.duration_since(UNIX_EPOCH).unwrap_or_default();
         Now { unix_ms: unix.as_millis() as i64 + ms, mono_ms: ms as u64 }
     }
+}
+/// A duration in milliseconds.
+pub(crate) fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }

@@ -5,8 +5,8 @@
 
 use crate::options::{AddressRange, Limits};
 use crate::outgoing::Eagerness;
-use crate::read_ahead::{FREE_BYTES, ReadAhead};
-use crate::settings::Settings;
+use crate::peer::Peer;
+use crate::read_ahead::{FREE_BYTES, READ_BYTES, ReadAhead};
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_sys::Stream;
@@ -20,9 +20,6 @@ use std::rc::Rc;
 use std::task::{Context, Poll, Waker, ready};
 use std::time::Duration;
 use tokio::time::{Instant, Sleep};
-
-/// What is read from a client's socket at once, in bytes.
-pub(crate) const READ_BYTES: usize = 16 << 10;
 
 /// What is read and thrown away after the last answer, in bytes, so that a reset does not overtake it.
 const LINGER_BYTES_MAX: usize = 1 << 20;
@@ -52,26 +49,18 @@ pub(crate) struct Read {
     pub(crate) has_room: bool,
 }
 
-/// Who is at the other end.
-#[derive(Clone, Copy, Debug)]
-pub(crate) struct Peer {
-    /// The client's address, or what the PROXY protocol says; `None` for a Unix socket.
-    pub(crate) address: Option<SocketAddr>,
-    /// Whether its `Forwarded` and `X-Forwarded-*` count.
-    pub(crate) is_trusted: bool,
-}
-
 impl Connection {
     /// A connection that has just been accepted from `address`. With `proxy_protocol`, waits for its header.
     pub(crate) async fn open(
         stream: Stream,
         mut address: Option<SocketAddr>,
         proxy_protocol: bool,
-        settings: &Settings,
+        limits: &Rc<Limits>,
+        trusted: &[AddressRange],
         cache: &Cache,
         read_buffer: &Rc<RefCell<BytesMut>>,
     ) -> io::Result<Self> {
-        let limits = settings.limits.clone();
+        let limits = limits.clone();
         let mut read_ahead = ReadAhead::new(cache);
         let is_unix = address.is_none();
         if proxy_protocol {
@@ -83,7 +72,7 @@ impl Connection {
         let (read_ahead, is_trusted, eagerness) = (RefCell::new(read_ahead), Cell::new(false), Eagerness::default());
         let (stream, read_buffer) = (Rc::new(stream), read_buffer.clone());
         let opened = Self { stream, read_ahead, read_buffer, address, is_unix, is_trusted, eagerness, limits };
-        opened.trust(&settings.trusted_proxies);
+        opened.trust(trusted);
         Ok(opened)
     }
 
@@ -270,7 +259,6 @@ async fn proxied_address(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{HitHeaders, RequestBuffer, Traces};
 
     #[tokio::test(flavor = "current_thread")]
     async fn a_wait_expires_however_often_it_is_polled_and_in_whatever_task() {
@@ -309,21 +297,10 @@ mod tests {
     #[tokio::test(flavor = "current_thread")]
     async fn what_a_client_sends_while_it_waits_is_read_ahead_once() {
         let (client, ours) = tokio::net::UnixStream::pair().unwrap();
-        let settings = Settings {
-            remembered: Default::default(),
-            session_cookies: Vec::new(),
-            sites: Vec::new(),
-            site_cells: Vec::new(),
-            limits: Rc::default(),
-            request_buffer: RequestBuffer::default(),
-            trusted_proxies: Vec::new(),
-            purge_from: Vec::new(),
-            hit_headers: HitHeaders::default(),
-            traces: Traces::default(),
-        };
         let stream = Stream::unix(ours).unwrap();
         let cache = Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
-        let connection = Connection::open(stream, None, false, &settings, &cache, &Rc::default()).await.unwrap();
+        let connection =
+            Connection::open(stream, None, false, &Rc::default(), &[], &cache, &Rc::default()).await.unwrap();
         let client = Stream::unix(client).unwrap();
         for _ in 0..4 {
             // One request after the other waits for its answer, and the client goes on sending.

@@ -11,15 +11,12 @@ use crate::exchange::Exchange;
 use crate::head::{Framing, Head, content_length};
 use crate::options::HitHeaders;
 use crate::outgoing::{Holds, Interrupted, Outgoing, or_flush};
-use crate::represent::Choice;
-use crate::request_id::RequestId;
+use crate::represent::{Choice, is_not_modified};
 use crate::respond::forwarded;
 use crate::session;
-use crate::stored::{
-    Shown, is_not_modified, is_prepared, meta_age, not_modified, not_modified_meta, stored, write_cache_control,
-};
+use crate::stored::{Shown, is_prepared, meta_age, not_modified, not_modified_meta, stored, write_cache_control};
+use crate::synthetic::{options, own, purged};
 use crate::visitor;
-use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_cache::{FillReader, Meta, Next};
 use kasoku_metrics::Counter;
@@ -30,15 +27,11 @@ use kasoku_semantics::downstream::confine;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::time::Now;
+use kasoku_wire::ResponseHead;
 use kasoku_wire::field::content_range::ContentRange;
-use kasoku_wire::{Fields, ResponseHead};
 use std::io::{self, IoSlice};
 use std::iter;
 use std::sync::Arc;
-
-/// Methods that are served, for Allow.
-const ALLOWED: &str = "GET, HEAD, POST, PUT, PATCH, DELETE, OPTIONS";
 
 /// Sends the answer.
 pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
@@ -250,68 +243,4 @@ pub(crate) async fn interim(connection: &Connection, mut response: ResponseHead)
     head.fields_without(&response.fields, &["content-length"], HitHeaders::default());
     head.via(response.version);
     connection.write(&mut [IoSlice::new(&head.end())]).await
-}
-
-pub(crate) async fn own(exchange: &Exchange, fault: &Fault, status: Option<CacheStatus>) -> Delivered {
-    tracing::debug!(uri = exchange.uri, guilty = ?fault.guilty(), fault = fault.text(), "own answer");
-    let (head, page) = page(fault, exchange.worker.now());
-    let framing = Framing::Length(page.len() as u64);
-    let mut out = Outgoing::framed(exchange, head, fault.status(), framing, status, fault.keeps_connection());
-    out.delivered.error = Some(fault.reason());
-    let is_head = exchange.request.head.method == Method::HEAD;
-    out.all(std::iter::once(page.as_bytes()).filter(|_| !is_head)).await
-}
-
-/// Answers something that is not a request; the connection ends with it. Returns the bytes of content.
-pub(crate) async fn refuse(
-    worker: &Worker,
-    connection: &Connection,
-    fault: &Fault,
-    id: RequestId<'_>,
-) -> io::Result<u64> {
-    let (mut head, page) = page(fault, worker.now());
-    if worker.settings().hit_headers.request_id {
-        head.request_id(id);
-    }
-    head.number("Content-Length", page.len() as u64);
-    head.field("Connection", "close");
-    connection.write(&mut [IoSlice::new(&head.end()), IoSlice::new(page.as_bytes())]).await?;
-    Ok(page.len() as u64)
-}
-
-/// The short page of a failure.
-fn page(fault: &Fault, now: Now) -> (Head, String) {
-    let code = fault.status();
-    let mut head = Head::of(Vec::new(), code);
-    head.date_unless_in(&Fields::new(), now);
-    head.field("Content-Type", "text/plain; charset=utf-8");
-    head.field("Cache-Control", "no-store");
-    if code == StatusCode::METHOD_NOT_ALLOWED {
-        head.field("Allow", ALLOWED);
-    }
-    if code == StatusCode::SERVICE_UNAVAILABLE {
-        head.number("Retry-After", 1);
-    }
-    let title = code.canonical_reason().unwrap_or("Error");
-    (head, format!("{} {title}\n\n{} [{}]\n", code.as_str(), fault.text(), fault.reason().id()))
-}
-
-async fn purged(exchange: &Exchange, code: StatusCode, text: &str) -> Delivered {
-    let mut head = Head::of(Vec::new(), code);
-    head.date_unless_in(&Fields::new(), exchange.worker.now());
-    head.field("Content-Type", "text/plain; charset=utf-8");
-    head.field("Cache-Control", "no-store");
-    let lines = [text.as_bytes(), b"\n"];
-    let framing = Framing::Length(lines.iter().map(|line| line.len() as u64).sum());
-    let mut out = Outgoing::framed(exchange, head, code, framing, None, true);
-    out.delivered.error = (!code.is_success()).then_some(Reason::PurgeRefused);
-    out.all(lines.into_iter()).await
-}
-
-async fn options(exchange: &Exchange) -> Delivered {
-    let mut head = Head::of(Vec::new(), StatusCode::OK);
-    head.date_unless_in(&Fields::new(), exchange.worker.now());
-    head.field("Allow", ALLOWED);
-    let status = CacheStatus { fwd: None, ..forwarded(Reason::Method) };
-    Outgoing::begin(exchange, head, StatusCode::OK, Framing::Length(0), status).all(iter::empty()).await
 }

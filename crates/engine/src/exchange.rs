@@ -1,14 +1,14 @@
 //! One request on its way, and what belongs to it.
 
-use crate::body::BodyState;
-use crate::changes;
 use crate::clock::Moment;
 use crate::connection::Connection;
+use crate::doubt::Doubt;
+use crate::notes::Notes;
 use crate::options::Route;
-use crate::parse::Request;
+use crate::request::BodyState;
+use crate::request::Request;
 use crate::request_id::RequestId;
-use crate::respond::Notes;
-use crate::session::{self, Seen};
+use crate::session::{Ongoing, Seen};
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::trace::RequestTrace;
@@ -54,11 +54,11 @@ pub(crate) struct Exchange {
 #[derive(Default)]
 pub(crate) struct Aside {
     /// The session with which the request is on its way to the application. In memory of its own: what is told of each miss is beside it.
-    pub(crate) session: Option<Box<session::Ongoing>>,
+    pub(crate) session: Option<Box<Ongoing>>,
     /// What we set ourselves: the end of its visitor's session, or what its visitor has chosen.
     pub(crate) own_cookies: Vec<Vec<u8>>,
     /// What it may have changed, as far as nobody knows.
-    pub(crate) doubt: Option<Box<changes::Doubt>>,
+    pub(crate) doubt: Option<Box<Doubt>>,
     /// The target as the application reads it, where that is another one.
     pub(crate) read: Option<String>,
     /// Where it is in a trace.

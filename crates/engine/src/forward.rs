@@ -11,9 +11,9 @@
 //! ([`Audience::Nobody`]) names nobody (docs/decisions/0003).
 
 use crate::client::client;
-use crate::connection::Peer;
 use crate::exchange::Exchange;
-use crate::parse::Request;
+use crate::peer::Peer;
+use crate::request::Request;
 use crate::request_id::Digits;
 use crate::respond::NAME;
 use crate::route::Routed;

@@ -8,8 +8,8 @@ use crate::options::Options;
 use crate::session::table::Sessions;
 use crate::set_by::SetBy;
 use crate::spool::Spool;
-use crate::top::Tables;
-use crate::trace;
+use crate::top::{self, Tables, Top};
+use crate::trace::SpanSender;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Metrics};
 use kasoku_origin::Directory;
@@ -33,7 +33,7 @@ pub struct Handle {
     workers: usize,
     tops: Arc<[Arc<Tables>]>,
     cases: Arc<[Arc<Cases>]>,
-    traces: Option<trace::Queue>,
+    traces: Option<SpanSender>,
 }
 
 impl Handle {
@@ -43,7 +43,7 @@ impl Handle {
         clock: Arc<dyn Clock>,
         options: watch::Receiver<Arc<Options>>,
         workers: usize,
-        traces: Option<trace::Queue>,
+        traces: Option<SpanSender>,
     ) -> Self {
         let now_ms = clock.now().mono_ms;
         let tops = (0..workers).map(|_| Arc::new(Tables::new(now_ms))).collect();
@@ -133,8 +133,13 @@ impl Handle {
     }
 
     /// Where spans go; `None`: nothing is traced.
-    pub(crate) fn traces(&self) -> Option<&trace::Queue> {
+    pub(crate) fn traces(&self) -> Option<&SpanSender> {
         self.traces.as_ref()
+    }
+
+    /// Which URLs are worth a look, over all workers: of each order (requests, misses, bytes, times) at most so many.
+    pub fn top(&self, urls_max: usize) -> Top {
+        top::merged(self.tops.iter().map(AsRef::as_ref), self.now().mono_ms, urls_max)
     }
 
     /// Where it is counted what is done through a handle, by any thread.

@@ -3,10 +3,11 @@
 //! Whatever the answer is made of, its head is written here: status line, the message's own fields, then ours (Age,
 //! framing, Via, Cache-Status, Connection). The fields that frame a message are never copied from what was received.
 
+use crate::notes::Notes;
 use crate::options::HitHeaders;
-use crate::parse::Request;
+use crate::request::Request;
 use crate::request_id::{self, Digits, RequestId};
-use crate::respond::{NAME, Notes, replaced_fields, write_hit_headers};
+use crate::respond::{NAME, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};

@@ -4,11 +4,18 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own.
 
-pub use crate::glob::Glob;
-pub use crate::guard::{GuardCookie, GuardRules, GuardedHosts};
-pub use crate::nobodys_cookie::{NobodysCookie, NobodysCookieError};
-pub use crate::url_pattern::UrlPattern;
-pub use crate::url_template::{UrlTemplate, UrlTemplateError};
+pub(crate) mod glob;
+mod guard_rules;
+mod guarded_hosts;
+pub(crate) mod host;
+mod nobodys_cookie;
+pub(crate) mod url_pattern;
+pub(crate) mod url_template;
+
+pub use glob::Glob;
+pub use guard_rules::{GuardCookie, GuardRules};
+pub use guarded_hosts::GuardedHosts;
+pub use host::HostPattern;
 use http::{Method, StatusCode};
 pub use kasoku_coding::Levels as CodingLevels;
 use kasoku_origin::Group;
@@ -24,12 +31,15 @@ use kasoku_semantics::cookies;
 use kasoku_semantics::policy::{Policy, Profile};
 pub use kasoku_semantics::tags::{TagRules, TagTemplate, TemplateError};
 use kasoku_wire::http1::{BodyLength, BodyLimits, HeadLimits};
+pub use nobodys_cookie::{NobodysCookie, NobodysCookieError};
 use std::collections::BTreeMap;
 use std::fmt;
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
+pub use url_pattern::UrlPattern;
+pub use url_template::{UrlTemplate, UrlTemplateError};
 
 /// The whole program's settings.
 #[derive(Clone, Debug)]
@@ -361,13 +371,11 @@ pub struct Site {
     pub route: Arc<Route>,
 }
 
-/// `example.org`, or `*.example.org` for everything below it (not itself). Lower case, without a port.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub enum HostPattern {
-    /// This host.
-    Exact(String),
-    /// Every host that ends in this suffix, which starts with a dot: `.example.org`.
-    Below(String),
+impl Site {
+    /// Its hosts, as its URL patterns name them.
+    pub(crate) fn guarded_hosts(&self) -> GuardedHosts {
+        GuardedHosts::new(&self.name, &self.hosts, self.route.key.host.as_deref())
+    }
 }
 
 /// One rule of a site.

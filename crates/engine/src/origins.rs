@@ -17,128 +17,26 @@
 //! are tried in turn all the same, by one request at a time; the others wait a moment for what that one finds. Only
 //! where that was in vain, or the origins' checks say that they are down, comes [`Error::Down`].
 
+use crate::anonymous_cookies;
 use crate::clock::Moment;
-use crate::exchange::Exchange;
-use crate::forward::{Audience, circumstances};
-use crate::nobodys_cookie;
+use crate::errand::Errand;
 use crate::options::Route;
 use crate::outages;
-use crate::route::{Routed, refusing, route_elsewhere};
-use crate::sendfile::{self, Said};
-use crate::settings::Settings;
-use crate::timing::OriginTime;
-use crate::trace::ErrandTrace;
+use crate::route::{refusing, route_elsewhere};
+use crate::sendfile;
 use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_metrics::{Counter, Timer};
-use kasoku_origin::group::{self, Asking, Choice, Chosen};
+use kasoku_origin::group::{Asking, Choice, Chosen};
 use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
-use kasoku_origin::{Balance, Circumstances, Error, Interim, NoUpload, Reply, Request, Response, Upload, refused};
+use kasoku_origin::{Error, Interim, NoUpload, Reply, Request, Response, Upload, refused};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::{RequestHead, ResponseHead};
-use std::cell::Cell;
-use std::net::IpAddr;
-use std::rc::Rc;
 
 /// Local redirects that one request follows; Apache's LimitInternalRecursion is the same.
 const LOCAL_REDIRECTS_MAX: usize = 10;
-
-/// What an origin is asked for, and whose time that takes.
-pub(crate) struct Errand {
-    /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
-    key_hash: u64,
-    pub(crate) uri: Box<str>,
-    site: usize,
-    settings: Rc<Settings>,
-    circumstances: Circumstances,
-    pub(crate) time: Rc<OriginTime>,
-    /// The client's own conditions and range, which the request to the origin may lack.
-    pub(crate) asked: RequestHead,
-    one_client: Cell<Option<Reason>>,
-    replaced: Cell<Option<StatusCode>>,
-    said: Cell<Option<Said>>,
-    /// Where in a trace it is; `None`: nothing is traced.
-    trace: Option<ErrandTrace>,
-}
-
-impl Errand {
-    /// For a request whose answer is for these.
-    pub(crate) fn new(exchange: &Exchange, routed: &Routed, audience: Audience, time: Rc<OriginTime>) -> Self {
-        Self {
-            key_hash: key_hash(routed),
-            uri: routed.key.uri().into(),
-            site: routed.site,
-            settings: exchange.settings.clone(),
-            circumstances: circumstances(exchange, routed, audience),
-            time,
-            asked: sendfile::asked(&exchange.request.head),
-            one_client: Cell::new(None),
-            replaced: Cell::new(None),
-            said: Cell::new(None),
-            trace: ErrandTrace::of(exchange, audience),
-        }
-    }
-
-    /// The same once more, for an answer that no client gets: for whoever is told to be at `address`, or for nobody.
-    pub(crate) fn again(&self, address: Option<IpAddr>, begun_us: u64) -> Self {
-        let remote = address.map(|address| (address, 0).into());
-        Self {
-            key_hash: self.key_hash,
-            uri: self.uri.clone(),
-            site: self.site,
-            settings: self.settings.clone(),
-            circumstances: Circumstances { remote, ..self.circumstances.clone() },
-            time: Rc::new(OriginTime::begin(begun_us)),
-            asked: RequestHead::new(Method::GET, String::new()),
-            one_client: Cell::new(None),
-            replaced: Cell::new(None),
-            said: Cell::new(None),
-            trace: self.trace.clone(),
-        }
-    }
-
-    /// Why the answer is for who asked alone, whatever it says, and whatever of that the rule ignores by which it was asked for: it
-    /// has come from where requests pass, by a local redirect, or it is a file that the application has named.
-    pub(crate) fn for_one_client(&self) -> Option<Reason> {
-        self.one_client.get()
-    }
-
-    /// The status of the application's answer where another one, or a failure, stands in its place: what it has done, it has
-    /// done, whatever became of the file that it named.
-    pub(crate) fn replaced(&self) -> Option<StatusCode> {
-        self.replaced.get()
-    }
-
-    /// See [`Errand::replaced`].
-    pub(crate) fn has_replaced(&self, status: StatusCode) {
-        self.replaced.set(Some(status));
-    }
-
-    /// What the application has said, where that is more than the answer tells.
-    pub(crate) fn take_said(&self) -> Option<Said> {
-        self.said.take()
-    }
-
-    /// See [`Errand::take_said`].
-    pub(crate) fn has_said(&self, said: Said) {
-        self.said.set(Some(said));
-    }
-
-    /// See [`Errand::for_one_client`].
-    pub(crate) fn restrict_to_one_client(&self, reason: Reason) {
-        self.one_client.set(Some(reason));
-    }
-}
-
-/// See [`Errand`].
-pub(crate) fn key_hash(routed: &Routed) -> u64 {
-    match routed.route.balance {
-        Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
-        Balance::First | Balance::RoundRobin => 0,
-    }
-}
 
 /// Asks the origins of a route, and sees how long that takes.
 pub(crate) async fn send<U: Upload + 'static>(
@@ -196,7 +94,7 @@ async fn elsewhere(
         let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
         // What the first rule has kept back is not looked at, and not sent either.
         passes_somewhere |=
-            passes || visitor::passes(&nobodys_cookie::without(&request.fields, first), &route, false).is_some();
+            passes || visitor::passes(&anonymous_cookies::without(&request.fields, first), &route, false).is_some();
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };
         match sending.until_answered(&mut Some(NoUpload), interim).await? {

@@ -3,21 +3,23 @@
 mod eagerness;
 mod file;
 mod pacing;
+mod scratch;
 
 use crate::delivered::Delivered;
 use crate::exchange::Exchange;
 use crate::head::{Framing, Head};
+use crate::notes::Notes;
 use crate::options::HitHeaders;
-use crate::respond::Notes;
 use bytes::Bytes;
 pub(crate) use eagerness::Eagerness;
-pub(crate) use file::{Interrupted, Scratch};
+pub(crate) use file::Interrupted;
 use http::StatusCode;
 use kasoku_cache::Entry;
 use kasoku_metrics::Counter;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{encode_chunk_head, encode_last_chunk};
+pub(crate) use scratch::Scratch;
 use std::io::{self, IoSlice};
 use std::sync::Arc;
 use std::time::Duration;

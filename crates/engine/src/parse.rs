@@ -1,22 +1,15 @@
 //! Bytes to a request, or to a refusal.
 
-use crate::connection::{Connection, IdleTimer, READ_BYTES, Read};
+use crate::connection::{Connection, IdleTimer, Read};
 use crate::error::Fault;
+use crate::read_ahead::READ_BYTES;
+use crate::request::Request;
 use crate::worker::Worker;
 use http::{Method, Version};
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::{BodyLength, keeps_alive, parse_request_into, request_body_length};
 use std::future::poll_fn;
 use std::task::{Context, Poll, ready};
-
-/// A request whose head is complete and sound.
-#[derive(Debug)]
-pub(crate) struct Request {
-    pub(crate) head: RequestHead,
-    pub(crate) body: BodyLength,
-    /// Whether the client wants to go on with this connection.
-    pub(crate) keeps_alive: bool,
-}
 
 /// What came next on a connection.
 pub(crate) enum Received {

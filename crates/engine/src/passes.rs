@@ -1,6 +1,6 @@
 //! Which requests never meet the cache, and why.
 
-use crate::parse::Request;
+use crate::request::Request;
 use crate::route::Routed;
 use crate::visitor;
 use http::Method;

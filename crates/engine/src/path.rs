@@ -122,7 +122,7 @@ fn fold(decoded: &str, read: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::glob::Path;
+    use crate::options::glob::Path;
 
     #[test]
     fn rules_see_a_path_as_applications_do() {

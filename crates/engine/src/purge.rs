@@ -12,11 +12,11 @@ mod meant;
 pub use meant::Named;
 
 use crate::client::client;
-use crate::connection::Peer;
 use crate::exchange::Exchange;
 use crate::handle::Handle;
-use crate::options::{AddressRange, GuardedHosts, Site};
+use crate::options::{AddressRange, Site};
 use crate::path::PathReader;
+use crate::peer::Peer;
 use crate::route::{Routed, canonical, host_in_keys, serving};
 use crate::settings::tagged_as;
 use http::{Method, StatusCode};
@@ -185,7 +185,7 @@ fn host_of(target: &Target) -> Option<String> {
 
 /// Whether a pattern of the guard may be one of a host.
 pub(crate) fn is_of_host(sites: &[Site], shown: &str, host: &str) -> bool {
-    serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*GuardedHosts::of(site).name(host)))
+    serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*site.guarded_hosts().name(host)))
 }
 
 /// Whether a site serves that host, or has it in its keys.

@@ -7,6 +7,9 @@
 use bytes::{Buf, BytesMut};
 use kasoku_cache::{Cache, SpareCharge};
 
+/// What is read from a client's socket at once, in bytes.
+pub(crate) const READ_BYTES: usize = 16 << 10;
+
 /// What each connection may hold without a charge, in bytes: as much as nearly all heads have.
 pub(crate) const FREE_BYTES: usize = 4 << 10;
 

@@ -14,10 +14,9 @@
 //! the second would make a client wait for the work.
 
 use crate::exchange::Exchange;
-use crate::glob::matches;
 use crate::head::content_length;
+use crate::options::glob::matches;
 use crate::options::{Coding, Compression};
-use crate::stored::is_not_modified;
 use http::Method;
 use kasoku_cache::{Body, Entry, Meta};
 use kasoku_metrics::Counter;
@@ -26,7 +25,9 @@ use kasoku_semantics::coding::{
     Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded, media_type,
 };
 use kasoku_semantics::policy::Policy;
+use kasoku_semantics::precondition::{Precondition, precondition};
 use kasoku_semantics::range::{RangeOutcome, range};
+use kasoku_semantics::time::Now;
 use kasoku_wire::ResponseHead;
 use kasoku_wire::field::date;
 use std::sync::Arc;
@@ -122,6 +123,15 @@ impl Choice {
             cells.add(Counter::CodedBytesSaved, length.saturating_sub(coded));
         }
     }
+}
+
+pub(crate) fn is_not_modified(
+    exchange: &Exchange,
+    head: &ResponseHead,
+    validators: Validators,
+    response_time: Now,
+) -> bool {
+    precondition(&exchange.request.head, head, validators, response_time, exchange.now()) == Precondition::NotModified
 }
 
 /// The rules of a request's route; `None` where no codings are made.

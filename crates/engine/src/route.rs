@@ -1,19 +1,21 @@
 //! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
 
+mod authority;
 mod find;
 mod normalised;
 mod parameters;
 mod proxied;
 mod remembered;
+mod routed;
 
 use crate::error::Fault;
 use crate::exchange::Exchange;
-use crate::guard::Pattern;
-use crate::options::{HostPattern, Route, Site, UrlPattern};
+use crate::options::{Route, Site, UrlPattern};
 use crate::path::PathReader;
 use crate::url_credentials;
+pub(crate) use authority::KnownAuthority;
 use find::{Asked, find, stands_for};
-use kasoku_cache::{Cache, Key};
+use kasoku_cache::Cache;
 use kasoku_semantics::invalidation::location_target;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::target::{Target, parse_target, write_authority};
@@ -22,76 +24,12 @@ use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
 pub(crate) use remembered::Remembered;
 use remembered::is_worth_it;
+use routed::base_and_target;
+pub(crate) use routed::{Base, Routed};
 use std::borrow::Cow;
 use std::cell::OnceCell;
 use std::fmt::Write;
 use std::sync::Arc;
-
-/// Where a request belongs.
-pub(crate) struct Routed {
-    pub(crate) route: Arc<Route>,
-    /// Why it passes, if it does: its rule says so, its path can be read in two ways, or something in its URL is one visitor's.
-    pub(crate) passes: Option<Reason>,
-    /// The route that refuses its URL, if one does.
-    pub(crate) refused_by: Option<Arc<Route>>,
-    /// The effective request URI, `http://example.org/path?query`.
-    pub(crate) key: Key,
-    /// `http` or `https`, as the client sees it.
-    pub(crate) scheme: &'static str,
-    /// Which of the sites it is.
-    pub(crate) site: usize,
-    /// Where the authority ends in the key.
-    authority_end: usize,
-    /// The target for which this one is short (`rewrite`), in memory of the worker's [`PathReader`].
-    pub(crate) stands_for: Option<String>,
-    /// Its URL pattern, once somebody has asked for it.
-    pattern: OnceCell<Option<Box<Pattern>>>,
-}
-
-impl Routed {
-    /// Host and port, normalised: lower case, without a default port.
-    pub(crate) fn authority(&self) -> &str {
-        self.key.uri().get(self.scheme.len() + "://".len()..self.authority_end).unwrap_or_default()
-    }
-
-    /// Scheme and authority: `http://example.org`.
-    pub(crate) fn base(&self) -> Base {
-        Base { uri: self.key.uri().get(..self.authority_end).unwrap_or_default().to_owned(), site: self.site }
-    }
-
-    /// What the origin is asked for: path and query, or `*`.
-    pub(crate) fn target(&self) -> &str {
-        self.key.uri().get(self.authority_end..).unwrap_or_default()
-    }
-
-    /// The target for which this one is short, if it is: what the application reads.
-    pub(crate) fn stands_for(&self) -> Option<&str> {
-        self.stands_for.as_deref()
-    }
-
-    /// Path and query as the application reads them.
-    pub(crate) fn read_target(&self) -> &str {
-        self.stands_for().unwrap_or(self.target())
-    }
-
-    /// The pattern whose pages are looked at before this one is shared; `None`: it is not looked at. `request`: the client's own.
-    pub(crate) fn pattern(&self, request: &Fields) -> Option<&Pattern> {
-        self.pattern.get_or_init(|| Pattern::of(self, request).map(Box::new)).as_deref()
-    }
-
-    /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in
-    /// memory of its own.
-    pub(crate) fn is_any<'p, P>(&self, patterns: impl Fn() -> P) -> bool
-    where
-        P: Iterator<Item = &'p UrlPattern>,
-    {
-        let is_any = || {
-            let mut paths = PathReader::default();
-            Asked::new(self.target(), self.stands_for.as_deref(), &mut paths).is_any(patterns())
-        };
-        patterns().next().is_some() && is_any()
-    }
-}
 
 /// Where an answer sends its client, as the application there would read it.
 pub(crate) struct Elsewhere {
@@ -262,27 +200,6 @@ pub(crate) fn route_url(sites: &[Site], cache: &Cache, head: &RequestHead) -> Re
     route_from(sites, cache, &mut PathReader::default(), Authority { uri, start, scheme }, &target)
 }
 
-/// Scheme and authority, as the keys of a site have them.
-#[derive(Clone, Debug)]
-pub(crate) struct Base {
-    uri: String,
-    site: usize,
-}
-
-impl Base {
-    /// That of a URI as keys spell it, of the site of that number; `None` where it is none.
-    pub(crate) fn of(uri: &str, site: usize) -> Option<Self> {
-        Some(Self { uri: base_and_target(uri)?.0.to_owned(), site })
-    }
-}
-
-/// Scheme and authority, and what stands behind them.
-fn base_and_target(uri: &str) -> Option<(&str, &str)> {
-    let authority_start = uri.find("://")? + "://".len();
-    let length = uri.get(authority_start..)?.find(['/', '*'])?;
-    uri.split_at_checked(authority_start + length)
-}
-
 /// Path and query of a request that has been answered, as the application reads them.
 pub(crate) fn read_target_of(exchange: &Exchange) -> Option<String> {
     let (_, target) = base_and_target(&exchange.uri)?;
@@ -304,34 +221,6 @@ pub(crate) fn route_beside(exchange: &Exchange, base: &Base, target: &str) -> Op
     let of = Authority { uri: base.uri.clone(), start: scheme.len() + "://".len(), scheme };
     // The host of the keys may be another than the site's own, and another site's.
     route_in(&settings.sites, base.site, &worker.cache, &mut worker.paths.borrow_mut(), of, target).ok()
-}
-
-/// The authority that a worker has read last: most requests of a site spell it in one way.
-#[derive(Default)]
-pub(crate) struct KnownAuthority {
-    as_sent: Vec<u8>,
-    default_port: u16,
-    normalised: String,
-}
-
-impl KnownAuthority {
-    /// As the client sent it, and valid; empty before the first.
-    pub(crate) fn as_sent(&self) -> &[u8] {
-        &self.as_sent
-    }
-
-    /// Appends `value` as keys spell it.
-    fn write(&mut self, value: &[u8], default_port: u16, out: &mut String) -> Result<(), Fault> {
-        if self.as_sent != value || self.default_port != default_port {
-            self.as_sent.clear();
-            self.normalised.clear();
-            write_authority(value, default_port, &mut self.normalised).map_err(Fault::Request)?;
-            self.as_sent.extend_from_slice(value);
-            self.default_port = default_port;
-        }
-        out.push_str(&self.normalised);
-        Ok(())
-    }
 }
 
 /// A URI as its key spells it: with the query as its route wants it.
@@ -382,14 +271,6 @@ fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
     })
 }
 
-/// A host without its port.
-pub(crate) fn host_name(authority: &str) -> &str {
-    match authority.rsplit_once(':') {
-        Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
-        _ => authority,
-    }
-}
-
 /// The site that serves an authority.
 pub(crate) fn serving<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
     sites.get(site_number(sites, authority)?)
@@ -400,23 +281,15 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
         if site.hosts.is_empty() {
             return true;
         }
-        site.hosts.iter().any(|pattern| is_of(pattern, authority))
+        site.hosts.iter().any(|pattern| pattern.fits(authority))
     };
     sites.iter().position(is_served)
-}
-
-/// Whether a host is one of these, whatever its port.
-pub(crate) fn is_of(pattern: &HostPattern, authority: &str) -> bool {
-    let host = host_name(authority);
-    match pattern {
-        HostPattern::Exact(name) => name == host,
-        HostPattern::Below(suffix) => host.len() > suffix.len() && host.ends_with(suffix.as_str()),
-    }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::options::HostPattern;
 
     #[test]
     fn a_program_that_leads_to_a_credential_in_a_url_makes_a_page_for_one() {
@@ -443,6 +316,5 @@ mod tests {
         assert_eq!(name("www.a.org").as_deref(), Some("a"));
         assert_eq!(name("xa.org").as_deref(), Some("any"));
         assert!(serving(&sites[..1], ".a.org").is_none());
-        assert_eq!((host_name("a:80"), host_name("[::1]:80"), host_name("[::1]")), ("a", "[::1]", "[::1]"));
     }
 }

@@ -20,8 +20,8 @@
 
 mod stored;
 
+use crate::errand::{Errand, Said};
 use crate::options::Route;
-use crate::origins::Errand;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::Elsewhere;
@@ -53,19 +53,6 @@ const BESIDE: [&str; 4] = ["X-Accel-Buffering", CHARSET, accel_expires::NAME, RA
 /// Room for what the file adds to the application's head: type, length, validators.
 const COMPLETED_BYTES: usize = 256;
 const COMPLETED_LINES: usize = 8;
-
-/// What of a request decides which part of a file goes out.
-const CONDITIONS: [&str; 6] =
-    ["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"];
-
-/// What is to be known of a request when its answer turns out to be a file.
-pub(crate) fn asked(request: &RequestHead) -> RequestHead {
-    let mut asked = RequestHead::new(request.method.clone(), String::new());
-    for name in CONDITIONS {
-        request.fields.all(name).for_each(|value| asked.fields.push(name, value));
-    }
-    asked
-}
 
 /// Removes all fields of this kind.
 pub(crate) fn strip(fields: &mut Fields) {
@@ -102,13 +89,6 @@ fn namings(fields: &Fields) -> impl Iterator<Item = (&'static str, &[u8])> {
 
 fn may_be_replaced(status: StatusCode) -> bool {
     !status.is_informational() && !matches!(status.as_u16(), 204 | 205 | 304)
-}
-
-/// What an application has said in an answer, for the cache: its own words, those about the file among them ([`BESIDE`]).
-pub(crate) struct Said {
-    pub(crate) head: ResponseHead,
-    /// The file that it has named, where its decision may be stored.
-    pub(crate) file: Option<Elsewhere>,
 }
 
 /// The file that an answer names, or the answer itself.

@@ -12,6 +12,7 @@ use crate::request_id::RequestId;
 use crate::respond;
 use crate::route::{self, Routed};
 use crate::session;
+use crate::synthetic;
 use crate::worker::Worker;
 use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel};
 use kasoku_wire::http1::BodyLength;
@@ -203,7 +204,7 @@ impl Drop for Logged {
 async fn refuse(worker: &Worker, connection: &Connection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
     let id = RequestId::Made(worker.request_ids.make());
-    let sent = deliver::refuse(worker, connection, &fault, id).await.ok();
+    let sent = synthetic::refuse(worker, connection, &fault, id).await.ok();
     log::log_refused(worker, connection, &fault, id, sent);
     if sent.is_some() {
         connection.linger().await;

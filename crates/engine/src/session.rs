@@ -8,31 +8,27 @@
 mod doings;
 pub(crate) mod expiry;
 pub(crate) mod harmless;
+mod ongoing;
 pub(crate) mod probe;
+mod seen;
 mod states;
 pub(crate) mod table;
 
 use crate::changes;
 use crate::exchange::Exchange;
 use crate::options::UrlPattern;
-use crate::route::{Base, Routed};
+use crate::route::Routed;
 use doings::CookieIds;
 use http::StatusCode;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::{Fields, ResponseHead};
+use ongoing::Asks;
+pub(crate) use ongoing::Ongoing;
+pub(crate) use seen::Seen;
 use states::{ShownBy, is_shown_by};
 use std::iter;
-use table::{Deed, Passing, SessionId, Sessions, Standing, says_anonymous};
-
-/// What is known of who sends a request.
-#[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct Seen {
-    /// The session that it carries.
-    pub(crate) standing: Option<Standing>,
-    /// Whether they are known to be nobody.
-    pub(crate) is_anonymous: bool,
-}
+use table::{Deed, Passing, Sessions, says_anonymous};
 
 /// See [`Seen`]; `None`: there is nothing to be known of it, as of most.
 pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Option<Seen> {
@@ -52,24 +48,6 @@ pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms
 
 fn fits(pattern: &UrlPattern, routed: &Routed) -> bool {
     routed.is_any(|| iter::once(pattern))
-}
-
-/// A request on its way to the application for its visitor alone, and what is to be done once it has been answered.
-pub(crate) struct Ongoing {
-    passing: Passing,
-    /// Why it passes.
-    pub(crate) reason: Reason,
-    /// The session that it carries, where its rules know one.
-    asks: Option<Asks>,
-    is_logout: bool,
-}
-
-/// Who is to be asked about a session.
-struct Asks {
-    id: SessionId,
-    base: Base,
-    /// Whether the answer has replaced a cookie of the request: who asks with the old one may be taken for a thief.
-    is_outdated: bool,
 }
 
 /// Notes that a request goes to the application for its visitor alone, for that reason.

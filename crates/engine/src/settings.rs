@@ -78,7 +78,7 @@ pub(crate) fn sites(options: &Options) -> Vec<Site> {
     for site in &mut sites {
         let tagged_as = tagged_as(site).to_owned();
         let mark = of_site(site);
-        let hosts = Arc::new(GuardedHosts::of(site));
+        let hosts = Arc::new(site.guarded_hosts());
         own(&mut site.route, &tagged_as, mark);
         guard(&mut site.route, &hosts, &site.name, "");
         for rule in &mut site.rules {

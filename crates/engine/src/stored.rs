@@ -4,7 +4,6 @@
 //!
 //! This is the path of a hit, so nothing here allocates but the rare answer with several ranges.
 
-use crate::deliver::own;
 use crate::delivered::Delivered;
 use crate::error::Fault;
 use crate::exchange::Exchange;
@@ -12,6 +11,7 @@ use crate::head::{Framing, Head};
 use crate::multipart::Multipart;
 use crate::outgoing::{Holds, Outgoing};
 use crate::represent::Choice;
+use crate::synthetic::own;
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::{Body, Entry, Meta};
@@ -19,10 +19,9 @@ use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, Representation};
 use kasoku_semantics::downstream::confinement;
-use kasoku_semantics::precondition::{Precondition, goes_into_not_modified, precondition};
+use kasoku_semantics::precondition::goes_into_not_modified;
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::time::Now;
 use kasoku_wire::field::content_range::ContentRange;
 use kasoku_wire::{Fields, ResponseHead};
 use std::sync::Arc;
@@ -228,15 +227,6 @@ pub(crate) fn meta_age(exchange: &Exchange, meta: &Meta, status: &CacheStatus) -
     let age = meta.freshness.age(exchange.now());
     let is_fetched_now = !status.hit && !status.collapsed;
     (!is_fetched_now || age > 0).then_some(age)
-}
-
-pub(crate) fn is_not_modified(
-    exchange: &Exchange,
-    head: &ResponseHead,
-    validators: Validators,
-    response_time: Now,
-) -> bool {
-    precondition(&exchange.request.head, head, validators, response_time, exchange.now()) == Precondition::NotModified
 }
 
 /// Of which representation it is said that the client has it.

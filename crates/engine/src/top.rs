@@ -5,10 +5,9 @@
 //! fresh pair takes their place, and they are kept beside it for five more. So what is shown is between five and
 //! ten minutes old at most, once the program runs for that long.
 //!
-//! Who reads them ([`Handle::top`]) takes the lock of one worker after the other, for as long as copying takes; nobody holds
+//! Who reads them ([`Handle::top`](crate::Handle::top)) takes the lock of one worker after the other, for as long as copying takes; nobody holds
 //! one across a wait. URLs are kept up to [`URL_BYTES_MAX`] bytes, and what is in a query may be a secret: they are for the operator.
 
-use crate::handle::Handle;
 use kasoku_metrics::{Frequent, Slowest};
 use kasoku_semantics::reason::Reason;
 use std::cmp::Reverse;
@@ -184,14 +183,8 @@ impl Tables {
     }
 }
 
-impl Handle {
-    /// What is worth a look, over all workers: of each order (requests, misses, bytes, times) at most so many URLs.
-    pub fn top(&self, urls_max: usize) -> Top {
-        merged(self.tops().iter().map(AsRef::as_ref), self.now().mono_ms, urls_max)
-    }
-}
-
-fn merged<'t>(tables: impl Iterator<Item = &'t Tables>, now_ms: u64, urls_max: usize) -> Top {
+/// What is worth a look of these tables: of each order (requests, misses, bytes, times) at most so many URLs.
+pub(crate) fn merged<'t>(tables: impl Iterator<Item = &'t Tables>, now_ms: u64, urls_max: usize) -> Top {
     let mut urls: HashMap<String, TopUrl> = HashMap::new();
     let mut since_ms = now_ms;
     for table in tables {

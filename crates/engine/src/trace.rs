@@ -13,6 +13,7 @@
 //! A span is made only where it is recorded. It goes into a bounded queue and is dropped when that is full; another thread sends it.
 
 mod context;
+mod request;
 mod span;
 
 use crate::clock::Moment;
@@ -26,44 +27,30 @@ use kasoku_metrics::{Counter, Outcome};
 use kasoku_origin::{Error, OriginState, Reply};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::{Fields, RequestHead};
+pub(crate) use request::RequestTrace;
+pub(crate) use span::SpanSender;
 pub use span::{SPANS_WAITING_MAX, Span, SpanKind, Spans, Value};
 use std::cell::Cell;
 use std::rc::Rc;
-use tokio::sync::mpsc;
-
-/// Where a worker's spans go.
-pub(crate) type Queue = mpsc::Sender<Span>;
 
 /// The longest text of an attribute, in bytes.
 const TEXT_BYTES_MAX: usize = 512;
 
-/// Where a request is in a trace.
-#[derive(Debug)]
-pub(crate) struct RequestTrace {
-    /// Its own span.
-    own: Context,
-    /// The span of its client, where the trace goes on.
-    parent: Option<u64>,
-    /// The trace and the span in which an origin was asked for all.
-    asked: Cell<Option<(u128, u64)>>,
-}
-
-impl RequestTrace {
-    fn of(exchange: &Exchange) -> Self {
-        let (settings, id) = (&exchange.settings.traces, exchange.made_id());
-        let counts = match settings.parents {
-            Parents::Trusted => exchange.connection.peer().is_trusted,
-            Parents::Any => true,
-            Parents::None => false,
-        };
-        let parent = exchange.request.head.fields.only(FIELD).filter(|_| counts).and_then(Context::parse);
-        let span_id = span_id(&exchange.worker);
-        let own = match parent {
-            Some(parent) => Context { span_id, ..parent },
-            None => Context { trace_id: id.max(1), span_id, is_sampled: is_one_in(settings.sample_one_in, id) },
-        };
-        Self { own, parent: parent.map(|parent| parent.span_id), asked: Cell::new(None) }
-    }
+/// Where a request is in a trace: in the one of its client, or in a new one.
+fn begin(exchange: &Exchange) -> RequestTrace {
+    let (settings, id) = (&exchange.settings.traces, exchange.made_id());
+    let counts = match settings.parents {
+        Parents::Trusted => exchange.connection.peer().is_trusted,
+        Parents::Any => true,
+        Parents::None => false,
+    };
+    let parent = exchange.request.head.fields.only(FIELD).filter(|_| counts).and_then(Context::parse);
+    let span_id = span_id(&exchange.worker);
+    let own = match parent {
+        Some(parent) => Context { span_id, ..parent },
+        None => Context { trace_id: id.max(1), span_id, is_sampled: is_one_in(settings.sample_one_in, id) },
+    };
+    RequestTrace { own, parent: parent.map(|parent| parent.span_id), asked: Cell::new(None) }
 }
 
 /// One of so many, by the part of a request's id that has no pattern; 0: none.
@@ -92,7 +79,7 @@ impl ErrandTrace {
     /// For a request whose answer is for these; `None` where nothing is traced.
     pub(crate) fn of(exchange: &Exchange, audience: Audience) -> Option<Self> {
         exchange.worker.traces.as_ref()?;
-        let trace = exchange.aside().trace.get_or_insert_with(|| Rc::new(RequestTrace::of(exchange))).clone();
+        let trace = exchange.aside().trace.get_or_insert_with(|| Rc::new(begin(exchange))).clone();
         let Context { trace_id, span_id, is_sampled } = trace.own;
         Some(match audience {
             Audience::OneClient => {
@@ -189,7 +176,7 @@ pub(crate) fn answered(exchange: &Exchange, delivered: &Delivered, outcome: Outc
     let trace = match &known {
         Some(trace) => &**trace,
         None => {
-            made = RequestTrace::of(exchange);
+            made = begin(exchange);
             &made
         }
     };
@@ -253,7 +240,7 @@ fn unix_us(moment: Moment) -> u64 {
     u64::try_from(moment.now.unix_ms).unwrap_or(0).saturating_mul(1000)
 }
 
-fn send(worker: &Worker, queue: &Queue, span: Span) {
+fn send(worker: &Worker, queue: &SpanSender, span: Span) {
     if queue.try_send(span).is_err() {
         worker.cells.count(Counter::SpansDropped);
     }

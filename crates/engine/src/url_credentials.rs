@@ -163,7 +163,7 @@ fn is_credential_as_read(pair: &str, sessions: &[String], answer: &mut Authoriza
 }
 
 fn is_credential(name: &str, value: &str, sessions: &[String]) -> bool {
-    let is_session = || sessions.iter().any(|glob| crate::glob::matches(glob, name));
+    let is_session = || sessions.iter().any(|glob| crate::options::glob::matches(glob, name));
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
     is_named(name) || is_session() || is_ticket()

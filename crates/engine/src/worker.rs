@@ -7,10 +7,10 @@
 //! atomically.
 
 use crate::access_log::WorkerLog;
-use crate::beacon;
+use crate::background::Background;
+use crate::beacon::Counted as CountedVisitors;
 use crate::clock::{Clock, Moment};
 use crate::compress;
-use crate::connection::READ_BYTES;
 use crate::course::{self, Course};
 use crate::crew::{Counted, Crew, Fresh, HandedOver};
 use crate::doctor::Cases;
@@ -19,6 +19,7 @@ use crate::handle::Handle;
 use crate::options::Options;
 use crate::outgoing::Scratch;
 use crate::path::PathReader;
+use crate::read_ahead::READ_BYTES;
 use crate::recycle::Pool;
 use crate::request_id::RequestIds;
 use crate::route::KnownAuthority;
@@ -28,7 +29,7 @@ use crate::set_by::SetBy;
 use crate::settings::Settings;
 use crate::spool::Spool;
 use crate::top::Tables;
-use crate::trace;
+use crate::trace::SpanSender;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
@@ -64,8 +65,9 @@ pub(crate) struct Worker {
     pub(crate) samples: Countdown,
     /// Questions about sessions that are on their way.
     pub(crate) probes: Cell<usize>,
-    pub(crate) counted: Arc<beacon::Counted>,
-    pub(crate) beacons: beacon::Queue,
+    pub(crate) counted: Arc<CountedVisitors>,
+    /// What no request waits for.
+    pub(crate) background: Rc<Background>,
     pub(crate) client: Rc<Client>,
     pub(crate) open_files: OpenFiles,
     pub(crate) cells: Arc<Cells>,
@@ -73,7 +75,7 @@ pub(crate) struct Worker {
     pub(crate) of_no_site: Arc<SiteCells>,
     pub(crate) compress: compress::Queue,
     /// Where spans go; `None`: nothing is traced.
-    pub(crate) traces: Option<trace::Queue>,
+    pub(crate) traces: Option<SpanSender>,
     pub(crate) top: Arc<Tables>,
     pub(crate) cases: Arc<Cases>,
     pub(crate) access_log: RefCell<Option<WorkerLog>>,
@@ -123,7 +125,7 @@ impl Worker {
             samples: Countdown::new(),
             probes: Cell::new(0),
             counted: handle.counted().clone(),
-            beacons: beacon::Queue::default(),
+            background: Rc::default(),
             client: Rc::new(Client::new()),
             open_files: OpenFiles::with_capacity(handle.options().limits.open_files_max, handle.workers()),
             cells: handle.metrics().cells(number),

@@ -2,13 +2,12 @@
 //!
 //! Workers write down what they miss, by URL pattern and reason (`cases`). Asked, the largest cases are looked at: what helps is what
 //! [`explain`](crate::explain) would say of an example, and each line is tried before it is proposed (`tries`): the rules are changed in memory as if it
-//! stood there (`changed`), and the guard compares a page under them. What differs by visitor is told and not proposed.
+//! stood there (`trial`), and the guard compares a page under them. What differs by visitor is told and not proposed.
 //! The lines stand in a rule that is not wider than the pattern (`placement`). Only URLs that several visitors have asked for are asked for once more (`examples`), and none that may be made for one time (`one_time`).
 //!
 //! Like an explanation, this asks the application and stores nothing.
 
 mod cases;
-mod changed;
 mod examples;
 pub(crate) mod missed;
 mod one_time;
@@ -17,20 +16,19 @@ mod tries;
 
 use crate::explain::{Change, Guarded, Suggestion, shown};
 use crate::handle::Handle;
-use crate::options::{GuardedHosts, Site};
+use crate::options::Site;
 use crate::purge;
 use crate::route::serving;
 use crate::settings::sites;
+use crate::trial::{TTL_SECONDS, Tried};
 pub(crate) use cases::Cases;
 use cases::{Case, Key, all};
-pub(crate) use changed::changed;
 use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use missed::authority_and_target;
 use placement::{Placement, Seen};
 use std::time::Duration;
 use tries::Subject;
-pub(crate) use tries::{Tried, try_out};
 
 /// Cases that are told.
 const FINDINGS_MAX: usize = 20;
@@ -201,7 +199,7 @@ fn proposal(placement: &Placement, changes: Vec<Suggestion>, case: &Case, urls: 
 fn saved(requests: u64, urls: u64, seconds: u64) -> f64 {
     let (requests, urls, seconds) = (requests as f64, urls.max(1) as f64, seconds.max(1) as f64);
     let gap = urls * seconds / requests.max(1.0);
-    let asked = urls * seconds / (changed::TTL_SECONDS as f64 + gap);
+    let asked = urls * seconds / (TTL_SECONDS as f64 + gap);
     (requests - asked.min(requests)) * 3600.0 / seconds
 }
 
@@ -216,7 +214,7 @@ fn with_cost(guarded: Guarded, sites: &[Site], cases: &[(Key, Case)]) -> Blocked
 fn as_guarded(sites: &[Site], pattern: &str) -> String {
     let (authority, shape) = pattern.split_at_checked(pattern.find('/').unwrap_or(pattern.len())).unwrap_or_default();
     match serving(sites, authority) {
-        Some(site) => format!("{}{shape}", GuardedHosts::of(site).name(authority)),
+        Some(site) => format!("{}{shape}", site.guarded_hosts().name(authority)),
         None => pattern.to_owned(),
     }
 }

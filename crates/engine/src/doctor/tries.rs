@@ -8,52 +8,22 @@
 //! | | it is the same for everybody: proposed |
 
 use super::cases::{Case, Key};
-use super::changed::changed;
 use super::one_time::is_one_time;
 use super::placement::{Placement, Seen, placement};
-use crate::connection::Peer;
-use crate::explain::{Change, IS_LOGIN, Question, Suggestion, Tips, noise, send_apart};
-use crate::forward::{Audience, forward};
-use crate::guard::{FETCH_MAX, Fetcher, Found, Page, as_sent, check, plain, says_nothing};
+use crate::explain::{Change, IS_LOGIN, Question, Suggestion, Tips, noise};
 use crate::handle::Handle;
-use crate::held::{self, Sought};
-use crate::options::{Route, Site};
-use crate::parse::Request;
-use crate::route::{Routed, route_url};
+use crate::options::Site;
+use crate::route::route_url;
 use crate::set_by;
-use crate::settings::{own, sites, tagged_as};
-use crate::visitor;
-use http::{Method, StatusCode};
-use kasoku_cache::HeldCharge;
+use crate::trial::{Tried, head, try_out};
 use kasoku_semantics::advice::{Advice, advice_without_messages};
-use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::secrets::Secrets;
-use kasoku_wire::RequestHead;
-use kasoku_wire::http1::BodyLength;
-use std::net::{IpAddr, Ipv4Addr, SocketAddr};
-use std::sync::Arc;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
-use tokio::runtime::{Builder, LocalOptions};
 
 /// Why nobody asks once more for a URL that a visitor has asked for.
 const ONE_TIME: &str = "not tried: by the words in its URL it may be made for one visitor and one time, and asking for it once more may do something";
 const FEW_VISITORS: &str = "not tried: no URL of it was asked for by three visitors, and asking for another's once more may do something; nor would a lifetime save much";
-
-/// What came of an attempt.
-pub(crate) enum Tried {
-    /// The page is the same for everybody under these lines.
-    Same(Vec<Suggestion>),
-    /// It is not.
-    Differs(Vec<Suggestion>, Vec<Difference>),
-    /// It could not be kept under them, for this reason.
-    Refused(Vec<Suggestion>, Reason),
-    /// The configuration can do nothing, for this reason.
-    Nothing(&'static str),
-    /// Nobody knows.
-    Unknown,
-}
 
 /// What an attempt is about.
 #[derive(Clone)]
@@ -101,11 +71,6 @@ impl Subject {
     }
 }
 
-fn head(url: &str) -> RequestHead {
-    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
-    RequestHead::new(Method::GET, url).with("Host", authority)
-}
-
 /// Tries at most so many, all at a time; whatever has no result by then has none.
 pub(super) fn all(handle: &Handle, subjects: &[Option<Subject>], tries_max: usize, patience: Duration) -> Vec<Tried> {
     let deadline = Instant::now() + patience;
@@ -143,16 +108,6 @@ fn attempt(handle: &Handle, subject: &Subject, deadline: Instant) -> Tried {
     try_out(handle, &subject.url, changes, deadline)
 }
 
-/// Tries lines of the configuration on a URL, as the application answers now.
-pub(crate) fn try_out(handle: &Handle, url: &str, changes: Vec<Suggestion>, deadline: Instant) -> Tried {
-    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
-    let Ok(runtime) = runtime else { return Tried::Unknown };
-    let left = deadline.saturating_duration_since(Instant::now());
-    runtime
-        .block_on(async { tokio::time::timeout(left, compare(handle, url, changes)).await })
-        .unwrap_or(Tried::Unknown)
-}
-
 /// What an explanation proposes that the configuration alone can do.
 fn proposed(handle: &Handle, subject: &Subject) -> Result<Vec<Suggestion>, Tried> {
     const APPLICATION: &str = "what would help, the application has to send: `kasoku explain --live` says what";
@@ -169,73 +124,5 @@ fn proposed(handle: &Handle, subject: &Subject) -> Result<Vec<Suggestion>, Tried
         Tips::Nothing(why) => Err(Tried::Nothing(why)),
         Tips::Needless => Err(Tried::Nothing(KEPT)),
         Tips::AskLive => Err(Tried::Unknown),
-    }
-}
-
-/// Compares a page under the changed rules.
-async fn compare(handle: &Handle, url: &str, changes: Vec<Suggestion>) -> Tried {
-    let sites = sites(&handle.options());
-    let Ok(mut routed) = route_url(&sites, handle.cache(), &head(url)) else { return Tried::Unknown };
-    let Some(changed) = changed(&routed.route, &changes) else { return Tried::Unknown };
-    let mut changed = Arc::new(changed);
-    own(&mut changed, sites.get(routed.site).map_or("", tagged_as), 0);
-    routed.route = changed;
-    let route = routed.route.clone();
-    let request = Request { head: head(url), body: BodyLength::None, keeps_alive: true };
-    let peer = Peer { address: None, is_trusted: false };
-    let mut request = plain(&forward(&request, &routed, &peer, Audience::Shared, None));
-    visitor::keep_wishes_back(&mut request, &route);
-    let fetcher = Apart { handle, routed: &routed };
-    let Some(page) = fetcher.fetch(&request, None).await else { return Tried::Unknown };
-    if let Some(reason) = refusal(&route, &request, &page) {
-        return Tried::Refused(changes, reason);
-    }
-    let subject = crate::guard::Subject { fetcher: &fetcher, route: &route, uri: routed.key.uri(), request: &request };
-    match check(subject, page, false).await {
-        Found::Same { .. } => Tried::Same(changes),
-        Found::Differs(report) => Tried::Differs(changes, report.differences),
-        Found::Unknown => Tried::Unknown,
-    }
-}
-
-/// Why a page would not be kept for what stands in it.
-fn refusal(route: &Route, request: &RequestHead, page: &Page) -> Option<Reason> {
-    let secrets = Secrets::of(request, &page.head, &route.policy);
-    if secrets.occur_in_head(&page.head) {
-        return Some(Reason::CookieValueInAnswer);
-    }
-    let sought = Sought::of(route, &request.target, &page.head, false, &secrets);
-    let is_page = page.head.status == StatusCode::OK;
-    sought.judge(&page.body, None).reason.filter(|reason| is_page || *reason == Reason::CookieValueInAnswer)
-}
-
-/// Fetches on connections that no other request uses, and tells nobody.
-struct Apart<'a> {
-    handle: &'a Handle,
-    routed: &'a Routed,
-}
-
-impl Fetcher for Apart<'_> {
-    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<Page> {
-        let request = as_sent(request, &self.routed.route, address);
-        let remote = address.map(|address| SocketAddr::new(IpAddr::V4(address), 0));
-        let fetched = async {
-            let mut response = send_apart(self.routed, &request, remote, self.handle.now()).await.ok()?;
-            if says_nothing(response.head.status) {
-                return None;
-            }
-            let mut charge = self.handle.cache().hold();
-            let (body, _) = held::read(&response.head, &mut response.body, &mut charge).await.ok()??;
-            Some(Page::new(response.head, body, charge))
-        };
-        tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()
-    }
-
-    fn hold(&self) -> HeldCharge {
-        self.handle.cache().hold()
-    }
-
-    fn next_visitor(&self) -> u64 {
-        self.handle.guard().next_visitor()
     }
 }

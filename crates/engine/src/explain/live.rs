@@ -7,14 +7,14 @@
 //! down is asked as well, and one that fails here is down for nobody.
 
 use super::forms;
+use crate::anonymous_cookies;
+use crate::ask_apart::send_apart;
 use crate::clock::Clock;
 use crate::error;
 use crate::fetch::is_of_a_long_file;
 use crate::forward::NOBODYS_ADDRESS;
 use crate::held::{self, Sought};
-use crate::nobodys_cookie;
 use crate::options::Route;
-use crate::origins;
 use crate::route::Routed;
 use crate::sendfile::{self, Lost};
 use bytes::{Bytes, BytesMut};
@@ -22,18 +22,13 @@ use http::{Method, StatusCode};
 use kasoku_cache::inspect::Outcome;
 use kasoku_cache::verdict::Exchange;
 use kasoku_cache::{Ask, Cache, Elsewhere, HeldCharge};
-use kasoku_origin::group::{Asking, Chosen, Group};
-use kasoku_origin::health::Blame;
-use kasoku_origin::{
-    Circumstances, Client, Directory, Error, NoInterim, NoUpload, OpenFiles, Piece, Reply, Request, Response,
-};
+use kasoku_origin::{Error, OpenFiles, Piece, Response};
 use kasoku_semantics::difference::{Markup, Part, Place, differences, has_parts};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_wire::{RequestHead, ResponseHead};
-use std::net::SocketAddr;
 use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
 
@@ -181,34 +176,6 @@ fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
     found.iter().any(|one| matches!(one.place, Place::Body(Part::Form | Part::Meta | Part::Script | Part::Sealed)))
 }
 
-/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `remote`: who is told to ask.
-pub(crate) async fn send_apart(
-    routed: &Routed,
-    request: &RequestHead,
-    remote: Option<SocketAddr>,
-    now: Now,
-) -> Result<Response, Error> {
-    let (client, route) = (Client::new(), &routed.route);
-    let circumstances = Circumstances { is_https: routed.scheme == "https", remote, ..Circumstances::default() };
-    let (gateway, limits) = (&route.gateway, &route.origin);
-    let asked =
-        Request { head: request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
-    let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &Directory::default(), 0);
-    let mut asking = Asking::new(origins::key_hash(routed), true);
-    let mut sent = Err(Error::Down);
-    while let Chosen::Ask(choice) = group.choose(&mut asking, &route.health, now.mono_ms) {
-        sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
-        if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
-            break;
-        }
-    }
-    match sent? {
-        Reply::Response(response) => Ok(response),
-        // What is there is another URL's to explain.
-        Reply::Elsewhere(_) => Err(Error::RedirectsForEver),
-    }
-}
-
 async fn exchange(
     routed: &Routed,
     request: RequestHead,
@@ -216,7 +183,7 @@ async fn exchange(
     mut charge: HeldCharge,
 ) -> Result<Live, Error> {
     let (request_time, route) = (clock.now(), &routed.route);
-    let asks = nobodys_cookie::sent(&request, route, NOBODYS_ADDRESS);
+    let asks = anonymous_cookies::sent(&request, route, NOBODYS_ADDRESS);
     let mut response = send_apart(routed, &asks, None, request_time).await?;
     if let Some(error) = sendfile::fault(route, &response.head) {
         return Err(error);

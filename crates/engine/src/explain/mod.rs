@@ -26,18 +26,19 @@ pub(crate) mod shown;
 mod steps;
 mod warning;
 
-use crate::connection::Peer;
-use crate::doctor::{self, Tried};
 use crate::forward::{self, Audience, forward};
 pub use crate::guard::{GuardState, Guarded};
 use crate::handle::Handle;
+use crate::notes::Notes;
 use crate::options::Route;
-use crate::parse::Request;
 use crate::passes::pass_reason;
-use crate::respond::{self, Notes};
+use crate::peer::Peer;
+use crate::request::Request;
+use crate::respond;
 use crate::route::Routed;
 use crate::session;
 use crate::settings::sites;
+use crate::trial::{self, Tried};
 use crate::visitor;
 pub use advice::Tips;
 pub(crate) use advice::{IS_LOGIN, noise};
@@ -50,7 +51,6 @@ pub use kasoku_semantics::evidence::Side;
 pub use kasoku_semantics::reason::Reason;
 pub use kasoku_semantics::suggestion::{Change, Suggestion};
 use live::Answered;
-pub(crate) use live::send_apart;
 pub use question::{Question, QuestionError};
 pub use shown::{Named, Point};
 use std::sync::Arc;
@@ -179,9 +179,9 @@ impl Handle {
     /// What would help, without the lines of the configuration that turn out to be wrong when the page is fetched as they would have it.
     fn tried(&self, url: &str, route: &Route, tips: Tips, deadline: Instant) -> Tips {
         // Some lines change nothing of what is shared.
-        let can_be_tried = |lines: &&Vec<Suggestion>| doctor::changed(route, lines).is_some();
+        let can_be_tried = |lines: &&Vec<Suggestion>| trial::changed(route, lines).is_some();
         let Some(lines) = advice::ours(&tips).filter(can_be_tried) else { return tips };
-        match doctor::try_out(self, &question::as_sent(url), lines.clone(), deadline) {
+        match trial::try_out(self, &question::as_sent(url), lines.clone(), deadline) {
             Tried::Same(_) => tips,
             Tried::Unknown => advice::without_ours(tips, advice::UNTRIED),
             // What the application would have to say would be as wrong.

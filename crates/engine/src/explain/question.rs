@@ -2,7 +2,7 @@
 
 use super::Asked;
 use crate::options::{Limits, Site};
-use crate::parse::Request;
+use crate::request::Request;
 use crate::route::route_url;
 use http::Method;
 use kasoku_cache::Cache;

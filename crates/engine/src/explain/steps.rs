@@ -5,8 +5,9 @@ use super::shown::{Named, Point};
 use super::{Answer, Asked, Explanation, Stored, StoredEntry};
 use crate::changes;
 use crate::guard::Guarded;
+use crate::notes::{Dropped, Notes, list_of};
 use crate::options::{Places, Route, Rule, Site};
-use crate::respond::{self, Dropped, Notes, forwarded};
+use crate::respond::{self, forwarded};
 use crate::session::Seen;
 use crate::set_by::SetBy;
 use crate::visitor;
@@ -348,7 +349,7 @@ impl Explaining<'_> {
             tell(String::new(), Side::For, Because::Ground(Ground::QuerySorted));
         }
         if let Outcome::Pass(reason @ (Reason::PassUrl | Reason::PassCredentialInUrl)) = self.inspection.outcome {
-            let list = (reason == Reason::PassUrl).then(|| respond::list_of(&self.asked.routed));
+            let list = (reason == Reason::PassUrl).then(|| list_of(&self.asked.routed));
             let because = match list {
                 Some("session.logout") => Because::Ground(Ground::EndsSession),
                 Some("fresh-links") => Because::Ground(Ground::LinkOfAVisitor),

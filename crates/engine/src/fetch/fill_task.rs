@@ -1,16 +1,17 @@
 //! The origin's side of a fill: asks, lets the cache judge the answer, tells the client that began it, and carries the body in.
 
 use super::News;
+use crate::anonymous_cookies;
+use crate::errand::Errand;
 use crate::error::reason;
 use crate::exchange::Exchange;
 use crate::forward::NOBODYS_ADDRESS;
 use crate::guard::{self, ByWorker, Duty, Look, Page, Pattern, Subject};
 use crate::held::{self, Sought};
-use crate::nobodys_cookie;
+use crate::notes::Dropped;
 use crate::options::Route;
-use crate::origins::{self, Errand};
+use crate::origins;
 use crate::represent::makes_codings_of;
-use crate::respond::Dropped;
 use crate::route::Routed;
 use crate::session;
 use crate::timing::OriginTime;
@@ -80,7 +81,7 @@ impl FillTask {
             let (worker, route) = (&self.worker, &self.route);
             // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
             let mut no_upload = Some(NoUpload);
-            let asks = nobodys_cookie::sent(&request, route, NOBODYS_ADDRESS);
+            let asks = anonymous_cookies::sent(&request, route, NOBODYS_ADDRESS);
             let sent = Box::pin(origins::send(worker, route, &self.errand, &asks, &mut no_upload, &mut interim)).await;
             drop(asks);
             let mut response = match sent {

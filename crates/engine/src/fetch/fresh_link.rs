@@ -15,17 +15,18 @@
 //! somebody's, and members get no shared pages. The session of a guest need not be known yet, so where nothing is known of it, the
 //! page is asked for.
 
+use crate::errand::Errand;
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
 use crate::options::FreshLink;
-use crate::origins::{self, Errand};
+use crate::options::url_template::is_called;
+use crate::origins;
 use crate::path::as_read;
 use crate::route::{Routed, read_beside, route_beside};
 use crate::session;
 use crate::session::harmless::names_a_session_at_most;
 use crate::session::probe::as_visitor;
 use crate::timing::OriginTime;
-use crate::url_template::is_called;
 use bytes::BytesMut;
 use http::{Method, StatusCode};
 use kasoku_origin::{NoInterim, NoUpload, Piece, Response};

@@ -20,12 +20,13 @@
 //! compared. The memory budget is charged for both. Where it has no room, nothing is known of the page, as without an answer.
 
 use super::made_up::{MadeUp, add_cookies, plain};
-use super::table::Report;
+use super::standing::Report;
+use crate::anonymous_cookies;
+use crate::errand::Errand;
 use crate::forward::NOBODYS_ADDRESS;
 use crate::held;
-use crate::nobodys_cookie;
 use crate::options::{FreshLink, Route};
-use crate::origins::{self, Errand};
+use crate::origins;
 use crate::visitor;
 use crate::worker::Worker;
 use bytes::Bytes;
@@ -331,7 +332,7 @@ pub(crate) fn says_nothing(status: StatusCode) -> bool {
 /// The request as it goes out, for whoever is told to be at `address`: no visit is counted of it.
 pub(crate) fn as_sent<'r>(request: &'r RequestHead, route: &Route, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
     let address = address.map_or_else(|| NOBODYS_ADDRESS.to_owned(), |address| address.to_string());
-    nobodys_cookie::sent(request, route, &address)
+    anonymous_cookies::sent(request, route, &address)
 }
 
 /// A page without what its links have for each visitor (`fresh-links`): who follows one is led by a link of their own.

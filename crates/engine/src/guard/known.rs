@@ -6,7 +6,7 @@
 //! A pattern without a place is known by the key of its rule, together with all others of that rule that have none.
 
 use super::pattern::Pattern;
-use super::table::{Blocked, Standing, Verified};
+use super::standing::{Blocked, Standing, Verified};
 use std::collections::HashMap;
 use std::sync::Arc;
 

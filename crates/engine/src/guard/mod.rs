@@ -8,24 +8,24 @@
 //! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so nobody waits in a row.
 
 mod check;
-mod hosts;
+mod countdown;
 mod known;
 mod made_up;
 mod pattern;
-mod rules;
 mod sample;
 mod shown;
+mod standing;
 mod table;
 
 pub(crate) use check::{ByWorker, FETCH_MAX, Fetcher, Found, Page, Subject, as_sent, check, says_nothing};
-pub use hosts::GuardedHosts;
+pub(crate) use countdown::Countdown;
 pub(crate) use made_up::plain;
 pub(crate) use pattern::{Pattern, is_guarded, shown};
-pub use rules::{GuardCookie, GuardRules};
-pub(crate) use sample::{Countdown, sample};
+pub(crate) use sample::sample;
 pub use shown::{GuardState, Guarded};
-pub use table::Report;
-pub(crate) use table::{Begun, Duty, Guard, Standing};
+pub use standing::Report;
+pub(crate) use standing::Standing;
+pub(crate) use table::{Begun, Duty, Guard};
 
 use crate::options::Route;
 use crate::worker::Worker;

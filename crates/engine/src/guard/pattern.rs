@@ -8,7 +8,6 @@
 //! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept ([`table`](super::table)).
 
 use crate::options::Route;
-use crate::route::Routed;
 use kasoku_semantics::classes;
 use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use kasoku_wire::Fields;
@@ -48,13 +47,13 @@ pub(crate) struct Pattern {
 
 impl Pattern {
     /// That of a request; `None`: its pages are not guarded.
-    pub(crate) fn of(routed: &Routed, request: &Fields) -> Option<Self> {
-        let route = &*routed.route;
+    /// `target`: as the application reads it.
+    pub(crate) fn of(route: &Route, authority: &str, target: &str, request: &Fields) -> Option<Self> {
         if !is_guarded(route) {
             return None;
         }
-        let host = route.guarded_hosts.name(routed.authority());
-        let shown = shown(route, &host, routed.read_target(), request);
+        let host = route.guarded_hosts.name(authority);
+        let shown = shown(route, &host, target, request);
         let (own, all) = (format!("guarded {} {shown}", route.guarded_as), format!("guarded {}", route.guarded_as));
         Some(Self { shown, tags: [own, all] })
     }

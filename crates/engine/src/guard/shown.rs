@@ -1,7 +1,8 @@
 //! What is known of URL patterns, for people.
 
 use super::pattern::Pattern;
-use super::table::{Blocked, Guard, Report, Standing};
+use super::standing::{Blocked, Report, Standing};
+use super::table::Guard;
 use kasoku_semantics::difference::Difference;
 use std::sync::Arc;
 

@@ -8,34 +8,19 @@
 //! system call; what of it finds no room is sent from the file.
 
 use super::pacing::Pacing;
+use super::scratch::{COPIED_BYTES_MAX, Scratch};
 use super::{Outgoing, is_too_slow};
 use crate::exchange::Exchange;
 use kasoku_origin::{Error, FileBody, FileParts, Piece};
-use std::cell::RefCell;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};
 use std::pin::pin;
 use std::task::{Context, Poll};
 use std::time::{Duration, Instant};
 
-/// Up to this length a file is copied, in bytes.
-const COPIED_BYTES_MAX: usize = 32 << 10;
-
 /// Up to this length of what follows a head shares its packet, in bytes. In front of more a packet of its own is cheaper: the
 /// file's pages begin at the beginning of packets (docs/decisions/0020).
 const SHARED_PACKET_BYTES_MAX: usize = 256 << 10;
-
-/// Where a worker puts a head and a small file together.
-pub(crate) struct Scratch(RefCell<Box<[u8]>>);
-
-impl Scratch {
-    /// For heads of up to 4 KiB; the file behind a longer one is sent as if it were long.
-    const BYTES: usize = COPIED_BYTES_MAX + (4 << 10);
-
-    pub(crate) fn new() -> Self {
-        Self(RefCell::new(vec![0; Self::BYTES].into()))
-    }
-}
 
 /// Why a file was not sent to its end.
 pub(crate) enum Interrupted {

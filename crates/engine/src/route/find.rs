@@ -5,10 +5,10 @@
 //! rewriting itself. Whether a file stands in the way of a short address, nobody looks here: then the rule may be that of a page, and what
 //! the origin sends is none.
 
-use crate::glob::{Glob, Pairs, Path};
+use crate::options::glob::{Glob, Pairs, Path};
+use crate::options::url_pattern::Fitting;
 use crate::options::{Route, Site, UrlPattern};
 use crate::path::PathReader;
-use crate::url_pattern::Fitting;
 use http::Method;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;

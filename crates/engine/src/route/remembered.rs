@@ -7,7 +7,8 @@
 //! A target has one place in the table, and the last one that was asked for has it: a crawler costs others the time that finding takes, and no more.
 //! A place keeps its memory for the next target, so a hit on a page that was found before allocates nothing.
 
-use super::{Authority, Routed};
+use super::Authority;
+use super::routed::Routed;
 use crate::options::{Route, Site};
 use crate::path::PathReader;
 use kasoku_cache::Cache;

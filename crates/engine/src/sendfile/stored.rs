@@ -8,10 +8,11 @@
 //! Date are the decision's.
 
 use crate::answer::{Answer, Conditions};
+use crate::errand::asked;
 use crate::exchange::Exchange;
 use crate::options::Route;
 use crate::route::Routed;
-use crate::sendfile::{as_named, asked, respond, shown};
+use crate::sendfile::{as_named, respond, shown};
 use crate::stored::meta_age;
 use http::StatusCode;
 use kasoku_cache::{Elsewhere, Entry};

@@ -5,7 +5,7 @@
 //! while none of them has been used for such a thing.
 
 use super::states::{ShownBy, States};
-use super::table::millis;
+use crate::clock::millis;
 use crate::known::{Id, Known};
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;

@@ -13,8 +13,8 @@
 //! - The answer sets no cookie but noise; or, where the request had no session, one of a session as well. That session is born anonymous.
 
 use crate::options::Route;
-use crate::parse::Request;
 use crate::path::PathReader;
+use crate::request::Request;
 use crate::route::Routed;
 use http::Method;
 use kasoku_semantics::query::path_and_query;

@@ -7,11 +7,12 @@
 //! field names would do something.
 
 use super::table::{Duty, SessionId};
+use crate::errand::Errand;
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
 use crate::options::{Route, SessionProbe, SessionRules};
-use crate::origins::{self, Errand};
-use crate::parse::Request;
+use crate::origins;
+use crate::request::Request;
 use crate::route::{Base, Routed, route_beside};
 use crate::timing::OriginTime;
 use crate::unkeyed::is_same;

@@ -13,6 +13,7 @@
 
 use super::doings::{self, CookieIds, Doings, Together};
 use super::states::ShownBy;
+use crate::clock::millis;
 use crate::known::{Id, Known};
 use crate::options::{Route, SessionRules};
 use kasoku_semantics::cookies;
@@ -302,10 +303,6 @@ pub(super) fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<b
     }
     let said = cookies::pairs(request).filter_map(|pair| rules.says_anonymous(pair));
     said.reduce(|all, one| all && one)
-}
-
-pub(super) fn millis(duration: Duration) -> u64 {
-    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 /// What a request that passes may do to its session.

@@ -52,5 +52,8 @@ pub enum Value {
 /// Spans that wait to be sent. Beyond that they are dropped, and counted: no request waits for them.
 pub const SPANS_WAITING_MAX: usize = 8192;
 
+/// Where a worker's spans go.
+pub(crate) type SpanSender = mpsc::Sender<Span>;
+
 /// The end of the queue at which spans arrive.
 pub type Spans = mpsc::Receiver<Span>;

@@ -4,10 +4,6 @@
 //! configuration may name such cookies (`nobody-cookies`). They are the same in each request in nobody's name, so no answer differs by
 //! them from another; the cache decides by the request without them, since cookies make a request one of somebody ([`sent`]).
 
-use crate::options::Route;
-use kasoku_semantics::cookies;
-use kasoku_wire::{Fields, RequestHead};
-use std::borrow::Cow;
 use std::fmt;
 
 /// What stands for the address that the application is told.
@@ -78,50 +74,17 @@ impl NobodysCookie {
     pub fn name(&self) -> &str {
         &self.name
     }
+
+    /// As whoever is told to have that address sends it.
+    pub(crate) fn pair(&self, address: &str) -> String {
+        format!("{}={}", self.name, written(&self.value, address, &base64(address.as_bytes())))
+    }
 }
 
 impl fmt::Display for NobodysCookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.value)
     }
-}
-
-/// The cookies of whoever is told to have that address, as a value of Cookie; empty: there are none.
-pub(crate) fn of_address(route: &Route, address: &str) -> String {
-    let coded = base64(address.as_bytes());
-    let pair = |cookie: &NobodysCookie| format!("{}={}", cookie.name, written(&cookie.value, address, &coded));
-    route.cookies.nobodys.iter().map(pair).collect::<Vec<_>>().join("; ")
-}
-
-/// A request that asks for a page in nobody's name, as it is sent. The cache goes on deciding by the one that it was made of.
-pub(crate) fn sent<'r>(request: &'r RequestHead, route: &Route, address: &str) -> Cow<'r, RequestHead> {
-    if route.cookies.nobodys.is_empty() || !route.policy.grant.is_granting() {
-        return Cow::Borrowed(request);
-    }
-    let mut sent = request.clone();
-    let mut cookies = sent.fields.combined("cookie").unwrap_or_default();
-    if !cookies.is_empty() {
-        cookies.extend_from_slice(b"; ");
-    }
-    cookies.extend_from_slice(of_address(route, address).as_bytes());
-    sent.fields.set("Cookie", cookies);
-    Cow::Owned(sent)
-}
-
-/// What a request says of its visitor, without the cookies that `route` may have added: they say nothing of anybody.
-pub(crate) fn without<'r>(request: &'r Fields, route: &Route) -> Cow<'r, Fields> {
-    let is_nobodys = |pair: &[u8]| route.cookies.nobodys.iter().any(|one| one.name.as_bytes() == cookies::name(pair));
-    // Where nothing is granted, such a cookie is the visitor's own.
-    if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_nobodys) {
-        return Cow::Borrowed(request);
-    }
-    let others: Vec<&[u8]> = cookies::pairs(request).filter(|pair| !is_nobodys(pair)).collect();
-    let mut without = request.clone();
-    without.remove("cookie");
-    if !others.is_empty() {
-        without.push("Cookie", others.join(&b"; "[..]));
-    }
-    Cow::Owned(without)
 }
 
 fn written(value: &str, address: &str, coded: &str) -> String {
@@ -155,15 +118,6 @@ fn base64(bytes: &[u8]) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasoku_semantics::policy::Profile;
-    use std::sync::Arc;
-
-    fn route(cookies: &[&str]) -> Route {
-        let mut route = Route::new(Profile::Safe, Vec::new());
-        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
-        route.cookies.nobodys = cookies.iter().map(|text| NobodysCookie::parse(text).unwrap()).collect();
-        route
-    }
 
     #[test]
     fn base64_is_as_everybody_writes_it() {
@@ -171,30 +125,6 @@ mod tests {
             assert_eq!(base64(text.as_bytes()), coded, "{text}");
         }
         assert_eq!(base64(&[0xfb, 0xff, 0xfe]), "+//+");
-    }
-
-    #[test]
-    fn the_address_stands_where_it_is_wanted() {
-        let route = route(&["a={address}", "b=x{address:base64}y{address}", "c=1"]);
-        assert_eq!(of_address(&route, "0.0.0.0"), "a=0.0.0.0; b=xMC4wLjAuMA==y0.0.0.0; c=1");
-        assert_eq!(of_address(&route, "198.51.100.7").split("; ").next(), Some("a=198.51.100.7"));
-    }
-
-    #[test]
-    fn they_stand_behind_the_cookies_of_the_key_in_one_field() {
-        let mut route = route(&["c=1"]);
-        let mut request = RequestHead::new(http::Method::GET, "/".to_owned());
-        let cookie = |route: &Route, request: &RequestHead| {
-            let sent = sent(request, route, "0.0.0.0");
-            let lines: Vec<_> =
-                sent.fields.all("cookie").map(|line| String::from_utf8_lossy(line).into_owned()).collect();
-            lines.join(" | ")
-        };
-        assert_eq!(cookie(&route, &request), "c=1");
-        request.fields.push("Cookie", "lang=de");
-        assert_eq!(cookie(&route, &request), "lang=de; c=1");
-        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 0;
-        assert_eq!(cookie(&route, &request), "lang=de", "where nothing is granted, nobody asks in nobody's name");
     }
 
     #[test]

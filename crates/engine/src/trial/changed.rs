@@ -6,7 +6,7 @@ use kasoku_semantics::suggestion::{Change, Suggestion};
 use std::sync::Arc;
 
 /// The lifetime of all that is proposed, in seconds.
-pub(super) const TTL_SECONDS: u64 = 60;
+pub(crate) const TTL_SECONDS: u64 = 60;
 
 /// With these lines; `None`: one of them is none of the configuration, or none that can be tried.
 pub(crate) fn changed(route: &Route, changes: &[Suggestion]) -> Option<Route> {

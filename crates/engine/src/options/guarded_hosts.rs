@@ -3,8 +3,7 @@
 //! A client chooses the Host of its request. A site without `hosts` serves any, one with `*.example.org` any below that, and each with any port.
 //! A pattern for each of them would be a pattern for each request, so one name stands for all that the configuration does not tell apart.
 
-use crate::options::{HostPattern, Site};
-use crate::route::{host_name, is_of};
+use crate::options::host::{HostPattern, host_name};
 use std::borrow::Cow;
 
 /// The hosts of a site, as its URL patterns name them.
@@ -17,9 +16,9 @@ pub struct GuardedHosts {
 }
 
 impl GuardedHosts {
-    /// Those of a site.
-    pub(crate) fn of(site: &Site) -> Self {
-        Self { site: site.name.clone(), hosts: site.hosts.clone(), key_host: site.route.key.host.clone() }
+    /// Those of the site of that name; `key_host`: the one that all its keys have.
+    pub(crate) fn new(site: &str, hosts: &[HostPattern], key_host: Option<&str>) -> Self {
+        Self { site: site.to_owned(), hosts: hosts.to_vec(), key_host: key_host.map(str::to_owned) }
     }
 
     /// The name of a host that the site serves: its own without its port, or `*.example.org`, or that of the site, which serves any.
@@ -27,7 +26,7 @@ impl GuardedHosts {
         if let Some(host) = &self.key_host {
             return Cow::Borrowed(host);
         }
-        match self.hosts.iter().find(|pattern| is_of(pattern, authority)) {
+        match self.hosts.iter().find(|pattern| pattern.fits(authority)) {
             Some(HostPattern::Exact(_)) => Cow::Borrowed(host_name(authority)),
             Some(HostPattern::Below(suffix)) => Cow::Owned(format!("*{suffix}")),
             None => Cow::Borrowed(&self.site),
@@ -51,7 +50,7 @@ mod tests {
             (vec![], None, "[::1]:80", "default"),
             (vec![exact], Some("key.org:8080"), "a.org", "key.org:8080"),
         ] {
-            let hosts = GuardedHosts { site: "default".to_owned(), hosts, key_host: key_host.map(str::to_owned) };
+            let hosts = GuardedHosts::new("default", &hosts, key_host);
             assert_eq!(hosts.name(authority), expected, "{authority}");
         }
     }

@@ -3,7 +3,7 @@
 //! A glob over the path, as a rule has it; behind `?` one parameter that the query must have, by its name or by name and value, both
 //! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
 
-use crate::glob::{Glob, Path, matches};
+use crate::options::glob::{Glob, Path, matches};
 use kasoku_semantics::query::{any_pair, decoded, name_and_value, read_name};
 use smallvec::SmallVec;
 use std::borrow::Cow;

@@ -1,0 +1,164 @@
+//! What is told of a request besides what the cache did, in Cache-Status and the log.
+
+use crate::options::{Route, UrlPattern};
+use crate::route::Routed;
+use crate::visitor;
+use kasoku_semantics::freshness::{Freshness, LifetimeSource};
+use kasoku_semantics::grant::Refusal;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::{cookies, set_cookies};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use std::sync::Arc;
+
+/// What is told of a request besides what the cache did: what the rules about visitors did, and by which line.
+#[derive(Clone, Debug, Default)]
+pub(crate) struct Notes {
+    /// The cookie that made it pass, or that keeps its answer from being stored.
+    cookie: Option<Box<[u8]>>,
+    /// The cookies that were dropped from what is kept.
+    dropped: Option<Box<[u8]>>,
+    /// What became of the session that it carries.
+    session: Option<&'static str>,
+    /// Where the line is written that decided.
+    rule: Option<Arc<str>>,
+}
+
+/// Cookies that were dropped from a response that is kept, and the line that grants its lifetime.
+#[derive(Default)]
+pub(crate) struct Dropped {
+    names: Option<Box<[u8]>>,
+    rule: Option<Arc<str>>,
+}
+
+impl Dropped {
+    /// Of a response that is kept.
+    pub(crate) fn of(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, route: &Route) -> Self {
+        let lines = set_cookies::dropped(request, response, &route.policy);
+        let names: Vec<&[u8]> = lines.map(|line| set_cookies::pair(line).0).collect();
+        let by = match freshness.source {
+            LifetimeSource::Ttl => "ttl",
+            LifetimeSource::Override => "ttl-override",
+            LifetimeSource::Status => "ttl-status",
+            LifetimeSource::AtLeast => "ttl-min",
+            _ => "",
+        };
+        let rule = route.places.settings.get(by).cloned();
+        Self { names: (!names.is_empty()).then(|| names.join(&b", "[..]).into()), rule }
+    }
+}
+
+impl Notes {
+    /// What became of the session that the request carries, and nothing else.
+    pub(crate) fn of_session(what: &'static str) -> Self {
+        Self { session: Some(what), ..Self::default() }
+    }
+
+    /// The cookie that made it pass, or that keeps its answer from being stored.
+    pub(crate) fn cookie(&self) -> Option<&[u8]> {
+        self.cookie.as_deref()
+    }
+
+    /// The request passes, for that reason.
+    /// `is_anonymous`: its session is not what it passes for.
+    pub(crate) fn passes(&mut self, reason: Reason, request: &Fields, routed: &Routed, is_anonymous: bool) {
+        let route = &*routed.route;
+        let settings = &route.places.settings;
+        let by = match reason {
+            Reason::PassCookie | Reason::PassSession => {
+                let Some(Refusal::Cookie(name) | Refusal::Session(name)) =
+                    visitor::refusal(request, route, is_anonymous)
+                else {
+                    return;
+                };
+                self.cookie = Some(name.into());
+                match reason {
+                    Reason::PassSession => "session.cookies",
+                    _ if visitor::listed(request, route).is_some() => "pass-cookies",
+                    _ => "cookies",
+                }
+            }
+            Reason::PassUrl => list_of(routed),
+            Reason::PassParameter => "query.known",
+            Reason::PassValue => "tags",
+            Reason::NotAPage => "page-text",
+            Reason::PageOfOne => "private-text",
+            Reason::LeakGuard | Reason::LeakGuardPending => "guard",
+            Reason::PassRule => {
+                self.rule.clone_from(&route.places.rule);
+                return;
+            }
+            _ => return,
+        };
+        self.rule = settings.get(by).cloned();
+    }
+
+    /// Its URL is refused, by that route.
+    pub(crate) fn refused(&mut self, by: &Route) {
+        self.rule = by.places.settings.get("refuse-urls").cloned();
+    }
+
+    /// The response sets a cookie that is not dropped.
+    pub(crate) fn sets(&mut self, route: &Route, response: &Fields) {
+        let dropped = &route.policy.grant.dropped_cookies;
+        self.cookie = set_cookies::names(response).find(|name| !cookies::is_any(dropped, name)).map(Into::into);
+    }
+
+    /// The response is kept.
+    pub(crate) fn kept(&mut self, dropped: Dropped) {
+        self.dropped = dropped.names;
+        self.rule = dropped.rule;
+    }
+
+    /// What became of the session that the request carries.
+    pub(crate) fn session(&mut self, what: &'static str) {
+        self.session = Some(what);
+    }
+
+    /// Appends them as parameters (RFC 9651 section 3.1.2).
+    pub(crate) fn write(&self, out: &mut Vec<u8>) {
+        let texts = [("cookie", self.cookie.as_deref()), ("dropped", self.dropped.as_deref())];
+        for (key, value) in texts.into_iter().filter_map(|(key, value)| Some((key, value?))) {
+            write_string(key, value, out);
+        }
+        if let Some(session) = self.session {
+            out.extend_from_slice(b"; session=");
+            out.extend_from_slice(session.as_bytes());
+        }
+        if let Some(rule) = &self.rule {
+            write_string("rule", rule.as_bytes(), out);
+        }
+    }
+}
+
+/// The list of URLs that pass in which this one is.
+pub(crate) fn list_of(routed: &Routed) -> &'static str {
+    let route = &*routed.route;
+    let is_in = |urls: &[UrlPattern]| routed.is_any(|| urls.iter());
+    match () {
+        () if is_in(&route.pass_urls) => "pass-urls",
+        () if is_in(&route.session.logout) => "session.logout",
+        () if routed.is_any(|| route.fresh_links.iter().map(|one| &one.url)) => "fresh-links",
+        () if is_in(&route.session.harmless_urls) => "session.harmless-urls",
+        () if is_in(&route.device_urls.mobile) => "device-mobile-urls",
+        () if is_in(&route.device_urls.desktop) => "device-desktop-urls",
+        () => "changes",
+    }
+}
+
+/// The longest text of a parameter, in bytes.
+const TEXT_BYTES_MAX: usize = 200;
+
+/// A parameter with a String (RFC 9651 section 3.3.3): what can't stand in one is written as `?`.
+fn write_string(key: &str, value: &[u8], out: &mut Vec<u8>) {
+    out.extend_from_slice(b"; ");
+    out.extend_from_slice(key.as_bytes());
+    out.extend_from_slice(b"=\"");
+    for byte in value.iter().take(TEXT_BYTES_MAX) {
+        match byte {
+            b'"' | b'\\' => out.extend_from_slice(&[b'\\', *byte]),
+            0x20..=0x7e => out.push(*byte),
+            _ => out.push(b'?'),
+        }
+    }
+    out.push(b'"');
+}

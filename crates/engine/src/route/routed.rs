@@ -1,0 +1,100 @@
+//! Where a request belongs: a value, which the steps after routing read.
+
+use super::find::Asked;
+use crate::guard::Pattern;
+use crate::options::{Route, UrlPattern};
+use crate::path::PathReader;
+use kasoku_cache::Key;
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::Fields;
+use std::cell::OnceCell;
+use std::sync::Arc;
+
+/// Where a request belongs.
+pub(crate) struct Routed {
+    pub(crate) route: Arc<Route>,
+    /// Why it passes, if it does: its rule says so, its path can be read in two ways, or something in its URL is one visitor's.
+    pub(crate) passes: Option<Reason>,
+    /// The route that refuses its URL, if one does.
+    pub(crate) refused_by: Option<Arc<Route>>,
+    /// The effective request URI, `http://example.org/path?query`.
+    pub(crate) key: Key,
+    /// `http` or `https`, as the client sees it.
+    pub(crate) scheme: &'static str,
+    /// Which of the sites it is.
+    pub(crate) site: usize,
+    /// Where the authority ends in the key.
+    pub(super) authority_end: usize,
+    /// The target for which this one is short (`rewrite`), in memory of the worker's [`PathReader`].
+    pub(crate) stands_for: Option<String>,
+    /// Its URL pattern, once somebody has asked for it.
+    pub(super) pattern: OnceCell<Option<Box<Pattern>>>,
+}
+
+impl Routed {
+    /// Host and port, normalised: lower case, without a default port.
+    pub(crate) fn authority(&self) -> &str {
+        self.key.uri().get(self.scheme.len() + "://".len()..self.authority_end).unwrap_or_default()
+    }
+
+    /// Scheme and authority: `http://example.org`.
+    pub(crate) fn base(&self) -> Base {
+        Base { uri: self.key.uri().get(..self.authority_end).unwrap_or_default().to_owned(), site: self.site }
+    }
+
+    /// What the origin is asked for: path and query, or `*`.
+    pub(crate) fn target(&self) -> &str {
+        self.key.uri().get(self.authority_end..).unwrap_or_default()
+    }
+
+    /// The target for which this one is short, if it is: what the application reads.
+    pub(crate) fn stands_for(&self) -> Option<&str> {
+        self.stands_for.as_deref()
+    }
+
+    /// Path and query as the application reads them.
+    pub(crate) fn read_target(&self) -> &str {
+        self.stands_for().unwrap_or(self.target())
+    }
+
+    /// The pattern whose pages are looked at before this one is shared; `None`: it is not looked at. `request`: the client's own.
+    pub(crate) fn pattern(&self, request: &Fields) -> Option<&Pattern> {
+        self.pattern
+            .get_or_init(|| Pattern::of(&self.route, self.authority(), self.read_target(), request).map(Box::new))
+            .as_deref()
+    }
+
+    /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in
+    /// memory of its own.
+    pub(crate) fn is_any<'p, P>(&self, patterns: impl Fn() -> P) -> bool
+    where
+        P: Iterator<Item = &'p UrlPattern>,
+    {
+        let is_any = || {
+            let mut paths = PathReader::default();
+            Asked::new(self.target(), self.stands_for.as_deref(), &mut paths).is_any(patterns())
+        };
+        patterns().next().is_some() && is_any()
+    }
+}
+
+/// Scheme and authority, as the keys of a site have them.
+#[derive(Clone, Debug)]
+pub(crate) struct Base {
+    pub(super) uri: String,
+    pub(super) site: usize,
+}
+
+impl Base {
+    /// That of a URI as keys spell it, of the site of that number; `None` where it is none.
+    pub(crate) fn of(uri: &str, site: usize) -> Option<Self> {
+        Some(Self { uri: base_and_target(uri)?.0.to_owned(), site })
+    }
+}
+
+/// Scheme and authority, and what stands behind them.
+pub(super) fn base_and_target(uri: &str) -> Option<(&str, &str)> {
+    let authority_start = uri.find("://")? + "://".len();
+    let length = uri.get(authority_start..)?.find(['/', '*'])?;
+    uri.split_at_checked(authority_start + length)
+}
