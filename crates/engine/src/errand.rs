@@ -1,4 +1,4 @@
-//! What an origin is asked for, whose time that takes, and what it has said.
+//! What an origin is asked for, and whose time that takes.
 
 use crate::exchange::Exchange;
 use crate::forward::{Audience, circumstances};
@@ -6,13 +6,10 @@ use crate::route::Routed;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::trace::ErrandTrace;
-use http::{Method, StatusCode};
-use kasoku_cache::Elsewhere;
+use http::Method;
 use kasoku_origin::group;
 use kasoku_origin::{Balance, Circumstances};
-use kasoku_semantics::reason::Reason;
-use kasoku_wire::{RequestHead, ResponseHead};
-use std::cell::Cell;
+use kasoku_wire::RequestHead;
 use std::net::IpAddr;
 use std::rc::Rc;
 
@@ -31,9 +28,6 @@ pub(crate) struct Errand {
     pub(crate) time: Rc<OriginTime>,
     /// The client's own conditions and range, which the request to the origin may lack.
     pub(crate) asked: RequestHead,
-    one_client: Cell<Option<Reason>>,
-    replaced: Cell<Option<StatusCode>>,
-    said: Cell<Option<Said>>,
     /// Where in a trace it is; `None`: nothing is traced.
     pub(crate) trace: Option<ErrandTrace>,
 }
@@ -49,9 +43,6 @@ impl Errand {
             circumstances: circumstances(exchange, routed, audience),
             time,
             asked: asked(&exchange.request.head),
-            one_client: Cell::new(None),
-            replaced: Cell::new(None),
-            said: Cell::new(None),
             trace: ErrandTrace::of(exchange, audience),
         }
     }
@@ -67,51 +58,9 @@ impl Errand {
             circumstances: Circumstances { remote, ..self.circumstances.clone() },
             time: Rc::new(OriginTime::begin(begun_us)),
             asked: RequestHead::new(Method::GET, String::new()),
-            one_client: Cell::new(None),
-            replaced: Cell::new(None),
-            said: Cell::new(None),
             trace: self.trace.clone(),
         }
     }
-
-    /// Why the answer is for who asked alone, whatever it says, and whatever of that the rule ignores by which it was asked for: it
-    /// has come from where requests pass, by a local redirect, or it is a file that the application has named.
-    pub(crate) fn for_one_client(&self) -> Option<Reason> {
-        self.one_client.get()
-    }
-
-    /// The status of the application's answer where another one, or a failure, stands in its place: what it has done, it has
-    /// done, whatever became of the file that it named.
-    pub(crate) fn replaced(&self) -> Option<StatusCode> {
-        self.replaced.get()
-    }
-
-    /// See [`Errand::replaced`].
-    pub(crate) fn has_replaced(&self, status: StatusCode) {
-        self.replaced.set(Some(status));
-    }
-
-    /// What the application has said, where that is more than the answer tells.
-    pub(crate) fn take_said(&self) -> Option<Said> {
-        self.said.take()
-    }
-
-    /// See [`Errand::take_said`].
-    pub(crate) fn has_said(&self, said: Said) {
-        self.said.set(Some(said));
-    }
-
-    /// See [`Errand::for_one_client`].
-    pub(crate) fn restrict_to_one_client(&self, reason: Reason) {
-        self.one_client.set(Some(reason));
-    }
-}
-
-/// What an application has said in an answer, for the cache: its own words, those about the file among them ([`BESIDE`]).
-pub(crate) struct Said {
-    pub(crate) head: ResponseHead,
-    /// The file that it has named, where its decision may be stored.
-    pub(crate) file: Option<Elsewhere>,
 }
 
 /// See [`Errand`].

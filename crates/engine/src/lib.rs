@@ -103,6 +103,7 @@ mod lookup;
 mod multipart;
 mod notes;
 pub mod options;
+mod origin_answer;
 mod origins;
 mod outages;
 mod outgoing;

@@ -21,6 +21,7 @@ use crate::anonymous_cookies;
 use crate::clock::Moment;
 use crate::errand::Errand;
 use crate::options::Route;
+use crate::origin_answer::OriginAnswer;
 use crate::outages;
 use crate::route::{refusing, route_elsewhere};
 use crate::sendfile;
@@ -31,7 +32,7 @@ use kasoku_metrics::{Counter, Timer};
 use kasoku_origin::group::{Asking, Choice, Chosen};
 use kasoku_origin::health::Blame;
 use kasoku_origin::upload::is_repeatable;
-use kasoku_origin::{Error, Interim, NoUpload, Reply, Request, Response, Upload, refused};
+use kasoku_origin::{Error, Interim, NoUpload, Reply, Request, Upload, refused};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::{RequestHead, ResponseHead};
 
@@ -46,18 +47,18 @@ pub(crate) async fn send<U: Upload + 'static>(
     request: &RequestHead,
     upload: &mut Option<U>,
     interim: &mut impl Interim,
-) -> Result<Response, Error> {
+) -> OriginAnswer {
     let begun_us = worker.moment().mono_us;
     let sent = match (Sending { worker, route, errand, request }).until_answered(upload, interim).await {
         Ok(Reply::Response(response)) => sendfile::instead(worker, route, errand, response).await,
         Ok(Reply::Elsewhere(target)) => Box::pin(elsewhere(worker, route, errand, request, target, interim)).await,
-        Err(error) => Err(error),
+        Err(error) => error.into(),
     };
-    if let Ok(response) = &sent {
+    if let Ok(response) = &sent.response {
         worker.set_by.has_answered(request, &response.head, route);
     }
     let Moment { now, mono_us } = worker.moment();
-    match &sent {
+    match &sent.response {
         // What stands in its place may have taken longer.
         Ok(_) if errand.time.whole().is_some() => {}
         Ok(_) => errand.time.has_head(mono_us),
@@ -83,13 +84,13 @@ async fn elsewhere(
     request: &RequestHead,
     mut target: String,
     interim: &mut impl Interim,
-) -> Result<Response, Error> {
+) -> OriginAnswer {
     let mut request = as_get(request);
     let mut passes_somewhere = false;
     for _ in 0..LOCAL_REDIRECTS_MAX {
-        let Some(site) = errand.settings.sites.get(errand.site) else { return Err(Error::RedirectsForEver) };
+        let Some(site) = errand.settings.sites.get(errand.site) else { break };
         if refusing(site, &target, &mut worker.paths.borrow_mut()).is_some() {
-            return Ok(refused(StatusCode::FORBIDDEN, &request.method));
+            return refused(StatusCode::FORBIDDEN, &request.method).into();
         }
         let (route, passes) = route_elsewhere(site, &mut worker.paths.borrow_mut(), &target);
         // What the first rule has kept back is not looked at, and not sent either.
@@ -97,22 +98,25 @@ async fn elsewhere(
             passes || visitor::passes(&anonymous_cookies::without(&request.fields, first), &route, false).is_some();
         request.target = std::mem::take(&mut target);
         let sending = Sending { worker, route: &route, errand, request: &request };
-        match sending.until_answered(&mut Some(NoUpload), interim).await? {
-            Reply::Response(response) => {
-                let mut response = sendfile::instead(worker, &route, errand, response).await?;
+        match sending.until_answered(&mut Some(NoUpload), interim).await {
+            Ok(Reply::Response(response)) => {
+                let mut answer = sendfile::instead(worker, &route, errand, response).await;
                 // By the rules of this route it was found; by those of the first it would be looked for.
-                drop(errand.take_said());
-                if passes_somewhere {
-                    errand.restrict_to_one_client(Reason::PassRule);
+                answer.said = None;
+                if let Ok(response) = &mut answer.response
+                    && passes_somewhere
+                {
+                    answer.one_client = Some(Reason::PassRule);
                     // For the caches between us and the client.
                     response.head.fields.push("Cache-Control", "private");
                 }
-                return Ok(response);
+                return answer;
             }
-            Reply::Elsewhere(next) => target = next,
+            Ok(Reply::Elsewhere(next)) => target = next,
+            Err(error) => return error.into(),
         }
     }
-    Err(Error::RedirectsForEver)
+    Error::RedirectsForEver.into()
 }
 
 /// The same request as a GET, whatever it was; a HEAD stays one.

@@ -20,8 +20,9 @@
 
 mod stored;
 
-use crate::errand::{Errand, Said};
+use crate::errand::Errand;
 use crate::options::Route;
+use crate::origin_answer::{OriginAnswer, Said};
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::Elsewhere;
@@ -92,78 +93,77 @@ fn may_be_replaced(status: StatusCode) -> bool {
 }
 
 /// The file that an answer names, or the answer itself.
-///
-/// # Errors
-/// It names one in a way that is not understood or not allowed.
-pub(crate) async fn instead(
-    worker: &Worker,
-    route: &Route,
-    errand: &Errand,
-    mut response: Response,
-) -> Result<Response, Error> {
+pub(crate) async fn instead(worker: &Worker, route: &Route, errand: &Errand, mut response: Response) -> OriginAnswer {
     if !has_any(&response.head.fields) {
-        return Ok(response);
+        return response.into();
     }
     if !names_a_file(&response.head) {
-        if response.head.status == StatusCode::NOT_MODIFIED {
-            // It may be about a file that was named before.
-            let head = for_the_cache(response.head.clone(), worker.now());
-            errand.has_said(Said { head, file: None });
-        }
+        // A 304 may be about a file that was named before.
+        let said = (response.head.status == StatusCode::NOT_MODIFIED)
+            .then(|| Said { head: for_the_cache(response.head.clone(), worker.now()), file: None });
         strip(&mut response.head.fields);
-        return Ok(response);
+        return OriginAnswer { said, ..response.into() };
     }
     let Response { head, body } = response;
     body.discard();
-    errand.has_replaced(head.status);
+    let replaced = Some(head.status);
     let now_us = worker.moment().mono_us;
     errand.time.has_head(now_us);
     errand.time.has_ended(now_us);
-    let (field, name) = match named(route, &head.fields) {
-        Ok((field, name)) => (field, name.to_vec()),
+    let answer = match named(route, &head.fields) {
+        Ok((field, name)) => {
+            let name = name.to_vec();
+            file_instead(worker, route, errand, head, (field, name)).await
+        }
         Err(error) => {
             tracing::warn!(uri = &*errand.uri, "{error}");
-            return Err(error);
+            error.into()
         }
     };
-    let (rules, asked) = (&*route.sendfile, &errand.asked);
+    OriginAnswer { replaced, ..answer }
+}
+
+/// The file of that name, which an application's head names by that field.
+async fn file_instead(
+    worker: &Worker,
+    route: &Route,
+    errand: &Errand,
+    head: ResponseHead,
+    (field, name): (&'static str, Vec<u8>),
+) -> OriginAnswer {
+    let (rules, asked, uri) = (&*route.sendfile, &errand.asked, &*errand.uri);
     // A disk that hangs must not hold a request for ever.
     let looking = find_named(rules, as_named(field, &name), &worker.open_files);
-    let found = tokio::time::timeout(route.origin.first_byte_timeout, looking).await;
-    let (reason, response) = match found.map_err(|_| Error::FirstByteTimeout)? {
+    let Ok(found) = tokio::time::timeout(route.origin.first_byte_timeout, looking).await else {
+        return Error::FirstByteTimeout.into();
+    };
+    let (reason, said, response) = match found {
         Ok(NamedFile::File(file)) => {
             let head = of_the_whole(for_the_cache(head, worker.now()));
             let identity = file.identity();
-            let response = respond(route, file, &head, asked, &errand.uri);
-            if head.status == StatusCode::OK {
-                let file = Some(Elsewhere { field, name: name.into(), identity });
-                errand.has_said(Said { head, file });
-            }
-            (Reason::Sendfile, response)
+            let response = respond(route, file, &head, asked, uri);
+            let is_ok = head.status == StatusCode::OK;
+            let said = is_ok.then(|| Said { head, file: Some(Elsewhere { field, name: name.into(), identity }) });
+            (Reason::Sendfile, said, response)
         }
         Ok(NamedFile::Malformed(why)) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(&name), "the application names a file: {why}");
-            return Err(Error::SendfileMalformed(why));
+            tracing::warn!(uri, named = shown(&name), "the application names a file: {why}");
+            return Error::SendfileMalformed(why).into();
         }
         Ok(NamedFile::Missing) => {
-            tracing::info!(
-                uri = &*errand.uri,
-                named = shown(&name),
-                "the file that the application names is not there"
-            );
-            (Reason::SendfileMissing, refused(rules.missing, &asked.method))
+            tracing::info!(uri, named = shown(&name), "the file that the application names is not there");
+            (Reason::SendfileMissing, None, refused(rules.missing, &asked.method))
         }
         Ok(NamedFile::Denied(why)) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(&name), "what the application names is not sent: {why}");
-            (Reason::SendfileDenied, refused(rules.denied, &asked.method))
+            tracing::warn!(uri, named = shown(&name), "what the application names is not sent: {why}");
+            (Reason::SendfileDenied, None, refused(rules.denied, &asked.method))
         }
         Ok(NamedFile::Broken(error)) | Err(error) => {
-            tracing::warn!(uri = &*errand.uri, named = shown(&name), %error, "what the application names can't be read");
-            (Reason::SendfileFailed, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method))
+            tracing::warn!(uri, named = shown(&name), %error, "what the application names can't be read");
+            (Reason::SendfileFailed, None, refused(StatusCode::INTERNAL_SERVER_ERROR, &asked.method))
         }
     };
-    errand.restrict_to_one_client(reason);
-    Ok(response)
+    OriginAnswer { one_client: Some(reason), said, ..response.into() }
 }
 
 /// What the answer names, and by which field, if that is one thing and set up.

@@ -53,7 +53,8 @@ pub(super) fn send(worker: &Rc<Worker>, beacon: Beacon) {
 async fn exchange(worker: &Worker, beacon: &Beacon) {
     let Beacon { route, errand, outgoing } = beacon;
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
-    let mut response = match origins::send(worker, route, errand, outgoing, &mut no_upload, &mut no_interim).await {
+    let sent = origins::send(worker, route, errand, outgoing, &mut no_upload, &mut no_interim).await;
+    let mut response = match sent.response {
         Ok(response) => response,
         Err(error) => return tracing::debug!(%error, "beacon"),
     };

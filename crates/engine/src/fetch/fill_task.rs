@@ -10,6 +10,7 @@ use crate::guard::{self, ByWorker, Duty, Look, Page, Pattern, Subject};
 use crate::held::{self, Sought};
 use crate::notes::Dropped;
 use crate::options::Route;
+use crate::origin_answer::{OriginAnswer, Said};
 use crate::origins;
 use crate::represent::makes_codings_of;
 use crate::route::Routed;
@@ -18,8 +19,9 @@ use crate::timing::OriginTime;
 use crate::visitor;
 use crate::worker::Worker;
 use bytes::Bytes;
+use http::StatusCode;
 use kasoku_cache::verdict::Exchange as OriginExchange;
-use kasoku_cache::{BodyWriter, FillWriter, Meta, Verdict};
+use kasoku_cache::{BodyWriter, Elsewhere, FillWriter, Meta, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Body, Error, Interim, NoUpload, Piece, Response};
 use kasoku_semantics::downstream::tell;
@@ -27,6 +29,7 @@ use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::time::Now;
 use kasoku_semantics::validators::{Validators, withhold};
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -77,90 +80,26 @@ impl FillTask {
             writer.prepare(&mut request);
             visitor::keep_wishes_back(&mut request, &self.route);
             let request_time = self.worker.now();
-            let mut interim = Relay(&self);
-            let (worker, route) = (&self.worker, &self.route);
-            // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
-            let mut no_upload = Some(NoUpload);
-            let asks = anonymous_cookies::sent(&request, route, NOBODYS_ADDRESS);
-            let sent = Box::pin(origins::send(worker, route, &self.errand, &asks, &mut no_upload, &mut interim)).await;
-            drop(asks);
-            let mut response = match sent {
+            let OriginAnswer { response, one_client, replaced, said } = self.ask(&request).await;
+            let response = match response {
                 Ok(response) => response,
-                Err(error) => return self.fail(writer, &request, error, news),
+                Err(error) => return self.fail(writer, &request, error, replaced.is_some(), news),
             };
-            let one_client = self.errand.for_one_client();
-            let (said, file) = match self.errand.take_said() {
-                // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
-                Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
-                Some(said) if one_client.is_none() && writer.validates_elsewhere() => (Some(said.head), None),
-                _ if one_client == Some(Reason::Sendfile) => (self.errand.replaced().map(ResponseHead::new), None),
-                _ => (None, None),
-            };
-            let exchange = OriginExchange {
-                request: &request,
-                response: said.as_ref().unwrap_or(&response.head),
-                request_time,
-                response_time: self.worker.now(),
-                body_length: response.body.length(),
-                is_file: response.body.is_file(),
-            };
-            // What completes a part that is stored already is no answer by itself.
-            let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
-            let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
-            let mut one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
-            let secrets = Secrets::of(&request, exchange.response, &self.route.policy);
-            // Of what names a file, the head alone is kept.
-            let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
-            if is_in_head {
-                one_client = Some(Reason::CookieValueInAnswer);
-            }
-            let file = file.filter(|_| !is_in_head);
-            let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
-            let look = if may_be_stored { self.look(&request, exchange.response, exchange.is_file) } else { Look::No };
-            let mut sought = Sought::of(route, &request.target, &response.head, exchange.is_file, &secrets);
-            if matches!(look, Look::At(_)) {
-                sought = sought.compared();
-            }
-            let (mut is_outage, mut is_late) = (false, false);
-            let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
-            if !sought.is_empty() && may_be_stored {
-                match held::look_through(&sought, &response.head, &mut response.body, &mut charge).await {
-                    Ok(found) => {
-                        self.count(found.reason);
-                        (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
-                        writer.has_texts_of(found.excepted);
-                        (one_client, body) = (found.reason, found.body);
-                    }
-                    Err(error) => {
-                        self.errand.time.has_ended(self.worker.moment().mono_us);
-                        return self.fail(writer, &request, error, news);
-                    }
+            let mut heard = self.hear(&writer, (request, request_time), response, one_client, (replaced, said));
+            let verdict = match self.judge(writer, &mut heard).await {
+                Ok(verdict) => verdict,
+                Err((writer, error)) => {
+                    self.errand.time.has_ended(self.worker.moment().mono_us);
+                    return self.fail(writer, &heard.request, error, replaced.is_some(), news);
                 }
-            }
-            if one_client.is_none() {
-                one_client = match look {
-                    Look::No => None,
-                    Look::Refuse(reason) => Some(reason),
-                    Look::At(duty) => Box::pin(self.compare(duty, &request, exchange.response, body)).await,
-                };
-            }
-            drop(charge);
-            let verdict = match (one_client, file) {
-                (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
-                (Some(_), None) if is_outage => writer.on_outage(&exchange),
-                (Some(reason), None) if is_late => writer.on_late(&exchange, reason),
-                (Some(reason), None) => writer.for_one_client(&exchange, reason),
-                (None, _) => writer.on_response(&exchange),
             };
+            let Heard { request, mut response, is_left_alone, .. } = heard;
             match verdict {
                 Verdict::Write(body) => {
                     // Whoever asked may have left; others may wait, and the response is worth storing.
                     let dropped = Dropped::of(&request, &response.head, &body.meta().freshness, &self.route);
-                    let _ = news.send(News::Shared(
-                        body.reader(),
-                        dropped,
-                        Box::new(shared_head(&request, &response.head, body.meta(), &self.route)),
-                    ));
+                    let head = shared_head(&request, &response.head, body.meta(), &self.route);
+                    let _ = news.send(News::Shared(body.reader(), dropped, Box::new(head)));
                     return pump(self.worker, response, body, self.errand.time).await;
                 }
                 Verdict::Settled(entry, reason) => {
@@ -203,6 +142,96 @@ impl FillTask {
         writer.release(Reason::PartialMiss);
     }
 
+    async fn ask(&self, request: &RequestHead) -> OriginAnswer {
+        let (mut no_upload, mut interim) = (Some(NoUpload), Relay(self));
+        let asks = anonymous_cookies::sent(request, &self.route, NOBODYS_ADDRESS);
+        // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
+        Box::pin(origins::send(&self.worker, &self.route, &self.errand, &asks, &mut no_upload, &mut interim)).await
+    }
+
+    /// The origin's answer, as it is judged.
+    fn hear(
+        &self,
+        writer: &FillWriter,
+        (request, request_time): (RequestHead, Now),
+        response: Response,
+        one_client: Option<Reason>,
+        (replaced, said): (Option<StatusCode>, Option<Said>),
+    ) -> Heard {
+        let (said, file) = match said {
+            // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
+            Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
+            Some(said) if one_client.is_none() && writer.validates_elsewhere() => (Some(said.head), None),
+            _ if one_client == Some(Reason::Sendfile) => (replaced.map(ResponseHead::new), None),
+            _ => (None, None),
+        };
+        // What completes a part that is stored already is no answer by itself.
+        let is_answer = request.fields.only("range") == self.outgoing.fields.only("range");
+        let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
+        let one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
+        let response_time = self.worker.now();
+        Heard { request, request_time, response, response_time, said, file, one_client, is_left_alone }
+    }
+
+    /// What becomes of an answer: its head decides, and its beginning where that has to be looked through first.
+    ///
+    /// # Errors
+    /// The answer broke off before that could be told.
+    async fn judge(&self, mut writer: FillWriter, heard: &mut Heard) -> Result<Verdict, (FillWriter, Error)> {
+        let Heard { request, response, said, file, .. } = heard;
+        let mut one_client = heard.one_client;
+        let is_file = response.body.is_file();
+        let exchange = OriginExchange {
+            request,
+            response: said.as_ref().unwrap_or(&response.head),
+            request_time: heard.request_time,
+            response_time: heard.response_time,
+            body_length: response.body.length(),
+            is_file,
+        };
+        let secrets = Secrets::of(request, exchange.response, &self.route.policy);
+        // Of what names a file, the head alone is kept.
+        let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
+        if is_in_head {
+            one_client = Some(Reason::CookieValueInAnswer);
+        }
+        let file = file.take().filter(|_| !is_in_head);
+        let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
+        let look = if may_be_stored { self.look(request, exchange.response, is_file) } else { Look::No };
+        let mut sought = Sought::of(&self.route, &request.target, &response.head, is_file, &secrets);
+        if matches!(look, Look::At(_)) {
+            sought = sought.compared();
+        }
+        let (mut is_outage, mut is_late) = (false, false);
+        let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
+        if !sought.is_empty() && may_be_stored {
+            match held::look_through(&sought, &response.head, &mut response.body, &mut charge).await {
+                Ok(found) => {
+                    self.count(found.reason);
+                    (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
+                    writer.has_texts_of(found.excepted);
+                    (one_client, body) = (found.reason, found.body);
+                }
+                Err(error) => return Err((writer, error)),
+            }
+        }
+        if one_client.is_none() {
+            one_client = match look {
+                Look::No => None,
+                Look::Refuse(reason) => Some(reason),
+                Look::At(duty) => Box::pin(self.compare(duty, request, exchange.response, body)).await,
+            };
+        }
+        drop(charge);
+        Ok(match (one_client, file) {
+            (Some(_), Some(file)) => writer.on_elsewhere(&exchange, file),
+            (Some(_), None) if is_outage => writer.on_outage(&exchange),
+            (Some(reason), None) if is_late => writer.on_late(&exchange, reason),
+            (Some(reason), None) => writer.for_one_client(&exchange, reason),
+            (None, _) => writer.on_response(&exchange),
+        })
+    }
+
     /// Whether the response is compared with what another visitor gets, before it is shared.
     fn look(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> Look {
         match &self.pattern {
@@ -242,9 +271,17 @@ impl FillTask {
         response
     }
 
-    fn fail(&self, writer: FillWriter, request: &RequestHead, error: Error, news: oneshot::Sender<News>) {
-        // The application has answered, and what it names can't be sent: nothing that is stored stands in for that.
-        if self.errand.replaced().is_some() {
+    /// `is_answered`: the application has answered, and what it names can't be sent.
+    fn fail(
+        &self,
+        writer: FillWriter,
+        request: &RequestHead,
+        error: Error,
+        is_answered: bool,
+        news: oneshot::Sender<News>,
+    ) {
+        // Nothing that is stored stands in for that.
+        if is_answered {
             writer.release(reason(&error));
             let _ = news.send(News::Failed(error));
             return;
@@ -255,6 +292,21 @@ impl FillTask {
             Err(_) => News::Failed(error),
         });
     }
+}
+
+/// An answer of the origin, before anybody gets it.
+struct Heard {
+    request: RequestHead,
+    request_time: Now,
+    response: Response,
+    response_time: Now,
+    /// What the application has said, where a file stands in the place of its answer.
+    said: Option<ResponseHead>,
+    file: Option<Elsewhere>,
+    /// Why it is for who asked alone.
+    one_client: Option<Reason>,
+    /// Whether it is of a file that is too long to be stored.
+    is_left_alone: bool,
 }
 
 /// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there

@@ -94,7 +94,7 @@ impl Wanted<'_> {
         errand.asked = RequestHead::new(Method::GET, String::new());
         let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
         let sent = origins::send(worker, &page.route, &errand, &outgoing, &mut no_upload, &mut no_interim).await;
-        let response = sent.inspect_err(|error| tracing::debug!(%error, "fresh link")).ok()?;
+        let response = sent.response.inspect_err(|error| tracing::debug!(%error, "fresh link")).ok()?;
         if response.head.status != StatusCode::OK || !is_html(&response.head) {
             return None;
         }

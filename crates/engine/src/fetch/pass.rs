@@ -12,6 +12,7 @@ use crate::exchange::Exchange;
 use crate::form::Form;
 use crate::forward::{Audience, forward, measured};
 use crate::options::{DeviceUrls, Route, UrlPattern};
+use crate::origin_answer::OriginAnswer;
 use crate::origins;
 use crate::request_id::{self, Digits};
 use crate::respond::forwarded;
@@ -75,7 +76,8 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             () = connection.gone() => return Answer::ClientGone(status, Meant::ForOneClient),
         }
     };
-    match sent {
+    let OriginAnswer { response, one_client, replaced, .. } = sent;
+    match response {
         Ok(response) if response.is_switched() => Answer::Switched(Box::new(response)),
         Ok(mut response) => {
             if let Some(fresh) = &fresh {
@@ -83,13 +85,13 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             }
             session::opens(exchange, routed, &response.head);
             keep_choice(exchange, routed, response.head.status);
-            let (audience, writer, status) = match errand.for_one_client() {
+            let (audience, writer, status) = match one_client {
                 // That it passed says more.
                 Some(Reason::PassRule) => (Audience::OneClient, None, status),
                 Some(reason) => (Audience::OneClient, None, CacheStatus { detail: Some(reason), ..status }),
                 None => (audience, writer, status),
             };
-            let answered = errand.replaced().unwrap_or(response.head.status);
+            let answered = replaced.unwrap_or(response.head.status);
             if let Some(changing) = changing {
                 changing.has_answer(exchange, routed, Some((answered, &response.head.fields)));
             }
@@ -100,7 +102,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
             if let Some(changing) = changing.filter(|_| !error.is_unasked()) {
                 changing.has_answer(exchange, routed, None);
             }
-            if let Some(answered) = errand.replaced() {
+            if let Some(answered) = replaced {
                 invalidate(exchange, routed, answered, &Fields::new(), writer.as_ref());
             }
             failed(&error, status)

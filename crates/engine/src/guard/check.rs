@@ -307,8 +307,8 @@ pub(super) async fn fetch(
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
     let fetched = async {
         let sent = origins::send(worker, route, &errand, &request, &mut no_upload, &mut no_interim).await;
-        let mut response = sent.ok()?;
-        if says_nothing(response.head.status) || errand.for_one_client().is_some() {
+        let mut response = sent.response.ok()?;
+        if says_nothing(response.head.status) || sent.one_client.is_some() {
             response.body.discard();
             return None;
         }

@@ -103,7 +103,7 @@ async fn run(place: Place, asked: Routed, errand: Errand, outgoing: RequestHead,
     worker.cells.count(Counter::SessionProbes);
     let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
     let sent = origins::send(&worker, &asked.route, &errand, &outgoing, &mut no_upload, &mut no_interim).await;
-    let found = match sent {
+    let found = match sent.response {
         Ok(response) => judge(probe, response).await,
         Err(error) => {
             tracing::debug!(%error, "session probe");
