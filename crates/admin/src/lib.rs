@@ -52,7 +52,7 @@ pub mod token;
 mod top;
 
 use history::History;
-use kasoku_engine::options::ListenAddress;
+use kasoku_options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use listener::{Acceptor, Limits};
 use reload::Reloads;

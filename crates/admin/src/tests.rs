@@ -5,9 +5,9 @@ mod top;
 
 use super::*;
 use kasoku_engine::Engine;
-use kasoku_engine::options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
+use kasoku_options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
 use kasoku_origin::health::Checked;
 use kasoku_semantics::Reason;
 use kasoku_testkit::Setup;

@@ -9,7 +9,7 @@
 //! What it does not do: decode, and code while a body is still coming in. zlib-rs and brotli are Rust; zstd is the
 //! reference library in C (docs/decisions/0016).
 
-use kasoku_semantics::coding::Coding;
+pub use kasoku_semantics::coding::{Coding, Levels, ZSTD_LEVEL_MAX};
 use std::io::{self, Write};
 
 /// Bytes of memory that brotli copies through.
@@ -17,26 +17,6 @@ const BROTLI_BUFFER_BYTES: usize = 16 << 10;
 
 /// The binary logarithm of brotli's window: 4 MiB, its usual one. Decoders need as much.
 const BROTLI_WINDOW_BITS: u32 = 22;
-
-/// How much work goes into each coding; a higher level is slower and smaller.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Levels {
-    /// 1 to 9. Default 6.
-    pub gzip: u32,
-    /// 0 to 11. Default 5; from 10 on a megabyte takes seconds.
-    pub br: u32,
-    /// 1 to [`ZSTD_LEVEL_MAX`]. Default 9.
-    pub zstd: u32,
-}
-
-/// Levels beyond have windows of more than the 8 MiB that a decoder of HTTP has to have (RFC 9659).
-pub const ZSTD_LEVEL_MAX: u32 = 19;
-
-impl Default for Levels {
-    fn default() -> Self {
-        Self { gzip: 6, br: 5, zstd: 9 }
-    }
-}
 
 /// Why there is no coded body.
 #[derive(Debug)]

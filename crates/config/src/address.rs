@@ -5,9 +5,7 @@
 
 use crate::host;
 use crate::issue::{Fault, quoted};
-use kasoku_engine::options::{
-    AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram, UMASK_DEFAULT,
-};
+use kasoku_options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram, UMASK_DEFAULT};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
 

@@ -3,7 +3,7 @@
 
 use crate::table::{self, Default, Kind, Scope, Setting};
 use crate::{SAMPLE, ServeFlags, check_text, reference_markdown};
-use kasoku_engine::options::{Limits, Options, OriginHealth, OriginLimits, Places};
+use kasoku_options::{Limits, Options, OriginHealth, OriginLimits, Places};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::collections::HashSet;
 use std::sync::Arc;

@@ -10,7 +10,7 @@ use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite, Texts};
 use crate::report::Report;
 use crate::table::{self, Scope, flag_help};
 use crate::{bounds, document, on_disk, resolve};
-use kasoku_engine::options::Options;
+use kasoku_options::Options;
 use std::fs::File;
 use std::io::{self, Read};
 use std::path::{Path, PathBuf};

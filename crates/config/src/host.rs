@@ -6,7 +6,7 @@
 //! browser sends is the `xn--` form.
 
 use crate::issue::{Fault, quoted};
-use kasoku_engine::options::HostPattern;
+use kasoku_options::HostPattern;
 use std::net::Ipv6Addr;
 
 /// The longest name, in bytes (RFC 1035 section 2.3.4, less the root).

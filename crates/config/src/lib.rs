@@ -48,7 +48,7 @@ pub use reference::{SAMPLE, reference_markdown};
 pub use report::{Report, render};
 pub use schema::schema_json;
 
-use kasoku_engine::options::{ListenAddress, Options};
+use kasoku_options::{ListenAddress, Options};
 
 /// Checks a configuration's text: its options, unless there is an error, and all errors and warnings in the order of
 /// their places. Show them with [`render`] and the same text.

@@ -18,7 +18,7 @@ mod writable;
 use crate::address::{parse_directory, parse_origin};
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{Raw, RawOrigins, RawRoute};
-use kasoku_engine::options::OriginAddress;
+use kasoku_options::OriginAddress;
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::sync::mpsc;

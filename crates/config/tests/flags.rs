@@ -4,7 +4,7 @@
 
 use clap::Parser;
 use kasoku_config::{Loaded, Report, ServeFlags, load};
-use kasoku_engine::options::{AccessLog, ListenAddress, LogFormat, LogTarget, OriginAddress};
+use kasoku_options::{AccessLog, ListenAddress, LogFormat, LogTarget, OriginAddress};
 use kasoku_semantics::policy::Profile;
 use std::path::PathBuf;
 

@@ -4,7 +4,7 @@
 
 use http::StatusCode;
 use kasoku_config::check_text;
-use kasoku_engine::options::{
+use kasoku_options::{
     AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener,
     NOISE_COOKIES, NobodysCookie, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits,
     OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, Symlinks, UrlKey, UrlPattern,
@@ -391,7 +391,7 @@ try-files = ["{path}", "{path}/", "/index.php"]
         assets.route.gateway,
         Gateway {
             url_prefix: "/assets".to_owned(),
-            files: kasoku_engine::options::FileRules { symlinks: Symlinks::Anywhere, ..gateway.files.clone() },
+            files: kasoku_options::FileRules { symlinks: Symlinks::Anywhere, ..gateway.files.clone() },
             ..gateway.clone()
         }
     );

@@ -6,11 +6,11 @@
 
 use crate::connection::Connection;
 use crate::crew::{Fresh, HandedOver};
-use crate::options::{ListenAddress, Listener};
 use crate::serve;
 use crate::servers::Server;
 use crate::worker::{Place, Worker};
 use kasoku_metrics::Counter;
+use kasoku_options::{ListenAddress, Listener};
 use kasoku_sys::listen::BACKLOG;
 use kasoku_sys::{Accepted, Acceptor, Stream};
 use std::io;

@@ -1,6 +1,6 @@
 //! The cookies that go along with each request in nobody's name (`nobody-cookies`), as they are written into one, and taken out again.
 
-use crate::options::Route;
+use crate::settings::Route;
 use kasoku_semantics::cookies;
 use kasoku_wire::{Fields, RequestHead};
 use std::borrow::Cow;
@@ -45,15 +45,15 @@ pub(crate) fn without<'r>(request: &'r Fields, route: &Route) -> Cow<'r, Fields>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::NobodysCookie;
+    use kasoku_options::{self as options, NobodysCookie};
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
     fn route(cookies: &[&str]) -> Route {
-        let mut route = Route::new(Profile::Safe, Vec::new());
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         route.cookies.nobodys = cookies.iter().map(|text| NobodysCookie::parse(text).unwrap()).collect();
-        route
+        Route::of(route, "", 0)
     }
 
     #[test]

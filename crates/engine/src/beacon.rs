@@ -22,9 +22,9 @@ use crate::delivered::Delivered;
 use crate::errand::Errand;
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
-use crate::options::Route;
 use crate::request::Request;
 use crate::route::{Base, read_target_of, route_beside};
+use crate::settings::Route;
 use crate::timing::OriginTime;
 pub(crate) use counted::Counted;
 use http::{Method, StatusCode, Version};
@@ -101,7 +101,7 @@ pub(crate) fn follows(exchange: &Exchange, delivered: &Delivered, served: Served
         Served::Otherwise => {}
         Served::ByApplication => {
             if let Some(address) = address() {
-                exchange.worker.counted.is_counted(route.beacons.mark, address, exchange.now().mono_ms);
+                exchange.worker.counted.is_counted(route.counted_as, address, exchange.now().mono_ms);
             }
         }
         Served::FromMemory => {
@@ -127,10 +127,10 @@ fn was_seen_by(exchange: &Exchange, route: &Route, address: IpAddr) {
     let (worker, rules) = (&exchange.worker, &*route.beacons);
     let now_ms = exchange.now().mono_ms;
     if let Some(target) = &rules.visitor
-        && worker.counted.is_due(rules.mark, address, rules.every, now_ms)
+        && worker.counted.is_due(route.counted_as, address, rules.every, now_ms)
         && sending::has_room(worker)
         && let Some(beacon) = beacon(exchange, target)
-        && worker.counted.claim(rules.mark, address, rules.every, now_ms)
+        && worker.counted.claim(route.counted_as, address, rules.every, now_ms)
     {
         sending::send(worker, beacon);
     }

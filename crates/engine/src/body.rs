@@ -13,7 +13,6 @@
 
 use crate::connection::{Connection, Read};
 use crate::form::Form;
-use crate::options::RequestBuffer;
 use crate::pace::Pace;
 use crate::read_ahead::READ_BYTES;
 use crate::request::BodyState;
@@ -21,6 +20,7 @@ use crate::spool::SpoolFile;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};
 use kasoku_cache::SpareCharge;
+use kasoku_options::RequestBuffer;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::{Upload, UploadPiece};
 use kasoku_semantics::hop_by_hop::forwardable_trailers;

@@ -20,11 +20,11 @@
 use crate::doubt::Doubt;
 use crate::exchange::Exchange;
 use crate::form::Form;
-use crate::options::Change;
 use crate::route::{Elsewhere, Routed};
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_metrics::Counter;
+use kasoku_options::Change;
 use kasoku_semantics::invalidation::only_respells;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};

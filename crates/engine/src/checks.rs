@@ -9,11 +9,12 @@
 //! Until the first checks have failed, an origin counts as up.
 
 use crate::clock::Clock;
-use crate::options::{Options, OriginHealth, OriginLimits};
 use crate::outages;
 use http::Method;
+use kasoku_options::{Gateway, OriginAddress, OriginEndpoint};
+use kasoku_options::{Options, OriginHealth, OriginLimits};
 use kasoku_origin::health::{Blame, Checked, Turn};
-use kasoku_origin::{Address, Circumstances, Client, Directory, Endpoint, Gateway, OpenFiles, OriginState, Request};
+use kasoku_origin::{Circumstances, Client, Directory, OpenFiles, OriginState, Request};
 use kasoku_wire::RequestHead;
 use std::collections::HashMap;
 use std::io;
@@ -85,12 +86,12 @@ impl Drop for Checks {
     }
 }
 
-fn checks(options: &Options, directory: &Directory, clock: &Arc<dyn Clock>) -> HashMap<Address, Check> {
+fn checks(options: &Options, directory: &Directory, clock: &Arc<dyn Clock>) -> HashMap<OriginAddress, Check> {
     let mut checks = HashMap::new();
     for route in options.routes() {
         let Some(path) = &route.health.path else { continue };
         // Whether processes of ours live is known without a question.
-        for origin in route.origins.iter().filter(|origin| !matches!(origin.address, Address::Spawned(_))) {
+        for origin in route.origins.iter().filter(|origin| !matches!(origin.address, OriginAddress::Spawned(_))) {
             checks.entry(origin.address.clone()).or_insert_with(|| Check {
                 origin: directory.of(&origin.address),
                 rules: route.health.clone(),
@@ -104,10 +105,10 @@ fn checks(options: &Options, directory: &Directory, clock: &Arc<dyn Clock>) -> H
     checks
 }
 
-fn request(path: &str, host: Option<&str>, address: &Address) -> RequestHead {
+fn request(path: &str, host: Option<&str>, address: &OriginAddress) -> RequestHead {
     let own = || match address.endpoint() {
-        Some(endpoint @ Endpoint::Tcp { .. }) => endpoint.to_string(),
-        Some(Endpoint::Unix(_)) | None => "localhost".to_owned(),
+        Some(endpoint @ OriginEndpoint::Tcp { .. }) => endpoint.to_string(),
+        Some(OriginEndpoint::Unix(_)) | None => "localhost".to_owned(),
     };
     let agent = concat!("kasoku/", env!("CARGO_PKG_VERSION"), " (check)");
     RequestHead::new(Method::GET, path)

@@ -3,12 +3,12 @@
 //! Reading and writing share the connection by reference: while a response goes out, the request's body may still come
 //! in. What was read ahead stays here, so that a pipelined request is found where the last one ended.
 
-use crate::options::{AddressRange, Limits};
 use crate::outgoing::Eagerness;
 use crate::peer::Peer;
 use crate::read_ahead::{FREE_BYTES, READ_BYTES, ReadAhead};
 use bytes::BytesMut;
 use kasoku_cache::Cache;
+use kasoku_options::{AddressRange, Limits};
 use kasoku_sys::Stream;
 use kasoku_wire::proxy_protocol::parse_proxy_header;
 use std::cell::{Cell, RefCell};

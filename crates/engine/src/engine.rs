@@ -13,12 +13,12 @@ use crate::crew::Crew;
 use crate::event_loop::{Command, Seed};
 use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
-use crate::options::{Listener, Options, object_bytes_limit};
 use crate::settings::{guarded_as, sites};
 use crate::start_error::StartError;
 use crate::trace::{SPANS_WAITING_MAX, Spans};
 use kasoku_cache::Cache;
 use kasoku_metrics::Metrics;
+use kasoku_options::{Listener, Options, object_bytes_limit};
 use kasoku_origin::Directory;
 use std::io;
 use std::net::SocketAddr;
@@ -26,6 +26,9 @@ use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Duration;
 use tokio::sync::{mpsc, watch};
+
+// What an operator may declare as the largest response is what the cache has room for before it is stored.
+const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RESERVED_SHARE);
 
 /// How long a worker may take until it has its new settings.
 const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);

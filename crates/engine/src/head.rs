@@ -4,11 +4,11 @@
 //! framing, Via, Cache-Status, Connection). The fields that frame a message are never copied from what was received.
 
 use crate::notes::Notes;
-use crate::options::HitHeaders;
 use crate::request::Request;
 use crate::request_id::{self, Digits, RequestId};
 use crate::respond::{NAME, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
+use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};
 use kasoku_semantics::time::Now;

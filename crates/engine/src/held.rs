@@ -11,10 +11,11 @@
 //! be looked through, and is for the one client that asked, with its cookie. So is what comes while memory is full: what is held is
 //! charged like a fill. Slowness and full memory say nothing of the page, so what is stored stays in use, as after a failure.
 
-use crate::options::{PageRules, Route};
+use crate::settings::Route;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use kasoku_cache::HeldCharge;
+use kasoku_options::PageRules;
 use kasoku_origin::{Body, Error, Piece};
 use kasoku_semantics::charset::{begins_wide, says_wide};
 use kasoku_semantics::is_named_file;

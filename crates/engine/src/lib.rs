@@ -2,7 +2,6 @@
 //!
 //! | file | step |
 //! |---|---|
-//! | [`options`] | everything that can be set |
 //! | [`engine`], [`listening`], `start_error` | starts and stops the workers, on which sockets; what a reload changes |
 //! | [`handle`] | what others may ask of a running engine |
 //! | `settings` | what a request is served by |
@@ -102,7 +101,6 @@ mod log;
 mod lookup;
 mod multipart;
 mod notes;
-pub mod options;
 mod origin_answer;
 mod origins;
 mod outages;

@@ -4,8 +4,8 @@
 //! takes this one's place. A duplicate shares the kernel's queue, so connections that nobody has taken yet wait for
 //! whoever takes them, and none is lost. Who stops listening for good must drop all of them.
 
-use crate::options::{ListenAddress, Listener};
 use crate::start_error::StartError;
+use kasoku_options::{ListenAddress, Listener};
 use kasoku_sys::listen::{self, ListeningSocket};
 use std::collections::HashMap;
 use std::io;

@@ -1,8 +1,9 @@
 //! What is told of a request besides what the cache did, in Cache-Status and the log.
 
-use crate::options::{Route, UrlPattern};
 use crate::route::Routed;
+use crate::settings::Route;
 use crate::visitor;
+use kasoku_options::UrlPattern;
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::grant::Refusal;
 use kasoku_semantics::reason::Reason;

@@ -20,11 +20,11 @@
 use crate::anonymous_cookies;
 use crate::clock::Moment;
 use crate::errand::Errand;
-use crate::options::Route;
 use crate::origin_answer::OriginAnswer;
 use crate::outages;
 use crate::route::{refusing, route_elsewhere};
 use crate::sendfile;
+use crate::settings::Route;
 use crate::visitor;
 use crate::worker::Worker;
 use http::{Method, StatusCode};

@@ -2,10 +2,11 @@
 //!
 //! Both are warnings, so that a log that begins at warnings says how each outage ended. Requests between them say nothing, however many.
 
-use crate::options::Route;
+use crate::settings::Route;
 use crate::worker::Worker;
+use kasoku_options::OriginAddress;
 use kasoku_origin::health::{Mark, Recovery};
-use kasoku_origin::{Address, Error, OriginState};
+use kasoku_origin::{Error, OriginState};
 use std::time::Duration;
 
 /// A request to an origin has failed; `sent` is the mark from before it.
@@ -16,7 +17,7 @@ pub(crate) fn failed(worker: &Worker, route: &Route, origin: &OriginState, sent:
 }
 
 /// An origin is back; `how` says by what that was seen.
-pub(crate) fn tell_end(address: &Address, how: &str, recovery: Recovery) {
+pub(crate) fn tell_end(address: &OriginAddress, how: &str, recovery: Recovery) {
     let Recovery { lasted, failed, unasked } = recovery;
     tracing::warn!(failed, unasked, "{address} {how}, after {}", span(lasted));
 }

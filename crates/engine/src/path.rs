@@ -4,7 +4,7 @@
 //! The key and the origin get the path as it was sent. Nearly every path reads as it was sent, which takes one look at it; the
 //! texts of the others are written into memory that a worker uses again, no more than a few times the longest request-target.
 
-use kasoku_origin::{Rewrite, Rewriter};
+use kasoku_options::{Rewrite, Rewriter};
 use percent_encoding::percent_decode_str;
 use std::borrow::Cow;
 use std::mem;
@@ -71,13 +71,6 @@ pub(crate) fn as_read(path: &str) -> Cow<'_, str> {
     }
 }
 
-/// A text without percent-encoding.
-pub(crate) fn decoded(text: &str) -> String {
-    let mut decoded = String::new();
-    decode(text, &mut Vec::new(), &mut decoded);
-    decoded
-}
-
 // Without a branch for each byte, which lets the compiler take many at once.
 fn reads_as_sent(path: &[u8]) -> bool {
     let followers = path.get(1..).unwrap_or_default();
@@ -122,7 +115,7 @@ fn fold(decoded: &str, read: &mut String) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::glob::Path;
+    use kasoku_options::glob::Path;
 
     #[test]
     fn rules_see_a_path_as_applications_do() {

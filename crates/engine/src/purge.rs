@@ -14,14 +14,14 @@ pub use meant::Named;
 use crate::client::client;
 use crate::exchange::Exchange;
 use crate::handle::Handle;
-use crate::options::{AddressRange, Site};
 use crate::path::PathReader;
 use crate::peer::Peer;
 use crate::route::{Routed, canonical, host_in_keys, serving};
-use crate::settings::tagged_as;
+use crate::settings::{Site, sites};
 use http::{Method, StatusCode};
 use kasoku_cache::{Cache, Purge, Scope, ScopeError};
 use kasoku_metrics::Counter;
+use kasoku_options::AddressRange;
 use kasoku_semantics::tags::TAGS_MAX;
 use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
@@ -116,15 +116,15 @@ impl Handle {
     /// # Errors
     /// The target is none; nothing is purged.
     pub fn purge(&self, target: &Target, purge: Purge) -> Result<Purged, PurgeError> {
-        let options = self.options();
-        let target = meant::meant(&options.sites, target)?;
-        if let Some(host) = host_of(&target).filter(|host| !is_known(&options.sites, host)) {
-            return Err(PurgeError::NoSite(host, Named::of(&options.sites)));
+        let sites = sites(&self.options());
+        let target = meant::meant(&sites, target)?;
+        if let Some(host) = host_of(&target).filter(|host| !is_known(&sites, host)) {
+            return Err(PurgeError::NoSite(host, Named::of(&sites)));
         }
-        let purged = purge_target(self.cache(), &options.sites, &target, purge, self.now())?;
+        let purged = purge_target(self.cache(), &sites, &target, purge, self.now())?;
         // Who purges has changed something there, maybe what made pages differ by visitor.
         match host_of(&target) {
-            Some(host) => self.guard().look_again(|shown| is_of_host(&options.sites, shown, &host)),
+            Some(host) => self.guard().look_again(|shown| is_of_host(&sites, shown, &host)),
             None if *target == Target::All => self.guard().look_again(|_| true),
             None => {}
         }
@@ -161,7 +161,7 @@ fn purge_target(cache: &Cache, sites: &[Site], target: &Target, purge: Purge, no
             if let Some(tag) = tags.iter().find(is_unknown) {
                 return Err(PurgeError::UnknownTag(tag.clone()));
             }
-            for name in tagged.into_iter().map(tagged_as) {
+            for name in tagged.into_iter().map(Site::tagged_as) {
                 tags.iter().try_for_each(|tag| all_of(Scope::Tag(name, &tag.to_ascii_lowercase())))?;
             }
         }
@@ -185,7 +185,7 @@ fn host_of(target: &Target) -> Option<String> {
 
 /// Whether a pattern of the guard may be one of a host.
 pub(crate) fn is_of_host(sites: &[Site], shown: &str, host: &str) -> bool {
-    serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*site.guarded_hosts().name(host)))
+    serving(sites, host).is_some_and(|site| shown.split('/').next() == Some(&*site.route.guarded_hosts.name(host)))
 }
 
 /// Whether a site serves that host, or has it in its keys.
@@ -196,8 +196,7 @@ fn is_known(sites: &[Site], host: &str) -> bool {
 
 /// Whether responses of a site may have that tag.
 fn makes_tag(site: &Site, tag: &str) -> bool {
-    let mut routes = std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route));
-    routes.any(|route| route.policy.tags.can_make(&tag.to_ascii_lowercase()))
+    site.routes().any(|route| route.policy.tags.can_make(&tag.to_ascii_lowercase()))
 }
 
 /// The sites that have tags: the one that serves a host, or all.
@@ -209,7 +208,7 @@ fn tagged_sites<'s>(sites: &'s [Site], host: Option<&str>) -> Result<Vec<&'s Sit
         }
         None => &|_| true,
     };
-    let tagged: Vec<&Site> = sites.iter().filter(|site| is_meant(site) && !tagged_as(site).is_empty()).collect();
+    let tagged: Vec<&Site> = sites.iter().filter(|site| is_meant(site) && !site.tagged_as().is_empty()).collect();
     if tagged.is_empty() { Err(PurgeError::NoTags) } else { Ok(tagged) }
 }
 

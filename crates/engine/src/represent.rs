@@ -15,11 +15,12 @@
 
 use crate::exchange::Exchange;
 use crate::head::content_length;
-use crate::options::glob::matches;
-use crate::options::{Coding, Compression};
+use crate::settings::Route;
 use http::Method;
 use kasoku_cache::{Body, Entry, Meta};
 use kasoku_metrics::Counter;
+use kasoku_options::glob::matches;
+use kasoku_options::{Coding, Compression};
 use kasoku_semantics::Validators;
 use kasoku_semantics::coding::{
     Accepted, Representation, accepted, allows_coding, known_representation, may_be_coded, media_type,
@@ -46,11 +47,11 @@ pub(crate) struct Choice {
 
 impl Choice {
     pub(crate) fn of_stored(exchange: &Exchange, entry: &Entry) -> Self {
-        let Some((rules, policy)) = rules(exchange) else { return Self::default() };
-        let body = &entry.body;
+        let Some(route) = coded_route(exchange) else { return Self::default() };
+        let (rules, policy, body) = (&*route.compression, &*route.policy, &entry.body);
         let length = body.complete_length().filter(|_| body.is_complete());
         let judge = || length.is_some_and(|length| may_be(rules, policy, &entry.meta, length));
-        if !entry.may_be_coded(rules.mark, judge) {
+        if !entry.may_be_coded(route.compression_mark, judge) {
             return Self::default();
         }
         let fields = &exchange.request.head.fields;
@@ -67,10 +68,10 @@ impl Choice {
 
     /// Of a response that is still coming in: there is one representation so far.
     pub(crate) fn of_filling(exchange: &Exchange, meta: &Meta) -> Self {
-        let Some((rules, policy)) = rules(exchange) else { return Self::default() };
+        let Some(route) = coded_route(exchange) else { return Self::default() };
         // One of unknown length may turn out to be long enough.
         let length = content_length(&meta.head).unwrap_or(u64::MAX);
-        let varies = may_be(rules, policy, meta, length);
+        let varies = may_be(&route.compression, &route.policy, meta, length);
         if varies {
             Self { varies, accepted: accepted(&exchange.request.head.fields), ..Self::default() }
         } else {
@@ -106,9 +107,9 @@ impl Choice {
 
     /// Has the better one made for those who come after this client.
     pub(crate) fn ask_for_wanted(&self, exchange: &Exchange, entry: &Arc<Entry>) {
-        let (Some(wanted), Some((rules, _))) = (self.wanted, rules(exchange)) else { return };
+        let (Some(wanted), Some(route)) = (self.wanted, coded_route(exchange)) else { return };
         let worker = &exchange.worker;
-        if !worker.compress.ask(&worker.cache, &exchange.uri, entry, wanted, rules.levels) {
+        if !worker.compress.ask(&worker.cache, &exchange.uri, entry, wanted, route.compression.levels) {
             worker.cells.count(Counter::CodingsPutOff);
         }
     }
@@ -134,10 +135,9 @@ pub(crate) fn is_not_modified(
     precondition(&exchange.request.head, head, validators, response_time, exchange.now()) == Precondition::NotModified
 }
 
-/// The rules of a request's route; `None` where no codings are made.
-fn rules(exchange: &Exchange) -> Option<(&Compression, &Policy)> {
-    let route = exchange.route.as_ref()?;
-    route.compression.is_enabled.then_some((&route.compression, &route.policy))
+/// A request's route; `None` where no codings are made.
+fn coded_route(exchange: &Exchange) -> Option<&Route> {
+    exchange.route.as_deref().filter(|route| route.compression.is_enabled)
 }
 
 /// Whether codings may be made of a response of that length.

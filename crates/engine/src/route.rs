@@ -10,12 +10,13 @@ mod routed;
 
 use crate::error::Fault;
 use crate::exchange::Exchange;
-use crate::options::{Route, Site, UrlPattern};
 use crate::path::PathReader;
+use crate::settings::{Route, Site};
 use crate::url_credentials;
 pub(crate) use authority::KnownAuthority;
 use find::{Asked, find, stands_for};
 use kasoku_cache::Cache;
+use kasoku_options::UrlPattern;
 use kasoku_semantics::invalidation::location_target;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::target::{Target, parse_target, write_authority};
@@ -289,12 +290,16 @@ fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::HostPattern;
+    use kasoku_options::{self as options, HostPattern};
+    use kasoku_semantics::policy::Profile;
+
+    fn plain() -> Arc<Route> {
+        Arc::new(Route::of(options::Route::new(Profile::Safe, Vec::new()), "", 0))
+    }
 
     #[test]
     fn a_program_that_leads_to_a_credential_in_a_url_makes_a_page_for_one() {
-        let route = Arc::new(Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new()));
-        let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules: Vec::new(), route };
+        let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules: Vec::new(), route: plain() };
         let passes = |target: &str| route_elsewhere(&site, &mut PathReader::default(), target).1;
         assert!(passes("/list?sid=5") && passes("/list;jsessionid=5") && !passes("/list?page=5"));
     }
@@ -305,7 +310,7 @@ mod tests {
             name: name.to_owned(),
             hosts,
             rules: Vec::new(),
-            route: Arc::new(Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new())),
+            route: plain(),
         };
         let sites = [
             site_of(vec![HostPattern::Exact("a.org".into()), HostPattern::Below(".a.org".into())], "a"),

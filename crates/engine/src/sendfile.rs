@@ -21,8 +21,8 @@
 mod stored;
 
 use crate::errand::Errand;
-use crate::options::Route;
 use crate::origin_answer::{OriginAnswer, Said};
+use crate::settings::Route;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::Elsewhere;

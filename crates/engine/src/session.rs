@@ -16,10 +16,10 @@ pub(crate) mod table;
 
 use crate::changes;
 use crate::exchange::Exchange;
-use crate::options::UrlPattern;
 use crate::route::Routed;
 use doings::CookieIds;
 use http::StatusCode;
+use kasoku_options::UrlPattern;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::{Fields, ResponseHead};

@@ -7,7 +7,7 @@
 //! One table for the process, of names alone. It is written where an origin's answer sets a cookie, which is no hit. What does not fit is not
 //! known, and nothing is proposed of it.
 
-use crate::options::Route;
+use crate::settings::Route;
 use http::Method;
 use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::difference::names_token;
@@ -95,10 +95,11 @@ pub(crate) fn is_for_nobody(request: &RequestHead, response: &ResponseHead, rout
 mod tests {
     use super::*;
     use http::StatusCode;
+    use kasoku_options as options;
     use kasoku_semantics::policy::Profile;
 
     fn answered(known: &SetBy, method: Method, target: &str, cookie: &str, status: u16, set: &str) {
-        let route = Route::new(Profile::Safe, Vec::new());
+        let route = Route::of(options::Route::new(Profile::Safe, Vec::new()), "", 0);
         let mut request = RequestHead::new(method, target);
         if !cookie.is_empty() {
             request.fields.push("Cookie", cookie);

@@ -7,8 +7,8 @@
 //! A disk may take its time, so files are written, read and closed by threads that may wait, a few at a time over all workers,
 //! and each call has a bound. Whoever goes away leaves the file to the call that still runs.
 
-use crate::options::RequestBuffer;
 use bytes::Bytes;
+use kasoku_options::RequestBuffer;
 use kasoku_origin::error::UploadError;
 use std::fs::File;
 use std::io;

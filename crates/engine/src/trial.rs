@@ -8,11 +8,11 @@ use crate::forward::{Audience, forward};
 use crate::guard::{FETCH_MAX, Fetcher, Found, Page, as_sent, check, plain, says_nothing};
 use crate::handle::Handle;
 use crate::held::{self, Sought};
-use crate::options::Route;
 use crate::peer::Peer;
 use crate::request::Request;
 use crate::route::{Routed, route_url};
-use crate::settings::{own, sites, tagged_as};
+use crate::settings::Route;
+use crate::settings::sites;
 use crate::visitor;
 pub(crate) use changed::{TTL_SECONDS, changed};
 use http::{Method, StatusCode};
@@ -56,10 +56,9 @@ pub(crate) fn try_out(handle: &Handle, url: &str, changes: Vec<Suggestion>, dead
 async fn compare(handle: &Handle, url: &str, changes: Vec<Suggestion>) -> Tried {
     let sites = sites(&handle.options());
     let Ok(mut routed) = route_url(&sites, handle.cache(), &head(url)) else { return Tried::Unknown };
-    let Some(changed) = changed(&routed.route, &changes) else { return Tried::Unknown };
-    let mut changed = Arc::new(changed);
-    own(&mut changed, sites.get(routed.site).map_or("", tagged_as), 0);
-    routed.route = changed;
+    let Some(changed) = changed(&routed.route.declared, &changes) else { return Tried::Unknown };
+    let tagged_as = &*routed.route.policy.tags.site;
+    routed.route = Arc::new(Route::of(changed, tagged_as, 0));
     let route = routed.route.clone();
     let request = Request { head: head(url), body: BodyLength::None, keeps_alive: true };
     let peer = Peer { address: None, is_trusted: false };

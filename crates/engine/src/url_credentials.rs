@@ -10,7 +10,7 @@
 //!
 //! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
 
-use crate::options::Route;
+use crate::settings::Route;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::query::{any_pair, name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
@@ -163,7 +163,7 @@ fn is_credential_as_read(pair: &str, sessions: &[String], answer: &mut Authoriza
 }
 
 fn is_credential(name: &str, value: &str, sessions: &[String]) -> bool {
-    let is_session = || sessions.iter().any(|glob| crate::options::glob::matches(glob, name));
+    let is_session = || sessions.iter().any(|glob| kasoku_options::glob::matches(glob, name));
     // CAS: a service ticket.
     let is_ticket = || name.eq_ignore_ascii_case("ticket") && value.get(..3).is_some_and(|start| start == "ST-");
     is_named(name) || is_session() || is_ticket()
@@ -220,12 +220,13 @@ fn may_be_named(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasoku_options as options;
     use std::sync::Arc;
 
     fn route(profile: Profile) -> Route {
-        let mut route = Route::new(profile, Vec::new());
+        let mut route = options::Route::new(profile, Vec::new());
         Arc::make_mut(&mut route.session).cookies.push("G5SESS*".to_owned());
-        route
+        Route::of(route, "", 0)
     }
 
     #[test]

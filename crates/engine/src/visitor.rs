@@ -13,9 +13,10 @@
 //! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
-use crate::options::{OtherCookies, Route, SessionRules};
 use crate::route::Routed;
+use crate::settings::Route;
 use kasoku_cache::{Cache, NOBODYS_OWN};
+use kasoku_options::{OtherCookies, SessionRules};
 use kasoku_semantics::grant::{Grant, Refusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
@@ -192,21 +193,22 @@ fn is_wish(name: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasoku_options as options;
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
-    fn route(change: impl FnOnce(&mut Route)) -> Route {
-        let mut route = Route::new(Profile::Safe, Vec::new());
+    fn route(change: impl FnOnce(&mut options::Route)) -> Route {
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         change(&mut route);
-        route
+        Route::of(route, "", 0)
     }
 
     fn fields(lines: &[(&str, &str)]) -> Fields {
         lines.iter().copied().collect()
     }
 
-    fn key_cookies(route: &mut Route, names: &[&str]) {
+    fn key_cookies(route: &mut options::Route, names: &[&str]) {
         let names = names.iter().map(|name| (*name).to_owned()).collect();
         Arc::make_mut(&mut route.policy).grant.key_cookies = names;
     }
@@ -220,11 +222,16 @@ mod tests {
         assert_eq!(passing("Cookie", "_ga=1; sid=1"), Some(Reason::PassCookie));
         assert_eq!(passing("Cookie", "_ga=1; _gid=2"), None);
         assert_eq!(passing("Accept-Language", "de"), None);
-        let none = Route::new(Profile::Safe, Vec::new());
-        assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), &none, false), None, "nothing is granted");
-        let mut told = none;
+        let none = || options::Route::new(Profile::Safe, Vec::new());
+        assert_eq!(
+            passes(&fields(&[("Cookie", "sid=1")]), &Route::of(none(), "", 0), false),
+            None,
+            "nothing is granted"
+        );
+        let mut told = none();
         told.cookies.others = Some(OtherCookies::Pass);
         Arc::make_mut(&mut told.policy).grant.key_cookies = vec!["sid".to_owned()];
+        let told = Route::of(told, "", 0);
         let passing = |name, value| passes(&fields(&[(name, value)]), &told, false);
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie), "no cookie is in the key here");
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
@@ -255,7 +262,7 @@ mod tests {
 
     #[test]
     fn who_has_a_listed_cookie_passes_and_all_other_cookies_are_removed() {
-        let wordpress = |change: fn(&mut Route)| {
+        let wordpress = |change: fn(&mut options::Route)| {
             route(|route| {
                 route.cookies.pass = vec!["wordpress_logged_in_*".to_owned()];
                 change(route);

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 
-use kasoku_engine::options::{AddressRange, ListenAddress, Listener, LogFormat, LogTarget};
 use kasoku_metrics::Counter;
+use kasoku_options::{AddressRange, ListenAddress, Listener, LogFormat, LogTarget};
 use kasoku_testkit::client::request;
 use kasoku_testkit::{Client, Ending, Gate, Scenario, Setup, WAIT_MAX, get, ok, on, post, reply};
 use serde_json::Value;

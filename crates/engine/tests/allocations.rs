@@ -17,8 +17,8 @@
 mod boards;
 
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{AccessLog, AddressRange, BeaconRules, HitHeaders, LogFormat, LogTarget, QueryKey};
 use kasoku_metrics::Counter;
+use kasoku_options::{AccessLog, AddressRange, BeaconRules, HitHeaders, LogFormat, LogTarget, QueryKey};
 use kasoku_testkit::{Exchange, Scenario, Setup, get, ok};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;

@@ -1,6 +1,6 @@
 //! Cache-Status (RFC 9211): what the cache did, and which rule decided.
 
-use kasoku_engine::options::{HostPattern, Origin, OriginAddress};
+use kasoku_options::{HostPattern, Origin, OriginAddress};
 use kasoku_testkit::{Client, Gate, Response, Scenario, Setup, get, ok, post, reply};
 use std::time::Duration;
 

@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::panic)]
 
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{Coding, Compression};
 use kasoku_metrics::Counter;
+use kasoku_options::{Coding, Compression};
 use kasoku_testkit::{BOTH, Client, Response, Scenario, Setup, get, ok, on, reply};
 use std::io::Read;
 use std::sync::Arc;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
-use kasoku_engine::options::{OriginAddress, Route};
+use kasoku_options::{OriginAddress, Route};
 use kasoku_testkit::{Client, Ending, Folder, Scenario, Setup, get, ok};
 use std::fs;
 use std::sync::Arc;

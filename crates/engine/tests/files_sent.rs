@@ -3,8 +3,8 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
-use kasoku_engine::options::{LogFormat, LogTarget, OriginAddress};
 use kasoku_metrics::Counter;
+use kasoku_options::{LogFormat, LogTarget, OriginAddress};
 use kasoku_testkit::client::request;
 use kasoku_testkit::{Client, Ending, Folder, Scenario, Setup};
 use rustix::fs::{Advice, fadvise};

@@ -4,8 +4,8 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
-use kasoku_engine::options::OriginAddress;
 use kasoku_metrics::Counter;
+use kasoku_options::OriginAddress;
 use kasoku_testkit::{Client, Folder, Setup};
 use std::fs;
 

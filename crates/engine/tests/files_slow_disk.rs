@@ -8,8 +8,8 @@
 mod disk;
 
 use disk::{NAME, Question, SlowDisk};
-use kasoku_engine::options::{HostPattern, OriginAddress, Route, SendfileRules};
 use kasoku_metrics::Counter;
+use kasoku_options::{HostPattern, OriginAddress, Route, SendfileRules};
 use kasoku_testkit::{Client, Ending, Folder, Origin, Scenario, Setup, get, ok};
 use std::sync::Arc;
 use std::thread;

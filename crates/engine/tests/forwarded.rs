@@ -1,7 +1,7 @@
 //! What the origin is told about the client: X-Forwarded-* and Forwarded are ours, and what a client sends under those
 //! names counts only from a trusted proxy, whose scheme and host then enter the key.
 
-use kasoku_engine::options::AddressRange;
+use kasoku_options::AddressRange;
 use kasoku_semantics::grant::StatusTtl;
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{BOTH, Received, Scenario, Setup, get, ok, on, post};

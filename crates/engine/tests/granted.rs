@@ -21,7 +21,7 @@ mod scripts;
 mod visitors;
 
 use application::{Application, Asked, Does};
-use kasoku_engine::options::Route;
+use kasoku_options::Route;
 use kasoku_semantics::grant::Grant;
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Setup, ok};

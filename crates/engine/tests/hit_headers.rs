@@ -1,6 +1,6 @@
 //! Fields for people who come from other caches, and the switch for Cache-Status.
 
-use kasoku_engine::options::{HitHeaders, Options};
+use kasoku_options::{HitHeaders, Options};
 use kasoku_testkit::{Gate, Response, Scenario, Setup, get, ok, post, reply};
 
 const FRESH: &str = "Cache-Control: max-age=10";

@@ -1,6 +1,6 @@
 //! What unsafe methods drop: their target, and what Location and Content-Location name on the same origin.
 
-use kasoku_engine::options::AddressRange;
+use kasoku_options::AddressRange;
 use kasoku_testkit::{BOTH, Client, Gate, Scenario, Setup, get, ok, on, post, reply};
 
 const FRESH: &str = "Cache-Control: max-age=60";
@@ -96,11 +96,8 @@ fn location_and_content_location_of_the_same_origin_are_dropped_too() {
 
 #[test]
 fn a_location_is_dropped_under_the_key_that_a_rule_makes_of_it() {
-    let query = kasoku_engine::options::QueryKey {
-        sort: true,
-        ignore: vec!["utm_*".into()],
-        ..kasoku_engine::options::QueryKey::default()
-    };
+    let query =
+        kasoku_options::QueryKey { sort: true, ignore: vec!["utm_*".into()], ..kasoku_options::QueryKey::default() };
     let scene = Setup::safe().route(|route| route.query = query).run([
         get("/b?x=1&y=2").answers(ok(&[FRESH], "old")),
         post("/a").answers(reply("201 Created", &["Location: /b?y=2&utm_source=z&x=1"], "")),

@@ -1,7 +1,7 @@
 //! Limits of the client's side: 431, 414, 413, 408; bodies that are not read to their end; clients that take nothing.
 
-use kasoku_engine::options::HostPattern;
 use kasoku_metrics::Counter;
+use kasoku_options::HostPattern;
 use kasoku_testkit::{Client, Ending, Scenario, Setup, get, ok, post, reply};
 use std::time::Duration;
 

@@ -1,7 +1,7 @@
 //! Where clients connect: TCP, Unix sockets, inherited descriptors; several at once, with several workers.
 
-use kasoku_engine::options::{AddressRange, ListenAddress, Listener};
 use kasoku_metrics::Counter;
+use kasoku_options::{AddressRange, ListenAddress, Listener};
 use kasoku_testkit::{Client, Scenario, Setup, get, ok, post};
 use std::net::TcpListener;
 use std::os::fd::AsRawFd;

@@ -2,9 +2,10 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
-use kasoku_engine::options::{Balance, Origin as Configured};
+use kasoku_options::OriginHealth;
+use kasoku_options::{Balance, Origin as Configured};
 use kasoku_origin::group::{Asking, Chosen, key_hash};
-use kasoku_origin::{Directory, Group, HealthRules};
+use kasoku_origin::{Directory, Group};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Gate, Origin, Setup, get, ok};
 
@@ -47,7 +48,7 @@ fn by_hash_the_same_url_always_goes_to_the_same_origin() {
         for fields in [&["Host: example.org"][..], &["Host: example.org", "Cookie: a=1"]] {
             let url = format!("http://example.org/{number}?q");
             let mut asking = Asking::new(key_hash(url.as_bytes()), true);
-            let chosen = group.choose(&mut asking, &HealthRules::default(), 0);
+            let chosen = group.choose(&mut asking, &OriginHealth::default(), 0);
             let Chosen::Ask(choice) = chosen else { panic!("nothing speaks against them") };
             let at = configured.iter().position(|origin| origin.address == choice.origin.address).unwrap();
             origins[at].then(get(&format!("/{number}?q")).answers(ok(&[NOT_STORED], at.to_string())));

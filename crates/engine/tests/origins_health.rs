@@ -3,8 +3,8 @@
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
 use kasoku_engine::Engine;
-use kasoku_engine::options::{Balance, Route};
 use kasoku_metrics::Counter;
+use kasoku_options::{Balance, Route};
 use kasoku_testkit::unreachable::{dead_address, leaving_at};
 use kasoku_testkit::{Client, Gate, Origin, Scenario, Setup, get, ok, on, post, reply};
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kasoku_engine::options::{Balance, Options, Origin as Configured, Route};
+use kasoku_options::{Balance, Options, Origin as Configured, Route};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Gate, Origin, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;

@@ -2,8 +2,8 @@
 
 #![allow(clippy::indexing_slicing, clippy::unwrap_used, clippy::panic)]
 
-use kasoku_engine::options::Origin as Configured;
 use kasoku_metrics::Counter;
+use kasoku_options::Origin as Configured;
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{BOTH, Exchange, Origin, Setup, get, ok, on, reply};
 use std::time::Duration;

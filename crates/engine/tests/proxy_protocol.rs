@@ -1,6 +1,6 @@
 //! The PROXY protocol, for listeners that ask for it: then each connection starts with its header.
 
-use kasoku_engine::options::AddressRange;
+use kasoku_options::AddressRange;
 use kasoku_testkit::client::request;
 use kasoku_testkit::{Scenario, Setup, ok, post};
 use std::time::Duration;

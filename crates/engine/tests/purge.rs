@@ -1,9 +1,9 @@
 //! What PURGE and the operator's purges drop, for whom, and what they leave.
 
 use kasoku_cache::Purge;
-use kasoku_engine::options::{AddressRange, HostPattern, ListenAddress, Listener};
 use kasoku_engine::purge::{PurgeError, Purged, Target};
 use kasoku_metrics::Counter;
+use kasoku_options::{AddressRange, HostPattern, ListenAddress, Listener};
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok};
 
 const FRESH: &str = "Cache-Control: max-age=60";

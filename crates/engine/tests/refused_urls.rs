@@ -3,8 +3,8 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
-use kasoku_engine::options::{Options, Places, Route, UrlPattern};
 use kasoku_metrics::Counter;
+use kasoku_options::{Options, Places, Route, UrlPattern};
 use kasoku_testkit::application::prints;
 use kasoku_testkit::{Application, Folder, Scenario, Setup, get, head, ok, post};
 use std::sync::Arc;

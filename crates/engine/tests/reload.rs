@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used)]
 
-use kasoku_engine::options::{AccessLog, ListenAddress, Listener, LogFormat, LogTarget, Options, Route, Rule};
+use kasoku_options::{AccessLog, ListenAddress, Listener, LogFormat, LogTarget, Options, Route, Rule};
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, head, ok};
 use std::sync::Arc;
@@ -145,7 +145,7 @@ fn those_who_come_after_a_reload_share_one_fetch() {
 
 #[test]
 fn a_proxy_that_is_trusted_no_more_is_not_believed_on_the_connection_that_it_has() {
-    let loopback = kasoku_engine::options::AddressRange::loopback();
+    let loopback = kasoku_options::AddressRange::loopback();
     let mut scene = Setup::safe()
         .options(|options| options.trusted_proxies = loopback)
         .run([get("/").answers(ok(&[FRESH], "https")), get("/").answers(ok(&[FRESH], "http"))]);

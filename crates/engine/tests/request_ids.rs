@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use kasoku_engine::options::AddressRange;
+use kasoku_options::AddressRange;
 use kasoku_semantics::policy::Profile;
 
 use kasoku_testkit::{BOTH, Response, Setup, get, ok, on, post};

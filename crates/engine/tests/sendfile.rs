@@ -17,7 +17,7 @@ mod refused;
 #[path = "sendfile/stored.rs"]
 mod stored;
 
-use kasoku_engine::options::{Route, SendfileRules};
+use kasoku_options::{Route, SendfileRules};
 use kasoku_testkit::Folder;
 use std::sync::Arc;
 

@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
 
-use kasoku_engine::options::{Gateway, OriginAddress, PathGlob, Rewrite, Route};
+use kasoku_options::{Gateway, OriginAddress, PathGlob, Rewrite, Route};
 use kasoku_testkit::application::{prints, turn};
 use kasoku_testkit::{Application, Folder, Scenario, Setup};
 

@@ -1,6 +1,6 @@
 //! Which site serves a host, which rule a path, which origin a request, and how the query enters the key.
 
-use kasoku_engine::options::{self, HostPattern, OriginAddress, QueryKey, Rule};
+use kasoku_options::{self as options, HostPattern, OriginAddress, QueryKey, Rule};
 use kasoku_testkit::{BOTH, Client, Origin, Scenario, Setup, get, head, ok, on, post, reply};
 
 const FRESH: &str = "Cache-Control: max-age=60";

@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
-use kasoku_engine::options::{LogFormat, LogTarget};
 use kasoku_metrics::Counter;
+use kasoku_options::{LogFormat, LogTarget};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok, post};
 use serde_json::Value;

@@ -61,9 +61,7 @@ mod validators;
 mod ways;
 
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{
-    CookiePattern, OtherCookies, Places, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern,
-};
+use kasoku_options::{CookiePattern, OtherCookies, Places, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Scenario, Setup};

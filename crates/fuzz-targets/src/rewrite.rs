@@ -1,8 +1,8 @@
 //! Short addresses, and what they lead to. Input: the first line is path and query of a request, each other line a rewrite.
 
 use crate::input::lines;
-use kasoku_origin::document_root::UrlPath;
-use kasoku_origin::{Rewrite, Rewriter, rewritten};
+use kasoku_options::{Rewrite, Rewriter, rewritten};
+use kasoku_semantics::url_path::UrlPath;
 use std::slice;
 
 /// What divides a query for somebody, or ends it.

@@ -1,6 +1,6 @@
 //! The path of a URL that is looked for below a directory. Input: the path as it stands in a request-target.
 
-use kasoku_origin::document_root::UrlPath;
+use kasoku_semantics::url_path::UrlPath;
 use url::Url;
 
 pub(crate) fn run(data: &[u8]) {

@@ -16,7 +16,7 @@
 //! program serves is left to that. None of this keeps the program from serving, unless the configuration names the place.
 
 use kasoku_engine::listening::Inherited;
-use kasoku_engine::options::ControlSocket;
+use kasoku_options::ControlSocket;
 use kasoku_sys::listen::{self, ListeningSocket};
 use kasoku_sys::process::own_user;
 use std::env;

@@ -1,6 +1,6 @@
 //! Whom the program becomes once it listens, what it may not do as root, and the file that says which process it is.
 
-use kasoku_engine::options::{Options, OriginAddress};
+use kasoku_options::{Options, OriginAddress};
 use nix::unistd::{self, Gid, Group, Uid, User};
 use rustix::fs::OFlags;
 use std::ffi::CString;

@@ -5,7 +5,7 @@
 
 use crate::wants_colour;
 use kasoku_config::{Report, Severity};
-use kasoku_engine::options::ProgramLog;
+use kasoku_options::ProgramLog;
 use std::fmt::Display;
 use std::io::{self, Write};
 use std::sync::OnceLock;

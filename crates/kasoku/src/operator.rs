@@ -7,7 +7,7 @@
 use crate::control;
 use clap::Args;
 use kasoku_config::ServeFlags;
-use kasoku_engine::options::{ControlSocket, ListenAddress};
+use kasoku_options::{ControlSocket, ListenAddress};
 use kasoku_wire::http1::{BodyDecoder, BodyLimits, Decoded, HeadLimits, parse_response, response_body_length};
 use std::fmt;
 use std::fs;

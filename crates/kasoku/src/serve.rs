@@ -15,7 +15,7 @@ use kasoku_config::{CHANGES_MAX, Loaded, ServeFlags};
 use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
 use kasoku_engine::listening::Listening;
-use kasoku_engine::options::ListenAddress;
+use kasoku_options::ListenAddress;
 use kasoku_sys::listen::ListeningSocket;
 use kasoku_sys::process::keep_endings;
 use kasoku_traces::Exporter;

@@ -9,7 +9,7 @@
 //! address is the one that was written, and [`READY`], the number of a socket on which one byte says that it serves.
 
 use kasoku_engine::listening::Inherited;
-use kasoku_engine::options::ListenAddress;
+use kasoku_options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
 use std::env;
 use std::io::{self, Write};

@@ -9,11 +9,11 @@ use crate::traffic::Client;
 use crate::world::World;
 use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
-use kasoku_engine::options::{
+use kasoku_metrics::Counter;
+use kasoku_options::{
     ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits,
     Route, Site,
 };
-use kasoku_metrics::Counter;
 use kasoku_semantics::policy::{Policy, Profile};
 use std::collections::HashMap;
 use std::fmt::Write;
@@ -109,13 +109,13 @@ fn options(origin: SocketAddr) -> Options {
         memory_bytes_max: MEMORY_BYTES_MAX,
         object_bytes_max: OBJECT_BYTES_MAX,
         limits: Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() },
-        request_buffer: kasoku_engine::options::RequestBuffer::default(),
+        request_buffer: kasoku_options::RequestBuffer::default(),
         trusted_proxies: Vec::new(),
         purge_from: Vec::new(),
         hit_headers: HitHeaders::default(),
-        access_log: kasoku_engine::options::AccessLog::default(),
-        program_log: kasoku_engine::options::ProgramLog::default(),
-        traces: kasoku_engine::options::Traces::default(),
+        access_log: kasoku_options::AccessLog::default(),
+        program_log: kasoku_options::ProgramLog::default(),
+        traces: kasoku_options::Traces::default(),
         sites: HOSTS.map(site).into(),
     }
 }

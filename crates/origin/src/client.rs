@@ -1,7 +1,7 @@
 //! The origins' side of one worker: asks an origin in the way that its kind wants.
 
+use crate::Address;
 use crate::Limits;
-use crate::address::Address;
 use crate::cgi;
 use crate::counters::Counters;
 use crate::error::Error;

@@ -137,7 +137,8 @@ impl Directory {
 mod tests {
     use super::*;
     use crate::Endpoint;
-    use crate::health::{Blame, HealthRules};
+    use crate::health::Blame;
+    use kasoku_options::OriginHealth;
 
     #[test]
     fn who_names_the_same_address_shares_what_is_known() {
@@ -145,7 +146,7 @@ mod tests {
         let address = |port| Address::Http(Endpoint::Tcp { host: "a".to_owned(), port });
         let (one, same, other) = (directory.of(&address(1)), directory.of(&address(1)), directory.of(&address(2)));
         for _ in 0..3 {
-            one.health.failed(Blame::Connection, one.health.mark(), &HealthRules::default(), 0);
+            one.health.failed(Blame::Connection, one.health.mark(), &OriginHealth::default(), 0);
         }
         assert_eq!((same.health.is_up(), other.health.is_up()), (false, true));
         directory.keep_only([address(1)].iter());

@@ -19,26 +19,20 @@
 //! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open
 //! already counts only while the whole path, the root's part as well, leads to it (`open_files`).
 
-mod file_rules;
 mod medium;
 mod names;
-mod no_programs;
 mod open;
 mod open_files;
 mod search;
 #[cfg(test)]
 pub(crate) mod tests;
-mod url_path;
 mod waiting;
 
 use crate::Limits;
 use crate::error::Error;
-use crate::request::Gateway;
-use crate::rewrite::rewritten;
-pub use file_rules::{FileRules, Symlinks};
+use kasoku_options::{Gateway, PATH_PLACEHOLDER, Symlinks, rewritten};
+use kasoku_semantics::url_path::UrlPath;
 pub(crate) use medium::Medium;
-pub use names::SOURCE_SUFFIXES;
-pub use no_programs::PathGlob;
 pub use open::is_shortage;
 pub(crate) use open::{Opened, Wait};
 use open::{Purpose, open, open_root};
@@ -52,14 +46,9 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-pub use url_path::UrlPath;
-pub(crate) use url_path::{PlainPath, percent_decode, push_encoded};
 #[cfg(test)]
 pub(crate) use waiting::all_who_may_wait;
 pub(crate) use waiting::may_wait;
-
-/// What in a `try_files` name stands for the path of the URL.
-pub const PATH_PLACEHOLDER: &str = "{path}";
 
 /// Which files are scripts.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -19,49 +19,16 @@
 //! the key, the address and the weight and on nothing else: the spread is the same in all workers, after a
 //! restart and on other machines.
 
+use crate::Limits;
 use crate::directory::{Directory, OriginState};
 use crate::error::Error;
-use crate::health::{Claim, HealthRules, Standing, TRIAL_CONNECT_MAX, TRIAL_WAIT_MAX};
+use crate::health::{Claim, Standing, TRIAL_CONNECT_MAX, TRIAL_WAIT_MAX};
 use crate::places::Place;
-use crate::{Address, Limits};
+use kasoku_options::{Balance, ORIGINS_MAX, Origin, OriginHealth};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
 use tokio::time::Instant;
-
-/// The most origins of one group; more are not looked at.
-pub const ORIGINS_MAX: usize = 64;
-
-/// One origin of a rule, as it is configured.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
-    /// Where it listens.
-    pub address: Address,
-    /// Its part of the requests, in proportion to the others' weights. Default 1.
-    pub weight: u32,
-    /// Whether it is asked only when no other one can be. Default false.
-    pub is_backup: bool,
-    /// Connections in use, over all workers and rules. Default: as [`crate::Limits::connections_max`].
-    pub connections_max: Option<usize>,
-}
-
-impl From<Address> for Origin {
-    fn from(address: Address) -> Self {
-        Self { address, weight: 1, is_backup: false, connections_max: None }
-    }
-}
-
-/// How requests are spread over the origins of a rule.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub enum Balance {
-    /// The first that can be asked; the others stand in for it.
-    #[default]
-    First,
-    /// In turn, by weight.
-    RoundRobin,
-    /// By the key: what is asked for decides who is asked.
-    Hash,
-}
 
 /// See the [module](self). Made for one worker from a rule; empty in a configuration.
 #[derive(Clone, Debug, Default)]
@@ -213,7 +180,7 @@ impl Group {
     }
 
     /// Whom to ask now.
-    pub fn choose(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Chosen {
+    pub fn choose(&self, asking: &mut Asking, rules: &OriginHealth, now_ms: u64) -> Chosen {
         let mut open = !asking.asked;
         for is_backup in [false, true] {
             while let Some(at) = self.best(asking, |at, member| {
@@ -249,7 +216,7 @@ impl Group {
     }
 
     /// Of those that are down, the one that failed longest ago and that nobody tries; else one to wait for.
-    fn last_resort(&self, asking: &mut Asking, rules: &HealthRules, now_ms: u64) -> Chosen {
+    fn last_resort(&self, asking: &mut Asking, rules: &OriginHealth, now_ms: u64) -> Chosen {
         let mut open = !asking.asked;
         let mut waiting: Option<(usize, Duration)> = None;
         while let Some(at) = self.longest_down_of(open) {

@@ -3,17 +3,17 @@
 //! Two kinds of failures are kept apart, since a client must not be able to take an origin away from the others:
 //!
 //! * **No connection** (refused, no answer to it in time, no such name). What a client asks for has no part in it.
-//!   From [`HealthRules::failures`] in a row on the origin is [`Standing::Down`]: requests go to other origins.
+//!   From [`OriginHealth::failures`] in a row on the origin is [`Standing::Down`]: requests go to other origins.
 //! * **No answer** on a connection that was there (closed, malformed, too late). One odd request may be the reason, so
 //!   these make it [`Standing::Suspect`]: it is asked after all others, but it is asked. Such a failure does not count
 //!   when the origin has answered any other request since this one was sent.
 //!
-//! **Trials.** An origin that is down is tried by one real request at a time: each [`HealthRules::back_off`]
+//! **Trials.** An origin that is down is tried by one real request at a time: each [`OriginHealth::back_off`]
 //! ([`Health::claim`]), and at once when no other origin can be asked ([`Health::claim_anyway`]), so that nobody is ever
 //! told that all are down on the word of an attempt that is seconds old. The trial is over as soon as there is a
 //! connection or none; whoever has no other origin waits for that for [`TRIAL_WAIT_MAX`]. A trial that takes longer
 //! (packets vanish instead of being refused) keeps others from the same wait until the next period.
-//! A suspect's trial may cost its visitor a long wait, so its periods double up to [`HealthRules::back_off_max`] while
+//! A suspect's trial may cost its visitor a long wait, so its periods double up to [`OriginHealth::back_off_max`] while
 //! trials take long; one that fails fast is followed by the next after the shortest period.
 //! The first success ends all of it.
 //!
@@ -29,6 +29,7 @@ mod back_off;
 mod outage;
 
 use back_off::BackOff;
+use kasoku_options::OriginHealth;
 use outage::Outage;
 pub use outage::Recovery;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -40,45 +41,6 @@ pub const TRIAL_WAIT_MAX: Duration = Duration::from_millis(250);
 
 /// How long a trial waits for its connection: its visitor has another origin to go to, or an error to be told.
 pub const TRIAL_CONNECT_MAX: Duration = Duration::from_millis(500);
-
-/// When an origin counts as failing, and how it is checked.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct HealthRules {
-    /// Failures in a row until others are asked instead. Default 3; 0: it is always asked.
-    pub failures: u32,
-    /// From one trial to the next while it is down or suspect, and at most from one check to the next. Default 1 s.
-    pub back_off: Duration,
-    /// The same for suspects that let their trials wait, at most. Default 10 s; at least `back_off`.
-    pub back_off_max: Duration,
-    /// Path and query of the active check, sent with GET. Default: none, no checks.
-    pub path: Option<String>,
-    /// From the end of a check to the next. Default 5 s.
-    pub interval: Duration,
-    /// For a whole check, connection included. Default 2 s.
-    pub timeout: Duration,
-    /// Statuses that pass, first and last. Default 200 to 399.
-    pub expect: (u16, u16),
-    /// Checks in a row that must pass until the origin is up again. Default 1.
-    pub rise: u32,
-    /// Checks in a row that must fail until it is down. Default 3.
-    pub fall: u32,
-}
-
-impl Default for HealthRules {
-    fn default() -> Self {
-        Self {
-            failures: 3,
-            back_off: Duration::from_secs(1),
-            back_off_max: Duration::from_secs(10),
-            path: None,
-            interval: Duration::from_secs(5),
-            timeout: Duration::from_secs(2),
-            expect: (200, 399),
-            rise: 1,
-            fall: 3,
-        }
-    }
-}
 
 /// How an origin stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -238,7 +200,7 @@ impl Known {
     }
 
     /// One trial at a time, unless one takes longer than a period.
-    fn begin_trial(&mut self, rules: &HealthRules, now_ms: u64) -> Claim {
+    fn begin_trial(&mut self, rules: &OriginHealth, now_ms: u64) -> Claim {
         let age = Duration::from_millis(now_ms.saturating_sub(self.tried_ms));
         if self.trial.is_some() && age < rules.back_off {
             return Claim::Tried(TRIAL_WAIT_MAX.saturating_sub(age));
@@ -275,7 +237,7 @@ impl Health {
     }
 
     /// Whether a request may be sent although the origin failed: one in each period gets this.
-    pub fn claim(&self, rules: &HealthRules, now_ms: u64) -> Claim {
+    pub fn claim(&self, rules: &OriginHealth, now_ms: u64) -> Claim {
         let mut known = self.known();
         match known.standing(now_ms) {
             Standing::Up | Standing::Suspect { is_due: false } => Claim::Free,
@@ -289,7 +251,7 @@ impl Health {
     }
 
     /// The same when no other origin can be asked.
-    pub fn claim_anyway(&self, rules: &HealthRules, now_ms: u64) -> Claim {
+    pub fn claim_anyway(&self, rules: &OriginHealth, now_ms: u64) -> Claim {
         let mut known = self.known();
         let is_too_early = || now_ms < known.tried_ms.saturating_add(milliseconds(rules.back_off));
         match known.standing(now_ms) {
@@ -334,7 +296,7 @@ impl Health {
     }
 
     /// A request got no answer. Whether an outage begins with it: the origin is down or suspect, and was neither since its last answer.
-    pub fn failed(&self, blame: Blame, sent: Mark, rules: &HealthRules, now_ms: u64) -> bool {
+    pub fn failed(&self, blame: Blame, sent: Mark, rules: &OriginHealth, now_ms: u64) -> bool {
         let mut known = self.known();
         // Who has answered somebody else meanwhile is alive.
         if known.answers != sent.answers {
@@ -397,7 +359,7 @@ impl Health {
     }
 
     /// A check has come to its end. What that has changed. `sent`: the mark before it.
-    pub fn checked(&self, result: Checked, sent: Mark, rules: &HealthRules, now_ms: u64) -> Option<Turn> {
+    pub fn checked(&self, result: Checked, sent: Mark, rules: &OriginHealth, now_ms: u64) -> Option<Turn> {
         let mut known = self.known();
         let passes = result == Checked::Passed;
         // It works for others, so it has too much to do at worst: without it, another would have more.

@@ -20,7 +20,6 @@
 //! | `response`, `piece`, `interim`, `error` | what comes of it |
 //! | `group`, `directory`, `health`, `places`, `limits` | which of several, whether it is down, how many at a time |
 
-pub mod address;
 mod cgi;
 pub mod client;
 pub mod counters;
@@ -40,27 +39,21 @@ pub mod piece;
 mod places;
 pub mod request;
 pub mod response;
-pub mod rewrite;
 mod scgi;
 mod spawned;
 pub mod upload;
 
-pub use address::{Address, Endpoint};
 pub use client::Client;
 pub use directory::{Directory, OriginNumbers, OriginState};
 pub use document_root::{FileIdentity, OpenFile, OpenFiles, is_shortage};
 pub use error::Error;
 pub use files::{FileBody, FileParts};
-pub use files::{Named, NamedFile, SendfileRules, Telling, find_named, refused, respond_named, tags_no_content};
-pub use group::{Balance, Group, Origin};
-pub use health::HealthRules;
+pub use files::{Named, NamedFile, Telling, find_named, refused, respond_named, tags_no_content};
+pub use group::Group;
 pub use http::Tunnel;
 pub use interim::{Interim, NoInterim};
-pub use kasoku_sys::process::UMASK_DEFAULT;
-pub use limits::{Limits, ProgramLimits};
+use kasoku_options::{OriginAddress as Address, OriginEndpoint as Endpoint, OriginLimits as Limits};
 pub use piece::Piece;
-pub use request::{Circumstances, Gateway, Request};
+pub use request::{Circumstances, Request};
 pub use response::{Body, Reply, Response};
-pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, Rewriter, rewritten};
-pub use spawned::SpawnedProgram;
 pub use upload::{NoUpload, Upload, UploadPiece};

@@ -19,8 +19,8 @@
 //! authenticates nobody. REMOTE_HOST is left out, since it would take a look-up in DNS. Authority comes from Host, so
 //! SERVER_NAME and SERVER_PORT are what the client has asked for (Apache's `UseCanonicalName Off`), and HTTP_HOST keeps the port.
 
-use crate::request::Gateway;
 use http::Version;
+use kasoku_options::Gateway;
 use kasoku_wire::RequestHead;
 use std::borrow::Cow;
 use std::net::SocketAddr;

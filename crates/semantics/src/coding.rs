@@ -5,6 +5,7 @@
 //! behind it. The origin never gets to see that tag, and knows nothing of it. What this deliberately is not: decoding. A
 //! response that comes coded is sent as it came.
 
+pub use crate::coding_levels::{Levels, ZSTD_LEVEL_MAX};
 use crate::directives::directives;
 use crate::precondition::{Precondition, precondition};
 use crate::{Now, Policy, Validators};

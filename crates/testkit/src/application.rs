@@ -5,7 +5,7 @@
 //! otherwise. After a FastCGI turn that ends the request, the connection goes on if it was asked to.
 
 use crate::{Gate, WAIT_MAX};
-use kasoku_engine::options::{self, OriginAddress, OriginEndpoint};
+use kasoku_options::{OriginAddress, OriginEndpoint};
 use std::collections::{BTreeMap, VecDeque};
 use std::io::{Read, Write};
 use std::net::{TcpListener, TcpStream};
@@ -212,7 +212,7 @@ impl Application {
     }
 
     /// Where it listens, as one of a route's origins.
-    pub fn address(&self) -> options::Origin {
+    pub fn address(&self) -> kasoku_options::Origin {
         let endpoint = OriginEndpoint::Tcp { host: "127.0.0.1".to_owned(), port: self.port };
         let address = if self.is_fastcgi { OriginAddress::FastCgi(endpoint) } else { OriginAddress::Scgi(endpoint) };
         address.into()

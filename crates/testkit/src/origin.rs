@@ -4,7 +4,7 @@ use crate::message::{Framing, Head};
 use crate::script::{Act, Exchange};
 use crate::socket::{Content, Socket, Stopped, Stream};
 use crate::{Gate, WAIT_MAX};
-use kasoku_engine::options::{self, OriginAddress, OriginEndpoint};
+use kasoku_options::{OriginAddress, OriginEndpoint};
 use std::net::{SocketAddr, TcpListener};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard};
 
@@ -81,7 +81,7 @@ impl Origin {
     }
 
     /// Listens where nobody did so far: an origin that comes back.
-    pub fn start_at(origin: &options::Origin, script: impl IntoIterator<Item = Exchange>) -> Self {
+    pub fn start_at(origin: &kasoku_options::Origin, script: impl IntoIterator<Item = Exchange>) -> Self {
         let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &origin.address else {
             panic!("not an address of TCP")
         };
@@ -108,7 +108,7 @@ impl Origin {
     }
 
     /// Where it listens, as one of a route's origins.
-    pub fn address(&self) -> options::Origin {
+    pub fn address(&self) -> kasoku_options::Origin {
         OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
 

@@ -5,12 +5,12 @@ use crate::client::Client;
 use crate::origin::Origin;
 use crate::script::Exchange;
 use kasoku_engine::clock::{Clock, SimulatedClock};
-use kasoku_engine::options::{
+use kasoku_engine::{Engine, StartError};
+use kasoku_metrics::Counter;
+use kasoku_options::{
     AccessLog, AddressRange, ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
     OriginAddress, ProgramLog, RequestBuffer, Route, Rule, Site, Traces,
 };
-use kasoku_engine::{Engine, StartError};
-use kasoku_metrics::Counter;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::field::date;
 use std::sync::Arc;

@@ -1,6 +1,6 @@
 //! Addresses of origins that cannot be reached.
 
-use kasoku_engine::options::{Origin, OriginAddress, OriginEndpoint};
+use kasoku_options::{Origin, OriginAddress, OriginEndpoint};
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};

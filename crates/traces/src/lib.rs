@@ -14,9 +14,9 @@ mod collector;
 mod form;
 
 use collector::Collector;
-use kasoku_engine::options::Traces;
 use kasoku_engine::trace::{Span, Spans};
 use kasoku_metrics::{Cells, Counter};
+use kasoku_options::Traces;
 use opentelemetry_otlp::{Protocol, RetryPolicy, SpanExporter, WithExportConfig, WithHttpConfig};
 use opentelemetry_sdk::Resource;
 use opentelemetry_sdk::trace::SpanExporter as _;

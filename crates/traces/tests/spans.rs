@@ -2,8 +2,8 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
 
-use kasoku_engine::options::{AddressRange, Parents};
 use kasoku_metrics::Counter;
+use kasoku_options::{AddressRange, Parents};
 use kasoku_testkit::{BOTH, Scenario, Setup, get, ok, post};
 use kasoku_traces::Exporter;
 use opentelemetry_proto::tonic::collector::trace::v1::ExportTraceServiceRequest;

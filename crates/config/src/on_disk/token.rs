@@ -4,7 +4,7 @@
 
 use crate::issue::Issue;
 use crate::raw::Raw;
-use kasoku_engine::options::{ListenAddress, Options};
+use kasoku_options::{ListenAddress, Options};
 
 /// Warns of it.
 pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {

@@ -14,7 +14,7 @@ use crate::address::parse_origin;
 use crate::glob::covers;
 use crate::issue::{Issue, Place, quoted};
 use crate::raw::{Raw, RawOrigins, RawRoute, RawSite};
-use kasoku_engine::options::{Options, OriginAddress, PathGlob, Route, Site};
+use kasoku_options::{Options, OriginAddress, PathGlob, Route, Site};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};

@@ -4,7 +4,7 @@ use crate::bounds;
 use crate::issue::Issue;
 use crate::raw::RawAccessLog;
 use crate::table::{self, Scope};
-use kasoku_engine::options::{AccessLog, LogFormat, LogTarget};
+use kasoku_options::{AccessLog, LogFormat, LogTarget};
 use std::path::PathBuf;
 
 /// The formats in the order of the table's words.

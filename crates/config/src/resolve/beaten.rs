@@ -7,7 +7,7 @@ use super::with_related;
 use crate::issue::Issue;
 use crate::raw::{RawRoute, RawRule};
 use crate::value::show_duration;
-use kasoku_engine::options::Route;
+use kasoku_options::Route;
 use std::time::Duration;
 
 /// Warns of it. `route` is the rule's; `outer` is what its site and the top say, the innermost first.

@@ -4,7 +4,7 @@ use super::visitors::{after, own, url_pattern, urls_after};
 use crate::issue::{Issue, quoted};
 use crate::raw::{RawChanges, RawRoute};
 use http::{Method, StatusCode};
-use kasoku_engine::options::{AnswerStatus, Change, ChangeRules, Route, TagTemplate, TemplateError};
+use kasoku_options::{AnswerStatus, Change, ChangeRules, Route, TagTemplate, TemplateError};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TEMPLATES_MAX;
 use std::sync::Arc;

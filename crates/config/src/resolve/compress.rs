@@ -3,7 +3,7 @@
 use super::set;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawCompress, Texts};
-use kasoku_engine::options::{Coding, Compression};
+use kasoku_options::{Coding, Compression};
 
 /// The most entries of `types`: each is looked at for each response that is stored.
 const TYPES_MAX: usize = 100;

@@ -3,7 +3,7 @@
 use super::visitors::{after, check_lengths, is_target, own};
 use crate::issue::{Issue, Place, quoted};
 use crate::raw::{RawRoute, Texts};
-use kasoku_engine::options::{BeaconRules, NobodysCookie, Route, UrlTemplate};
+use kasoku_options::{BeaconRules, NobodysCookie, Route, UrlTemplate};
 use kasoku_semantics::cookies;
 use std::sync::Arc;
 

@@ -8,7 +8,7 @@ use crate::host::covers;
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawExpiry, RawRoute, RawSite, Texts};
 use crate::value::{show_duration, statuses_of};
-use kasoku_engine::options::{HostPattern, OtherCookies, Route, Site};
+use kasoku_options::{HostPattern, OtherCookies, Route, Site};
 use std::collections::HashMap;
 use std::time::Duration;
 

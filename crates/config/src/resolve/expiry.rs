@@ -10,7 +10,7 @@ use crate::raw::{RawExpiry, RawRoute, Texts};
 use crate::table::{self, Scope};
 use crate::value::{is_token, statuses_of};
 use crate::{address, bounds};
-use kasoku_engine::options::{OtherCookies, Route, UrlKey};
+use kasoku_options::{OtherCookies, Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::set_cookies::names_a_session;

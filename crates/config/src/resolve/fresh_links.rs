@@ -3,7 +3,7 @@
 use super::visitors::{after, check_lengths, own, url_pattern};
 use crate::issue::{Issue, quoted};
 use crate::raw::RawVisitors;
-use kasoku_engine::options::{FreshLink, Route, UrlTemplate, UrlTemplateError};
+use kasoku_options::{FreshLink, Route, UrlTemplate, UrlTemplateError};
 
 /// The most entries: each is compared with what is asked for.
 const LINKS_MAX: usize = 64;

@@ -8,9 +8,7 @@ use crate::issue::{At, Fault, Issue, quoted};
 use crate::raw::{RawFiles, RawGateway, RawRoute, Texts};
 use crate::table::{self, Scope};
 use crate::{address, bounds, glob};
-use kasoku_engine::options::{
-    Gateway, OriginAddress, PATH_PLACEHOLDER, PathGlob, REWRITES_MAX, Rewrite, Route, Symlinks,
-};
+use kasoku_options::{Gateway, OriginAddress, PATH_PLACEHOLDER, PathGlob, REWRITES_MAX, Rewrite, Route, Symlinks};
 use std::sync::Arc;
 
 /// The most names of `index` and `try-files`: each is looked for in each request for what is not there.

@@ -3,7 +3,7 @@
 use super::visitors::{after, check_lengths, own};
 use crate::issue::{Issue, quoted};
 use crate::raw::{RawGuard, RawRoute};
-use kasoku_engine::options::{GuardCookie, GuardRules, Route};
+use kasoku_options::{GuardCookie, GuardRules, Route};
 use kasoku_semantics::difference::{NOISE_MAX, Noise, NoiseError};
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@ use super::set;
 use crate::address;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{Raw, RawListener};
-use kasoku_engine::options::{ControlSocket, ListenAddress, Listener};
+use kasoku_options::{ControlSocket, ListenAddress, Listener};
 use std::net::{Ipv4Addr, SocketAddr};
 
 /// Where clients connect when nothing is said.

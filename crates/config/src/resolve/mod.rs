@@ -36,7 +36,7 @@ use crate::line_numbers::LineNumbers;
 use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, RawRequestBuffer, Texts};
 use crate::table::{self, Scope};
 use crate::value::show_size;
-use kasoku_engine::options::{
+use kasoku_options::{
     AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RequestBuffer,
     object_bytes_limit,
 };

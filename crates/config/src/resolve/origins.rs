@@ -9,7 +9,7 @@ use crate::issue::{At, Fault, Issue, Place, quoted};
 use crate::raw::{RawHealth, RawOrigin, RawOrigins, RawRoute};
 use crate::table::{self, Scope};
 use crate::{address, bounds};
-use kasoku_engine::options::{
+use kasoku_options::{
     Balance, ListenAddress, ORIGINS_MAX, Origin, OriginAddress, OriginEndpoint, OriginHealth, Route, Site,
 };
 use std::collections::HashMap;

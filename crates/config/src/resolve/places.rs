@@ -8,7 +8,7 @@ use crate::line_numbers::LineNumbers;
 use crate::raw::{
     Raw, RawCache, RawChanges, RawCounters, RawExpiry, RawGuard, RawQuery, RawRule, RawSite, RawVisitors,
 };
-use kasoku_engine::options::Places;
+use kasoku_options::Places;
 
 /// Notes what is written at one level; what is noted later is further in, and wins.
 pub(super) struct Written<'w> {
@@ -175,7 +175,7 @@ mod tests {
         let (options, issues) = check_text(TEXT);
         let options = options.unwrap_or_else(|| panic!("{issues:?}"));
         let site = &options.sites[0];
-        let of = |places: &kasoku_engine::options::Places, key| places.settings.get(key).map(|place| place.to_string());
+        let of = |places: &kasoku_options::Places, key| places.settings.get(key).map(|place| place.to_string());
         let line = |number: usize| Some(format!("kasoku.toml:{number}"));
         let places = &site.route.places;
         assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), None));

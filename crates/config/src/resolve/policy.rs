@@ -6,7 +6,7 @@ use super::{set, set_usize};
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawCache, RawOriginLimits, RawQuery, RawRoute, Texts};
 use crate::value::is_token;
-use kasoku_engine::options::{OriginLimits, QueryKey};
+use kasoku_options::{OriginLimits, QueryKey};
 use kasoku_semantics::policy::Policy;
 use std::time::Duration;
 

@@ -4,7 +4,7 @@ use crate::bounds;
 use crate::issue::Issue;
 use crate::raw::RawLog;
 use crate::table::{self, Scope};
-use kasoku_engine::options::ProgramLog;
+use kasoku_options::ProgramLog;
 
 /// The formats in the order of the table's words.
 const FORMATS: [ProgramLog; 2] = [ProgramLog::Text, ProgramLog::Json];

@@ -4,7 +4,7 @@ use super::{set, set_usize};
 use crate::address;
 use crate::issue::{Fault, Issue, quoted};
 use crate::raw::{RawPrograms, Texts};
-use kasoku_engine::options::{Gateway, ProgramLimits};
+use kasoku_options::{Gateway, ProgramLimits};
 
 /// The most further variables.
 const VARIABLES_MAX: usize = 100;

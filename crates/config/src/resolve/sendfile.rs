@@ -6,7 +6,7 @@ use crate::raw::RawSendfile;
 use crate::table::{self, Scope};
 use crate::{address, bounds};
 use http::StatusCode;
-use kasoku_engine::options::{OriginAddress, Route, SendfileRules, Symlinks};
+use kasoku_options::{OriginAddress, Route, SendfileRules, Symlinks};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
 

@@ -6,7 +6,7 @@
 use crate::issue::{At, Issue, Place, quoted};
 use crate::raw::{RawRule, RawSite};
 use crate::{glob, host};
-use kasoku_engine::options::HostPattern;
+use kasoku_options::HostPattern;
 
 /// The most pairs that are compared, so that the check of a very long file stays short.
 pub(super) const PAIRS_MAX: usize = 1_000_000;

@@ -15,7 +15,7 @@ use crate::line_numbers::LineNumbers;
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
 use crate::table::{self, Scope};
 use crate::{address, bounds, glob, host};
-use kasoku_engine::options::{HostPattern, Route, Rule, Site};
+use kasoku_options::{HostPattern, Route, Rule, Site};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::sync::Arc;
 

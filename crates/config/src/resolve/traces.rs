@@ -4,7 +4,7 @@ use crate::bounds;
 use crate::issue::{At, Issue, quoted};
 use crate::raw::RawTraces;
 use crate::table::{self, Scope};
-use kasoku_engine::options::{Parents, Traces};
+use kasoku_options::{Parents, Traces};
 
 /// Whose traces go on, in the order of the table's words.
 const PARENTS: [Parents; 3] = [Parents::Trusted, Parents::Any, Parents::None];

@@ -6,7 +6,7 @@
 
 use crate::issue::{Issue, Place};
 use crate::raw::{RawCgi, RawFiles, RawGateway, RawPrograms, RawRoute};
-use kasoku_engine::options::{OriginAddress, Route};
+use kasoku_options::{OriginAddress, Route};
 
 /// What holds for files that applications name as well.
 const OF_NAMED_FILES: [&str; 2] = ["files.charset", "files.rate-max"];

@@ -3,7 +3,7 @@
 use crate::issue::{At, Issue, quoted};
 use crate::raw::{RawRoute, RawSession, RawVisitors, Texts};
 use crate::value::is_token;
-use kasoku_engine::options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
+use kasoku_options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_semantics::policy::Policy;
 use std::sync::Arc;
 

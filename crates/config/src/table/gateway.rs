@@ -2,7 +2,7 @@
 
 use super::{Default, EVERYWHERE, Kind, Section, Setting, TIB};
 
-/// [`kasoku_engine::options::SOURCE_SUFFIXES`] as TOML; a test compares them.
+/// [`kasoku_options::SOURCE_SUFFIXES`] as TOML; a test compares them.
 const SOURCES: &str = "[\".php\", \".phtml\", \".pht\", \".phar\", \".phps\", \".php3\", \".php4\", \".php5\", \".php7\", \".php8\", \
 \".inc\", \".pl\", \".pm\", \".cgi\", \".fcgi\", \".py\", \".rb\", \".sh\", \".bash\", \".lua\", \".tcl\", \".asp\", \".aspx\", \".jsp\"]";
 
@@ -136,6 +136,6 @@ mod tests {
     #[test]
     fn the_sources_are_those_that_are_refused() {
         let written: Vec<_> = SOURCES.trim_matches(['[', ']']).split(", ").map(|one| one.trim_matches('"')).collect();
-        assert_eq!(written, kasoku_engine::options::SOURCE_SUFFIXES);
+        assert_eq!(written, kasoku_options::SOURCE_SUFFIXES);
     }
 }

@@ -8,11 +8,11 @@
 use super::record::{Asked, Record};
 use super::stamp::Stamp;
 use super::text::Text;
-use crate::options::LogFormat;
 use crate::request_id::Digits;
 use crate::respond::NAME;
 use crate::timing::OriginTime;
 use http::Version;
+use kasoku_options::LogFormat;
 use kasoku_semantics::cache_status::CacheStatus;
 
 /// The bounds of what clients send, in bytes as written: together less than [`LINE_BYTES_MAX`].

@@ -27,8 +27,8 @@ mod writer;
 
 pub(crate) use record::{Asked, Record};
 
-use crate::options::{AccessLog as Options, LogFormat, LogTarget};
 use kasoku_metrics::{Cells, Counter};
+use kasoku_options::{AccessLog as Options, LogFormat, LogTarget};
 use kasoku_semantics::time::Now;
 use pages::{Page, Pages};
 use stamp::Stamp;

@@ -141,7 +141,7 @@ fn json_says_which_origin_took_how_long() {
     let origin = OriginTime::begin(1_000_000);
     let told = |origin: &OriginTime| json(&Record { origin: Some(origin), ..record(asked()) });
     assert_eq!(told(&origin).get("origin_head_time"), None, "there is none yet");
-    let address = kasoku_origin::Address::Http(kasoku_origin::Endpoint::Unix("/run/\"app\".sock".into()));
+    let address = kasoku_options::OriginAddress::Http(kasoku_options::OriginEndpoint::Unix("/run/\"app\".sock".into()));
     origin.asked(Arc::new(kasoku_origin::OriginState::new(address)));
     origin.has_head(1_000_007);
     let object = told(&origin);

@@ -5,8 +5,8 @@
 //! goes on by itself when there is room again. A failure is told once, and so is its end; not once for each page.
 
 use super::pages::{Next, Page, Pages};
-use crate::options::LogTarget;
 use kasoku_metrics::{Cells, Counter};
+use kasoku_options::LogTarget;
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
 use std::os::fd::AsFd;

@@ -1,8 +1,8 @@
 //! A beacon on its way: asked in the background, and nothing follows from the answer.
 
 use crate::errand::Errand;
-use crate::options::Route;
 use crate::origins;
+use crate::settings::Route;
 use crate::worker::Worker;
 use kasoku_metrics::Counter;
 use kasoku_origin::{NoInterim, NoUpload, Piece};

@@ -16,9 +16,9 @@ mod tries;
 
 use crate::explain::{Change, Guarded, Suggestion, shown};
 use crate::handle::Handle;
-use crate::options::Site;
 use crate::purge;
 use crate::route::serving;
+use crate::settings::Site;
 use crate::settings::sites;
 use crate::trial::{TTL_SECONDS, Tried};
 pub(crate) use cases::Cases;
@@ -214,7 +214,7 @@ fn with_cost(guarded: Guarded, sites: &[Site], cases: &[(Key, Case)]) -> Blocked
 fn as_guarded(sites: &[Site], pattern: &str) -> String {
     let (authority, shape) = pattern.split_at_checked(pattern.find('/').unwrap_or(pattern.len())).unwrap_or_default();
     match serving(sites, authority) {
-        Some(site) => format!("{}{shape}", site.guarded_hosts().name(authority)),
+        Some(site) => format!("{}{shape}", site.route.guarded_hosts.name(authority)),
         None => pattern.to_owned(),
     }
 }

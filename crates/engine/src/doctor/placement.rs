@@ -7,9 +7,10 @@
 //! The first rule that fits a URL decides, so a new one takes its URLs from the one that decides at present, with all that stands there. Where that
 //! one has lines of its own, nothing is proposed: they would be lost.
 
-use crate::options::glob::{matches, overlap};
-use crate::options::{Places, Route, Rule, Site};
 use crate::route::{Routed, serving};
+use crate::settings::{Route, Rule, Site};
+use kasoku_options::Places;
+use kasoku_options::glob::{matches, overlap};
 use kasoku_semantics::query::path_and_query;
 use std::sync::Arc;
 

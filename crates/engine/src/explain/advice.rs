@@ -2,9 +2,9 @@
 //! asked about.
 
 use super::steps::Explaining;
-use crate::options::Route;
 use crate::route::route_url;
 use crate::set_by::{self, SetBy};
+use crate::settings::Route;
 use crate::visitor;
 use http::Method;
 use kasoku_cache::Ask;

@@ -1,11 +1,12 @@
 //! What was typed to a request: written out as a client would, to a proxy, and read by the parser that reads clients.
 
 use super::Asked;
-use crate::options::{Limits, Site};
 use crate::request::Request;
 use crate::route::route_url;
+use crate::settings::Site;
 use http::Method;
 use kasoku_cache::Cache;
+use kasoku_options::Limits;
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::{keeps_alive, parse_request, request_body_length};
 use std::fmt;

@@ -1,6 +1,6 @@
 //! Lines as people may see them: secrets masked, nothing that a terminal would take for an order, cut to a length.
 
-use crate::options::Places;
+use kasoku_options::Places;
 use kasoku_semantics::evidence::{Evidence, Line, Side};
 use kasoku_semantics::ground::Because;
 use std::sync::Arc;

@@ -18,8 +18,6 @@
 use crate::errand::Errand;
 use crate::exchange::Exchange;
 use crate::forward::{Audience, forward};
-use crate::options::FreshLink;
-use crate::options::url_template::is_called;
 use crate::origins;
 use crate::path::as_read;
 use crate::route::{Routed, read_beside, route_beside};
@@ -29,6 +27,8 @@ use crate::session::probe::as_visitor;
 use crate::timing::OriginTime;
 use bytes::BytesMut;
 use http::{Method, StatusCode};
+use kasoku_options::FreshLink;
+use kasoku_options::url_template::is_called;
 use kasoku_origin::{NoInterim, NoUpload, Piece, Response};
 use kasoku_semantics::query::{decoded, name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::{cookies, links, set_cookies};
@@ -230,7 +230,7 @@ fn with_parameters_of(rule: &FreshLink, target: &str, link: &str) -> Option<Stri
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{UrlPattern, UrlTemplate};
+    use kasoku_options::{UrlPattern, UrlTemplate};
 
     fn rule() -> FreshLink {
         FreshLink {

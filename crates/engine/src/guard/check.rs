@@ -25,13 +25,14 @@ use crate::anonymous_cookies;
 use crate::errand::Errand;
 use crate::forward::NOBODYS_ADDRESS;
 use crate::held;
-use crate::options::{FreshLink, Route};
 use crate::origins;
+use crate::settings::Route;
 use crate::visitor;
 use crate::worker::Worker;
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_cache::HeldCharge;
+use kasoku_options::FreshLink;
 use kasoku_origin::{NoInterim, NoUpload};
 use kasoku_semantics::difference::{
     Difference, Fit, Markup, Place, Rendering, TooManyLines, differences, line, names_token,

@@ -4,7 +4,7 @@
 //! the key, and what else is in it, stay. Addresses are of the ranges for documentation (RFC 5737), so they are nobody's. There is no cookie but those
 //! in the key: such a visitor is there for the first time.
 
-use crate::options::Route;
+use crate::settings::Route;
 use kasoku_semantics::classes;
 use kasoku_wire::{Fields, RequestHead};
 use memchr::memmem;
@@ -187,15 +187,16 @@ pub(super) fn add_cookies(fields: &mut Fields, cookies: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasoku_options as options;
     use kasoku_semantics::policy::Profile;
     use std::collections::HashSet;
     use std::sync::Arc;
 
-    fn route(change: impl FnOnce(&mut Route)) -> Route {
-        let mut route = Route::new(Profile::Safe, Vec::new());
+    fn route(change: impl FnOnce(&mut options::Route)) -> Route {
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         change(&mut route);
-        route
+        Route::of(route, "", 0)
     }
 
     fn nobodys(lines: &[(&str, &str)]) -> RequestHead {

@@ -9,6 +9,7 @@
 
 mod check;
 mod countdown;
+mod hosts;
 mod known;
 mod made_up;
 mod pattern;
@@ -19,6 +20,7 @@ mod table;
 
 pub(crate) use check::{ByWorker, FETCH_MAX, Fetcher, Found, Page, Subject, as_sent, check, says_nothing};
 pub(crate) use countdown::Countdown;
+pub(crate) use hosts::GuardedHosts;
 pub(crate) use made_up::plain;
 pub(crate) use pattern::{Pattern, is_guarded, shown};
 pub(crate) use sample::sample;
@@ -27,7 +29,7 @@ pub use standing::Report;
 pub(crate) use standing::Standing;
 pub(crate) use table::{Begun, Duty, Guard};
 
-use crate::options::Route;
+use crate::settings::Route;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::{Purge, Scope};

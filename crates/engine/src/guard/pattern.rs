@@ -7,7 +7,7 @@
 //!
 //! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept ([`table`](super::table)).
 
-use crate::options::Route;
+use crate::settings::Route;
 use kasoku_semantics::classes;
 use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use kasoku_wire::Fields;

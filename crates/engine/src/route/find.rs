@@ -5,11 +5,12 @@
 //! rewriting itself. Whether a file stands in the way of a short address, nobody looks here: then the rule may be that of a page, and what
 //! the origin sends is none.
 
-use crate::options::glob::{Glob, Pairs, Path};
-use crate::options::url_pattern::Fitting;
-use crate::options::{Route, Site, UrlPattern};
 use crate::path::PathReader;
+use crate::settings::{Route, Site};
 use http::Method;
+use kasoku_options::UrlPattern;
+use kasoku_options::glob::{Glob, Pairs, Path};
+use kasoku_options::url_pattern::Fitting;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
@@ -153,14 +154,14 @@ fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::Rule;
-    use kasoku_origin::Rewrite;
+    use crate::settings::Rule;
+    use kasoku_options::{self as options, Rewrite};
     use kasoku_semantics::policy::Profile;
 
-    fn route(change: impl FnOnce(&mut Route)) -> Arc<Route> {
-        let mut route = Route::new(Profile::Safe, Vec::new());
+    fn route(change: impl FnOnce(&mut options::Route)) -> Arc<Route> {
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
         change(&mut route);
-        Arc::new(route)
+        Arc::new(Route::of(route, "", 0))
     }
 
     fn site(rules: Vec<(&str, Arc<Route>)>, route: Arc<Route>) -> Site {

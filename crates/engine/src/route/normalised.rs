@@ -1,7 +1,7 @@
 //! A target as it stands in the key, and as the origin is asked: without what the configuration leaves out of path and query.
 
-use crate::options::QueryKey;
-use crate::options::glob::matches;
+use kasoku_options::QueryKey;
+use kasoku_options::glob::matches;
 use smallvec::SmallVec;
 use std::borrow::Cow;
 

@@ -6,8 +6,8 @@
 //! in the list. A page that is dropped by its tags is found by them only if its parameters are written in the one way in which the requests
 //! that change it write them.
 
-use crate::options::Route;
-use crate::options::glob::matches;
+use crate::settings::Route;
+use kasoku_options::glob::matches;
 use kasoku_semantics::query::{name_and_value, parts, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
 
@@ -36,14 +36,15 @@ fn is_known(pair: &str, known: &[String]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasoku_options as options;
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
     fn route(known: &[&str]) -> Route {
-        let mut route = Route::new(Profile::Safe, Vec::new());
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         route.query.known = known.iter().map(|name| (*name).to_owned()).collect();
-        route
+        Route::of(route, "", 0)
     }
 
     #[test]
@@ -63,7 +64,7 @@ mod tests {
         let mut board = route(&[]);
         let tags = ["board-{bo_table}", "post-{bo_table}-{wr_id:digits}"];
         Arc::make_mut(&mut board.policy).tags.templates =
-            tags.iter().map(|text| crate::options::TagTemplate::parse(text).unwrap()).collect();
+            tags.iter().map(|text| kasoku_options::TagTemplate::parse(text).unwrap()).collect();
         for target in ["/b", "/b?bo_table=Free&wr_id=5", "/b?wr_id=&stx=%20", "/b?other=05"] {
             assert_eq!(passes(target, &board), None, "{target}");
         }

@@ -9,8 +9,8 @@
 
 use super::Authority;
 use super::routed::Routed;
-use crate::options::{Route, Site};
 use crate::path::PathReader;
+use crate::settings::{Route, Site};
 use kasoku_cache::Cache;
 use kasoku_semantics::reason::Reason;
 use std::cell::OnceCell;
@@ -124,15 +124,15 @@ impl Lead {
 mod tests {
     use super::super::route_in;
     use super::*;
-    use crate::options::{Rule, TagTemplate, UrlPattern};
-    use kasoku_origin::Rewrite;
+    use crate::settings::Rule;
+    use kasoku_options::{self as options, Rewrite, TagTemplate, UrlPattern};
     use kasoku_semantics::policy::Profile;
 
     fn sites() -> [Site; 2] {
-        let route = |change: &dyn Fn(&mut Route)| {
-            let mut route = Route::new(Profile::Safe, Vec::new());
+        let route = |change: &dyn Fn(&mut options::Route)| {
+            let mut route = options::Route::new(Profile::Safe, Vec::new());
             change(&mut route);
-            Arc::new(route)
+            Arc::new(Route::of(route, "", 0))
         };
         let patterns = |url: &str| vec![UrlPattern::parse(url).unwrap()];
         let board = route(&|route| {

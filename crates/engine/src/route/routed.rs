@@ -2,9 +2,10 @@
 
 use super::find::Asked;
 use crate::guard::Pattern;
-use crate::options::{Route, UrlPattern};
 use crate::path::PathReader;
+use crate::settings::Route;
 use kasoku_cache::Key;
+use kasoku_options::UrlPattern;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 use std::cell::OnceCell;

@@ -3,7 +3,7 @@
 //! The pages are told by a pattern of the configuration (`session.stateful-urls`), of which a hash is kept. What no pattern limits, all
 //! pages show. Of more kinds than there is room for, all pages show all: that costs hits and nothing else.
 
-use crate::options::{StatefulUrl, UrlPattern};
+use kasoku_options::{StatefulUrl, UrlPattern};
 use std::hash::{DefaultHasher, Hash, Hasher};
 
 /// Kinds of things in one session.

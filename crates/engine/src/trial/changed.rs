@@ -1,6 +1,6 @@
 //! A route as it would be with some lines more in the configuration.
 
-use crate::options::{Route, SessionRules};
+use kasoku_options::{Route, SessionRules};
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::suggestion::{Change, Suggestion};
 use std::sync::Arc;

@@ -4,7 +4,7 @@
 //! The guard is off: a page that it compares is asked for again beside the hit, and that allocates.
 
 use crate::{BODY, BROWSER, Case, request};
-use kasoku_engine::options::{Rewrite, Route};
+use kasoku_options::{Rewrite, Route};
 use kasoku_testkit::{Setup, get, ok};
 use std::sync::Arc;
 

@@ -1,7 +1,7 @@
 //! A directory of programs, and an engine in front of it.
 #![allow(dead_code, reason = "shared by tests, each of which uses a part")]
 
-use kasoku_engine::options::{OriginAddress, Route};
+use kasoku_options::{OriginAddress, Route};
 use kasoku_testkit::{Client, Scenario, Setup};
 use std::fs;
 use std::io::{Read, Write};

@@ -3,7 +3,7 @@
 
 use super::explain;
 use kasoku_cache::{Purge, Scope};
-use kasoku_engine::options::SendfileRules;
+use kasoku_options::SendfileRules;
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{BOTH, Folder, Scenario, Setup, on, reply};

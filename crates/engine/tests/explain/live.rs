@@ -2,8 +2,8 @@
 
 use super::explain;
 use kasoku_engine::explain::{Change, Question, Side, Tips};
-use kasoku_engine::options::{OriginAddress, Route};
 use kasoku_metrics::Counter;
+use kasoku_options::{OriginAddress, Route};
 use kasoku_semantics::reason::Reason;
 use kasoku_testkit::{Folder, Scenario, Setup, get, ok};
 use std::sync::Arc;
@@ -149,7 +149,7 @@ fn of_a_decision_that_is_stored_it_is_said_which_file_it_is_about() {
 fn a_body_of_unknown_length_is_measured() {
     let chunked = "HTTP/1.1 200 OK\r\nCache-Control: max-age=60\r\nTransfer-Encoding: chunked\r\n\r\n";
     let body = "10000\r\n".to_owned() + &"x".repeat(0x10000) + "\r\n0\r\n\r\n";
-    let small = |options: &mut kasoku_engine::options::Options| options.object_bytes_max = 0x8000;
+    let small = |options: &mut kasoku_options::Options| options.object_bytes_max = 0x8000;
     let scenario = Setup::safe().options(small).run([get("/").answers(format!("{chunked}{body}"))]);
     let explained = explain(&scenario, "GET", "/", &[], true);
     assert_eq!(explained.answer.unwrap().unwrap().refusal, Some(Reason::ObjectTooLarge));
@@ -178,7 +178,7 @@ fn nothing_secret_is_in_an_explanation() {
 
 #[test]
 fn what_no_site_serves_is_told_so() {
-    use kasoku_engine::options::HostPattern;
+    use kasoku_options::HostPattern;
     let scenario = Setup::safe().site(&[HostPattern::Exact("other.org".to_owned())], |_| {}).run([]);
     let why = scenario.engine.handle().explain(&Question::get("http://example.org/")).unwrap_err();
     assert_eq!(why.to_string(), "No site is configured for this host (421)");

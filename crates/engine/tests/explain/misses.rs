@@ -245,7 +245,7 @@ fn what_others_add_to_a_link_can_be_left_out_of_the_key() {
     let explained = explain(&scenario, "GET", link, &[], false);
     let changes = changes(&explained);
     assert_eq!(changes.iter().map(shown).collect::<Vec<_>>(), ["query.ignore = [\"utm_*\", \"fbclid\"]"]);
-    let ignore = |route: &mut kasoku_engine::options::Route| {
+    let ignore = |route: &mut kasoku_options::Route| {
         route.query.ignore = vec!["utm_*".to_owned(), "fbclid".to_owned()];
     };
     let changed = Setup::safe().route(ignore).run([get("/page?id=1").answers(&page)]);

@@ -2,7 +2,7 @@
 
 use super::{grant, names, ttl};
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
-use kasoku_engine::options::{Places, SessionRules};
+use kasoku_options::{Places, SessionRules};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{Scenario, Setup, get, ok};
 use std::sync::Arc;

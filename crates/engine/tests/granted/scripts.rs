@@ -3,7 +3,7 @@
 use super::programs::{PAGE, Programs};
 use super::visitors::{each_gets, passes, visitors};
 use super::{grant, names, ttl};
-use kasoku_engine::options::{OriginAddress, Rule};
+use kasoku_options::{OriginAddress, Rule};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{BOTH, Setup};
 use std::sync::Arc;
@@ -110,7 +110,7 @@ fn a_local_redirect_to_where_requests_pass_is_kept_for_nobody() {
         grant.ignore = vec![Ignored::Private];
     });
     let origins = vec![OriginAddress::Cgi(programs.path("")).into()];
-    let mut own = kasoku_engine::options::Route::new(kasoku_semantics::policy::Profile::Safe, origins.clone());
+    let mut own = kasoku_options::Route::new(kasoku_semantics::policy::Profile::Safe, origins.clone());
     own.pass = true;
     "/own".clone_into(&mut own.gateway.url_prefix);
     let scene = setup
@@ -138,7 +138,7 @@ fn a_local_redirect_to_where_the_visitor_would_pass_is_kept_for_nobody() {
         ),
     ]);
     let origins = vec![OriginAddress::Cgi(programs.path("")).into()];
-    let mut own = kasoku_engine::options::Route::new(kasoku_semantics::policy::Profile::Safe, origins.clone());
+    let mut own = kasoku_options::Route::new(kasoku_semantics::policy::Profile::Safe, origins.clone());
     own.cookies.pass = names(&["sid"]);
     "/own".clone_into(&mut own.gateway.url_prefix);
     let scene = Setup::safe()

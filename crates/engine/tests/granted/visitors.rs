@@ -2,7 +2,7 @@
 
 use super::{grant, names, policy, scripts, ttl};
 use crate::application::Application;
-use kasoku_engine::options::{CookiePattern, OtherCookies, Route, SessionRules, StatefulUrl, UrlPattern};
+use kasoku_options::{CookiePattern, OtherCookies, Route, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, ok, post};
 use std::net::{IpAddr, Ipv4Addr};
 use std::sync::Arc;

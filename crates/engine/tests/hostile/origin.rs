@@ -4,7 +4,7 @@
 //! [`NEXT`] ends the connection: a connection's bytes are those of one row and of the request behind it.
 
 use crate::message::{self, Message, Read as Reading};
-use kasoku_engine::options::OriginAddress;
+use kasoku_options::OriginAddress;
 use kasoku_testkit::WAIT_MAX;
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -1,8 +1,8 @@
 //! A stale response answers at once while the back-off runs.
 
 use crate::{CLOSE, PAGE, all_get, crowd, errs, fails, first};
-use kasoku_engine::options::Options;
 use kasoku_metrics::Counter;
+use kasoku_options::Options;
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{BOTH, Exchange, Gate, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;

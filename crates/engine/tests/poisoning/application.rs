@@ -2,7 +2,7 @@
 //!
 //! The scripted origin of the testkit knows beforehand which requests come; an attack is about requests that should not have come.
 
-use kasoku_engine::options::OriginAddress;
+use kasoku_options::OriginAddress;
 use kasoku_testkit::{Gate, WAIT_MAX};
 use socket2::SockRef;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -2,7 +2,7 @@
 
 use crate::allow;
 use kasoku_cache::Purge;
-use kasoku_engine::options::Options;
+use kasoku_options::Options;
 use kasoku_testkit::{Exchange, Folder, Gate, Response, Scenario, Setup, get, head, ok, on, reply};
 use std::fs;
 use std::os::unix::fs::MetadataExt;

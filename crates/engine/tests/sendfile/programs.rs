@@ -2,7 +2,7 @@
 
 use super::kept::is_free;
 use crate::{NEVER, allow, with_large_file};
-use kasoku_engine::options::{OriginAddress, OriginEndpoint};
+use kasoku_options::{OriginAddress, OriginEndpoint};
 use kasoku_testkit::application::{prints, turn};
 use kasoku_testkit::{Application, Client, Folder, Gate, Scenario, Setup};
 use std::io::Write;

@@ -2,7 +2,7 @@
 
 use crate::{NEVER, allow};
 use http::StatusCode;
-use kasoku_engine::options::Route;
+use kasoku_options::Route;
 use kasoku_testkit::{BOTH, Folder, Response, Scenario, Setup, get, ok, on, reply};
 use std::sync::Arc;
 
@@ -50,7 +50,7 @@ fn where_it_is_not_set_up_the_answer_is_502_and_the_name_stays_here() {
 fn paths_and_uris_are_set_up_each_by_itself() {
     let folder = Folder::new();
     folder.write("a.txt", "the file");
-    let only = |change: fn(&mut kasoku_engine::options::SendfileRules)| {
+    let only = |change: fn(&mut kasoku_options::SendfileRules)| {
         let setup = Setup::safe().route(|route| allow(&folder, route));
         setup.route(|route| change(Arc::make_mut(&mut route.sendfile)))
     };

@@ -4,7 +4,7 @@
 //! number in the order of arrival. Events are [`Latch`]es that the test opens, and [`Source::arrived`].
 
 use crate::PATIENCE;
-use kasoku_engine::options::{Origin, OriginAddress};
+use kasoku_options::{Origin, OriginAddress};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};

@@ -2,7 +2,7 @@
 
 use super::programs::{Programs, Served};
 use super::{COUNTS, nothing_is_left, on_disk, text, upload};
-use kasoku_engine::options::Options;
+use kasoku_options::Options;
 use kasoku_testkit::{Folder, Response, Setup};
 use std::fs;
 use std::time::Duration;

@@ -2,7 +2,7 @@
 
 use super::programs::{PAGE, Programs};
 use super::{COUNTS, nothing_is_left, on_disk, text, upload};
-use kasoku_engine::options::{OriginAddress, Route};
+use kasoku_options::{OriginAddress, Route};
 use kasoku_testkit::application::prints;
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Application, Setup, get, ok, post};

@@ -2,7 +2,7 @@
 
 use crate::board::Board;
 use crate::{guarded, is_found_anonymous, names, of_a_board, session, told, urls, with_probe};
-use kasoku_engine::options::{HostPattern, Route, SessionRules};
+use kasoku_options::{HostPattern, Route, SessionRules};
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{Folder, Response, Scenario, Setup, get, ok};
 use std::sync::Arc;

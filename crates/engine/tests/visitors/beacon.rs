@@ -2,11 +2,11 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::{grant, is_found_anonymous, names, of_a_board, session, urls, with_probe};
-use kasoku_engine::options::{
+use kasoku_metrics::Counter;
+use kasoku_options::{
     AddressRange, BeaconRules, Change, ChangeRules, HostPattern, ListenAddress, Listener, Rewrite, Route, TagTemplate,
     UrlTemplate,
 };
-use kasoku_metrics::Counter;
 use kasoku_testkit::application::{Application as Program, prints};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Client, Folder, Gate, Response, Scenario, Setup, reply};

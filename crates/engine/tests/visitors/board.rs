@@ -4,8 +4,8 @@
 //! own, so a page that was kept is told from one that was made again; and its first line says for whom it was made.
 
 use crate::application::{Application, Asked, Does};
-use kasoku_engine::options::OriginAddress;
 use kasoku_metrics::Counter;
+use kasoku_options::OriginAddress;
 use kasoku_testkit::{Gate, Scenario, Setup, reply};
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, MutexGuard};

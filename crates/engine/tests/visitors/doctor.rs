@@ -4,7 +4,7 @@ use crate::application::{Application, Asked, Does};
 use crate::grant;
 use kasoku_engine::doctor::{Finding, Proposal, Verdict};
 use kasoku_engine::explain::{Change, Question, Suggestion, Tips};
-use kasoku_engine::options::{GuardRules, HostPattern, Route};
+use kasoku_options::{GuardRules, HostPattern, Route};
 use kasoku_semantics::grant::StatusTtl;
 use kasoku_testkit::{Client, Scenario, Setup, reply};
 use std::net::Ipv4Addr;
@@ -76,7 +76,7 @@ fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
 
 #[test]
 fn a_line_belongs_into_the_rule_that_is_there() {
-    let place = |route: &mut kasoku_engine::options::Route| route.places.rule = Some("kasoku.toml:9".into());
+    let place = |route: &mut kasoku_options::Route| route.places.rule = Some("kasoku.toml:9".into());
     let (_, scene) = behind(Setup::safe().rule("/find", place), |asked, _| html(&[], asked.target()));
     asked(&scene, &["/find?q=a"]);
     let Verdict::Proposal(proposal) = finding(&scene, "example.org/find?q").verdict else { panic!("no proposal") };

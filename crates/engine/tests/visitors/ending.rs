@@ -110,7 +110,7 @@ fn who_is_known_to_be_somebody_is_never_logged_out_by_age() {
 #[test]
 fn a_cookie_that_says_anonymous_by_another_value_is_somebody_even_after_the_logout() {
     let board = Board::start();
-    let rules = |route: &mut kasoku_engine::options::Route| {
+    let rules = |route: &mut kasoku_options::Route| {
         of_a_board(route);
         session(route).anonymous_cookies = vec![cookie("rx_login_status", "none")];
         session(route).logout = urls(&["*?act=procLogout"]);

@@ -6,8 +6,8 @@
 use crate::application::{Application, Asked, Does};
 use crate::{grant, is_found_anonymous, names, of_a_board, session, urls};
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{FreshLink, OriginAddress, Rewrite, Route, SessionProbe, UrlPattern, UrlTemplate};
 use kasoku_metrics::Counter;
+use kasoku_options::{FreshLink, OriginAddress, Rewrite, Route, SessionProbe, UrlPattern, UrlTemplate};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::collections::{HashMap, HashSet};

@@ -4,11 +4,11 @@ use crate::application::{Application, Asked, Does};
 use crate::{grant, session, told};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::{GuardState, Guarded, Question};
-use kasoku_engine::options::{
-    FreshLink, GuardCookie, GuardRules, HostPattern, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
-};
 use kasoku_engine::purge::Target;
 use kasoku_metrics::Counter;
+use kasoku_options::{
+    FreshLink, GuardCookie, GuardRules, HostPattern, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
+};
 use kasoku_semantics::difference::Noise;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::collections::HashMap;

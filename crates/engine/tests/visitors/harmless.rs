@@ -2,7 +2,7 @@
 
 use crate::application::{Application, Asked, Does};
 use crate::{grant, is_anonymous, names, session, stateful, urls, with_probe};
-use kasoku_engine::options::{PageRules, Route};
+use kasoku_options::{PageRules, Route};
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::collections::HashSet;
 use std::sync::{Arc, Mutex};

@@ -3,7 +3,7 @@
 use crate::application::{Application, Asked, Does};
 use crate::board::NOT_TO_BE_KEPT;
 use crate::{grant, names, session, told};
-use kasoku_engine::options::{OtherCookies, Route};
+use kasoku_options::{OtherCookies, Route};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::ok;
 use kasoku_testkit::{Gate, Response, Scenario, Setup};

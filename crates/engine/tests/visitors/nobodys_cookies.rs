@@ -3,7 +3,7 @@
 use crate::application::{Application, Asked, Does};
 use crate::{grant, names, of_a_board};
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::{NobodysCookie, OtherCookies, Route};
+use kasoku_options::{NobodysCookie, OtherCookies, Route};
 use kasoku_testkit::application::{Application as Program, prints};
 use kasoku_testkit::{Folder, Scenario, Setup, reply};
 use std::sync::atomic::{AtomicUsize, Ordering};

@@ -5,9 +5,9 @@ use crate::application::{Application, Asked, Does};
 use crate::{cookie, of_a_board, session};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::PageRules;
 use kasoku_engine::purge::Target;
 use kasoku_metrics::Counter;
+use kasoku_options::PageRules;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::sync::{Arc, Mutex};
 

@@ -26,7 +26,7 @@ mod urls;
 use crate::application::{Application, Asked, Does};
 use crate::{of_a_board, told};
 use kasoku_engine::explain::Question;
-use kasoku_engine::options::Route;
+use kasoku_options::Route;
 use kasoku_semantics::policy::Profile;
 use kasoku_testkit::{Response, Scenario, Setup, reply};
 

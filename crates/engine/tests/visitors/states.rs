@@ -176,7 +176,7 @@ fn visitors_who_share_a_connection_share_nothing_else() {
 
 #[test]
 fn what_is_found_of_a_session_holds_at_its_host_and_what_it_does_at_all() {
-    use kasoku_engine::options::HostPattern;
+    use kasoku_options::HostPattern;
     let board = Board::start();
     let address = board.address();
     let host = |name: &str| [HostPattern::Exact(name.to_owned())];

@@ -6,7 +6,7 @@
 
 use crate::board::Board;
 use crate::{guarded, is_found_anonymous, of_a_board, policy, with_probe};
-use kasoku_engine::options::{Compression, OriginAddress};
+use kasoku_options::{Compression, OriginAddress};
 use kasoku_semantics::grant::Grant;
 use kasoku_testkit::{Folder, Response, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;

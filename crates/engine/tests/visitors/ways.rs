@@ -4,7 +4,7 @@ use crate::board::Board;
 use crate::{
     cookie, grant, guarded, is_anonymous, is_found_anonymous, names, of_a_board, policy, session, told, with_probe,
 };
-use kasoku_engine::options::{Options, OtherCookies, Route};
+use kasoku_options::{Options, OtherCookies, Route};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{Client, Gate, Response, Scenario, Setup, get, ok};
 use std::net::IpAddr;

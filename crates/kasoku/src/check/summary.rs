@@ -3,7 +3,7 @@
 //! It says what was understood, so that an operator sees a site or an origin that was meant otherwise. No origin is asked, as `nginx -t` and
 //! `haproxy -c` ask none.
 
-use kasoku_engine::options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
+use kasoku_options::{ControlSocket, HostPattern, LogTarget, Options, OriginAddress, Site};
 use std::fmt::Display;
 
 /// The most sites that have a line.

@@ -2,11 +2,11 @@
 
 use crate::document_root::{Script, may_wait};
 use crate::error::Error;
-use crate::limits::ProgramLimits;
 use crate::meta_variables::{MetaVariables, Subject};
 use crate::places::Place;
 use crate::request::Request;
 use crate::upload::content_length;
+use kasoku_options::ProgramLimits;
 use kasoku_sys::process::{Bounds, Program, Started, start};
 use kasoku_wire::http1::BodyLength;
 use rustix::io::Errno;

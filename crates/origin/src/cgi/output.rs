@@ -7,10 +7,11 @@
 
 use super::body::{Body, Output};
 use super::program::Running;
+use crate::Limits;
 use crate::document_root::Script;
 use crate::error::Error;
 use crate::interim::Interim;
-use crate::limits::{INTERIM_RESPONSES_MAX, Limits};
+use crate::limits::INTERIM_RESPONSES_MAX;
 use crate::request::Request;
 use crate::response::{self, CgiBody, Reply, Response};
 use bytes::BytesMut;

@@ -4,11 +4,13 @@
 //! executable is 403, what isn't there 404, and no byte of a file is ever sent. Or it is one program, which answers for all
 //! paths: SCRIPT_NAME is the prefix that the route takes off, PATH_INFO all that follows.
 
-use crate::document_root::{self, Found, OpenFiles, PathGlob, Rules, Script, Scripts, UrlPath};
+use crate::document_root::{self, Found, OpenFiles, Rules, Script, Scripts};
 use crate::error::Error;
-use crate::request::{Gateway, Request};
+use crate::request::Request;
 use crate::response::Response;
 use http::{Method, StatusCode};
+use kasoku_options::{Gateway, PathGlob};
+use kasoku_semantics::url_path::UrlPath;
 use std::fmt::Write;
 use std::io;
 use std::path::{Path, PathBuf};

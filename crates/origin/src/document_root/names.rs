@@ -8,12 +8,6 @@
 //!
 //! Names are compared without case: what a case-insensitive file system finds by another spelling is the same file.
 
-/// What a script's name ends with, unless the operator says otherwise.
-pub const SOURCE_SUFFIXES: [&str; 24] = [
-    ".php", ".phtml", ".pht", ".phar", ".phps", ".php3", ".php4", ".php5", ".php7", ".php8", ".inc", ".pl", ".pm",
-    ".cgi", ".fcgi", ".py", ".rb", ".sh", ".bash", ".lua", ".tcl", ".asp", ".aspx", ".jsp",
-];
-
 /// What the names of files end with beside which compressed ones are made (`gzip -rk`).
 const COMPRESSED_SUFFIXES: [&str; 3] = [".gz", ".br", ".zst"];
 
@@ -69,6 +63,7 @@ fn ends_with(text: &[u8], suffix: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use kasoku_options::SOURCE_SUFFIXES;
 
     #[test]
     fn dotfiles_are_hidden_at_any_depth_but_for_well_known_ones() {

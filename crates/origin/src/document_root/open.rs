@@ -9,7 +9,8 @@
 //! caller asks again from a thread that may wait. So it does for whatever is not known to be on a disk of this machine: there a name in
 //! memory saves no question.
 
-use super::{Handle, Medium, Symlinks};
+use super::{Handle, Medium};
+use kasoku_options::Symlinks;
 use rustix::fs::{
     AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags, fstat, makedev, openat2, statx,
 };

@@ -13,7 +13,8 @@
 //! the operator allows, the least recently used is closed first; who was not asked for in a minute is closed as well, since an open
 //! file that was removed still takes its room on the disk.
 
-use super::{Medium, OpenFile, Symlinks, identity};
+use super::{Medium, OpenFile, identity};
+use kasoku_options::Symlinks;
 use lru::LruCache;
 use rustix::fs::{CWD, Mode, OFlags, ResolveFlags, Stat, fstat, openat2};
 use rustix::io::Errno;

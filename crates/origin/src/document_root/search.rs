@@ -2,8 +2,9 @@
 
 use super::names;
 use super::open::{Opened, Purpose};
-use super::url_path::encode;
-use super::{DocumentRoot, Found, Handle, PATH_PLACEHOLDER, PathGlob, Rules, Script, Scripts};
+use super::{DocumentRoot, Found, Handle, Rules, Script, Scripts};
+use kasoku_options::{PATH_PLACEHOLDER, PathGlob};
+use kasoku_semantics::url_path::encode;
 use rustix::io::Errno;
 use std::ffi::OsStr;
 use std::io;

@@ -12,9 +12,9 @@
 //! it was: its bytes may be of two versions. That is looked at before the last window goes out and once more behind it. Whoever
 //! replaces files whole (rename) never sees that.
 
+use crate::Limits;
 use crate::document_root::{Medium, OpenFile, may_wait};
 use crate::error::Error;
-use crate::limits::Limits;
 use crate::piece::Piece;
 use crate::places::Place;
 use bytes::{Bytes, BytesMut};

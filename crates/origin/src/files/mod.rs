@@ -30,9 +30,7 @@ use head::{Outcome, Representation};
 use http::{Method, StatusCode};
 use kasoku_semantics::coding::accepted;
 use kasoku_wire::ResponseHead;
-pub use named::{
-    Named, NamedFile, SendfileRules, Telling, find as find_named, refused, respond as respond_named, tags_no_content,
-};
+pub use named::{Named, NamedFile, Telling, find as find_named, refused, respond as respond_named, tags_no_content};
 pub use parts::FileParts;
 use siblings::{Negotiated, with_siblings};
 use std::io;

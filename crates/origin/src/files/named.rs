@@ -20,12 +20,12 @@
 use super::Sending;
 use super::head::{self, Outcome, Representation};
 use crate::Limits;
-use crate::document_root::{
-    DocumentRoot, OpenFile, OpenFiles, Opened, PlainPath, Symlinks, UrlPath, may_wait, percent_decode,
-};
+use crate::document_root::{DocumentRoot, OpenFile, OpenFiles, Opened, may_wait};
 use crate::response::Response;
 use http::{Method, StatusCode};
+use kasoku_options::{SendfileRules, Symlinks};
 use kasoku_semantics::Now;
+use kasoku_semantics::url_path::{PlainPath, UrlPath, percent_decode};
 use kasoku_wire::field::date;
 use kasoku_wire::field::etag::EntityTag;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -33,37 +33,6 @@ use std::io;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::time::{SystemTime, UNIX_EPOCH};
-
-/// From where applications may have files sent, and how their names are read.
-#[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct SendfileRules {
-    /// Absolute directories without dot segments, for names that are paths. None: such names are refused.
-    pub roots: Vec<PathBuf>,
-    /// Prefixes of paths of URIs, with a slash at both ends, and the directories that they stand for. None: URIs are refused. Where
-    /// there are roots, what lies outside of them is nobody's.
-    pub internal: Vec<(String, PathBuf)>,
-    /// What becomes of symbolic links.
-    pub symlinks: Symlinks,
-    /// Whether paths are percent-encoded. URIs always are. Default true.
-    pub unescape: bool,
-    /// What the client gets where nothing is. Default 404.
-    pub missing: StatusCode,
-    /// What the client gets for what may not be sent, or lies elsewhere. Default 403.
-    pub denied: StatusCode,
-}
-
-impl Default for SendfileRules {
-    fn default() -> Self {
-        Self {
-            roots: Vec::new(),
-            internal: Vec::new(),
-            symlinks: Symlinks::default(),
-            unescape: true,
-            missing: StatusCode::NOT_FOUND,
-            denied: StatusCode::FORBIDDEN,
-        }
-    }
-}
 
 /// The name of a file, as it was received.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

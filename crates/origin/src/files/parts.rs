@@ -4,9 +4,9 @@
 //! that changes meanwhile is an error and no end.
 
 use super::body::FileBody;
+use crate::Limits;
 use crate::document_root::OpenFile;
 use crate::error::Error;
-use crate::limits::Limits;
 use crate::piece::Piece;
 use crate::places::Place;
 use bytes::Bytes;

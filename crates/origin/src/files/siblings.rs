@@ -4,7 +4,8 @@
 //! those who get the plain file, or the cache would give that to all. One that is older than its file is a leftover of an
 //! earlier release, and is not there.
 
-use crate::document_root::{DocumentRoot, OpenFile, Symlinks};
+use crate::document_root::{DocumentRoot, OpenFile};
+use kasoku_options::Symlinks;
 use kasoku_semantics::coding::{Accepted, Coding};
 use std::io;
 

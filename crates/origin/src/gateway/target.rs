@@ -8,13 +8,15 @@
 //! Without one, the application is all there is: SCRIPT_NAME is what the route says stands before it, mostly nothing, and
 //! PATH_INFO is the whole rest of the path, decoded.
 
-use crate::document_root::{self, Found, PathGlob, Rules, Script, Scripts, UrlPath};
+use crate::document_root::{self, Found, Rules, Script, Scripts};
 use crate::error::Error;
 use crate::files;
 use crate::meta_variables::{MetaVariables, Subject};
-use crate::request::{Gateway, Request};
+use crate::request::Request;
 use crate::response::Response;
 use http::{Method, StatusCode};
+use kasoku_options::{Gateway, PathGlob};
+use kasoku_semantics::url_path::UrlPath;
 use kasoku_wire::RequestHead;
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;

@@ -1,8 +1,8 @@
 //! Who is chosen.
 
 use super::*;
-use crate::Endpoint;
 use crate::health::Blame;
+use crate::{Address, Endpoint};
 use std::collections::HashMap;
 
 fn address(name: &str) -> Address {
@@ -36,7 +36,7 @@ impl Scene {
     fn fails_at(&self, name: &str, blame: Blame, now_ms: u64) {
         let health = &self.directory.of(&address(name)).health;
         for _ in 0..3 {
-            health.failed(blame, health.mark(), &HealthRules::default(), now_ms);
+            health.failed(blame, health.mark(), &OriginHealth::default(), now_ms);
         }
     }
 }
@@ -51,7 +51,7 @@ fn name(choice: Choice) -> String {
 /// Who is chosen for a request of its own, at that time.
 fn chosen_at(group: &Group, key: &str, now_ms: u64) -> Option<String> {
     let mut asking = Asking::new(key_hash(key.as_bytes()), true);
-    asked(group.choose(&mut asking, &HealthRules::default(), now_ms)).map(name)
+    asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name)
 }
 
 fn asked(chosen: Chosen) -> Option<Choice> {
@@ -65,7 +65,7 @@ fn chosen(group: &Group, key: &str) -> String {
 /// All that are asked for one request, one after the other.
 fn asked_in_turn(group: &Group, is_repeatable: bool, now_ms: u64) -> String {
     let mut asking = Asking::new(0, is_repeatable);
-    let next = || asked(group.choose(&mut asking, &HealthRules::default(), now_ms)).map(name);
+    let next = || asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name);
     std::iter::from_fn(next).collect()
 }
 
@@ -185,7 +185,7 @@ fn when_all_are_down_they_are_asked_in_turn_and_the_one_that_failed_longest_ago_
 fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
     let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
     runtime.block_on(async {
-        let (rules, scene) = (HealthRules::default(), Scene::new(&["a"]));
+        let (rules, scene) = (OriginHealth::default(), Scene::new(&["a"]));
         let group = scene.group(Balance::First, 0);
         let health = &scene.directory.of(&address("a")).health;
         let ask = |asking: &mut Asking, now_ms| group.choose(asking, &rules, now_ms);
@@ -240,7 +240,7 @@ fn a_trial_waits_for_its_connection_no_longer_than_a_moment() {
     let scene = Scene::new(&["a", "b"]);
     let group = scene.group(Balance::First, 0);
     let timeout = |now_ms| {
-        let choice = asked(group.choose(&mut Asking::new(0, true), &HealthRules::default(), now_ms)).unwrap();
+        let choice = asked(group.choose(&mut Asking::new(0, true), &OriginHealth::default(), now_ms)).unwrap();
         choice.connect_timeout(&Limits::default())
     };
     scene.fails("a", Blame::Connection);
@@ -283,6 +283,6 @@ fn more_than_can_be_counted_are_not_looked_at() {
     let scene = Scene::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
     let mut asking = Asking::new(0, true);
     let group = scene.group(Balance::First, 0);
-    let next = || asked(group.choose(&mut asking, &HealthRules::default(), 0));
+    let next = || asked(group.choose(&mut asking, &OriginHealth::default(), 0));
     assert_eq!(std::iter::from_fn(next).count(), ORIGINS_MAX);
 }

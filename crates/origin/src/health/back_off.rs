@@ -1,6 +1,7 @@
 //! How long an origin that failed is left alone: periods, each of which ends with a trial.
 
-use super::{HealthRules, milliseconds};
+use super::milliseconds;
+use kasoku_options::OriginHealth;
 use std::time::Duration;
 
 /// Failures of one kind. A period runs, or its trial is due, while `periods` is not 0.
@@ -23,7 +24,7 @@ impl BackOff {
     }
 
     /// Whether the first period begins with this failure.
-    pub(super) fn fail(&mut self, rules: &HealthRules, now_ms: u64) -> bool {
+    pub(super) fn fail(&mut self, rules: &OriginHealth, now_ms: u64) -> bool {
         self.failures = self.failures.saturating_add(1);
         let begins = !self.is_on() && rules.failures > 0 && self.failures >= rules.failures;
         if begins {
@@ -39,14 +40,14 @@ impl BackOff {
     }
 
     /// Begins a period that is twice as long as the one before.
-    pub(super) fn begin_longer_period(&mut self, rules: &HealthRules, now_ms: u64) {
+    pub(super) fn begin_longer_period(&mut self, rules: &OriginHealth, now_ms: u64) {
         let longest = rules.back_off_max.max(rules.back_off);
         let period = 1_u32.checked_shl(self.periods).and_then(|factor| rules.back_off.checked_mul(factor));
         self.begin_period(period.map_or(longest, |period| period.min(longest)), now_ms);
     }
 
     /// The present period becomes as long as the first.
-    pub(super) fn shorten(&mut self, rules: &HealthRules) {
+    pub(super) fn shorten(&mut self, rules: &OriginHealth) {
         self.until_ms = self.until_ms.min(self.begun_ms.saturating_add(milliseconds(rules.back_off)));
         self.periods = 1;
     }

@@ -3,7 +3,7 @@
 use super::*;
 
 fn fail(health: &Health, blame: Blame, now_ms: u64) {
-    health.failed(blame, health.mark(), &HealthRules::default(), now_ms);
+    health.failed(blame, health.mark(), &OriginHealth::default(), now_ms);
 }
 
 #[test]
@@ -26,7 +26,7 @@ fn three_failures_in_a_row_and_a_success_between_them_counts_anew() {
 
 /// When the origin is tried within a minute, each time in vain, by trials that take so long.
 fn tried(blame: Blame, took_ms: u64) -> Vec<u64> {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     (0..3).for_each(|_| fail(&health, blame, 0));
     let (mut tried, mut running) = (Vec::new(), None);
     for now_ms in 0..60_000 {
@@ -68,7 +68,7 @@ fn a_suspect_that_lets_its_trials_wait_is_tried_less_and_less() {
 
 #[test]
 fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     (0..3).for_each(|_| fail(&health, Blame::Connection, 10));
     assert_eq!(health.claim(&rules, 10), Claim::Refused);
     assert_eq!(health.claim_anyway(&rules, 10), Claim::Trial(1));
@@ -86,7 +86,7 @@ fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
 
 #[test]
 fn where_packets_vanish_one_visitor_a_second_waits_in_vain() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
     assert_eq!(health.claim_anyway(&rules, 0), Claim::Trial(1));
     fail(&health, Blame::Connection, 500);
@@ -104,7 +104,7 @@ fn a_burst_of_failures_is_one_period() {
 
 #[test]
 fn a_failure_does_not_count_when_others_were_answered_meanwhile() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     let sent: Vec<_> = (0..100).map(|_| health.mark()).collect();
     health.answered(0);
     for mark in sent {
@@ -122,7 +122,7 @@ fn what_is_nobodys_fault_counts_for_nothing() {
 
 #[test]
 fn failures_0_means_that_it_is_always_asked() {
-    let (health, rules) = (Health::default(), HealthRules { failures: 0, ..HealthRules::default() });
+    let (health, rules) = (Health::default(), OriginHealth { failures: 0, ..OriginHealth::default() });
     for _ in 0..9 {
         health.failed(Blame::Connection, health.mark(), &rules, 0);
     }
@@ -139,8 +139,8 @@ fn a_connection_alone_does_not_clear_a_suspect() {
 
 #[test]
 fn checks_take_an_origin_away_and_bring_it_back() {
-    let (health, rules) = (Health::default(), HealthRules::default());
-    let rules = HealthRules { rise: 2, ..rules };
+    let (health, rules) = (Health::default(), OriginHealth::default());
+    let rules = OriginHealth { rise: 2, ..rules };
     let check = |passes| {
         let result = if passes { Checked::Passed } else { Checked::Failed };
         health.checked(result, health.mark(), &rules, 0).is_some()
@@ -160,13 +160,13 @@ fn checks_take_an_origin_away_and_bring_it_back() {
 fn a_check_that_passes_ends_the_back_off_of_connections() {
     let health = Health::default();
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
-    health.checked(Checked::Passed, health.mark(), &HealthRules::default(), 0);
+    health.checked(Checked::Passed, health.mark(), &OriginHealth::default(), 0);
     assert_eq!(health.standing(0), Standing::Up);
 }
 
 #[test]
 fn the_first_check_that_passes_counts() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     for _ in 0..3 {
         health.checked(Checked::Failed, health.mark(), &rules, 0);
     }
@@ -177,7 +177,7 @@ fn the_first_check_that_passes_counts() {
 
 #[test]
 fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     for result in [Checked::Unanswered, Checked::Unreachable, Checked::Failed] {
         for _ in 0..3 {
             let sent = health.mark();
@@ -191,7 +191,7 @@ fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
 
 #[test]
 fn an_origin_that_its_checks_could_not_reach_is_tried_and_its_next_check_decides() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     let check = |result| health.checked(result, health.mark(), &rules, 0);
     for _ in 0..3 {
         check(Checked::Unreachable);
@@ -212,7 +212,7 @@ fn ended(lasted_ms: u64, failed: u64, unasked: u64) -> Recovery {
 
 #[test]
 fn an_outage_begins_once_and_its_end_says_how_long_it_was_and_what_it_cost() {
-    let (health, rules) = (Health::default(), HealthRules::default());
+    let (health, rules) = (Health::default(), OriginHealth::default());
     let fails = |blame, now_ms| health.failed(blame, health.mark(), &rules, now_ms);
     assert_eq!([0, 10, 20, 30].map(|now_ms| fails(Blame::Connection, now_ms)), [false, false, true, false]);
     health.was_not_asked();
@@ -228,7 +228,7 @@ fn an_outage_begins_once_and_its_end_says_how_long_it_was_and_what_it_cost() {
 
 #[test]
 fn an_outage_ends_where_neither_requests_nor_checks_fail() {
-    let (health, rules) = (Health::default(), HealthRules { fall: 1, ..HealthRules::default() });
+    let (health, rules) = (Health::default(), OriginHealth { fall: 1, ..OriginHealth::default() });
     let check = |result, now_ms| health.checked(result, health.mark(), &rules, now_ms);
     assert_eq!(check(Checked::Failed, 100), Some(Turn::Down));
     assert_eq!(health.answered(200), None, "its checks fail");

@@ -21,12 +21,11 @@
 //! processes for several hosts.
 
 mod keeper;
-mod program;
 mod slots;
 
 use crate::Endpoint;
 use crate::error::Error;
-pub use program::SpawnedProgram;
+use kasoku_options::SpawnedProgram;
 use slots::{Slots, Taken};
 use std::fmt;
 use std::io;
@@ -163,7 +162,7 @@ mod tests {
     use super::*;
     use crate::Address;
     use crate::directory::OriginState;
-    use kasoku_sys::process::UMASK_DEFAULT;
+    use kasoku_options::UMASK_DEFAULT;
     use rustix::process::{Pid, test_kill_process};
     use std::fs;
     use std::os::unix::fs::PermissionsExt;

@@ -2,7 +2,7 @@
 //!
 //! The lock is held for a few instructions. Each slot has somebody who tends it, and is told when something about it changes.
 
-use super::SpawnedProgram;
+use kasoku_options::SpawnedProgram;
 use std::fs::{self, DirBuilder};
 use std::io;
 use std::os::unix::fs::DirBuilderExt;

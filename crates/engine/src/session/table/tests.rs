@@ -1,6 +1,6 @@
 use super::*;
-use crate::options::CookiePattern;
-use crate::options::SessionProbe;
+use kasoku_options::CookiePattern;
+use kasoku_options::SessionProbe;
 use kasoku_semantics::reason::Reason;
 
 fn rules() -> SessionRules {
@@ -21,8 +21,9 @@ struct One {
 
 /// A route with these rules, which are asked about as `asked` says.
 fn route(rules: &Arc<SessionRules>, asked: u64) -> Route {
-    let route = Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new());
-    Route { session: rules.clone(), asked_about_sessions: asked, ..route }
+    let mut route = kasoku_options::Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new());
+    route.session = rules.clone();
+    Route { asked_about_sessions: asked, ..Route::of(route, "", 0) }
 }
 
 impl One {

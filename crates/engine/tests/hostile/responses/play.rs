@@ -3,7 +3,7 @@
 use super::{End, Outcome, Row};
 use crate::message::{self, Message, Read as Reading};
 use kasoku_engine::Engine;
-use kasoku_engine::options::OriginAddress;
+use kasoku_options::OriginAddress;
 use kasoku_testkit::{Setup, WAIT_MAX};
 use std::io::{ErrorKind, Read, Write};
 use std::net::{Shutdown, SocketAddr, TcpListener, TcpStream};

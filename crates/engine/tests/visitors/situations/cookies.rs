@@ -2,7 +2,7 @@
 
 use super::{Row, hold, row, with_cookie};
 use crate::{cookie, names, session};
-use kasoku_engine::options::OtherCookies;
+use kasoku_options::OtherCookies;
 
 #[test]
 fn cookies_that_change_no_page_are_set_aside() {

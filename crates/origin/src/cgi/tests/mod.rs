@@ -7,14 +7,15 @@ mod inputs;
 mod paths;
 
 use super::*;
+use crate::Address;
 use crate::OpenFiles;
-use crate::address::Address;
 use crate::directory::Directory;
-use crate::group::{Asking, Balance, Chosen, Group};
+use crate::group::{Asking, Chosen, Group};
 use crate::upload::{NoUpload, UploadPiece};
-use crate::{Circumstances, Gateway, HealthRules, Limits, Piece, Response};
+use crate::{Circumstances, Limits, Piece, Response};
 use bytes::Bytes;
 use http::Method;
+use kasoku_options::{Balance, Gateway, OriginHealth};
 use kasoku_wire::RequestHead;
 use std::collections::VecDeque;
 use std::fs::{self, File};
@@ -115,7 +116,7 @@ impl Site {
     fn choice(&self) -> Choice {
         let origin = Address::Cgi(self.directory.clone()).into();
         let group = Group::new(Balance::First, &[origin], 1, &self.origins, 0);
-        match group.choose(&mut Asking::new(0, true), &HealthRules::default(), 0) {
+        match group.choose(&mut Asking::new(0, true), &OriginHealth::default(), 0) {
             Chosen::Ask(choice) => choice,
             _ => panic!("nothing speaks against it"),
         }

@@ -1,6 +1,6 @@
 use super::*;
-use crate::document_root::PathGlob;
-use crate::{OpenFiles, Rewrite};
+use crate::OpenFiles;
+use kasoku_options::{PathGlob, Rewrite};
 use std::os::unix::fs::{PermissionsExt, symlink};
 
 const NAMES: &str =

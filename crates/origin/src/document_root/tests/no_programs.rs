@@ -1,8 +1,7 @@
 //! Where no program runs: what visitors have uploaded, whatever they have called it and however they ask for it.
 
 use super::*;
-use crate::document_root::PathGlob;
-use crate::rewrite::Rewrite;
+use kasoku_options::{PathGlob, Rewrite};
 
 /// A board below whose `data` anybody may have put anything.
 fn uploads() -> Scratch {

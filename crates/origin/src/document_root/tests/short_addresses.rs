@@ -1,7 +1,7 @@
 //! Short addresses: what is there comes first, then the script that they stand for, then what is tried.
 
 use super::*;
-use crate::rewrite::Rewrite;
+use kasoku_options::Rewrite;
 
 fn rewrites(lines: &[&str]) -> Vec<Rewrite> {
     lines.iter().map(|line| Rewrite::parse(line).unwrap()).collect()

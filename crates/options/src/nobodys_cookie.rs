@@ -76,7 +76,7 @@ impl NobodysCookie {
     }
 
     /// As whoever is told to have that address sends it.
-    pub(crate) fn pair(&self, address: &str) -> String {
+    pub fn pair(&self, address: &str) -> String {
         format!("{}={}", self.name, written(&self.value, address, &base64(address.as_bytes())))
     }
 }

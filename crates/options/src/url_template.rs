@@ -97,7 +97,7 @@ impl UrlTemplate {
     }
 
     /// The URL that it makes of the parameters of this one; `None` where it makes none.
-    pub(crate) fn fill(&self, target: &str) -> Option<String> {
+    pub fn fill(&self, target: &str) -> Option<String> {
         let query = path_and_query(target).1.unwrap_or_default();
         let Self(parts) = self;
         let mut url = String::new();
@@ -143,7 +143,7 @@ fn only_value<'q>(query: &'q str, name: &str) -> Option<&'q str> {
 }
 
 /// Whether a parameter that was sent by that name is this one. PHP takes a dot and a space in a name for an underscore.
-pub(crate) fn is_called(sent: &str, name: &str) -> bool {
+pub fn is_called(sent: &str, name: &str) -> bool {
     let read = read_name(sent);
     read == name || (read.contains(['.', ' ']) && read.replace(['.', ' '], "_") == name)
 }

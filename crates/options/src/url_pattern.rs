@@ -3,7 +3,7 @@
 //! A glob over the path, as a rule has it; behind `?` one parameter that the query must have, by its name or by name and value, both
 //! globs. Names and values are compared as they were sent and decoded, so nobody gets around a pattern by writing it otherwise.
 
-use crate::options::glob::{Glob, Path, matches};
+use crate::glob::{Glob, Path, matches};
 use kasoku_semantics::query::{any_pair, decoded, name_and_value, read_name};
 use smallvec::SmallVec;
 use std::borrow::Cow;
@@ -44,31 +44,32 @@ impl UrlPattern {
         is_path.then(|| Self { path: path.into(), parameter })
     }
 
-    pub(crate) fn path(&self) -> &Glob {
+    /// The glob over paths.
+    pub fn path(&self) -> &Glob {
         &self.path
     }
 
     /// Whether it fits a URL as that was sent.
-    pub(crate) fn fits(&self, path: &str, query: Option<&str>) -> bool {
+    pub fn fits(&self, path: &str, query: Option<&str>) -> bool {
         let mut fitting = Fitting::new(query);
         Path::new(path).fits(&self.path) && (fitting.takes(self) || fitting.is_any())
     }
 }
 
 /// The patterns of which the path fits a URL already: its query may have thousands of parameters, and each is read once for all of them.
-pub(crate) struct Fitting<'p, 'q> {
+pub struct Fitting<'p, 'q> {
     query: Option<&'q str>,
     parameters: SmallVec<[&'p Parameter; PARAMETERS_ON_STACK]>,
 }
 
 impl<'p, 'q> Fitting<'p, 'q> {
     /// For a URL with that query.
-    pub(crate) fn new(query: Option<&'q str>) -> Self {
+    pub fn new(query: Option<&'q str>) -> Self {
         Self { query, parameters: SmallVec::new() }
     }
 
     /// Takes a pattern whose path fits. Returns whether that is all that it asks for.
-    pub(crate) fn takes(&mut self, pattern: &'p UrlPattern) -> bool {
+    pub fn takes(&mut self, pattern: &'p UrlPattern) -> bool {
         // Without a query there are no parameters.
         let parameter = pattern.parameter.as_ref().filter(|_| self.query.is_some());
         self.parameters.extend(parameter);
@@ -76,7 +77,7 @@ impl<'p, 'q> Fitting<'p, 'q> {
     }
 
     /// Whether the query has the parameter of one of them.
-    pub(crate) fn is_any(&self) -> bool {
+    pub fn is_any(&self) -> bool {
         let Some(query) = self.query.filter(|_| !self.parameters.is_empty()) else { return false };
         any_pair(query, |pair| {
             let pair = Pair::read(pair);

@@ -39,12 +39,12 @@ impl GuardCookie {
     }
 
     /// As a value of Cookie.
-    pub(crate) fn text(&self) -> &str {
+    pub fn text(&self) -> &str {
         &self.0
     }
 
     /// A text without the values of these cookies.
-    pub(crate) fn mask(&self, text: &str) -> String {
+    pub fn mask(&self, text: &str) -> String {
         let values = self.0.split("; ").filter_map(|pair| pair.split_once('=')).map(|(_, value)| value);
         let secrets = values.filter(|value| value.len() >= SECRET_BYTES_MIN);
         secrets.fold(text.to_owned(), |text, secret| text.replace(secret, "***"))

@@ -11,7 +11,7 @@ pub enum HostPattern {
 
 impl HostPattern {
     /// Whether a host is one of these, whatever its port.
-    pub(crate) fn fits(&self, authority: &str) -> bool {
+    pub fn fits(&self, authority: &str) -> bool {
         let host = host_name(authority);
         match self {
             Self::Exact(name) => name == host,
@@ -21,7 +21,7 @@ impl HostPattern {
 }
 
 /// A host without its port.
-pub(crate) fn host_name(authority: &str) -> &str {
+pub fn host_name(authority: &str) -> &str {
     match authority.rsplit_once(':') {
         Some((name, port)) if !name.is_empty() && port.bytes().all(|byte| byte.is_ascii_digit()) => name,
         _ => authority,

@@ -4,7 +4,7 @@ use super::error::RewriteError;
 use super::path::SentPath;
 use super::segment::{Kind, Placeholder, Segment};
 use super::{PLACEHOLDERS_MAX, Piece, Rewrite, TEXT_BYTES_MAX};
-use crate::document_root::{UrlPath, percent_decode};
+use kasoku_semantics::url_path::{UrlPath, percent_decode};
 
 const ARROW: &str = "=>";
 

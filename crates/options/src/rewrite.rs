@@ -14,7 +14,7 @@
 //! A placeholder stays within its segment and takes as much as it can, as a group of a regular expression does. Time is linear in
 //! the length of the path for each placeholder (`segment`).
 //!
-//! **A path is read as below a document root** ([`UrlPath`](crate::document_root::UrlPath)): it is decoded once, and dot segments and doubled
+//! **A path is read as below a document root** ([`UrlPath`](kasoku_semantics::url_path::UrlPath)): it is decoded once, and dot segments and doubled
 //! slashes are resolved before anything is compared. So no spelling gets around a pattern, and no placeholder takes `..`. A path with
 //! an encoded slash, an encoded control character or malformed encoding fits no pattern.
 //!
@@ -23,7 +23,7 @@
 //! own query follows, as with nginx's `rewrite` and Apache's `[QSA]`.
 //!
 //! Nothing here looks at the disk: that a short address counts only where neither a file nor a directory is there is up to
-//! [`document_root`](crate::document_root).
+//! whoever looks for files.
 
 mod error;
 mod parse;
@@ -32,8 +32,8 @@ mod segment;
 #[cfg(test)]
 mod tests;
 
-use crate::document_root::push_encoded;
 pub use error::RewriteError;
+use kasoku_semantics::url_path::push_encoded;
 use path::{Name, SentPath};
 use segment::{Place, Segment};
 use smallvec::SmallVec;
@@ -44,10 +44,10 @@ use std::ops::Range;
 pub const REWRITES_MAX: usize = 64;
 
 /// The longest text of a rewrite, in bytes.
-pub const TEXT_BYTES_MAX: usize = 2048;
+pub(crate) const TEXT_BYTES_MAX: usize = 2048;
 
 /// The most placeholders on each side.
-pub const PLACEHOLDERS_MAX: usize = 8;
+pub(crate) const PLACEHOLDERS_MAX: usize = 8;
 
 /// The longest result, in bytes: a capture may stand in it several times, and each byte of it may take three.
 const RESULT_BYTES_MAX: usize = 64 << 10;

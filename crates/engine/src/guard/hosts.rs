@@ -3,12 +3,13 @@
 //! A client chooses the Host of its request. A site without `hosts` serves any, one with `*.example.org` any below that, and each with any port.
 //! A pattern for each of them would be a pattern for each request, so one name stands for all that the configuration does not tell apart.
 
-use crate::options::host::{HostPattern, host_name};
+use kasoku_options::Site;
+use kasoku_options::host::{HostPattern, host_name};
 use std::borrow::Cow;
 
 /// The hosts of a site, as its URL patterns name them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct GuardedHosts {
+pub(crate) struct GuardedHosts {
     site: String,
     hosts: Vec<HostPattern>,
     /// The one that all its keys have.
@@ -16,8 +17,12 @@ pub struct GuardedHosts {
 }
 
 impl GuardedHosts {
-    /// Those of the site of that name; `key_host`: the one that all its keys have.
-    pub(crate) fn new(site: &str, hosts: &[HostPattern], key_host: Option<&str>) -> Self {
+    /// Those of a site.
+    pub(crate) fn of(site: &Site) -> Self {
+        Self::new(&site.name, &site.hosts, site.route.key.host.as_deref())
+    }
+
+    fn new(site: &str, hosts: &[HostPattern], key_host: Option<&str>) -> Self {
         Self { site: site.to_owned(), hosts: hosts.to_vec(), key_host: key_host.map(str::to_owned) }
     }
 

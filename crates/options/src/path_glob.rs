@@ -7,8 +7,8 @@
 //! Letters of ASCII are compared without case, as hidden names and sources are: on a file system that ignores case, `/DATA/x.php` is the file
 //! `/data/x.php`.
 
-use super::url_path::percent_decode;
 use kasoku_semantics::glob::is_match;
+use kasoku_semantics::url_path::percent_decode;
 
 /// A glob over paths of URLs; it covers what lies below, too.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]

@@ -1,6 +1,6 @@
 //! A program that is started here, as an address names it.
 
-use kasoku_sys::process::UMASK_DEFAULT;
+use crate::origin_limits::UMASK_DEFAULT;
 use std::fmt;
 use std::path::PathBuf;
 

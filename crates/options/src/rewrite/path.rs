@@ -1,9 +1,9 @@
 //! A path as it was sent, in segments that are compared as they read.
 //!
-//! The reading is that of [`UrlPath`](crate::document_root::UrlPath), which a test compares. What was sent for each segment is kept beside it, since
+//! The reading is that of [`UrlPath`](kasoku_semantics::url_path::UrlPath), which a test compares. What was sent for each segment is kept beside it, since
 //! a capture goes on as it was sent.
 
-use crate::document_root::percent_decode;
+use kasoku_semantics::url_path::percent_decode;
 use smallvec::SmallVec;
 use std::ops::Range;
 
@@ -81,7 +81,7 @@ impl<'p> Name<'p> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document_root::UrlPath;
+    use kasoku_semantics::url_path::UrlPath;
 
     proptest::proptest! {
         #[test]

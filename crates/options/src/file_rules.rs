@@ -1,6 +1,10 @@
 //! What is sent of the files below a root, and how.
 
-use super::names::SOURCE_SUFFIXES;
+/// What a script's name ends with, unless the operator says otherwise.
+pub const SOURCE_SUFFIXES: [&str; 24] = [
+    ".php", ".phtml", ".pht", ".phar", ".phps", ".php3", ".php4", ".php5", ".php7", ".php8", ".inc", ".pl", ".pm",
+    ".cgi", ".fcgi", ".py", ".rb", ".sh", ".bash", ".lua", ".tcl", ".asp", ".aspx", ".jsp",
+];
 
 /// What becomes of symbolic links.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]

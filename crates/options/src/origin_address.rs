@@ -1,20 +1,20 @@
 //! Where an origin is, and how it is spoken to.
 
-use crate::spawned::SpawnedProgram;
+use crate::spawned_program::SpawnedProgram;
 use std::fmt;
 use std::path::PathBuf;
 
 /// An origin, as a configuration names it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Address {
+pub enum OriginAddress {
     /// `http://host:port`, `http://unix:/run/app.sock`: HTTP/1.1.
-    Http(Endpoint),
+    Http(OriginEndpoint),
     /// `fastcgi://127.0.0.1:9000`, `fastcgi://unix:/run/php/php-fpm.sock`: FastCGI 1.0, as a responder.
-    FastCgi(Endpoint),
+    FastCgi(OriginEndpoint),
     /// `fastcgi+spawn:///srv/mt/mt-search.fcgi?processes=1-4`: FastCGI, to processes that are started here.
     Spawned(SpawnedProgram),
     /// `scgi://127.0.0.1:4000`, `scgi://unix:/run/app.sock`
-    Scgi(Endpoint),
+    Scgi(OriginEndpoint),
     /// `cgi:///usr/lib/cgi-bin`: a directory of programs, or one program (RFC 3875).
     Cgi(PathBuf),
     /// `file:///var/www/html`: the files below a directory.
@@ -23,7 +23,7 @@ pub enum Address {
 
 /// Where a server listens.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub enum Endpoint {
+pub enum OriginEndpoint {
     /// The name is resolved at each new connection.
     Tcp {
         /// A name or an address (IPv6 without brackets).
@@ -35,10 +35,10 @@ pub enum Endpoint {
     Unix(PathBuf),
 }
 
-impl Address {
+impl OriginAddress {
     /// `http://host:port`
     pub fn http(host: impl Into<String>, port: u16) -> Self {
-        Self::Http(Endpoint::Tcp { host: host.into(), port })
+        Self::Http(OriginEndpoint::Tcp { host: host.into(), port })
     }
 
     /// The scheme of its URL.
@@ -62,7 +62,7 @@ impl Address {
     }
 
     /// The most requests that it can serve at a time, where that is known.
-    pub(crate) fn places_max(&self) -> Option<usize> {
+    pub fn places_max(&self) -> Option<usize> {
         match self {
             Self::Spawned(program) => Some(program.processes_max),
             _ => None,
@@ -70,7 +70,7 @@ impl Address {
     }
 
     /// Where its server listens, if it has one.
-    pub fn endpoint(&self) -> Option<&Endpoint> {
+    pub fn endpoint(&self) -> Option<&OriginEndpoint> {
         match self {
             Self::Http(endpoint) | Self::FastCgi(endpoint) | Self::Scgi(endpoint) => Some(endpoint),
             Self::Spawned(_) | Self::Cgi(_) | Self::Files(_) => None,
@@ -78,7 +78,7 @@ impl Address {
     }
 }
 
-impl fmt::Display for Address {
+impl fmt::Display for OriginAddress {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}://", self.scheme())?;
         match self {
@@ -90,7 +90,7 @@ impl fmt::Display for Address {
 }
 
 /// As in a URL: `host:port`, `[v6]:port`, `unix:/path`.
-impl fmt::Display for Endpoint {
+impl fmt::Display for OriginEndpoint {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Tcp { host, port } if host.contains(':') => write!(f, "[{host}]:{port}"),
@@ -106,14 +106,14 @@ mod tests {
 
     #[test]
     fn an_address_is_shown_as_it_is_written() {
-        let tcp = |host: &str| Endpoint::Tcp { host: host.to_owned(), port: 80 };
+        let tcp = |host: &str| OriginEndpoint::Tcp { host: host.to_owned(), port: 80 };
         for (address, text) in [
-            (Address::Http(tcp("a.example")), "http://a.example:80"),
-            (Address::Http(tcp("::1")), "http://[::1]:80"),
-            (Address::FastCgi(Endpoint::Unix("/run/php.sock".into())), "fastcgi://unix:/run/php.sock"),
-            (Address::Scgi(tcp("127.0.0.1")), "scgi://127.0.0.1:80"),
-            (Address::Cgi("/usr/lib/cgi-bin".into()), "cgi:///usr/lib/cgi-bin"),
-            (Address::Files("/var/www".into()), "file:///var/www"),
+            (OriginAddress::Http(tcp("a.example")), "http://a.example:80"),
+            (OriginAddress::Http(tcp("::1")), "http://[::1]:80"),
+            (OriginAddress::FastCgi(OriginEndpoint::Unix("/run/php.sock".into())), "fastcgi://unix:/run/php.sock"),
+            (OriginAddress::Scgi(tcp("127.0.0.1")), "scgi://127.0.0.1:80"),
+            (OriginAddress::Cgi("/usr/lib/cgi-bin".into()), "cgi:///usr/lib/cgi-bin"),
+            (OriginAddress::Files("/var/www".into()), "file:///var/www"),
         ] {
             assert_eq!(address.to_string(), text);
         }

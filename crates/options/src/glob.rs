@@ -4,8 +4,8 @@
 //! neighbouring bytes a path must have to fit it, and a [`Path`] knows which it has. That rules out nearly all globs with a few instructions each,
 //! where a search for their literals took fifty to two hundred: on gnuboard5 the searches were two fifths of a hit (docs/decisions/0010).
 
-use crate::path::decoded;
 use kasoku_semantics::glob::is_match;
+use percent_encoding::percent_decode_str;
 use std::fmt;
 use std::hash::{Hash, Hasher};
 
@@ -32,7 +32,7 @@ impl Glob {
 
 impl From<String> for Glob {
     fn from(text: String) -> Self {
-        let read = text.contains('%').then(|| decoded(&text));
+        let read = text.contains('%').then(|| percent_decode_str(&text).decode_utf8_lossy().into_owned());
         let needs = Pairs::of_glob(&text);
         let needs = read.as_ref().map_or(needs, |read| needs.in_both(Pairs::of_glob(read)));
         Self { text, read, needs }
@@ -60,27 +60,29 @@ impl Hash for Glob {
 
 /// A path that is compared with many globs.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Path<'p> {
+pub struct Path<'p> {
     text: &'p str,
     has: Pairs,
 }
 
 impl<'p> Path<'p> {
-    pub(crate) fn new(text: &'p str) -> Self {
+    /// A path, as it was sent or as it is read.
+    pub fn new(text: &'p str) -> Self {
         Self { text, has: Pairs::of_path(text) }
     }
 
-    pub(crate) fn pairs(&self) -> Pairs {
+    /// Which pairs of bytes stand in it.
+    pub fn pairs(&self) -> Pairs {
         self.has
     }
 
     /// Whether it fits a glob as that was written.
-    pub(crate) fn fits(&self, glob: &Glob) -> bool {
+    pub fn fits(&self, glob: &Glob) -> bool {
         self.has.may_fit(glob) && matches(&glob.text, self.text)
     }
 
     /// Whether it fits a glob as applications read that.
-    pub(crate) fn fits_as_read(&self, glob: &Glob) -> bool {
+    pub fn fits_as_read(&self, glob: &Glob) -> bool {
         self.has.may_fit(glob) && matches(glob.read(), self.text)
     }
 }
@@ -88,7 +90,7 @@ impl<'p> Path<'p> {
 /// A set of pairs of neighbouring bytes, the edge of the text counted as a byte. Several pairs share one of its 128 bits, so a pair may seem to be in the set
 /// that is not; none that is in it is missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Pairs(u128);
+pub struct Pairs(u128);
 
 /// Stands for the edge of a text in its pairs.
 const EDGE: u8 = 0;
@@ -117,7 +119,8 @@ impl Pairs {
         Self(self.0 | 1 << (number % u128::BITS))
     }
 
-    pub(crate) fn in_either(self, other: Self) -> Self {
+    /// Those that stand in one of two.
+    pub fn in_either(self, other: Self) -> Self {
         Self(self.0 | other.0)
     }
 
@@ -126,18 +129,18 @@ impl Pairs {
     }
 
     /// Whether a path with these pairs may fit a glob; if not, it does not.
-    pub(crate) fn may_fit(self, glob: &Glob) -> bool {
+    pub fn may_fit(self, glob: &Glob) -> bool {
         glob.needs.0 & !self.0 == 0
     }
 }
 
 /// Whether `text` fits `glob`, in which `*` stands for any run of characters.
-pub(crate) fn matches(glob: &str, text: &str) -> bool {
+pub fn matches(glob: &str, text: &str) -> bool {
     is_match(glob.as_bytes(), text.as_bytes())
 }
 
 /// Whether some text fits both globs.
-pub(crate) fn overlap(one: &str, other: &str) -> bool {
+pub fn overlap(one: &str, other: &str) -> bool {
     match (ends(one), ends(other)) {
         (None, _) => matches(other, one),
         (_, None) => matches(one, other),
@@ -188,7 +191,7 @@ mod tests {
             let made = Path::new(&path);
             for text in &globs {
                 let glob = Glob::from(&**text);
-                let [fits, fits_as_read] = [matches(text, &path), matches(&decoded(text), &path)];
+                let [fits, fits_as_read] = [matches(text, &path), matches(&percent_decode_str(text).decode_utf8_lossy(), &path)];
                 proptest::prop_assert_eq!((made.fits(&glob), made.fits_as_read(&glob)), (fits, fits_as_read), "{}", text);
                 let more = made.pairs().in_either(Path::new("/b").pairs());
                 proptest::prop_assert!(more.may_fit(&glob) || !(fits || fits_as_read), "{}", text);

@@ -56,19 +56,19 @@ impl UrlPath {
 }
 
 /// A path in the making, of which empty and dot segments leave nothing.
-pub(crate) struct PlainPath {
+pub struct PlainPath {
     text: Vec<u8>,
     is_directory: bool,
 }
 
 impl PlainPath {
     /// The root, with room for so many bytes.
-    pub(crate) fn with_capacity(bytes: usize) -> Self {
+    pub fn with_capacity(bytes: usize) -> Self {
         Self { text: Vec::with_capacity(bytes + 1), is_directory: true }
     }
 
     /// Goes on to a segment. `None`: it leads above the root.
-    pub(crate) fn push(&mut self, segment: &[u8]) -> Option<()> {
+    pub fn push(&mut self, segment: &[u8]) -> Option<()> {
         self.is_directory = matches!(segment, b"" | b"." | b"..");
         match segment {
             b"" | b"." => {}
@@ -82,7 +82,7 @@ impl PlainPath {
     }
 
     /// The text: it begins with `/`, and ends with one where a directory is meant.
-    pub(crate) fn into_text(mut self) -> Vec<u8> {
+    pub fn into_text(mut self) -> Vec<u8> {
         if self.is_directory {
             self.text.push(b'/');
         }
@@ -91,7 +91,7 @@ impl PlainPath {
 }
 
 /// Appends `raw` without percent-encoding. `None`: it is malformed.
-pub(crate) fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
+pub fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
     let mut rest = raw;
     while let Some((first, mut after)) = rest.split_first() {
         let mut byte = *first;
@@ -109,7 +109,7 @@ pub(crate) fn percent_decode(raw: &[u8], out: &mut Vec<u8>) -> Option<()> {
 }
 
 /// `text` as a path of a URL again.
-pub(crate) fn encode(text: &[u8]) -> String {
+pub fn encode(text: &[u8]) -> String {
     let mut path = String::with_capacity(text.len());
     for byte in text {
         // The characters of pchar (RFC 3986 section 3.3) that mean nothing to anybody, and the separator.
@@ -123,7 +123,7 @@ pub(crate) fn encode(text: &[u8]) -> String {
 }
 
 /// Appends `byte` percent-encoded.
-pub(crate) fn push_encoded(byte: u8, out: &mut String) {
+pub fn push_encoded(byte: u8, out: &mut String) {
     const HEX: &[u8; 16] = b"0123456789ABCDEF";
     out.push('%');
     for digit in [byte >> 4, byte & 15] {

@@ -1,0 +1,255 @@
+//! Sites, rules and routes as they are served: what was declared, and what is made of it.
+
+use crate::guard::GuardedHosts;
+use kasoku_options as options;
+use kasoku_options::{Compression, Glob, HostPattern};
+use kasoku_origin::Group;
+use kasoku_semantics::policy::Policy;
+use kasoku_semantics::tags::TagRules;
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::ops::Deref;
+use std::sync::Arc;
+
+/// A site: which hosts, and what happens to their requests.
+#[derive(Clone, Debug)]
+pub(crate) struct Site {
+    pub(crate) name: String,
+    /// Empty: any host.
+    pub(crate) hosts: Vec<HostPattern>,
+    /// The first whose path matches decides.
+    pub(crate) rules: Vec<Rule>,
+    /// What happens when no rule matches.
+    pub(crate) route: Arc<Route>,
+}
+
+/// One rule of a site.
+#[derive(Clone, Debug)]
+pub(crate) struct Rule {
+    pub(crate) path: Glob,
+    pub(crate) route: Arc<Route>,
+}
+
+/// What happens to a request once its site and rule are known. All that was declared can be read as its own.
+#[derive(Clone, Debug)]
+pub(crate) struct Route {
+    pub(crate) declared: options::Route,
+    /// The caching rules, with what follows from the others: their fingerprint, whose tags responses get, which cookies are dropped.
+    pub(crate) policy: Arc<Policy>,
+    /// Its origins, as a worker spreads requests over them.
+    pub(crate) group: Group,
+    /// The rules under which its URL patterns are known.
+    pub(crate) guarded_as: Arc<str>,
+    /// The site's hosts as its URL patterns name them.
+    pub(crate) guarded_hosts: Arc<GuardedHosts>,
+    /// Where what is known of sessions holds: whom they are asked about, and how.
+    pub(crate) asked_about_sessions: u64,
+    /// The site by whose name visitors are known to the application.
+    pub(crate) counted_as: u64,
+    /// All that decides of which responses codings may be made.
+    pub(crate) compression_mark: u64,
+}
+
+impl Deref for Route {
+    type Target = options::Route;
+
+    fn deref(&self) -> &options::Route {
+        &self.declared
+    }
+}
+
+impl Site {
+    /// What is made of one that was declared.
+    pub(crate) fn of(declared: &options::Site) -> Self {
+        let hosts = Arc::new(GuardedHosts::of(declared));
+        let route = |route: &Arc<options::Route>, path: &str| {
+            let mut made = Route::of(options::Route::clone(route), tagged_as(declared), of_name(&declared.name));
+            made.guarded_hosts = hosts.clone();
+            let mut hasher = DefaultHasher::new();
+            (&*declared.name, path, made.policy.rules, &*made.guard).hash(&mut hasher);
+            made.guarded_as = format!("{:016x}", hasher.finish()).into();
+            Arc::new(made)
+        };
+        Self {
+            name: declared.name.clone(),
+            hosts: declared.hosts.clone(),
+            rules: declared
+                .rules
+                .iter()
+                .map(|rule| Rule { path: rule.path.clone(), route: route(&rule.route, rule.path.as_str()) })
+                .collect(),
+            route: route(&declared.route, ""),
+        }
+    }
+
+    /// Whose tags its responses get; empty: nothing there is tagged.
+    pub(crate) fn tagged_as(&self) -> &str {
+        &self.route.policy.tags.site
+    }
+
+    /// Its own route, and those of its rules.
+    pub(crate) fn routes(&self) -> impl Iterator<Item = &Arc<Route>> {
+        std::iter::once(&self.route).chain(self.rules.iter().map(|rule| &rule.route))
+    }
+
+    /// The same, to be completed.
+    pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Arc<Route>> {
+        std::iter::once(&mut self.route).chain(self.rules.iter_mut().map(|rule| &mut rule.route))
+    }
+}
+
+impl Route {
+    /// What is made of one that was declared. `tagged_as`: whose tags its responses get, if any do; `counted_as`: the site as which visitors
+    /// are counted.
+    pub(crate) fn of(declared: options::Route, tagged_as: &str, counted_as: u64) -> Self {
+        let mut policy = (*declared.policy).clone();
+        if policy.grant.is_granting() {
+            policy.grant.dropped_cookies = [&declared.session.cookies[..], &declared.cookies.noise].concat();
+            policy.grant.session_cookies.clone_from(&declared.session.cookies);
+        }
+        policy.tags = TagRules { site: tagged_as.to_owned(), templates: policy.tags.templates };
+        // How long a failure is remembered decides nothing about who may have what.
+        let decides = Policy { rules: 0, back_off_max_seconds: 0, ..policy.clone() };
+        policy.rules = fingerprint(&declared, &decides);
+        Self {
+            policy: Arc::new(policy),
+            group: Group::default(),
+            guarded_as: Arc::default(),
+            guarded_hosts: Arc::default(),
+            asked_about_sessions: of_sessions(&declared),
+            counted_as,
+            compression_mark: of_compression(&declared.compression),
+            declared,
+        }
+    }
+}
+
+/// Whose tags the responses of a site get; empty: nothing there is tagged.
+fn tagged_as(site: &options::Site) -> &str {
+    let mut routes = std::iter::once(&site.route).chain(site.rules.iter().map(|rule| &rule.route));
+    let has_tags = routes.any(|route| !route.policy.tags.templates.is_empty() || !route.changes.list.is_empty());
+    if has_tags { &site.name } else { "" }
+}
+
+/// All that decides what may be stored under a key and who may have it. Where the origin is and how long it may take is no
+/// part of that: an application that moves keeps its cache. But where a site names the host of its keys, another may name the
+/// same, and then it is the origin that tells their pages apart.
+fn fingerprint(route: &options::Route, policy: &Policy) -> u64 {
+    // The same in each run: no seed.
+    let mut hasher = DefaultHasher::new();
+    let key = (&route.query, &route.key, &route.cookies, &route.origin_host, &route.device_urls);
+    let session = (
+        &route.session.cookies,
+        &route.session.anonymous_cookies,
+        &route.pass_urls,
+        &route.session.logout,
+        &route.session.harmless_urls,
+        &route.fresh_links,
+    );
+    (policy, key, session, &*route.page, &route.gateway, route.pass).hash(&mut hasher);
+    // Whether and how a page is compared decides nothing where all say themselves that they may be shared.
+    if policy.grant.is_granting() {
+        route.guard.hash(&mut hasher);
+    }
+    if route.key.host.is_some() {
+        route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
+    }
+    hasher.finish()
+}
+
+/// Who is asked about sessions, and how their answers are understood.
+fn of_sessions(route: &options::Route) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    let rules = &*route.session;
+    (&rules.cookies, &rules.anonymous_cookies, &rules.probe, &rules.logout).hash(&mut hasher);
+    route.origins.iter().for_each(|origin| origin.address.hash(&mut hasher));
+    hasher.finish()
+}
+
+/// The site by whose name visitors are known.
+fn of_name(site: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    site.hash(&mut hasher);
+    hasher.finish()
+}
+
+/// All that decides of which responses codings may be made.
+fn of_compression(compression: &Compression) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    (&compression.types, compression.bytes_min).hash(&mut hasher);
+    hasher.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasoku_options::{
+        CookiePattern, FreshLink, NobodysCookie, OriginAddress, SessionRules, UrlPattern, UrlTemplate,
+    };
+    use kasoku_semantics::policy::Profile;
+    use std::time::Duration;
+
+    fn rules(change: impl FnOnce(&mut options::Route)) -> u64 {
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
+        change(&mut route);
+        Route::of(route, "", 0).policy.rules
+    }
+
+    #[test]
+    fn the_fingerprint_follows_what_decides_about_sharing() {
+        let plain = rules(|_| {});
+        assert_eq!(plain, rules(|_| {}));
+        assert_ne!(plain, rules(|route| route.query.sort = true));
+        assert_ne!(plain, rules(|route| route.origin_host = Some("a".to_owned())));
+        let policy = Policy { negative_ttl_seconds: 1, ..Policy::new(Profile::Safe) };
+        assert_ne!(plain, rules(|route| route.policy = Arc::new(policy)));
+        let granting = |change: fn(&mut Policy)| rules(|route| change(Arc::make_mut(&mut route.policy)));
+        assert_ne!(plain, granting(|policy| policy.grant.ttl_seconds = 1));
+        assert_ne!(plain, granting(|policy| policy.grant.key_cookies.push("a".to_owned())));
+        assert_ne!(plain, granting(|policy| policy.strip_fields.push("a".to_owned())));
+        assert_ne!(plain, rules(|route| route.cookies.noise.clear()));
+        assert_ne!(plain, rules(|route| route.cookies.pass.push("a".to_owned())));
+        assert_ne!(plain, rules(|route| route.cookies.nobodys.extend(NobodysCookie::parse("a=b"))));
+        assert_ne!(plain, rules(|route| Arc::make_mut(&mut route.session).cookies.push("a".to_owned())));
+        let fresh = || FreshLink {
+            url: UrlPattern::parse("/a").unwrap(),
+            page: UrlTemplate::parse("/b").unwrap(),
+            parameters: vec!["c".to_owned()],
+        };
+        assert_ne!(plain, rules(|route| route.fresh_links.push(fresh())));
+        assert_ne!(plain, rules(|route| route.pass_urls.extend(UrlPattern::parse("/a"))));
+        assert_ne!(plain, rules(|route| route.key.host = Some("a.example".to_owned())));
+        let policy = Policy { back_off_max_seconds: 1, ..Policy::new(Profile::Safe) };
+        assert_eq!(plain, rules(|route| route.policy = Arc::new(policy)));
+        assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
+        assert_eq!(
+            plain,
+            rules(|route| route.compression = Arc::new(Compression { bytes_min: 1, ..Compression::default() }))
+        );
+        let origin = OriginAddress::http("127.0.0.1".to_owned(), 1);
+        assert_eq!(plain, rules(|route| route.origins.push(origin.clone().into())));
+        let named = |route: &mut options::Route| route.key.host = Some("a.example".to_owned());
+        let moved = |route: &mut options::Route| (named(route), route.origins.push(origin.clone().into())).0;
+        assert_ne!(rules(named), rules(moved), "two sites whose keys have one host");
+    }
+
+    #[test]
+    fn what_is_known_of_sessions_holds_for_who_is_asked_and_how() {
+        let asked = |change: fn(&mut options::Route)| {
+            let mut route = options::Route::new(Profile::Safe, Vec::new());
+            change(&mut route);
+            Route::of(route, "", 0).asked_about_sessions
+        };
+        fn rules(route: &mut options::Route) -> &mut SessionRules {
+            Arc::make_mut(&mut route.session)
+        }
+        let plain = asked(|_| {});
+        assert_eq!(plain, asked(|route| rules(route).anonymous_for = Duration::from_secs(1)));
+        assert_ne!(plain, asked(|route| rules(route).cookies.push("a".to_owned())));
+        assert_ne!(plain, asked(|route| rules(route).logout.extend(UrlPattern::parse("/a"))));
+        let pattern = |route: &mut options::Route| {
+            rules(route).anonymous_cookies.push(CookiePattern { name: "a".to_owned(), value: "b".to_owned() });
+        };
+        assert_ne!(plain, asked(pattern));
+        assert_ne!(plain, asked(|route| route.origins.push(OriginAddress::http("127.0.0.1".to_owned(), 1).into())));
+    }
+}

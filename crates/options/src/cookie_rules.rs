@@ -1,0 +1,72 @@
+//! What becomes of cookies where a lifetime is granted.
+
+use crate::nobodys_cookie::NobodysCookie;
+
+/// What becomes of cookies that are not in the key, where a lifetime is granted.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct CookieRules {
+    /// Those that are not noise either. None: [`OtherCookies::Remove`] where some cookies are in the key, or make a request pass,
+    /// else [`OtherCookies::Pass`].
+    pub others: Option<OtherCookies>,
+    /// Cookies that change no page, and are never sent to the origin of an answer that may be shared: globs over names.
+    pub noise: Vec<String>,
+    /// Cookies with which a request passes, whatever else is said of them: globs over names. Where there are some, the others
+    /// are removed unless [`CookieRules::others`] says otherwise.
+    pub pass: Vec<String>,
+    /// Cookies that go along with each request in nobody's name.
+    pub nobodys: Vec<NobodysCookie>,
+}
+
+impl Default for CookieRules {
+    fn default() -> Self {
+        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec(), pass: Vec::new(), nobodys: Vec::new() }
+    }
+}
+
+/// See [`CookieRules::others`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub enum OtherCookies {
+    /// The request passes with all its cookies.
+    Pass,
+    /// They are removed, and the answer is for everybody.
+    Remove,
+}
+
+/// Cookies that analytics, advertisements and networks in front of sites set, and that no application reads: Google Analytics,
+/// Tag Manager and advertising, Meta, Matomo, Hotjar, Clarity, Bing, HubSpot, Yandex, LinkedIn, Pinterest, TikTok, Cloudflare. And our
+/// own, which is in the key as a class where that is wanted.
+pub const NOISE_COOKIES: [&str; 33] = [
+    "_ga",
+    "_ga_*",
+    "_gid",
+    "_gat",
+    "_gat_*",
+    "_gac_*",
+    "_gcl_*",
+    "_dc_gtm_*",
+    "__utm*",
+    "__gads",
+    "__gpi",
+    "__eoi",
+    "_fbp",
+    "_fbc",
+    "_pk_*",
+    "_hj*",
+    "_clck",
+    "_clsk",
+    "_uetsid",
+    "_uetvid",
+    "__hstc",
+    "__hssc",
+    "__hssrc",
+    "hubspotutk",
+    "_ym_*",
+    "_li_*",
+    "_pin_unauth",
+    "_tt_*",
+    "_ttp",
+    "__cf_bm",
+    "_cfuvid",
+    "__cflb",
+    kasoku_semantics::classes::DEVICE_COOKIE,
+];

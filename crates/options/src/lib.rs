@@ -1,0 +1,74 @@
+//! Everything that can be set, resolved and checked: what an operator declares.
+//!
+//! `kasoku-config` makes these values from TOML and flags and is the only place that knows their names in a file;
+//! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
+//! the names; `Duration`s carry their own. What the engine makes of them to serve by is its own matter.
+
+mod beacon_rules;
+mod change_rules;
+mod compression;
+mod cookie_rules;
+mod file_rules;
+mod fresh_link;
+mod gateway;
+pub mod glob;
+mod guard_rules;
+mod hit_headers;
+pub mod host;
+mod limits;
+mod listener;
+mod logs;
+mod nobodys_cookie;
+mod options;
+mod origin;
+mod origin_address;
+mod origin_health;
+mod origin_limits;
+mod page_rules;
+mod path_glob;
+mod rewrite;
+mod route;
+mod sendfile_rules;
+mod session_rules;
+mod site;
+mod spawned_program;
+mod traces;
+pub mod url_pattern;
+pub mod url_template;
+
+pub use beacon_rules::BeaconRules;
+pub use change_rules::{AnswerStatus, Change, ChangeRules};
+pub use compression::{CODED_TYPES, Compression};
+pub use cookie_rules::{CookieRules, NOISE_COOKIES, OtherCookies};
+pub use file_rules::{FileRules, SOURCE_SUFFIXES, Symlinks};
+pub use fresh_link::FreshLink;
+pub use gateway::{Gateway, PATH_PLACEHOLDER};
+pub use glob::Glob;
+pub use guard_rules::{GuardCookie, GuardRules};
+pub use hit_headers::HitHeaders;
+pub use host::HostPattern;
+pub use kasoku_semantics::coding::{Coding, Levels as CodingLevels};
+pub use kasoku_semantics::tags::{TagRules, TagTemplate, TemplateError};
+pub use limits::Limits;
+pub use listener::{AddressRange, ListenAddress, Listener};
+pub use logs::{AccessLog, LogFormat, LogTarget, ProgramLog};
+pub use nobodys_cookie::{NobodysCookie, NobodysCookieError};
+pub use options::{
+    ControlSocket, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RESERVED_SHARE, RequestBuffer,
+    object_bytes_limit,
+};
+pub use origin::{Balance, ORIGINS_MAX, Origin};
+pub use origin_address::{OriginAddress, OriginEndpoint};
+pub use origin_health::OriginHealth;
+pub use origin_limits::{OriginLimits, ProgramLimits, UMASK_DEFAULT};
+pub use page_rules::PageRules;
+pub use path_glob::PathGlob;
+pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, Rewriter, rewritten};
+pub use route::{DeviceUrls, Places, QueryKey, Route, UrlKey};
+pub use sendfile_rules::SendfileRules;
+pub use session_rules::{CookiePattern, SessionProbe, SessionRules, StatefulUrl};
+pub use site::{Rule, Site};
+pub use spawned_program::SpawnedProgram;
+pub use traces::{Parents, Traces};
+pub use url_pattern::UrlPattern;
+pub use url_template::{UrlTemplate, UrlTemplateError};

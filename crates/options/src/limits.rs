@@ -1,0 +1,66 @@
+//! Bounds and deadlines of the clients' side.
+
+use kasoku_wire::http1::{BodyLimits, HeadLimits};
+use std::time::Duration;
+
+/// Bounds and deadlines of the clients' side. Fields are limits on one connection or message.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Limits {
+    /// Request head: bytes of the whole, of the request-target, number of fields. Over: 431 or 414.
+    pub head: HeadLimits,
+    /// Chunk lines and trailers of bodies.
+    pub body: BodyLimits,
+    /// The largest request body, in bytes. Default 1 GiB. Over: 413.
+    pub request_body_bytes_max: u64,
+    /// A head must be complete this long after its first byte. Default 10 s. Over: 408.
+    pub head_timeout: Duration,
+    /// A kept connection may be idle this long. Default 75 s.
+    pub idle_timeout: Duration,
+    /// The longest pause between two pieces of a request body. Default 30 s. Over: 408.
+    pub body_timeout: Duration,
+    /// What a client must send of a request body, in bytes per second, on average over the last [`Limits::body_timeout`].
+    /// Default 500; 0: anything will do. Below: 408.
+    pub body_rate_min: u64,
+    /// The longest pause in which the client takes nothing of the response (what only waits in the kernel is not taken).
+    /// Default 30 s. Over: the connection is cut.
+    pub send_timeout: Duration,
+    /// What a client must take of its response while memory is short, in bytes per second. Default 4 KiB; 0: anything will
+    /// do. Below: the connection is cut.
+    pub send_rate_min: u64,
+    /// Requests on one connection before it is closed. Default 1,000,000; 0: no limit.
+    pub requests_per_connection_max: u64,
+    /// Connections of one worker; more wait in the kernel's queue. Default 16,384.
+    pub connections_max: usize,
+    /// Files that each worker keeps open for the next request that is answered with them. Default 1,000; 0: none.
+    pub open_files_max: usize,
+    /// How long running requests may take to end after the program was told to stop. Default 10 s.
+    pub drain_timeout: Duration,
+    /// How long a connection without a request may wait for one after the program was told to stop, so that a request that is
+    /// on its way is answered. Default 1 s.
+    pub drain_idle_timeout: Duration,
+    /// How long a client waits for another client's fill. Then a stale response answers, where it may; else the origin is
+    /// asked once more, for all who wait. Default 30 s.
+    pub fill_wait_max: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            head: HeadLimits::default(),
+            body: BodyLimits::default(),
+            request_body_bytes_max: 1 << 30,
+            head_timeout: Duration::from_secs(10),
+            idle_timeout: Duration::from_secs(75),
+            body_timeout: Duration::from_secs(30),
+            body_rate_min: 500,
+            send_timeout: Duration::from_secs(30),
+            send_rate_min: 4 << 10,
+            requests_per_connection_max: 1_000_000,
+            connections_max: 16_384,
+            open_files_max: 1000,
+            drain_timeout: Duration::from_secs(10),
+            drain_idle_timeout: Duration::from_secs(1),
+            fill_wait_max: Duration::from_secs(30),
+        }
+    }
+}

@@ -1,0 +1,166 @@
+//! What happens to a request once its site and rule are known.
+
+use crate::beacon_rules::BeaconRules;
+use crate::change_rules::ChangeRules;
+use crate::compression::Compression;
+use crate::cookie_rules::CookieRules;
+use crate::fresh_link::FreshLink;
+use crate::gateway::Gateway;
+use crate::guard_rules::GuardRules;
+use crate::origin::{Balance, Origin};
+use crate::origin_health::OriginHealth;
+use crate::origin_limits::OriginLimits;
+use crate::page_rules::PageRules;
+use crate::sendfile_rules::SendfileRules;
+use crate::session_rules::SessionRules;
+use crate::url_pattern::UrlPattern;
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_wire::http1::BodyLength;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+/// What happens to a request once its site and rule are known.
+#[derive(Clone, Debug)]
+pub struct Route {
+    /// Never look up, never store. The name of the rule stands in the log.
+    pub pass: bool,
+    /// Where responses come from: at least one, at most [`ORIGINS_MAX`].
+    pub origins: Vec<Origin>,
+    /// How requests are spread over them. Default: the first that can be asked.
+    pub balance: Balance,
+    /// When one of them counts as down, and how it is checked.
+    pub health: OriginHealth,
+    /// `Host` for the origin; none: the client's own.
+    pub origin_host: Option<String>,
+    /// Whether bodies of requests are complete before an origin is asked. None: where an origin is a program.
+    pub request_buffering: Option<bool>,
+    /// Deadlines and bounds towards the origin.
+    pub origin: OriginLimits,
+    /// How URLs become scripts and files.
+    pub gateway: Gateway,
+    /// How fast a file that is not stored goes to its client, in bytes per second. Default 0: as fast as it takes it.
+    pub file_rate_max: u64,
+    /// The longest file of an origin of files that is stored, in bytes; longer ones only to be compressed. Default 1 MiB.
+    pub file_stored_bytes_max: u64,
+    /// The caching rules.
+    pub policy: Arc<Policy>,
+    /// Protocols that `Upgrade` may switch to, lower case. Default `["websocket"]`.
+    pub upgrades: Vec<String>,
+    /// How the query enters the key.
+    pub query: QueryKey,
+    /// URLs that pass, whatever the method.
+    pub pass_urls: Vec<UrlPattern>,
+    /// URLs by which a visitor chooses the version for small devices, and for others, where that is in the key.
+    pub device_urls: DeviceUrls,
+    /// URLs that are answered 403, whatever the method and the origin, which is not asked.
+    pub refuse_urls: Vec<UrlPattern>,
+    /// Which requests change what of the pages that are stored.
+    pub changes: Arc<ChangeRules>,
+    /// What else of the URL enters it: a site's, the same in all its rules.
+    pub key: UrlKey,
+    /// What becomes of cookies where the policy grants lifetimes.
+    pub cookies: CookieRules,
+    /// By what a page is known that may be kept.
+    pub page: Arc<PageRules>,
+    /// Whether pages are compared with another visitor's before they are shared.
+    pub guard: Arc<GuardRules>,
+    /// What is known of the application's sessions.
+    pub session: Arc<SessionRules>,
+    /// URLs of which the links on shared pages work for nobody: they pass, with a link of the visitor's own.
+    pub fresh_links: Vec<FreshLink>,
+    /// How the application hears of visitors who are served from memory.
+    pub beacons: Arc<BeaconRules>,
+    /// What is made of stored responses in content codings.
+    pub compression: Arc<Compression>,
+    /// From where the application may have files sent (X-Sendfile).
+    pub sendfile: Arc<SendfileRules>,
+    /// Where all this was written, for people.
+    pub places: Places,
+}
+
+impl Route {
+    /// Everything at its default, for this profile and these origins.
+    pub fn new(profile: Profile, origins: Vec<Origin>) -> Self {
+        Self {
+            pass: false,
+            origins,
+            balance: Balance::default(),
+            health: OriginHealth::default(),
+            origin_host: None,
+            request_buffering: None,
+            origin: OriginLimits::default(),
+            gateway: Gateway::default(),
+            file_rate_max: 0,
+            file_stored_bytes_max: 1 << 20,
+            policy: Arc::new(Policy::new(profile)),
+            upgrades: vec!["websocket".to_owned()],
+            query: QueryKey::default(),
+            pass_urls: Vec::new(),
+            device_urls: DeviceUrls::default(),
+            refuse_urls: Vec::new(),
+            changes: Arc::default(),
+            key: UrlKey::default(),
+            cookies: CookieRules::default(),
+            page: Arc::default(),
+            guard: Arc::default(),
+            session: Arc::default(),
+            fresh_links: Vec::new(),
+            beacons: Arc::default(),
+            compression: Arc::default(),
+            sendfile: Arc::default(),
+            places: Places::default(),
+        }
+    }
+
+    /// Whether the configuration says anything of visitors: what it grants is for those whom the application does not know.
+    pub fn knows_visitors(&self) -> bool {
+        self.policy.grant.is_granting() || !self.session.cookies.is_empty() || !self.cookies.pass.is_empty()
+    }
+
+    /// Whether a request's body of that length is to be complete before an origin is asked. In any case where a program has
+    /// to be told a length that its client does not tell.
+    pub fn buffers(&self, length: BodyLength) -> bool {
+        let is_program = self.origins.iter().any(|origin| origin.address.is_program());
+        self.request_buffering.unwrap_or(is_program) || is_program && matches!(length, BodyLength::Chunked)
+    }
+}
+
+/// Where settings were written, in words for people: `kasoku.toml:12`. Empty where nobody wrote a file.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Places {
+    /// The site's first line.
+    pub site: Option<Arc<str>>,
+    /// The rule's path.
+    pub rule: Option<Arc<str>>,
+    /// The settings that were written, by their key (`cache.negative-ttl`): the innermost of each.
+    pub settings: BTreeMap<&'static str, Arc<str>>,
+}
+
+/// How the query enters the key. What is dropped from the key is dropped from the origin's request as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct QueryKey {
+    /// Sort the parameters by name (stable). Default false.
+    pub sort: bool,
+    /// Parameters that are removed, as globs over names: `utm_*`, `fbclid`. Default none.
+    pub ignore: Vec<String>,
+    /// Where a lifetime is granted: the parameters that pages take, as globs over names; a URL with another one passes. Empty: any.
+    pub known: Vec<String>,
+}
+
+/// How host and path enter the key. What is changed in the key is changed in the origin's request as well.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct UrlKey {
+    /// The host and port of all keys of the site, as keys spell them; none: those of each request.
+    pub host: Option<String>,
+    /// Parameters of path segments (`;jsessionid=1`) that are removed, before a rule is looked for: globs over names.
+    pub path_parameters: Vec<String>,
+}
+
+/// URLs by which a visitor chooses a version of the pages. They pass, and the choice is kept in a cookie.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct DeviceUrls {
+    /// That for small devices.
+    pub mobile: Vec<UrlPattern>,
+    /// The other one.
+    pub desktop: Vec<UrlPattern>,
+}

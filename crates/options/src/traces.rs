@@ -1,0 +1,32 @@
+//! Who records traces of requests.
+
+/// Traces of requests (W3C Trace Context), as OpenTelemetry has them.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Traces {
+    /// The URL of a collector that takes spans by OTLP over HTTP. None: nothing is traced.
+    pub collector: Option<String>,
+    /// Of requests that begin a trace, one of so many is recorded. 0: none. Default 100.
+    pub sample_one_in: u64,
+    /// Whose traces go on. Default: those of trusted proxies.
+    pub parents: Parents,
+    /// What the collector knows the program as. Default `kasoku`.
+    pub service_name: String,
+}
+
+impl Default for Traces {
+    fn default() -> Self {
+        Self { collector: None, sample_one_in: 100, parents: Parents::Trusted, service_name: "kasoku".to_owned() }
+    }
+}
+
+/// Whose `traceparent` counts.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Parents {
+    /// That of trusted proxies.
+    #[default]
+    Trusted,
+    /// Everybody's.
+    Any,
+    /// Nobody's.
+    None,
+}
