@@ -52,7 +52,7 @@ pub(crate) const PLACEHOLDERS_MAX: usize = 8;
 /// The longest result, in bytes: a capture may stand in it several times, and each byte of it may take three.
 const RESULT_BYTES_MAX: usize = 64 << 10;
 
-/// One short address, and where it leads. See the [module](self).
+/// One short address, and where it leads: `/{board:word}/{id:digits} => /bbs/board.php?bo_table={board}&wr_id={id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Rewrite {
     /// As it was written, with one blank on each side of the arrow.

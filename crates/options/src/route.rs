@@ -24,7 +24,7 @@ use std::sync::Arc;
 pub struct Route {
     /// Never look up, never store. The name of the rule stands in the log.
     pub pass: bool,
-    /// Where responses come from: at least one, at most [`ORIGINS_MAX`].
+    /// Where responses come from: at least one, at most [`ORIGINS_MAX`](crate::ORIGINS_MAX).
     pub origins: Vec<Origin>,
     /// How requests are spread over them. Default: the first that can be asked.
     pub balance: Balance,

@@ -13,7 +13,7 @@
 //! 5. A directory is its first index file. Without the slash at its end it is a redirect to itself with one; without an index
 //!    file it is forbidden. There are no listings.
 //! 6. With `try_files`, its names are tried in order instead, and a directory without an index file counts as nothing.
-//! 7. A short address ([`rewrite`](crate::rewrite)) leads to its script where neither a file nor a directory is there, before `try_files`.
+//! 7. A short address ([`Rewrite`](kasoku_options::Rewrite)) leads to its script where neither a file nor a directory is there, before `try_files`.
 //! 8. No script runs below a path of `no_programs`, however it was found.
 //!
 //! The root is a path, and looked up anew each time: it may be a link that a deployment turns to another release. A file that is open

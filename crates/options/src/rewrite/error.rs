@@ -10,7 +10,7 @@ use std::fmt;
 pub enum RewriteError {
     /// There is no `=>` in it.
     NoArrow,
-    /// It is longer than [`TEXT_BYTES_MAX`].
+    /// It is longer than `TEXT_BYTES_MAX`.
     TooLong,
     /// The left side begins with no slash.
     RelativePattern,
@@ -30,7 +30,7 @@ pub enum RewriteError {
     Twice(String),
     /// Nothing stands between two placeholders.
     SideBySide,
-    /// There are more than [`PLACEHOLDERS_MAX`] on a side.
+    /// There are more than `PLACEHOLDERS_MAX` on a side.
     TooMany,
     /// The right side begins with no slash.
     RelativeTarget,
