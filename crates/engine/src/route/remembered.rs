@@ -12,13 +12,14 @@ use super::routed::Routed;
 use crate::path::PathReader;
 use crate::settings::{Route, Site};
 use kasoku_cache::Cache;
+use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
 use std::cell::OnceCell;
 use std::hash::BuildHasher;
 use std::sync::Arc;
 
 /// Targets that a worker remembers.
-const TARGETS_MAX: usize = 512;
+const TARGETS_MAX: usize = 1024;
 
 /// The longest target that is remembered, and the longest for which it may be short, in bytes.
 const TARGET_BYTES_MAX: usize = 256;
@@ -51,9 +52,11 @@ struct Texts {
     stands_for: String,
 }
 
-/// Whether a site's targets are worth remembering: where nothing depends on them, they lead where they lead at once.
+/// Whether a site's targets are worth remembering: where nothing depends on them, not even whether they hold a credential, they lead where they
+/// lead at once.
 pub(super) fn is_worth_it(site: &Site) -> bool {
-    !site.rules.is_empty() || !site.route.gateway.rewrites.is_empty()
+    let is_safe = site.route.policy.profile == Profile::Safe;
+    is_safe || !site.rules.is_empty() || !site.route.gateway.rewrites.is_empty()
 }
 
 impl Remembered {
