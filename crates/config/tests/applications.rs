@@ -8,7 +8,7 @@
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
 #[allow(dead_code, reason = "not all of it is needed here")]
-#[path = "../../engine/tests/poisoning/application.rs"]
+#[path = "../../engine/tests/visitors/poisoning/application.rs"]
 mod application;
 #[path = "applications/drupal.rs"]
 mod drupal;

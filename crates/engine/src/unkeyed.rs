@@ -8,7 +8,7 @@
 //!
 //! What this deliberately is not: a list of all that an application may look at. Fields that describe the visitor or what the
 //! visitor's program wants (`User-Agent`, `Accept*`, `Referer`, `X-Requested-With`, `Prefer` ...), and fields that only one
-//! application knows, go to the origin; it has to name them in `Vary`. `engine/tests/poisoning.rs` lists them. Nor does it know
+//! application knows, go to the origin; it has to name them in `Vary`. `engine/tests/visitors/poisoning.rs` lists them. Nor does it know
 //! the fields in which a proxy in front of us says who the visitor is (`X-Remote-User`): an application that believes them must
 //! answer `private`.
 

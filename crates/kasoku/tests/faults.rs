@@ -1,5 +1,5 @@
 //! The program before an application that is killed, stopped, started again and that answers one byte a second: processes and
-//! signals, where `crates/engine/tests/origin_faults.rs` has scripts. The application writes down what it was asked.
+//! signals, where `crates/engine/tests/origins/origin_faults.rs` has scripts. The application writes down what it was asked.
 
 #![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
 

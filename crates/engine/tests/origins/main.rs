@@ -1,0 +1,11 @@
+//! Which origin is asked, what becomes of one that fails, and who waits for a place.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
+
+mod origin_connections;
+mod origin_failures;
+mod origin_faults;
+mod origins_balance;
+mod origins_health;
+mod origins_queue;
+mod origins_reload;
+mod origins_retry;

@@ -1,0 +1,66 @@
+//! An origin that fails, goes on failing, and comes back: what may be served stale is, nobody asks again before the back-off is
+//! over, one visitor's request denies nothing to others, and nothing that was cut is stored.
+//!
+//! The origin's script is complete, so each scenario also counts: a request too many fails the test. `crates/kasoku/tests/faults.rs`
+//! shows the same with processes that are killed and stopped.
+mod backing_off;
+mod cut;
+mod nothing_stored;
+mod probes;
+mod slow;
+
+use kasoku_testkit::{Client, Exchange, Scenario, get, ok, reply};
+
+/// May be served stale whatever happens. Each answer ends its connection: a request on a kept one is repeated when that is closed.
+const PAGE: [&str; 3] = ["Cache-Control: max-age=10, stale-if-error=100000", "ETag: \"1\"", CLOSE];
+
+const CLOSE: &str = "Connection: close";
+
+/// Clients of a crowd.
+const CROWD: usize = 24;
+
+/// `/` as it is first.
+fn first() -> Exchange {
+    get("/").answers(ok(&PAGE, "old"))
+}
+
+/// A fetch of `/` that fails: no answer.
+fn fails() -> Exchange {
+    get("/").answers("").closes()
+}
+
+/// A fetch of `/` that brings an error, on a connection that goes on.
+fn errs(status: &str) -> Exchange {
+    get("/").answers(reply(status, &["Cache-Control: no-store", CLOSE], "down"))
+}
+
+/// That many clients ask for `/`, one after the other, and each gets this, for this reason.
+#[track_caller]
+fn all_get(scene: &Scenario, body: &str, detail: &str) {
+    for _ in 0..CROWD {
+        let response = scene.client().get("/");
+        assert_eq!((response.text().as_str(), response.detail().as_str()), (body, detail));
+    }
+}
+
+/// The same of clients that are told of a failure.
+#[track_caller]
+fn all_fail(scene: &Scenario, status: u16, detail: &str) {
+    for _ in 0..CROWD {
+        let response = scene.client().get("/");
+        assert_eq!((response.status, response.detail().as_str()), (status, detail));
+        assert_eq!(response.cache_status("fwd"), None, "nobody was asked");
+    }
+}
+
+/// Clients that have asked for `/`, with these fields.
+fn crowd(scene: &Scenario, count: usize, fields: &[&str]) -> Vec<Client> {
+    let ask = |_| {
+        let mut client = scene.client();
+        client.ask("GET", "/", fields);
+        client
+    };
+    let clients = (0..count).map(ask).collect();
+    scene.settled();
+    clients
+}

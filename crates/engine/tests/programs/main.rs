@@ -1,0 +1,8 @@
+//! Application servers and files: what a program is told, what it may answer, and what is sent of a directory.
+#![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic, reason = "a test may panic")]
+
+mod application_servers;
+mod fastcgi;
+mod files_origin;
+mod files_sent;
+mod sendfile;

@@ -1,0 +1,630 @@
+//! Pages are compared with another visitor's before they are shared: what is found, and what follows.
+
+use crate::anonymous::application::{Application, Asked, Does};
+use crate::anonymous::{grant, session, told};
+use kasoku_cache::Purge;
+use kasoku_engine::explain::{GuardState, Guarded, Question};
+use kasoku_engine::purge::Target;
+use kasoku_metrics::Counter;
+use kasoku_options::{
+    FreshLink, GuardCookie, GuardRules, HostPattern, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
+};
+use kasoku_semantics::difference::Noise;
+use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+
+/// What a page of an application says, by who asks and by how many have asked before.
+type Says = dyn Fn(&Asked, usize) -> String + Send + Sync;
+
+/// An application without a word about lifetimes, each of whose pages is made by `says`.
+struct Site {
+    application: Application,
+    says: Arc<Mutex<Arc<Says>>>,
+}
+
+impl Site {
+    fn start(says: impl Fn(&Asked, usize) -> String + Send + Sync + 'static) -> Self {
+        let says: Arc<Mutex<Arc<Says>>> = Arc::new(Mutex::new(Arc::new(says)));
+        let (own, count) = (says.clone(), AtomicUsize::new(0));
+        let application = Application::start(move |asked| {
+            let says = own.lock().unwrap().clone();
+            let text = says(asked, count.fetch_add(1, Ordering::SeqCst));
+            if text == "fails" {
+                return Does::Answer(reply("503 Service Unavailable", &[], "busy"));
+            }
+            Does::Answer(reply("200 OK", &["Content-Type: text/html"], text))
+        });
+        Self { application, says }
+    }
+
+    fn says(&self, says: impl Fn(&Asked, usize) -> String + Send + Sync + 'static) {
+        *self.says.lock().unwrap() = Arc::new(says);
+    }
+
+    fn behind(&self, setup: Setup) -> Scenario {
+        setup.run_before(&self.application.address())
+    }
+}
+
+fn rules(noise: &[&str]) -> Arc<GuardRules> {
+    let noise = noise.iter().map(|text| Noise::parse(text).unwrap()).collect();
+    Arc::new(GuardRules { is_enabled: true, noise, cookie: None })
+}
+
+/// A minute is granted to all, and all is compared.
+fn setup(noise: &[&str]) -> Setup {
+    let guard = rules(noise);
+    Setup::safe().route(move |route| {
+        grant(route).ttl_seconds = 60;
+        route.guard = guard;
+    })
+}
+
+fn field<'a>(asked: &'a Asked, name: &str) -> &'a str {
+    asked.field(name).unwrap_or_default()
+}
+
+fn page(text: &str) -> String {
+    format!("<!DOCTYPE html><html lang=\"en\"><body>\n<h1>Title</h1>\n{text}\n</body></html>")
+}
+
+/// What is known of the pattern of a URL.
+fn known(scene: &Scenario, path: &str) -> Guarded {
+    let url = format!("http://example.org{path}");
+    scene.engine.handle().explain(&Question::get(&url)).unwrap().guarded.unwrap()
+}
+
+/// The place and the visitor's line of the first difference.
+fn found(scene: &Scenario, path: &str) -> (&'static str, String) {
+    match known(scene, path).state {
+        GuardState::Blocked { report, .. } => {
+            let first = report.differences.into_iter().next().unwrap();
+            (first.place.word(), first.visitors)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Asks twice: both pass.
+#[track_caller]
+fn is_blocked(scene: &Scenario) -> Response {
+    let first = scene.client().get("/page");
+    assert_eq!(first.detail(), "leak-guard", "{first:?}");
+    let second = scene.client().get("/page");
+    assert_eq!((second.detail().as_str(), second.is_hit()), ("leak-guard", false), "{second:?}");
+    scene.counted(Counter::GuardBlocked, 1);
+    second
+}
+
+/// Asks twice: the second is a hit.
+#[track_caller]
+fn is_shared(scene: &Scenario) {
+    scene.client().get("/page");
+    let second = scene.client().get("/page");
+    assert!(second.is_hit(), "{second:?}");
+    assert_eq!(known(scene, "/page").state.word(), "verified");
+    scene.counted(Counter::GuardBlocked, 0);
+}
+
+#[test]
+fn a_page_that_shows_who_asks_is_not_shared() {
+    type By = fn(&Asked) -> String;
+    let greeting: By = |asked| {
+        let is_french = field(asked, "accept-language").starts_with("fr");
+        let others = ["de", "ja", "ko", "en"].iter().find(|one| field(asked, "accept-language").starts_with(**one));
+        page(if is_french { "Bonjour" } else { others.map_or("Hello", |one| one) })
+    };
+    let all: [(&str, &str, By); 6] = [
+        ("address", "page", |asked| page(&format!("<p>You are {}", field(asked, "x-forwarded-for")))),
+        ("language", "page", greeting),
+        ("referrer", "page", |asked| page(&format!("<p>You come from {}", field(asked, "referer")))),
+        ("browser", "page", |asked| page(&format!("<p>You use {}", field(asked, "user-agent")))),
+        ("hidden address", "form", |asked| {
+            page(&format!("<form><input type=hidden name=ip value=\"{}\"></form>", field(asked, "x-forwarded-for")))
+        }),
+        ("address in a title", "page", |asked| {
+            page(&format!("<a href=/x title='{}'>x</a>", field(asked, "x-forwarded-for")))
+        }),
+    ];
+    for (name, place, says) in all {
+        let site = Site::start(move |asked, _| says(asked));
+        let scene = site.behind(setup(&[]));
+        let own = is_blocked(&scene);
+        let (found_in, line) = found(&scene, "/page");
+        assert_eq!(found_in, place, "{name}: {line}");
+        if name == "address" {
+            assert!(own.text().contains("You are 127.0.0.1"), "the visitor has their own: {}", own.text());
+            assert!(line.contains("203.0.113.") || line.contains("198.51.100."), "{line}");
+        }
+    }
+}
+
+#[test]
+fn what_is_kept_by_address_is_found() {
+    // Somebody has put things into a cart in nobody's name.
+    let carts = Mutex::new(HashMap::from([("0.0.0.0".to_owned(), 3)]));
+    let site = Site::start(move |asked, _| {
+        let mut carts = carts.lock().unwrap();
+        let things = carts.entry(field(asked, "x-forwarded-for").to_owned()).or_default();
+        page(&if *things > 0 {
+            format!("<p>Your cart has {things} things")
+        } else {
+            "<p>Your cart is empty".to_owned()
+        })
+    });
+    let scene = site.behind(setup(&[]));
+    is_blocked(&scene);
+    assert!(found(&scene, "/page").1.contains("cart is empty"));
+}
+
+#[test]
+fn a_token_is_found_wherever_it_stands() {
+    type In = fn(usize) -> String;
+    let all: [(&str, In); 7] = [
+        ("form", |n| format!("<form method=post><input type=hidden name=csrf value=a{n}b></form>")),
+        ("form", |n| format!("<form action='/post?token=a{n}b'></form>")),
+        ("meta", |n| format!("<meta name=\"csrf-token\" content=\"a{n}b\">")),
+        ("script", |n| format!("<script>var token = \"a{n}b\";</script>")),
+        ("page", |n| format!("<div data-token='a{n}b'>x</div>")),
+        ("page", |n| format!("<a href='/x?PHPSESSID=a{n}b'>x</a>")),
+        ("page", |n| format!("<p>x</p><!-- a{n}b -->")),
+    ];
+    for (place, says) in all {
+        let site = Site::start(move |_, count| page(&says(count + 1000)));
+        // Whatever is listed, none of it is noise.
+        let scene = site.behind(setup(&["value=a{digits}b", "clock a{digits}b", "=\"a{digits}b", "var a{digits}b"]));
+        is_blocked(&scene);
+        assert_eq!(found(&scene, "/page").0, place, "{}", says(0));
+    }
+}
+
+#[test]
+fn listed_noise_is_no_difference_also_in_one_long_line() {
+    let noise = ["made in {number} seconds", "\"requestId\":\"{hex}\"", "at {time}<"];
+    for glue in ["\n", ""] {
+        let site = Site::start(move |_, count| {
+            let filler = format!("<p>text</p>{glue}").repeat(200);
+            let at = format!("<p>at 2026-11-23 08:{:02}:17</p>{glue}", count % 60);
+            let script = format!("<script>config({{\"requestId\":\"{:08x}\"}})</script>{glue}", count + 77);
+            format!("<html>{glue}{filler}{at}{script}<i>made in 0.{count:04} seconds</i></html>")
+        });
+        is_shared(&site.behind(setup(&noise)));
+    }
+}
+
+#[test]
+fn a_made_up_visitor_has_been_counted_like_nobody() {
+    let site = Site::start(|asked, _| match field(asked, "cookie") {
+        "" => page("welcome, you are new"),
+        cookie => {
+            let counted = cookie.strip_prefix("seen=").unwrap();
+            assert!(field(asked, "x-forwarded-for").contains(counted), "{asked:?}");
+            page("welcome back")
+        }
+    });
+    let cookie = NobodysCookie::parse("seen={address}").unwrap();
+    let scene = site.behind(setup(&[]).route(|route| route.cookies.nobodys = vec![cookie]));
+    is_shared(&scene);
+    assert_eq!(scene.client().get("/post").text(), page("welcome back"));
+}
+
+#[test]
+fn links_that_are_made_for_each_visitor_are_no_difference_where_they_are_mended() {
+    let nonce = "/get.php?id=1&amp;nonce=";
+    let site = Site::start(move |_, count| page(&format!("<a href=\"{nonce}{count}\">file</a>")));
+    let fresh = FreshLink {
+        url: UrlPattern::parse("/get.php").unwrap(),
+        page: UrlTemplate::parse("/post").unwrap(),
+        parameters: vec!["nonce".to_owned()],
+    };
+    is_blocked(&site.behind(setup(&[])));
+    is_shared(&site.behind(setup(&[]).route(|route| route.fresh_links = vec![fresh.clone()])));
+    // Beside such a link, all else counts.
+    site.says(move |_, count| page(&format!("<a href=\"{nonce}{count}\" id=\"{count}\">file</a>")));
+    is_blocked(&site.behind(setup(&[]).route(|route| route.fresh_links = vec![fresh])));
+}
+
+#[test]
+fn noise_in_a_form_is_no_noise() {
+    let site = Site::start(|_, count| page(&format!("<form>made in 0.{count:04} seconds</form>")));
+    let scene = site.behind(setup(&["made in {number} seconds"]));
+    is_blocked(&scene);
+    assert_eq!(found(&scene, "/page").0, "form");
+}
+
+#[test]
+fn a_page_that_is_changed_meanwhile_is_no_alarm() {
+    for changed_at in 1..4 {
+        let site = Site::start(move |_, count| page(if count < changed_at { "old" } else { "new" }));
+        is_shared(&site.behind(setup(&[])));
+    }
+}
+
+#[test]
+fn a_page_of_which_there_are_two_forms_is_no_alarm() {
+    // Rows that a database sorts by equal values come in the order of whichever connection is next.
+    is_shared(&Site::start(|_, count| page(if count % 2 == 0 { "a, b" } else { "b, a" })).behind(setup(&[])));
+}
+
+#[test]
+fn lines_that_come_in_another_order_each_time_are_no_alarm_and_a_visitors_own_order_is() {
+    let rows = |order: usize| {
+        let rows = ["one", "two", "three", "four", "five", "six", "seven"];
+        page(&(0..7).map(|at| rows[(at + order) % 7].to_owned() + "\n").collect::<String>())
+    };
+    is_shared(&Site::start(move |_, count| rows(count)).behind(setup(&[])));
+    is_blocked(&Site::start(move |asked, _| rows(usize::from(!field(asked, "referer").is_empty()))).behind(setup(&[])));
+    // A line of the visitor's among lines that move.
+    let own = move |asked: &Asked, count| rows(count) + field(asked, "x-forwarded-for");
+    is_blocked(&Site::start(own).behind(setup(&[])));
+}
+
+#[test]
+fn rows_of_which_others_are_in_a_list_each_time_are_no_alarm_and_a_visitors_own_row_is() {
+    // The application returns `shown` of `count` rows that sort alike, from another one on with each request.
+    let rows = |shown: usize, count: usize, first: usize| {
+        (0..shown).map(|at| format!("<li>post {}</li>\n", (first + at) % count)).collect::<String>()
+    };
+    is_shared(&Site::start(move |_, count| page(&rows(3, 7, count))).behind(setup(&[])));
+    // So few of so many that nobody has to ask more often.
+    let scene = Site::start(move |_, count| page(&rows(2, 11, 4 * count))).behind(setup(&[]));
+    is_shared(&scene);
+    is_blocked(
+        &Site::start(move |asked, count| page(&(rows(3, 7, count) + field(asked, "x-forwarded-for"))))
+            .behind(setup(&[])),
+    );
+    // A visitor gets a row that nobody ever gets, and one that lacks a row.
+    let own = move |asked: &Asked| !field(asked, "referer").is_empty();
+    is_blocked(
+        &Site::start(move |asked, count| page(&(rows(3, 7, count) + if own(asked) { "<li>yours</li>\n" } else { "" })))
+            .behind(setup(&[])),
+    );
+    is_blocked(
+        &Site::start(move |asked, count| page(&(rows(3, 7, count) + if own(asked) { "" } else { "<li>ours</li>\n" })))
+            .behind(setup(&[])),
+    );
+    // Rows that only a visitor gets others of.
+    is_blocked(
+        &Site::start(move |asked, count| page(&rows(3, 7, if own(asked) { count } else { 0 }))).behind(setup(&[])),
+    );
+    // What changes is a value of a form.
+    let form = move |count: usize| page(&format!("<form>\n<input name=\"sum\" value=\"{}\">\n</form>", count % 7));
+    is_blocked(&Site::start(move |_, count| form(count)).behind(setup(&[])));
+}
+
+#[test]
+fn what_the_application_itself_makes_public_is_its_own_business() {
+    let application = Application::start(|asked| {
+        let text = page(field(asked, "x-forwarded-for"));
+        Does::Answer(reply("200 OK", &["Content-Type: text/html", "Cache-Control: public, max-age=60"], text))
+    });
+    let scene = setup(&[]).run_before(&application.address());
+    scene.client().get("/page");
+    assert!(scene.client().get("/page").is_hit());
+    scene.counted(Counter::GuardChecks, 0);
+}
+
+#[test]
+fn files_and_pictures_are_not_compared() {
+    let application = Application::start(|asked| {
+        let kind = if asked.target().ends_with(".css") { "text/css" } else { "image/png" };
+        Does::Answer(reply("200 OK", &[&format!("Content-Type: {kind}")], field(asked, "x-forwarded-for")))
+    });
+    let scene = setup(&[]).run_before(&application.address());
+    for path in ["/style.css", "/picture"] {
+        scene.client().get(path);
+        assert!(scene.client().get(path).is_hit(), "{path}");
+    }
+    scene.counted(Counter::GuardChecks, 0);
+}
+
+#[test]
+fn one_page_of_a_pattern_is_compared_for_all_of_them() {
+    let site = Site::start(|asked, _| page(asked.target()));
+    let scene = site.behind(setup(&[]));
+    for number in 0..10 {
+        scene.client().get(&format!("/post.php?id={number}"));
+    }
+    assert_eq!(site.application.count(), 11);
+    scene.client().get("/list.php");
+    assert_eq!(site.application.count(), 13, "that is another pattern");
+    scene.counted(Counter::GuardChecks, 2);
+    let visitors: Vec<Asked> =
+        site.application.asked().into_iter().filter(|asked| field(asked, "x-forwarded-for") != "0.0.0.0").collect();
+    assert_eq!(visitors.len(), 2);
+    assert!(visitors.iter().all(|asked| field(asked, "cookie").is_empty() && !field(asked, "referer").is_empty()));
+}
+
+#[test]
+fn hosts_that_the_configuration_does_not_tell_apart_make_no_patterns() {
+    let below = || HostPattern::Below(".example.org".to_owned());
+    for (hosts, name) in [(vec![], "default"), (vec![below()], "*.example.org")] {
+        let site = Site::start(|_, _| page("for all"));
+        let setup = if hosts.is_empty() { setup(&[]) } else { setup(&[]).site(&hosts, |_| {}) };
+        let scene = site.behind(setup);
+        for number in 0..5 {
+            scene.client().get(&format!("http://{number}.example.org:{}/page", 8000 + number));
+        }
+        scene.counted(Counter::GuardChecks, 1);
+        let url = "http://any.example.org/page";
+        let guarded = scene.engine.handle().explain(&Question::get(url)).unwrap().guarded.unwrap();
+        assert_eq!((guarded.pattern, guarded.state.word()), (format!("{name}/page"), "verified"));
+    }
+}
+
+#[test]
+fn a_pattern_that_begins_to_differ_is_found_by_samples_and_its_pages_are_gone() {
+    let site = Site::start(|_, _| page("one for all"));
+    let scene = site.behind(setup(&[]).route(|route| grant(route).ttl_seconds = 100_000));
+    for path in ["/post.php?id=1", "/post.php?id=2"] {
+        scene.client().get(path);
+    }
+    site.says(|asked, _| page(field(asked, "x-forwarded-for")));
+    let mut client = scene.client();
+    let mut looks = 0;
+    while scene.engine.metrics().total(Counter::GuardBlocked) == 0 {
+        // Samples are a second apart, and what was sampled has to be answered.
+        scene.advance(2);
+        let answer = client.get("/post.php?id=1");
+        assert!(answer.is_hit() || answer.detail() == "leak-guard", "{answer:?}");
+        looks += 1;
+        assert!(looks < 100_000, "nobody has looked");
+    }
+    for path in ["/post.php?id=1", "/post.php?id=2"] {
+        let answer = client.get(path);
+        assert_eq!((answer.detail().as_str(), answer.is_hit()), ("leak-guard", false), "{path}: {answer:?}");
+        assert!(answer.text().contains("127.0.0.1"), "{path}: {}", answer.text());
+    }
+    assert_eq!(found(&scene, "/post.php?id=9").0, "page");
+}
+
+#[test]
+fn what_was_found_by_a_sample_is_not_what_changes_meanwhile() {
+    let site = Site::start(|_, _| page("one for all"));
+    let scene = site.behind(setup(&[]).route(|route| grant(route).ttl_seconds = 100_000));
+    scene.client().get("/page");
+    // Each second look finds something new.
+    site.says(|_, count| page(&format!("{}", count / 2)));
+    let mut client = scene.client();
+    for _ in 0..2000 {
+        scene.advance(2);
+        assert!(client.get("/page").is_hit());
+    }
+    scene.counted(Counter::GuardBlocked, 0);
+    assert!(scene.engine.metrics().total(Counter::GuardChecks) > 3);
+}
+
+#[test]
+fn a_blocked_pattern_is_looked_at_again_after_ten_minutes() {
+    let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
+    let scene = site.behind(setup(&[]));
+    is_blocked(&scene);
+    site.says(|_, _| page("mended"));
+    scene.advance(9 * 60);
+    assert_eq!(scene.client().get("/page").detail(), "leak-guard");
+    scene.advance(61);
+    scene.client().get("/page");
+    assert!(scene.client().get("/page").is_hit());
+}
+
+#[test]
+fn a_blocked_pattern_is_looked_at_again_after_a_purge_of_its_host() {
+    let url = |url: &str| Target::Url(url.to_owned());
+    for target in [url("http://example.org/page"), Target::Site("example.org".to_owned()), Target::All] {
+        let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
+        let scene = site.behind(setup(&[]).site(&[HostPattern::Exact("example.org".to_owned())], |_| {}));
+        let purge = |target: &Target| scene.engine.handle().purge(target, Purge::Hard).unwrap();
+        is_blocked(&scene);
+        purge(&target);
+        assert_eq!(scene.client().get("/page").detail(), "leak-guard", "it still differs");
+        site.says(|_, _| page("mended"));
+        assert!(
+            scene.engine.handle().purge(&url("http://other.example/page"), Purge::Hard).is_err(),
+            "no site of ours"
+        );
+        assert_eq!(scene.client().get("/page").detail(), "leak-guard", "another host");
+        purge(&target);
+        scene.client().get("/page");
+        assert!(scene.client().get("/page").is_hit(), "{target:?}");
+    }
+}
+
+#[test]
+fn a_blocked_pattern_comes_back_after_a_reload_with_the_line_mended() {
+    let site = Site::start(|_, count| page(&format!("{count} looks")));
+    let mut scene = site.behind(setup(&[]));
+    is_blocked(&scene);
+    let options = scene.engine.handle().options();
+    scene.engine.reload(Options::clone(&options)).unwrap();
+    assert_eq!(scene.client().get("/page").detail(), "leak-guard", "nothing has changed");
+    let mut mended = Options::clone(&options);
+    for own in &mut mended.sites {
+        Arc::make_mut(&mut own.route).guard = rules(&["{digits} looks"]);
+    }
+    scene.engine.reload(mended).unwrap();
+    scene.client().get("/page");
+    assert!(scene.client().get("/page").is_hit());
+    assert_eq!(known(&scene, "/page").state.word(), "verified");
+}
+
+#[test]
+fn a_hundred_clients_at_once_on_a_page_that_nobody_has_compared() {
+    let site = Site::start(|_, _| page("for all"));
+    let scene = site.behind(setup(&[]).options(|options| options.workers = 2));
+    let gate = Gate::new();
+    site.application.holds_next(&gate);
+    let answers: Vec<Response> = std::thread::scope(|threads| {
+        let clients: Vec<_> = (0..100)
+            .map(|number| {
+                let client = scene.client();
+                threads.spawn(move || {
+                    let mut client = client;
+                    client.get(if number % 2 == 0 { "/page?a=1" } else { "/page?a=2" })
+                })
+            })
+            .collect();
+        site.application.arrived(2);
+        gate.open();
+        clients.into_iter().map(|client| client.join().unwrap()).collect()
+    });
+    assert!(answers.iter().all(|answer| answer.status == 200 && answer.text() == page("for all")));
+    scene.counted(Counter::GuardBlocked, 0);
+    // One of the two was looked at; whoever wanted the other one waited for its own fill alone, or passed.
+    assert!(known(&scene, "/page?a=1").state.word() == "verified");
+    assert_eq!(scene.engine.metrics().total(Counter::GuardChecks), 1);
+}
+
+#[test]
+fn while_a_page_is_compared_others_of_its_pattern_pass_and_the_same_one_waits() {
+    let site = Site::start(|asked, _| page(asked.target()));
+    let scene = site.behind(setup(&[]));
+    let gate = Gate::new();
+    let (own, held) = (scene.client(), gate.clone());
+    std::thread::scope(|threads| {
+        // The comparison itself is held up: the second request that comes.
+        let is_second = AtomicUsize::new(0);
+        site.says(move |asked, _| {
+            if is_second.fetch_add(1, Ordering::SeqCst) == 1 {
+                assert!(held.wait());
+            }
+            page(asked.target())
+        });
+        let first = threads.spawn(|| {
+            let mut client = own;
+            client.get("/post?id=1")
+        });
+        site.application.arrived(2);
+        let other = scene.client().get("/post?id=2");
+        assert_eq!((other.detail().as_str(), other.is_hit()), ("leak-guard-pending", false), "{other:?}");
+        let mut again = scene.client();
+        let same = threads.spawn(move || again.get("/post?id=1"));
+        gate.open();
+        assert_eq!(first.join().unwrap().text(), page("/post?id=1"));
+        assert_eq!(same.join().unwrap().text(), page("/post?id=1"));
+    });
+    assert!(scene.client().get("/post?id=1").is_hit());
+    assert_eq!(scene.client().get("/post?id=2").detail(), "uri-miss", "what had passed was not stored");
+    assert!(scene.client().get("/post?id=2").is_hit());
+}
+
+#[test]
+fn pages_that_are_compared_are_charged_until_the_comparison_has_ended() {
+    const PAGE_BYTES: usize = 256 << 10;
+    let gate = Gate::new();
+    let held = gate.clone();
+    let site = Site::start(move |_, count| {
+        // The fill's page, a visitor's, nobody's, and a visitor's again are there.
+        assert!(count != 4 || held.wait());
+        page(&format!("{count}{}", "x".repeat(PAGE_BYTES)))
+    });
+    let scene = site.behind(setup(&[]));
+    let held_bytes = || scene.engine.handle().cache().held_bytes();
+    let mut client = scene.client();
+    let asking = std::thread::spawn(move || client.get("/page"));
+    site.application.arrived(5);
+    let during = held_bytes();
+    gate.open();
+    assert_eq!(asking.join().unwrap().detail(), "leak-guard");
+    assert!(during >= 4 * PAGE_BYTES as u64, "{during}");
+    scene.eventually(|| held_bytes() < PAGE_BYTES as u64);
+}
+
+#[test]
+fn a_page_that_memory_has_no_room_to_compare_is_not_shared() {
+    let site = Site::start(|_, count| page(&format!("{count}{}", "x".repeat(240 << 10))));
+    let small = |options: &mut Options| options.memory_bytes_max = 2 << 20;
+    let scene = site.behind(setup(&[]).options(small));
+    let answer = scene.client().get("/page");
+    assert_eq!((answer.status, answer.detail().as_str()), (200, "leak-guard-pending"));
+    scene.counted(Counter::GuardBlocked, 0);
+}
+
+#[test]
+fn without_an_answer_nothing_is_shared_and_the_next_page_is_compared() {
+    let site = Site::start(|asked, _| match field(asked, "x-forwarded-for") {
+        "0.0.0.0" => page("for nobody"),
+        _ => "fails".to_owned(),
+    });
+    let scene = site.behind(setup(&[]));
+    for _ in 0..2 {
+        let answer = scene.client().get("/page");
+        assert_eq!((answer.status, answer.detail().as_str()), (200, "leak-guard-pending"), "{answer:?}");
+    }
+    scene.counted(Counter::GuardBlocked, 0);
+    site.says(|_, _| page("for all"));
+    is_shared(&scene);
+}
+
+#[test]
+fn a_page_that_is_refused_to_others_is_not_shared() {
+    let application = Application::start(|asked| {
+        let is_nobody = field(asked, "x-forwarded-for") == "0.0.0.0";
+        let status = if is_nobody { "200 OK" } else { "403 Forbidden" };
+        Does::Answer(reply(status, &["Content-Type: text/html"], page("inside")))
+    });
+    let scene = setup(&[]).run_before(&application.address());
+    assert_eq!(scene.client().get("/page").status, 403);
+    assert_eq!(found(&scene, "/page"), ("head", "HTTP 403".to_owned()));
+}
+
+#[test]
+fn a_head_that_tells_of_its_visitor_is_found() {
+    let application = Application::start(|asked| {
+        let line = format!("X-Client: {}", field(asked, "x-forwarded-for"));
+        Does::Answer(reply("200 OK", &["Content-Type: text/html", &line], page("for all")))
+    });
+    let scene = setup(&[]).run_before(&application.address());
+    is_blocked(&scene);
+    assert_eq!(found(&scene, "/page").0, "head");
+}
+
+fn with_account(route: &mut Route) {
+    Arc::make_mut(&mut route.guard).cookie = Some(GuardCookie::parse("member=hunter2").unwrap());
+}
+
+#[test]
+fn a_member_who_would_get_the_guests_page_is_found() {
+    let says = |asked: &Asked, _| match field(asked, "cookie").contains("member=") {
+        true => page("<p>Hello Ann (hunter2)"),
+        false => page("<p>Log in"),
+    };
+    // Its cookie is taken for noise.
+    let forgets = |route: &mut Route| route.cookies.noise.push("member".to_owned());
+    let site = Site::start(says);
+    let scene = site.behind(setup(&[]).route(with_account).route(forgets));
+    is_blocked(&scene);
+    match known(&scene, "/page").state {
+        GuardState::Blocked { report, .. } => {
+            assert!(report.is_of_account);
+            assert!(report.differences[0].visitors.contains("Hello Ann (***)"), "{report:?}");
+        }
+        other => panic!("{other:?}"),
+    }
+    // Where it passes, the member's page is their own, and nobody has to look at it.
+    let site = Site::start(says);
+    is_shared(&site.behind(setup(&[]).route(with_account)));
+    assert!(site.application.asked().iter().all(|asked| field(asked, "cookie").is_empty()));
+    // A session that has ended tells nothing.
+    let site = Site::start(|_, _| page("<p>Log in"));
+    let scene = site.behind(setup(&[]).route(with_account).route(forgets));
+    is_shared(&scene);
+    match known(&scene, "/page").state {
+        GuardState::Verified { account_is_logged_out, .. } => assert!(account_is_logged_out),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn a_blocked_page_is_told_with_the_line_of_the_configuration() {
+    let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
+    let place = |route: &mut Route| {
+        session(route).cookies.clear();
+        route.places.settings.insert("guard", "a.toml:7".into());
+    };
+    let scene = site.behind(setup(&[]).route(place));
+    let answer = is_blocked(&scene);
+    assert_eq!(answer.cache_status("fwd").as_deref(), Some("bypass"));
+    assert_eq!(told(&answer, "rule").as_deref(), Some("a.toml:7"));
+}
