@@ -1,18 +1,15 @@
 //! The log of the real program: as JSON, from the start to the end, with a reload that is refused between; and what it says of an origin that
 //! goes away and comes back.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
 // What is started here speaks otherwise than other tests expect.
 #[allow(dead_code, reason = "this test needs a part of it")]
-mod support;
-
+use crate::support;
+use crate::support::{Program, file, get};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use std::io::{BufRead, BufReader, Read, Write};
 use std::net::TcpListener;
 use std::process::{Command, Stdio};
-use support::{Program, file, get};
 
 const SITE: &str = "[[site]]\norigin = \"http://127.0.0.1:9\"\n";
 

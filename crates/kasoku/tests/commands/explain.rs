@@ -1,17 +1,13 @@
 //! docs/explain.md, tried: each command in it is run, against the real program with the page's own configuration, and must
 //! print what the page shows.
 //!
-//! `KASOKU_REWRITE_EXPLANATIONS=1 cargo test -p kasoku --test explain` writes the page anew; read the difference.
+//! `KASOKU_REWRITE_EXPLANATIONS=1 cargo test -p kasoku --test commands explain` writes the page anew; read the difference.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
+use crate::support::{PATIENCE, Program, exchange, file, kasoku};
 #[allow(dead_code, reason = "the blog of the page takes the place of its origin")]
-mod support;
-
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use support::{PATIENCE, Program, exchange, file, kasoku};
 
 /// The blog of the page: what it answers by path.
 const BLOG: [(&str, &str, &[&str]); 15] = [

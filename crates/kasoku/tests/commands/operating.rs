@@ -1,9 +1,7 @@
 //! What an operator does with the program while visitors are there: reload, hand over, stop, purge, and whom it runs as.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
-mod support;
-
+use crate::support;
+use crate::support::{Foreign, Origin, PATIENCE, Program, connect, exchange, file, get, kasoku, read_until};
 use rustix::net::{RecvAncillaryBuffer, RecvAncillaryMessage, RecvFlags, recvmsg};
 use rustix::process::{Pid, Signal, kill_process, test_kill_process};
 use std::io::{BufRead, BufReader, IoSliceMut, Read, Write};
@@ -16,7 +14,6 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
 use std::thread::JoinHandle;
 use std::time::{Duration, Instant};
-use support::{Foreign, Origin, PATIENCE, Program, connect, exchange, file, get, kasoku, read_until};
 
 /// Clients that ask without a pause.
 const CLIENTS: usize = 16;

@@ -1,7 +1,5 @@
 //! What `kasoku check` says of directories of uploads: where anybody may write and programs run, and nowhere else.
 
-#![allow(clippy::unwrap_used, clippy::indexing_slicing, reason = "a test may panic")]
-
 use kasoku_config::{ServeFlags, examine, load};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;

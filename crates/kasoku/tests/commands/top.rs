@@ -1,10 +1,7 @@
 //! `kasoku top`, beside the real program: in a pipe, as JSON, and on a terminal.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
+use crate::support::{Origin, PATIENCE, Program, get, kasoku};
 #[allow(dead_code, reason = "more than one test uses it, each its own part")]
-mod support;
-
 use rustix::process::{Pid, Signal, kill_process};
 use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{LocalModes, Winsize, tcgetattr, tcsetwinsize};
@@ -14,7 +11,6 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::Instant;
-use support::{Origin, PATIENCE, Program, get, kasoku};
 
 const ANY_PORT: &str = "127.0.0.1:0";
 

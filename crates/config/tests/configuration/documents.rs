@@ -2,8 +2,6 @@
 //!
 //! docs/configuration.md is not among them: its examples are single settings, which the table's own tests read.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
 use kasoku_config::{Issue, check_text, render};
 use std::fs;
 use std::path::{Path, PathBuf};

@@ -1,10 +1,7 @@
 //! CGI programs behind the real program: whose rights they have, what it logs of them, and what is left of them at its end.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-#![allow(dead_code, reason = "the support module is shared by tests, each of which uses a part")]
-
-mod support;
-
+use crate::support;
+use crate::support::{PATIENCE, Program, file, get, kasoku, read_until, try_get};
 use rustix::process::Signal;
 use std::fs::{self, File};
 use std::io::{Read, Write};
@@ -12,7 +9,6 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 use std::process::Command;
 use std::time::{Duration, Instant};
-use support::{PATIENCE, Program, file, get, kasoku, read_until, try_get};
 
 /// A directory of programs that anybody may run, which goes with its test.
 struct Programs(PathBuf);

@@ -1,14 +1,10 @@
 //! The real program, from its arguments to its exit status.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
-mod support;
-
+use crate::support::{Origin, Program, connect, exchange, file, get, kasoku, read_until};
 use rustix::process::Signal;
 use std::io::{Read, Write};
 use std::net::TcpListener;
 use std::path::PathBuf;
-use support::{Origin, Program, connect, exchange, file, get, kasoku, read_until};
 
 const ANY_PORT: &str = "127.0.0.1:0";
 

@@ -1,7 +1,5 @@
 //! What a configuration resolves to.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
 use http::StatusCode;
 use kasoku_config::check_text;
 use kasoku_options::{

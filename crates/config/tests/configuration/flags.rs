@@ -1,7 +1,5 @@
 //! `kasoku serve` with flags, with a file, and with both.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
 use clap::Parser;
 use kasoku_config::{Loaded, Report, ServeFlags, load};
 use kasoku_options::{AccessLog, ListenAddress, LogFormat, LogTarget, OriginAddress};

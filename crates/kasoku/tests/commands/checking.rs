@@ -1,15 +1,11 @@
 //! `kasoku check` of the real program: what it reads, what it warns of, and what it says to programs.
 
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
-
 // What a program that runs needs is for other tests.
+use crate::support::{file, kasoku};
 #[allow(dead_code, reason = "this test needs a part of it")]
-mod support;
-
 use serde_json::Value;
 use std::io::Write;
 use std::process::{Command, Output, Stdio};
-use support::{file, kasoku};
 
 fn text(bytes: &[u8]) -> String {
     String::from_utf8(bytes.to_vec()).unwrap()

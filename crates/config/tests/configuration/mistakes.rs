@@ -1,9 +1,7 @@
 //! What people get told: each file in `tests/mistakes/` makes one typical mistake, and the report beside it is the
 //! exact text that `kasoku check` shows for it.
 //!
-//! `KASOKU_REWRITE_REPORTS=1 cargo test -p kasoku-config --test mistakes` writes the reports anew; read the difference.
-
-#![allow(clippy::unwrap_used, clippy::panic, clippy::indexing_slicing, reason = "a test may panic")]
+//! `KASOKU_REWRITE_REPORTS=1 cargo test -p kasoku-config --test configuration mistakes` writes the reports anew; read the difference.
 
 use kasoku_config::{check_text, render};
 use std::path::{Path, PathBuf};
