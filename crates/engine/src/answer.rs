@@ -1,7 +1,7 @@
 //! What a request gets: found, fetched or refused, before it is bytes.
 
 use crate::error::Fault;
-use crate::respond;
+use crate::request::respond;
 use http::StatusCode;
 use kasoku_cache::{Entry, FillReader, Meta};
 use kasoku_origin::Response;

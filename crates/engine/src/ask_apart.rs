@@ -1,7 +1,7 @@
 //! Asks the origins of a route on a connection that no other request uses, and tells nobody: for an explanation, or an attempt.
 
 use crate::errand::key_hash;
-use crate::route::Routed;
+use crate::request::route::Routed;
 use kasoku_origin::group::{Asking, Chosen, Group};
 use kasoku_origin::health::Blame;
 use kasoku_origin::{

@@ -17,14 +17,14 @@ mod counted;
 mod sending;
 
 use crate::answer::{Answer, Conditions};
-use crate::client::client;
 use crate::delivered::Delivered;
 use crate::errand::Errand;
 use crate::exchange::Exchange;
-use crate::forward::{Audience, forward};
-use crate::request::Request;
-use crate::route::{Base, read_target_of, route_beside};
-use crate::settings::Route;
+use crate::request::client_address::client;
+use crate::request::forward::{Audience, forward};
+use crate::request::message::Request;
+use crate::request::route::{Base, read_target_of, route_beside};
+use crate::sites::Route;
 use crate::timing::OriginTime;
 pub(crate) use counted::Counted;
 use http::{Method, StatusCode, Version};
@@ -135,7 +135,8 @@ fn was_seen_by(exchange: &Exchange, route: &Route, address: IpAddr) {
         sending::send(worker, beacon);
     }
     if let Some(template) = &rules.view
-        && let Some(target) = read_target_of(exchange).and_then(|page| template.fill(&page))
+        && let Some(target) =
+            read_target_of(&exchange.settings.sites, exchange.site, &exchange.uri).and_then(|page| template.fill(&page))
         && sending::has_room(worker)
         && let Some(beacon) = beacon(exchange, &target)
     {
@@ -146,7 +147,8 @@ fn was_seen_by(exchange: &Exchange, route: &Route, address: IpAddr) {
 /// The beacon for that target. Where it would be sent in vain, it counts as dropped.
 fn beacon(exchange: &Exchange, target: &str) -> Option<Beacon> {
     let base = Base::of(&exchange.uri, exchange.site)?;
-    let asked = route_beside(exchange, &base, target).filter(|asked| asked.refused_by.is_none())?;
+    let asked = route_beside(&exchange.settings.sites, exchange.desk(), &base, target)
+        .filter(|asked| asked.refused_by.is_none())?;
     let peer = exchange.connection.peer();
     let is_down = asked.route.group.is_down(exchange.now().mono_ms);
     let request = request(&exchange.request.head.fields, peer.is_trusted, target).filter(|_| !is_down);

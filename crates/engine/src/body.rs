@@ -15,7 +15,7 @@ use crate::connection::{Connection, Read};
 use crate::form::Form;
 use crate::pace::Pace;
 use crate::read_ahead::READ_BYTES;
-use crate::request::BodyState;
+use crate::request::message::BodyState;
 use crate::spool::SpoolFile;
 use crate::worker::Worker;
 use bytes::{Bytes, BytesMut};

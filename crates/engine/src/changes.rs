@@ -20,7 +20,7 @@
 use crate::doubt::Doubt;
 use crate::exchange::Exchange;
 use crate::form::Form;
-use crate::route::{Elsewhere, Routed};
+use crate::request::route::{Elsewhere, Routed};
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_metrics::Counter;
@@ -63,7 +63,8 @@ impl Changing {
         if answer.is_some_and(|(status, fields)| only_respells(routed.key.uri(), status, fields)) {
             return None;
         }
-        let to = answer.filter(|_| is_made).and_then(|(_, fields)| Elsewhere::of(exchange, routed, fields));
+        let to =
+            answer.filter(|_| is_made).and_then(|(_, fields)| Elsewhere::of(&exchange.settings.sites, routed, fields));
         if to.as_ref().is_some_and(|to| to.is_any(&route.changes.no_change_redirects)) {
             return None;
         }

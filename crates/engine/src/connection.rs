@@ -4,8 +4,8 @@
 //! in. What was read ahead stays here, so that a pipelined request is found where the last one ended.
 
 use crate::outgoing::Eagerness;
-use crate::peer::Peer;
 use crate::read_ahead::{FREE_BYTES, READ_BYTES, ReadAhead};
+use crate::request::peer::Peer;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_options::{AddressRange, Limits};

@@ -13,7 +13,7 @@ use crate::crew::Crew;
 use crate::event_loop::{Command, Seed};
 use crate::handle::Handle;
 use crate::listening::{Inherited, Listening};
-use crate::settings::{guarded_as, sites};
+use crate::sites::{guarded_as, sites};
 use crate::start_error::StartError;
 use crate::trace::{SPANS_WAITING_MAX, Spans};
 use kasoku_cache::Cache;

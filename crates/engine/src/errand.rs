@@ -1,8 +1,10 @@
 //! What an origin is asked for, and whose time that takes.
 
 use crate::exchange::Exchange;
-use crate::forward::{Audience, circumstances};
-use crate::route::Routed;
+use crate::request::client_address::client;
+use crate::request::forward::{Audience, is_address_told};
+use crate::request::request_id::Digits;
+use crate::request::route::Routed;
 use crate::settings::Settings;
 use crate::timing::OriginTime;
 use crate::trace::ErrandTrace;
@@ -61,6 +63,21 @@ impl Errand {
             asked: RequestHead::new(Method::GET, String::new()),
             trace: self.trace.clone(),
         }
+    }
+}
+
+/// What a program may be told besides the request.
+fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
+    let (peer, fields) = (exchange.connection.peer(), &exchange.request.head.fields);
+    let is_told = is_address_told(fields, routed, audience);
+    // A proxy tells the address alone.
+    let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
+    let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
+    Circumstances {
+        is_https: routed.scheme == "https",
+        local: exchange.connection.stream.local_address().filter(|_| is_told),
+        remote: remote.filter(|_| is_told),
+        request_id: String::from_utf8_lossy(exchange.id().text(&mut Digits::default())).into_owned(),
     }
 }
 

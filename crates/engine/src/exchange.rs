@@ -3,13 +3,14 @@
 use crate::clock::Moment;
 use crate::connection::Connection;
 use crate::doubt::Doubt;
-use crate::notes::Notes;
-use crate::request::BodyState;
-use crate::request::Request;
-use crate::request_id::RequestId;
+use crate::request::message::BodyState;
+use crate::request::message::Request;
+use crate::request::notes::Notes;
+use crate::request::request_id::RequestId;
+use crate::request::route::Desk;
 use crate::session::{Ongoing, Seen};
-use crate::settings::Route;
 use crate::settings::Settings;
+use crate::sites::Route;
 use crate::timing::OriginTime;
 use crate::trace::RequestTrace;
 use crate::worker::Worker;
@@ -97,6 +98,12 @@ impl Exchange {
     /// The present, as of when the request came or its answer last had to be waited for: a hit reads the clock once.
     pub(crate) fn now(&self) -> Now {
         self.now.get()
+    }
+
+    /// What it is routed with.
+    pub(crate) fn desk(&self) -> Desk<'_> {
+        let Worker { cache, uris, known_authority, paths, .. } = &*self.worker;
+        Desk { cache, uris, known_authority, paths, remembered: &self.settings.remembered }
     }
 
     /// What only some requests need: from now on, this one does.

@@ -3,10 +3,10 @@
 //! Whatever the answer is made of, its head is written here: status line, the message's own fields, then ours (Age,
 //! framing, Via, Cache-Status, Connection). The fields that frame a message are never copied from what was received.
 
-use crate::notes::Notes;
-use crate::request::Request;
-use crate::request_id::{self, Digits, RequestId};
-use crate::respond::{NAME, replaced_fields, write_hit_headers};
+use crate::request::message::Request;
+use crate::request::notes::Notes;
+use crate::request::request_id::{self, Digits, RequestId};
+use crate::request::respond::{NAME, replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::CacheStatus;

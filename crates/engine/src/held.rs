@@ -11,7 +11,7 @@
 //! be looked through, and is for the one client that asked, with its cookie. So is what comes while memory is full: what is held is
 //! charged like a fill. Slowness and full memory say nothing of the page, so what is stored stays in use, as after a failure.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use bytes::{Bytes, BytesMut};
 use http::StatusCode;
 use kasoku_cache::HeldCharge;

@@ -18,26 +18,21 @@
 //! | `body` | the request's body: taken in before an origin is asked, or read while it is sent on |
 //! | `pace` | how long its client may have us wait for it |
 //! | `spool` | what of bodies is on disk |
-//! | `route` | trusted proxies, effective URI, site, rule, key |
-//! | `glob` | `*` in what the configuration names |
-//! | `path` | a path as applications read it, for finding the rule |
+//! | `form`, `changes`, `doubt` | what a request changes of what is stored, as far as its form and its answer tell |
 //! | [`purge`] | what PURGE and the operator drop |
 //! | [`explain`] | why a request gets what it gets, for whoever asks |
 //! | [`doctor`] | what keeps requests from being hits, and what would help |
-//! | `forward` | the request as it goes to the origin |
-//! | `url_pattern`, `url_credentials` | which URLs pass: those of a list, and those with a credential in them |
-//! | `url_template` | URLs made of the parameters of another |
-//! | `unkeyed` | what is kept back from it where the answer may be shared |
-//! | `passes` | which requests never meet the cache, and why |
-//! | `visitor` | who passes, and what alone is sent, where a lifetime is granted |
-//! | `nobodys_cookie` | the cookies that go along with what is asked for in nobody's name |
+//! | `trial`, `ask_apart` | tries a line of the configuration before it is proposed |
 //! | `session` | which sessions are known to be anonymous, and who is asked about them |
 //! | `known` | small facts about visitors, bounded in number, which all workers share |
+//! | `sites/` | what was declared, and what is made of it to serve by |
+//! | `request/` | a request: where it belongs, whose it is, what of it an origin may see |
 //! | `lookup` | asks the cache and carries out what it says |
 //! | `fetch` | asks the origin: for one client alone, or into a fill |
 //! | `held` | looks through an answer before anybody gets it, where a cookie of it would be dropped |
 //! | [`guard`] | compares a page with another visitor's before it is shared |
 //! | `origins` | which origin of several, and which next when it fails |
+//! | `errand`, `origin_answer` | what an origin is asked for, and what it has said |
 //! | `outages` | what the log says of an origin that is down, and of its return |
 //! | `set_by` | how cookies were seen to be set |
 //! | `sendfile` | the file that an origin's answer names, in its place |
@@ -46,25 +41,25 @@
 //! | `deliver` | an answer to bytes: fills, origins' answers, our own |
 //! | `stored` | a stored response to bytes: conditions, ranges, age |
 //! | `represent` | in which content coding it goes out |
+//! | `synthetic` | answers of our own: failures, OPTIONS, what came of a PURGE |
 //! | `compress` | makes content codings of what is stored, on threads of its own |
 //! | `outgoing` | a response on its way out; files by sendfile(2) |
 //! | `head` | response heads as bytes |
 //! | `multipart` | several ranges in one body |
-//! | `respond` | the fields that we add to every response |
-//! | `request_id` | the id of a request, in the log and in the application's |
 //! | `timing` | what a request's origin took |
 //! | `recycle` | memory that a worker uses again: a hit allocates nothing |
 //! | `tunnel` | both directions after 101 |
 //! | `error` | every failure: who is guilty, which status, which reason |
 //! | `log` | counts, and tells |
 //! | `beacon` | tells the application of visitors who were served from memory |
+//! | `background` | what no request waits for |
+//! | [`trace`] | where a request is in a trace, and what is told of it there |
 //! | [`top`] | which URLs are missed most, and which take longest |
 //! | `access_log` | a line for each request, to a file or to standard output |
 //! | [`clock`] | the time; nothing below the worker reads it |
 
 mod accept;
 mod access_log;
-mod anonymous_cookies;
 mod answer;
 mod ask_apart;
 mod background;
@@ -72,7 +67,6 @@ mod beacon;
 mod body;
 mod changes;
 mod checks;
-mod client;
 pub mod clock;
 mod compress;
 mod connection;
@@ -90,7 +84,6 @@ mod exchange;
 pub mod explain;
 mod fetch;
 mod form;
-mod forward;
 pub mod guard;
 pub mod handle;
 mod head;
@@ -100,30 +93,24 @@ pub mod listening;
 mod log;
 mod lookup;
 mod multipart;
-mod notes;
 mod origin_answer;
 mod origins;
 mod outages;
 mod outgoing;
 mod pace;
 mod parse;
-mod passes;
-mod path;
-mod peer;
 pub mod purge;
 mod read_ahead;
 mod recycle;
 mod represent;
 mod request;
-mod request_id;
-mod respond;
-mod route;
 mod sendfile;
 mod serve;
 mod servers;
 mod session;
 mod set_by;
 mod settings;
+mod sites;
 mod spool;
 mod start_error;
 mod stored;
@@ -133,9 +120,6 @@ pub mod top;
 pub mod trace;
 mod trial;
 mod tunnel;
-mod unkeyed;
-mod url_credentials;
-mod visitor;
 mod worker;
 
 pub use engine::Engine;

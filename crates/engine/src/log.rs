@@ -4,13 +4,13 @@
 //! Each request has one [`Outcome`], so that hits, misses, passes and errors add up to the requests, and one line.
 
 use crate::access_log::{Asked, Record};
-use crate::client::client;
 use crate::connection::Connection;
 use crate::delivered::Delivered;
 use crate::doctor::missed::missed;
 use crate::error::Fault;
 use crate::exchange::Exchange;
-use crate::request_id::RequestId;
+use crate::request::client_address::client;
+use crate::request::request_id::RequestId;
 use crate::top::{Kind, Seen};
 use crate::trace;
 use crate::worker::Worker;

@@ -17,15 +17,15 @@
 //! are tried in turn all the same, by one request at a time; the others wait a moment for what that one finds. Only
 //! where that was in vain, or the origins' checks say that they are down, comes [`Error::Down`].
 
-use crate::anonymous_cookies;
 use crate::clock::Moment;
 use crate::errand::Errand;
 use crate::origin_answer::OriginAnswer;
 use crate::outages;
-use crate::route::{refusing, route_elsewhere};
+use crate::request::anonymous_cookies;
+use crate::request::route::{refusing, route_elsewhere};
+use crate::request::visitor;
 use crate::sendfile;
-use crate::settings::Route;
-use crate::visitor;
+use crate::sites::Route;
 use crate::worker::Worker;
 use http::{Method, StatusCode};
 use kasoku_metrics::{Counter, Timer};

@@ -2,7 +2,7 @@
 //!
 //! Both are warnings, so that a log that begins at warnings says how each outage ended. Requests between them say nothing, however many.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use crate::worker::Worker;
 use kasoku_options::OriginAddress;
 use kasoku_origin::health::{Mark, Recovery};

@@ -8,7 +8,7 @@ mod scratch;
 use crate::delivered::Delivered;
 use crate::exchange::Exchange;
 use crate::head::{Framing, Head};
-use crate::notes::Notes;
+use crate::request::notes::Notes;
 use bytes::Bytes;
 pub(crate) use eagerness::Eagerness;
 pub(crate) use file::Interrupted;

@@ -3,7 +3,7 @@
 use crate::connection::{Connection, IdleTimer, Read};
 use crate::error::Fault;
 use crate::read_ahead::READ_BYTES;
-use crate::request::Request;
+use crate::request::message::Request;
 use crate::worker::Worker;
 use http::{Method, Version};
 use kasoku_wire::RequestHead;

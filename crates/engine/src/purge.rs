@@ -11,13 +11,13 @@ mod meant;
 
 pub use meant::Named;
 
-use crate::client::client;
 use crate::exchange::Exchange;
 use crate::handle::Handle;
-use crate::path::PathReader;
-use crate::peer::Peer;
-use crate::route::{Routed, canonical, host_in_keys, serving};
-use crate::settings::{Site, sites};
+use crate::request::client_address::client;
+use crate::request::path::PathReader;
+use crate::request::peer::Peer;
+use crate::request::route::{Routed, canonical, host_in_keys, serving};
+use crate::sites::{Site, sites};
 use http::{Method, StatusCode};
 use kasoku_cache::{Cache, Purge, Scope, ScopeError};
 use kasoku_metrics::Counter;

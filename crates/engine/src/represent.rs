@@ -15,7 +15,7 @@
 
 use crate::exchange::Exchange;
 use crate::head::content_length;
-use crate::settings::Route;
+use crate::sites::Route;
 use http::Method;
 use kasoku_cache::{Body, Entry, Meta};
 use kasoku_metrics::Counter;

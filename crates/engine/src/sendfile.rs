@@ -22,7 +22,7 @@ mod stored;
 
 use crate::errand::Errand;
 use crate::origin_answer::{OriginAnswer, Said};
-use crate::settings::Route;
+use crate::sites::Route;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::Elsewhere;

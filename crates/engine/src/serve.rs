@@ -7,14 +7,15 @@ use crate::deliver;
 use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::parse::{self, Received};
-use crate::passes::pass_reason;
-use crate::request_id::RequestId;
-use crate::respond;
-use crate::route::{self, Routed};
+use crate::request::forward;
+use crate::request::passes::pass_reason;
+use crate::request::request_id::RequestId;
+use crate::request::respond;
+use crate::request::route::{self, Routed};
 use crate::session;
 use crate::synthetic;
 use crate::worker::Worker;
-use crate::{changes, fetch, forward, guard, log, lookup, purge, tunnel};
+use crate::{changes, fetch, guard, log, lookup, purge, tunnel};
 use kasoku_wire::http1::BodyLength;
 use std::future::poll_fn;
 use std::ops::{Deref, DerefMut};
@@ -98,7 +99,7 @@ async fn last_chance(worker: &Worker, receive: impl Future<Output = Received>) -
 
 /// parse -> **route -> key -> lookup -> (fetch -> save)** -> deliver -> log
 async fn answer(exchange: &mut Exchange) -> Answer {
-    let routed = match route::route(exchange) {
+    let routed = match routed(exchange) {
         Ok(routed) => routed,
         Err(fault) => {
             exchange.request.head.target.clone_into(&mut exchange.uri);
@@ -209,4 +210,11 @@ async fn refuse(worker: &Worker, connection: &Connection, fault: Fault) {
     if sent.is_some() {
         connection.linger().await;
     }
+}
+
+/// Where a request belongs.
+fn routed(exchange: &Exchange) -> Result<Routed, Fault> {
+    let Exchange { connection, request, settings, .. } = exchange;
+    let own_address = || connection.stream.local_address();
+    route::route(&settings.sites, exchange.desk(), &request.head, connection.peer().is_trusted, own_address)
 }

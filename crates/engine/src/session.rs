@@ -16,7 +16,7 @@ pub(crate) mod table;
 
 use crate::changes;
 use crate::exchange::Exchange;
-use crate::route::Routed;
+use crate::request::route::Routed;
 use doings::CookieIds;
 use http::StatusCode;
 use kasoku_options::UrlPattern;

@@ -7,7 +7,7 @@
 //! One table for the process, of names alone. It is written where an origin's answer sets a cookie, which is no hit. What does not fit is not
 //! known, and nothing is proposed of it.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use http::Method;
 use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::difference::names_token;

@@ -3,13 +3,11 @@
 //! A request takes the settings that hold when it comes, and is served by them to its end. Each worker has a copy of its
 //! own, since a count of references that all workers change would make them wait for each other.
 
-mod route;
-
-use crate::route::Remembered;
+use crate::request::route::Remembered;
+use crate::sites::{Site, sites};
 use kasoku_metrics::{Metrics, SiteCells};
 use kasoku_options::{AddressRange, HitHeaders, Limits, Options, RequestBuffer, Traces};
 use kasoku_origin::{Directory, Group};
-pub(crate) use route::{Route, Rule, Site};
 use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
@@ -64,14 +62,4 @@ fn session_cookies(sites: &[Site]) -> Vec<String> {
     names.sort_unstable();
     names.dedup();
     names
-}
-
-/// The sites as requests are routed by.
-pub(crate) fn sites(options: &Options) -> Vec<Site> {
-    options.sites.iter().map(Site::of).collect()
-}
-
-/// The names under which the URL patterns of these sites are known.
-pub(crate) fn guarded_as(sites: &[Site]) -> Vec<Arc<str>> {
-    sites.iter().flat_map(Site::routes).map(|route| route.guarded_as.clone()).collect()
 }

@@ -19,7 +19,7 @@ mod span;
 use crate::clock::Moment;
 use crate::delivered::Delivered;
 use crate::exchange::Exchange;
-use crate::forward::Audience;
+use crate::request::forward::Audience;
 use crate::worker::Worker;
 use context::{Context, FIELD, STATE};
 use kasoku_metrics::{Counter, Outcome};

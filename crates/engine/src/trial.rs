@@ -4,16 +4,16 @@
 mod changed;
 
 use crate::ask_apart::send_apart;
-use crate::forward::{Audience, forward};
 use crate::guard::{FETCH_MAX, Fetcher, Found, Page, as_sent, check, plain, says_nothing};
 use crate::handle::Handle;
 use crate::held::{self, Sought};
-use crate::peer::Peer;
-use crate::request::Request;
-use crate::route::{Routed, route_url};
-use crate::settings::Route;
-use crate::settings::sites;
-use crate::visitor;
+use crate::request::forward::{Audience, forward};
+use crate::request::message::Request;
+use crate::request::peer::Peer;
+use crate::request::route::{Routed, route_url};
+use crate::request::visitor;
+use crate::sites::Route;
+use crate::sites::sites;
 pub(crate) use changed::{TTL_SECONDS, changed};
 use http::{Method, StatusCode};
 use kasoku_cache::HeldCharge;

@@ -8,8 +8,8 @@
 use super::record::{Asked, Record};
 use super::stamp::Stamp;
 use super::text::Text;
-use crate::request_id::Digits;
-use crate::respond::NAME;
+use crate::request::request_id::Digits;
+use crate::request::respond::NAME;
 use crate::timing::OriginTime;
 use http::Version;
 use kasoku_options::LogFormat;

@@ -1,6 +1,6 @@
 //! What is told about a request. Everything is borrowed: a line is written at once or not at all.
 
-use crate::request_id::RequestId;
+use crate::request::request_id::RequestId;
 use crate::timing::OriginTime;
 use http::{StatusCode, Version};
 use kasoku_semantics::cache_status::CacheStatus;

@@ -3,7 +3,7 @@
 use super::format::LINE_BYTES_MAX;
 use super::pages::PAGE_BYTES;
 use super::*;
-use crate::request_id::RequestId;
+use crate::request::request_id::RequestId;
 use crate::timing::OriginTime;
 use http::{StatusCode, Version};
 use kasoku_metrics::Metrics;

@@ -2,7 +2,7 @@
 
 use crate::errand::Errand;
 use crate::origins;
-use crate::settings::Route;
+use crate::sites::Route;
 use crate::worker::Worker;
 use kasoku_metrics::Counter;
 use kasoku_origin::{NoInterim, NoUpload, Piece};

@@ -1,10 +1,10 @@
 //! Notes a request that was not answered from memory.
 
 use super::cases::Missed;
-use crate::client::client;
 use crate::delivered::Delivered;
 use crate::exchange::Exchange;
 use crate::guard;
+use crate::request::client_address::client;
 use http::Method;
 
 /// A request has been answered, and not from memory.

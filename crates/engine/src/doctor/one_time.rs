@@ -3,7 +3,7 @@
 //! It goes by words in the path and in the names of parameters. A word that stands there by chance (`keyboard`) costs a proposal, one that is
 //! missed may cost a visitor their link, so words count wherever they stand.
 
-use crate::url_credentials;
+use crate::request::url_credentials;
 use kasoku_semantics::query::{any_pair, name_and_value, path_and_query, read_name};
 use percent_encoding::percent_decode_str;
 

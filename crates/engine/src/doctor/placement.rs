@@ -7,8 +7,8 @@
 //! The first rule that fits a URL decides, so a new one takes its URLs from the one that decides at present, with all that stands there. Where that
 //! one has lines of its own, nothing is proposed: they would be lost.
 
-use crate::route::{Routed, serving};
-use crate::settings::{Route, Rule, Site};
+use crate::request::route::{Routed, serving};
+use crate::sites::{Route, Rule, Site};
 use kasoku_options::Places;
 use kasoku_options::glob::{matches, overlap};
 use kasoku_semantics::query::path_and_query;

@@ -2,10 +2,10 @@
 //! asked about.
 
 use super::steps::Explaining;
-use crate::route::route_url;
+use crate::request::route::route_url;
+use crate::request::visitor;
 use crate::set_by::{self, SetBy};
-use crate::settings::Route;
-use crate::visitor;
+use crate::sites::Route;
 use http::Method;
 use kasoku_cache::Ask;
 use kasoku_cache::inspect::Outcome;

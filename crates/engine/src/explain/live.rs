@@ -7,16 +7,16 @@
 //! down is asked as well, and one that fails here is down for nobody.
 
 use super::forms;
-use crate::anonymous_cookies;
 use crate::ask_apart::send_apart;
 use crate::clock::Clock;
 use crate::error;
 use crate::fetch::is_of_a_long_file;
-use crate::forward::NOBODYS_ADDRESS;
 use crate::held::{self, Sought};
-use crate::route::Routed;
+use crate::request::anonymous_cookies;
+use crate::request::forward::NOBODYS_ADDRESS;
+use crate::request::route::Routed;
 use crate::sendfile::{self, Lost};
-use crate::settings::Route;
+use crate::sites::Route;
 use bytes::{Bytes, BytesMut};
 use http::{Method, StatusCode};
 use kasoku_cache::inspect::Outcome;

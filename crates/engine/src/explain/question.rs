@@ -1,9 +1,9 @@
 //! What was typed to a request: written out as a client would, to a proxy, and read by the parser that reads clients.
 
 use super::Asked;
-use crate::request::Request;
-use crate::route::route_url;
-use crate::settings::Site;
+use crate::request::message::Request;
+use crate::request::route::route_url;
+use crate::sites::Site;
 use http::Method;
 use kasoku_cache::Cache;
 use kasoku_options::Limits;

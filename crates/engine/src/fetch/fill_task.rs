@@ -1,22 +1,22 @@
 //! The origin's side of a fill: asks, lets the cache judge the answer, tells the client that began it, and carries the body in.
 
 use super::News;
-use crate::anonymous_cookies;
 use crate::errand::Errand;
 use crate::error::reason;
 use crate::exchange::Exchange;
-use crate::forward::NOBODYS_ADDRESS;
 use crate::guard::{self, ByWorker, Duty, Look, Page, Pattern, Subject};
 use crate::held::{self, Sought};
-use crate::notes::Dropped;
 use crate::origin_answer::{OriginAnswer, Said};
 use crate::origins;
 use crate::represent::makes_codings_of;
-use crate::route::Routed;
+use crate::request::anonymous_cookies;
+use crate::request::forward::NOBODYS_ADDRESS;
+use crate::request::notes::Dropped;
+use crate::request::route::Routed;
+use crate::request::visitor;
 use crate::session;
-use crate::settings::Route;
+use crate::sites::Route;
 use crate::timing::OriginTime;
-use crate::visitor;
 use crate::worker::Worker;
 use bytes::Bytes;
 use http::StatusCode;

@@ -17,10 +17,10 @@
 
 use crate::errand::Errand;
 use crate::exchange::Exchange;
-use crate::forward::{Audience, forward};
 use crate::origins;
-use crate::path::as_read;
-use crate::route::{Routed, read_beside, route_beside};
+use crate::request::forward::{Audience, forward};
+use crate::request::path::as_read;
+use crate::request::route::{Routed, read_beside, route_beside};
 use crate::session;
 use crate::session::harmless::names_a_session_at_most;
 use crate::session::probe::as_visitor;
@@ -73,7 +73,12 @@ pub(super) fn wanted<'r>(exchange: &Exchange, routed: &'r Routed) -> Option<Want
     let is_it = |one: &&FreshLink| routed.is_any(|| std::iter::once(&one.url));
     let rule = route.fresh_links.iter().find(is_it)?;
     let asked = Asked::new(rule, routed.read_target())?;
-    let page = route_beside(exchange, &routed.base(), &rule.page.fill(routed.read_target())?)?;
+    let page = route_beside(
+        &exchange.settings.sites,
+        exchange.desk(),
+        &routed.base(),
+        &rule.page.fill(routed.read_target())?,
+    )?;
     let is_shared = page.route.policy.grant.is_granting() && page.passes.is_none();
     // Another application knows nothing of this session, and has no business with its cookies.
     let is_answered = page.refused_by.is_none() && page.route.origins == route.origins;
@@ -105,7 +110,9 @@ impl Wanted<'_> {
         let is_ours = move |host: &str| host == authority || own_host.as_deref() == Some(host);
         let mut best: Option<(usize, String)> = None;
         for link in links::targets(page.key.uri(), &html, is_ours) {
-            let Some(agreeing) = asked.agreeing(&read_beside(exchange, routed, &link)) else { continue };
+            let Some(agreeing) = asked.agreeing(&read_beside(&exchange.settings.sites, routed, &link)) else {
+                continue;
+            };
             // Of equals, the first.
             if best.as_ref().is_none_or(|(most, _)| agreeing > *most) {
                 best = Some((agreeing, link));

@@ -21,13 +21,13 @@
 
 use super::made_up::{MadeUp, add_cookies, plain};
 use super::standing::Report;
-use crate::anonymous_cookies;
 use crate::errand::Errand;
-use crate::forward::NOBODYS_ADDRESS;
 use crate::held;
 use crate::origins;
-use crate::settings::Route;
-use crate::visitor;
+use crate::request::anonymous_cookies;
+use crate::request::forward::NOBODYS_ADDRESS;
+use crate::request::visitor;
+use crate::sites::Route;
 use crate::worker::Worker;
 use bytes::Bytes;
 use http::StatusCode;

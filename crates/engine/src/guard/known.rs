@@ -5,8 +5,8 @@
 //!
 //! A pattern without a place is known by the key of its rule, together with all others of that rule that have none.
 
-use super::pattern::Pattern;
 use super::standing::{Blocked, Standing, Verified};
+use crate::request::pattern::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;
 

@@ -4,7 +4,7 @@
 //! the key, and what else is in it, stay. Addresses are of the ranges for documentation (RFC 5737), so they are nobody's. There is no cookie but those
 //! in the key: such a visitor is there for the first time.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_semantics::classes;
 use kasoku_wire::{Fields, RequestHead};
 use memchr::memmem;

@@ -9,27 +9,24 @@
 
 mod check;
 mod countdown;
-mod hosts;
 mod known;
 mod made_up;
-mod pattern;
 mod sample;
 mod shown;
 mod standing;
 mod table;
 
+pub(crate) use crate::request::pattern::{Pattern, is_guarded, shown};
 pub(crate) use check::{ByWorker, FETCH_MAX, Fetcher, Found, Page, Subject, as_sent, check, says_nothing};
 pub(crate) use countdown::Countdown;
-pub(crate) use hosts::GuardedHosts;
 pub(crate) use made_up::plain;
-pub(crate) use pattern::{Pattern, is_guarded, shown};
 pub(crate) use sample::sample;
 pub use shown::{GuardState, Guarded};
 pub use standing::Report;
 pub(crate) use standing::Standing;
 pub(crate) use table::{Begun, Duty, Guard};
 
-use crate::settings::Route;
+use crate::sites::Route;
 use crate::worker::Worker;
 use http::StatusCode;
 use kasoku_cache::{Purge, Scope};

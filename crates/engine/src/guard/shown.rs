@@ -1,8 +1,8 @@
 //! What is known of URL patterns, for people.
 
-use super::pattern::Pattern;
 use super::standing::{Blocked, Report, Standing};
 use super::table::Guard;
+use crate::request::pattern::Pattern;
 use kasoku_semantics::difference::Difference;
 use std::sync::Arc;
 

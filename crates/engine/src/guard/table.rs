@@ -12,8 +12,8 @@
 //! itself, and one that differs blocks all of its rule that does not fit either.
 
 use super::known::{Entry, Known, State};
-use super::pattern::Pattern;
 use super::standing::{Blocked, Report, Standing, Verified};
+use crate::request::pattern::Pattern;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};

@@ -4,7 +4,7 @@
 //! name only where everything that is stored is its own. Elsewhere the error says which hosts can be named.
 
 use super::{PurgeError, Target, host_as_in_keys, without_port};
-use crate::settings::Site;
+use crate::sites::Site;
 use kasoku_options::HostPattern;
 use std::borrow::Cow;
 use std::fmt;

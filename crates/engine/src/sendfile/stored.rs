@@ -10,9 +10,9 @@
 use crate::answer::{Answer, Conditions};
 use crate::errand::asked;
 use crate::exchange::Exchange;
-use crate::route::Routed;
+use crate::request::route::Routed;
 use crate::sendfile::{as_named, respond, shown};
-use crate::settings::Route;
+use crate::sites::Route;
 use crate::stored::meta_age;
 use http::StatusCode;
 use kasoku_cache::{Elsewhere, Entry};

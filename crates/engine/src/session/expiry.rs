@@ -6,7 +6,7 @@
 
 use crate::answer::Answer;
 use crate::exchange::Exchange;
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_semantics::cookies;
 use kasoku_semantics::downstream::is_kept_by_nobody;
 use kasoku_semantics::reason::Reason;

@@ -12,10 +12,10 @@
 //! - The answer is no redirection, which is how log-ins end.
 //! - The answer sets no cookie but noise; or, where the request had no session, one of a session as well. That session is born anonymous.
 
-use crate::path::PathReader;
-use crate::request::Request;
-use crate::route::Routed;
-use crate::settings::Route;
+use crate::request::message::Request;
+use crate::request::path::PathReader;
+use crate::request::route::Routed;
+use crate::sites::Route;
 use http::Method;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;

@@ -1,7 +1,7 @@
 //! A request on its way to the application for its visitor alone.
 
 use super::table::{Passing, SessionId};
-use crate::route::Base;
+use crate::request::route::Base;
 use kasoku_semantics::reason::Reason;
 
 /// A request on its way to the application for its visitor alone, and what is to be done once it has been answered.

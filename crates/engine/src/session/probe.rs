@@ -9,13 +9,13 @@
 use super::table::{Duty, SessionId};
 use crate::errand::Errand;
 use crate::exchange::Exchange;
-use crate::forward::{Audience, forward};
 use crate::origins;
-use crate::request::Request;
-use crate::route::{Base, Routed, route_beside};
-use crate::settings::Route;
+use crate::request::forward::{Audience, forward};
+use crate::request::message::Request;
+use crate::request::route::{Base, Routed, route_beside};
+use crate::request::unkeyed::is_same;
+use crate::sites::Route;
 use crate::timing::OriginTime;
-use crate::unkeyed::is_same;
 use crate::worker::Worker;
 use bytes::BytesMut;
 use http::{Method, Version};
@@ -83,7 +83,7 @@ pub(crate) fn ask(exchange: &Exchange, route: &Route, base: &Base, id: SessionId
     let worker = &exchange.worker;
     let rules = &route.session;
     let Some(probe) = rules.probe.as_ref().filter(|_| worker.probes.get() < PROBES_MAX) else { return };
-    let Some(asked) = route_beside(exchange, base, &probe.target) else { return };
+    let Some(asked) = route_beside(&exchange.settings.sites, exchange.desk(), base, &probe.target) else { return };
     // Another application knows nothing of this session, and has no business with its cookies.
     if asked.route.origins != route.origins {
         return;

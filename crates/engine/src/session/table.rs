@@ -15,7 +15,7 @@ use super::doings::{self, CookieIds, Doings, Together};
 use super::states::ShownBy;
 use crate::clock::millis;
 use crate::known::{Id, Known};
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_options::SessionRules;
 use kasoku_semantics::cookies;
 use kasoku_wire::Fields;

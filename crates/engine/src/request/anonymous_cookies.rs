@@ -1,6 +1,6 @@
 //! The cookies that go along with each request in nobody's name (`nobody-cookies`), as they are written into one, and taken out again.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_semantics::cookies;
 use kasoku_wire::{Fields, RequestHead};
 use std::borrow::Cow;

@@ -7,7 +7,7 @@
 //!
 //! A hit pays for a counter. The digits are only made where something writes them.
 
-use crate::peer::Peer;
+use crate::request::peer::Peer;
 use kasoku_wire::Fields;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};

@@ -6,7 +6,7 @@
 //! in the list. A page that is dropped by its tags is found by them only if its parameters are written in the one way in which the requests
 //! that change it write them.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_options::glob::matches;
 use kasoku_semantics::query::{name_and_value, parts, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;

@@ -10,17 +10,14 @@
 //! its answer may be shared, and one that counts visitors or ties sessions to addresses needs it. What Kasoku asks for by itself
 //! ([`Audience::Nobody`]) names nobody (docs/decisions/0003).
 
-use crate::client::client;
-use crate::exchange::Exchange;
-use crate::peer::Peer;
-use crate::request::Request;
-use crate::request_id::Digits;
-use crate::respond::NAME;
-use crate::route::Routed;
-use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
-use crate::visitor;
+use crate::request::client_address::client;
+use crate::request::message::Request;
+use crate::request::peer::Peer;
+use crate::request::respond::NAME;
+use crate::request::route::Routed;
+use crate::request::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
+use crate::request::visitor;
 use http::{Method, Version};
-use kasoku_origin::Circumstances;
 use kasoku_semantics::coding::uncoded_tag;
 use kasoku_semantics::credentials::says_who;
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
@@ -123,19 +120,9 @@ pub(crate) fn forward(
     }
 }
 
-/// What a program may be told besides the request.
-pub(crate) fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
-    let (peer, fields) = (exchange.connection.peer(), &exchange.request.head.fields);
-    let is_told = whose_address(fields, routed, audience) == Address::Clients;
-    // A proxy tells the address alone.
-    let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
-    let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
-    Circumstances {
-        is_https: routed.scheme == "https",
-        local: exchange.connection.stream.local_address().filter(|_| is_told),
-        remote: remote.filter(|_| is_told),
-        request_id: String::from_utf8_lossy(exchange.id().text(&mut Digits::default())).into_owned(),
-    }
+/// Whether an origin is told the client's address.
+pub(crate) fn is_address_told(request: &Fields, routed: &Routed, audience: Audience) -> bool {
+    whose_address(request, routed, audience) == Address::Clients
 }
 
 /// Whether what is not in the key is kept back.

@@ -3,7 +3,7 @@
 //! As for scheme and host, the last member of the list counts: it is what the proxy that talks to us has written; those
 //! before it are what it was told, by anybody. What is no address (`unknown`, `_hidden`) leaves the proxy's own.
 
-use crate::peer::Peer;
+use crate::request::peer::Peer;
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 use std::net::{IpAddr, SocketAddr};

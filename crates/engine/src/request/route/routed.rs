@@ -1,9 +1,9 @@
 //! Where a request belongs: a value, which the steps after routing read.
 
 use super::find::Asked;
-use crate::guard::Pattern;
-use crate::path::PathReader;
-use crate::settings::Route;
+use crate::request::path::PathReader;
+use crate::request::pattern::Pattern;
+use crate::sites::Route;
 use kasoku_cache::Key;
 use kasoku_options::UrlPattern;
 use kasoku_semantics::reason::Reason;

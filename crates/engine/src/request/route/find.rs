@@ -5,8 +5,8 @@
 //! rewriting itself. Whether a file stands in the way of a short address, nobody looks here: then the rule may be that of a page, and what
 //! the origin sends is none.
 
-use crate::path::PathReader;
-use crate::settings::{Route, Site};
+use crate::request::path::PathReader;
+use crate::sites::{Route, Site};
 use http::Method;
 use kasoku_options::UrlPattern;
 use kasoku_options::glob::{Glob, Pairs, Path};
@@ -154,7 +154,7 @@ fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::settings::Rule;
+    use crate::sites::Rule;
     use kasoku_options::{self as options, Rewrite};
     use kasoku_semantics::policy::Profile;
 

@@ -9,8 +9,8 @@
 
 use super::Authority;
 use super::routed::Routed;
-use crate::path::PathReader;
-use crate::settings::{Route, Site};
+use crate::request::path::PathReader;
+use crate::sites::{Route, Site};
 use kasoku_cache::Cache;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
@@ -127,7 +127,7 @@ impl Lead {
 mod tests {
     use super::super::route_in;
     use super::*;
-    use crate::settings::Rule;
+    use crate::sites::Rule;
     use kasoku_options::{self as options, Rewrite, TagTemplate, UrlPattern};
     use kasoku_semantics::policy::Profile;
 

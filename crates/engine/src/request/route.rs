@@ -9,10 +9,10 @@ mod remembered;
 mod routed;
 
 use crate::error::Fault;
-use crate::exchange::Exchange;
-use crate::path::PathReader;
-use crate::settings::{Route, Site};
-use crate::url_credentials;
+use crate::recycle::Pool;
+use crate::request::path::PathReader;
+use crate::request::url_credentials;
+use crate::sites::{Route, Site};
 pub(crate) use authority::KnownAuthority;
 use find::{Asked, find, stands_for};
 use kasoku_cache::Cache;
@@ -28,8 +28,9 @@ use remembered::is_worth_it;
 use routed::base_and_target;
 pub(crate) use routed::{Base, Routed};
 use std::borrow::Cow;
-use std::cell::OnceCell;
+use std::cell::{OnceCell, RefCell};
 use std::fmt::Write;
+use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Where an answer sends its client, as the application there would read it.
@@ -40,9 +41,9 @@ pub(crate) struct Elsewhere {
 
 impl Elsewhere {
     /// Of the Location of an answer; `None`: it has none, or one that nobody can read.
-    pub(crate) fn of(exchange: &Exchange, routed: &Routed, answer: &Fields) -> Option<Self> {
+    pub(crate) fn of(sites: &[Site], routed: &Routed, answer: &Fields) -> Option<Self> {
         let target = location_target(routed.key.uri(), answer)?;
-        let site = exchange.settings.sites.get(routed.site)?;
+        let site = sites.get(routed.site)?;
         let stands_for = stands_for(site, &target, &mut PathReader::default());
         Some(Self { target, stands_for })
     }
@@ -58,26 +59,41 @@ impl Elsewhere {
     }
 }
 
-/// Finds the site and the rule of a request, and its key.
-pub(crate) fn route(exchange: &Exchange) -> Result<Routed, Fault> {
-    let Exchange { worker, connection, request, settings, .. } = exchange;
-    let proxied = Proxied::of(&request.head.fields, connection.peer().is_trusted);
+/// What a worker keeps to route requests with: memory that is used again, and what it has read last.
+#[derive(Clone, Copy)]
+pub(crate) struct Desk<'w> {
+    pub(crate) cache: &'w Cache,
+    pub(crate) uris: &'w Pool<String>,
+    pub(crate) known_authority: &'w RefCell<KnownAuthority>,
+    pub(crate) paths: &'w RefCell<PathReader>,
+    pub(crate) remembered: &'w RefCell<Remembered>,
+}
+
+/// Finds the site and the rule of a request, and its key. `own_address`: what the client has reached.
+pub(crate) fn route(
+    sites: &[Site],
+    desk: Desk<'_>,
+    head: &RequestHead,
+    is_trusted: bool,
+    own_address: impl FnOnce() -> Option<SocketAddr>,
+) -> Result<Routed, Fault> {
+    let proxied = Proxied::of(&head.fields, is_trusted);
     let scheme = if proxied.is_https { "https" } else { "http" };
     let default_port = if proxied.is_https { 443 } else { 80 };
-    let (host, target, claimed) = host_and_target(&request.head)?;
+    let (host, target, claimed) = host_and_target(head)?;
     // A request for https that comes in the clear must not share an answer with one for http.
     if claimed == Some("https") && !proxied.is_https {
         return Err(Fault::WrongScheme);
     }
     // The one text that a request needs, made in memory that is used again.
-    let mut uri = worker.uris.take();
+    let mut uri = desk.uris.take();
     uri.push_str(scheme);
     uri.push_str("://");
     let authority_start = uri.len();
     match proxied.host.or(host) {
-        Some(host) => worker.known_authority.borrow_mut().write(host, default_port, &mut uri)?,
+        Some(host) => desk.known_authority.borrow_mut().write(host, default_port, &mut uri)?,
         // HTTP/1.0 without Host: the address that the client has reached.
-        None => match connection.stream.local_address() {
+        None => match own_address() {
             Some(own) => {
                 // Writing to a String cannot fail.
                 let _ = write!(uri, "{own}");
@@ -85,17 +101,17 @@ pub(crate) fn route(exchange: &Exchange) -> Result<Routed, Fault> {
             None => uri.push_str("localhost"),
         },
     }
-    let paths = &mut worker.paths.borrow_mut();
+    let paths = &mut desk.paths.borrow_mut();
     let of = Authority { uri, start: authority_start, scheme };
-    let (number, site) = of.site(&settings.sites)?;
+    let (number, site) = of.site(sites)?;
     if !is_worth_it(site) {
-        return route_in(&settings.sites, number, &worker.cache, paths, of, &target);
+        return route_in(sites, number, desk.cache, paths, of, &target);
     }
-    let mut remembered = settings.remembered.borrow_mut();
+    let mut remembered = desk.remembered.borrow_mut();
     if let Some(lead) = remembered.find(number, &target) {
-        return Ok(lead.follow(of.for_keys_of(site), &worker.cache, paths));
+        return Ok(lead.follow(of.for_keys_of(site), desk.cache, paths));
     }
-    let routed = route_in(&settings.sites, number, &worker.cache, paths, of, &target)?;
+    let routed = route_in(sites, number, desk.cache, paths, of, &target)?;
     remembered.keep(&target, &routed);
     Ok(routed)
 }
@@ -201,27 +217,25 @@ pub(crate) fn route_url(sites: &[Site], cache: &Cache, head: &RequestHead) -> Re
     route_from(sites, cache, &mut PathReader::default(), Authority { uri, start, scheme }, &target)
 }
 
-/// Path and query of a request that has been answered, as the application reads them.
-pub(crate) fn read_target_of(exchange: &Exchange) -> Option<String> {
-    let (_, target) = base_and_target(&exchange.uri)?;
-    let site = exchange.settings.sites.get(exchange.site)?;
-    Some(stands_for(site, target, &mut PathReader::default()).unwrap_or_else(|| target.to_owned()))
+/// Path and query of a URI as keys spell it, of the site of that number, as the application reads them.
+pub(crate) fn read_target_of(sites: &[Site], site: usize, uri: &str) -> Option<String> {
+    let (_, target) = base_and_target(uri)?;
+    Some(stands_for(sites.get(site)?, target, &mut PathReader::default()).unwrap_or_else(|| target.to_owned()))
 }
 
 /// Path and query of another URL of the same site, as the application reads them.
-pub(crate) fn read_beside<'t>(exchange: &Exchange, routed: &Routed, target: &'t str) -> Cow<'t, str> {
-    let site = exchange.settings.sites.get(routed.site);
+pub(crate) fn read_beside<'t>(sites: &[Site], routed: &Routed, target: &'t str) -> Cow<'t, str> {
+    let site = sites.get(routed.site);
     let long = site.and_then(|site| stands_for(site, target, &mut PathReader::default()));
     long.map_or(Cow::Borrowed(target), Cow::Owned)
 }
 
 /// Where another target of the same site belongs.
-pub(crate) fn route_beside(exchange: &Exchange, base: &Base, target: &str) -> Option<Routed> {
-    let Exchange { worker, settings, .. } = exchange;
+pub(crate) fn route_beside(sites: &[Site], desk: Desk<'_>, base: &Base, target: &str) -> Option<Routed> {
     let scheme = if base.uri.starts_with("https://") { "https" } else { "http" };
     let of = Authority { uri: base.uri.clone(), start: scheme.len() + "://".len(), scheme };
     // The host of the keys may be another than the site's own, and another site's.
-    route_in(&settings.sites, base.site, &worker.cache, &mut worker.paths.borrow_mut(), of, target).ok()
+    route_in(sites, base.site, desk.cache, &mut desk.paths.borrow_mut(), of, target).ok()
 }
 
 /// A URI as its key spells it: with the query as its route wants it.

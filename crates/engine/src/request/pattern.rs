@@ -1,13 +1,13 @@
 //! Which URLs are looked at together: those that one part of an application makes pages for, as far as that shows in the URL.
 //!
-//! A pattern is a host as the configuration names it ([`hosts`](super::hosts)), the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
+//! A pattern is a host as the configuration names it (`sites::hosts`), the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
 //! has the shape `/bbs/board.php?bo_table&wr_id`, whatever the values, and `/2026/11/a-day-out` has `/{n}/{n}/*`. What names a
 //! script, or a place near the root, stays as it is; what names one thing of many does not. It goes by what the application reads, so a
 //! short address has the pattern of the one for which it stands.
 //!
-//! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept ([`table`](super::table)).
+//! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept (`guard`).
 
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_semantics::classes;
 use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use kasoku_wire::Fields;
@@ -71,7 +71,7 @@ impl Pattern {
     }
 
     /// The same of a pattern's key.
-    pub(super) fn rule_of(key: &str) -> &str {
+    pub(crate) fn rule_of(key: &str) -> &str {
         key.match_indices(' ').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or(key)
     }
 }

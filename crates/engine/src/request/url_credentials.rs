@@ -10,7 +10,7 @@
 //!
 //! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
 
-use crate::settings::Route;
+use crate::sites::Route;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::query::{any_pair, name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;

@@ -1,8 +1,8 @@
 //! Which requests never meet the cache, and why.
 
-use crate::request::Request;
-use crate::route::Routed;
-use crate::visitor;
+use crate::request::message::Request;
+use crate::request::route::Routed;
+use crate::request::visitor;
 use http::Method;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::http1::BodyLength;

@@ -1,6 +1,8 @@
 //! Sites, rules and routes as they are served: what was declared, and what is made of it.
 
-use crate::guard::GuardedHosts;
+mod hosts;
+
+pub(crate) use hosts::GuardedHosts;
 use kasoku_options as options;
 use kasoku_options::{Compression, Glob, HostPattern};
 use kasoku_origin::Group;
@@ -55,6 +57,16 @@ impl Deref for Route {
     fn deref(&self) -> &options::Route {
         &self.declared
     }
+}
+
+/// The sites as requests are routed by.
+pub(crate) fn sites(options: &options::Options) -> Vec<Site> {
+    options.sites.iter().map(Site::of).collect()
+}
+
+/// The names under which the URL patterns of these sites are known.
+pub(crate) fn guarded_as(sites: &[Site]) -> Vec<Arc<str>> {
+    sites.iter().flat_map(Site::routes).map(|route| route.guarded_as.clone()).collect()
 }
 
 impl Site {

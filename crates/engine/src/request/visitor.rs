@@ -13,8 +13,8 @@
 //! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
-use crate::route::Routed;
-use crate::settings::Route;
+use crate::request::route::Routed;
+use crate::sites::Route;
 use kasoku_cache::{Cache, NOBODYS_OWN};
 use kasoku_options::{OtherCookies, SessionRules};
 use kasoku_semantics::grant::{Grant, Refusal};

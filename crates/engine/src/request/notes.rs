@@ -1,8 +1,8 @@
 //! What is told of a request besides what the cache did, in Cache-Status and the log.
 
-use crate::route::Routed;
-use crate::settings::Route;
-use crate::visitor;
+use crate::request::route::Routed;
+use crate::request::visitor;
+use crate::sites::Route;
 use kasoku_options::UrlPattern;
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::grant::Refusal;

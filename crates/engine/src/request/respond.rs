@@ -1,6 +1,6 @@
 //! The fields that we add to every response, and the names of things in them.
 
-use crate::notes::Notes;
+use crate::request::notes::Notes;
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::{CacheStatus, Fwd};
 use kasoku_semantics::reason::Reason;
