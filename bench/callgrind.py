@@ -61,7 +61,7 @@ def read(path):
 
 
 def _short(file):
-    """Of a path what tells the place: `engine/src/route.rs`, `tokio-1.54.1/src/…`, `library/core/…`."""
+    """Of a path what tells the place: `engine/src/request/route.rs`, `tokio-1.54.1/src/…`, `library/core/…`."""
     for mark in ("/crates/", "/registry/src/"):
         if mark in file:
             tail = file.split(mark, 1)[1]

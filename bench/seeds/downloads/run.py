@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """A board's downloads: read and printed by PHP, or named to the server in one line.
 
-    make bench-downloads                       everything, some 5 minutes; writes docs/downloads.md and the table of README.md
+    make bench-downloads                       everything, some 5 minutes; writes bench/reports/downloads.md and the table of README.md
     make bench-downloads ARGS="--rounds 2 --no-write"
 
 The board is that of the tests (board/), behind Kasoku, nginx and Apache, each with a php-fpm of its own with two processes. What is

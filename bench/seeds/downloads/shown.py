@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal, for docs/downloads.md and for README.md."""
+"""What was measured, as tables for the terminal, for bench/reports/downloads.md and for README.md."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -8,7 +8,7 @@ from native import ROOT
 from report import markdown, replaced
 from setups import PHP_FPM, PHP_PROCESSES, ROWS, SIZES
 
-DOCUMENT = ROOT / "docs" / "downloads.md"
+DOCUMENT = ROOT / "bench" / "reports" / "downloads.md"
 README = ROOT / "README.md"
 USED = (("limit", "nginx", "apache", "kasoku"), {"PHP": (PHP_FPM, "-v")})
 

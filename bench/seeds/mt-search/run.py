@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """The experiment that Kasoku began with: a search script, and what a cache in front of it makes of it.
 
-    make bench-mt-search                       everything, some 6 minutes; writes docs/mt-search.md and its charts
+    make bench-mt-search                       everything, some 6 minutes; writes bench/reports/mt-search.md and its charts
     make bench-mt-search ARGS="--rounds 2 --no-write"
 
 A Perl program searches 3,000 entries for a tag. It runs as CGI and as FastCGI, without a cache; behind Apache with mod_cache

@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for docs/mt-search.md, and as charts beside it."""
+"""What was measured, as tables for the terminal and for bench/reports/mt-search.md, and as charts beside it."""
 
 import statistics
 from dataclasses import dataclass
@@ -8,7 +8,7 @@ import document
 from native import ROOT
 from setups import ALL, CACHED_APACHE, CACHED_KASOKU, MISS_PAIRS
 
-DOCUMENT = ROOT / "docs" / "mt-search.md"
+DOCUMENT = ROOT / "bench" / "reports" / "mt-search.md"
 USED = (("limit", "apache", "kasoku"), {"ab": ("ab", "-V"), "wrk": ("wrk", "-v")})
 
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Pages of a board that opens a session for everybody: behind nginx, Varnish and Kasoku, as they are and patched.
 
-    make bench-sessions                        everything, some 30 minutes; writes docs/sessions.md and its charts
+    make bench-sessions                        everything, some 30 minutes; writes bench/reports/sessions.md and its charts
     make bench-sessions ARGS="--only real"     the real gnuboard5, at most ten minutes; the tables of the stand-in stay as they are
     make bench-sessions ARGS="--only stand-in --rounds 1 --quick --no-write"        two minutes
 
@@ -10,7 +10,7 @@
 
 First come crowds of visitors on the real gnuboard5, if its archive is there (real.py, gnuboard/). Then come the experiments that people made with XE,
 gnuboard5 and Varnish, on a stand-in: a board in PHP (board/) that calls session_start() on each page; the patch by which sessions start late (lazy.patch);
-ab with 3 to 500 clients, and wrk. Kasoku gets both without a patch. docs/sessions.md says what is measured.
+ab with 3 to 500 clients, and wrk. Kasoku gets both without a patch. bench/reports/sessions.md says what is measured.
 """
 
 import argparse

@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for docs/sessions.md, and as charts beside it."""
+"""What was measured, as tables for the terminal and for bench/reports/sessions.md, and as charts beside it."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -10,7 +10,7 @@ from native import ROOT
 from setups import FAST, SETUPS
 from stack import DATABASE, PHP_FPM
 
-DOCUMENT = ROOT / "docs" / "sessions.md"
+DOCUMENT = ROOT / "bench" / "reports" / "sessions.md"
 USED = (
     ("limit", "nginx", "varnish", "kasoku"),
     {"PHP": (PHP_FPM, "-v"), "MariaDB": (DATABASE, "--version"), "ab": ("ab", "-V"), "wrk": ("wrk", "-v")},
@@ -48,7 +48,7 @@ def write(results):
     return document.write(DOCUMENT, USED, tables(results), texts, drawn(results))
 
 
-WANTED_HEADER = (
+RATIOS_HEADER = (
     "",
     "requests for a CPU second, of the patched Varnish's",
     "the limit's, of the same",
@@ -61,7 +61,7 @@ COST_HEADER = ("", "requests/s", "in front, CPU µs", "PHP and MariaDB, CPU µs"
 
 def tables(results):
     """Name of the place, then title, header and lines."""
-    found = {"wanted": (f"Kasoku, the board as it is, medians of {results.rounds} rounds", WANTED_HEADER, wanted(results))}
+    found = {"ratios": (f"Kasoku, the board as it is, medians of {results.rounds} rounds", RATIOS_HEADER, ratios(results))}
     for page, title in PAGES.items():
         header = ("", *(LOADS[load].label for load in results.loads(page)))
         title = f"{title}, {results.body_bytes[page]:,} bytes"
@@ -72,13 +72,13 @@ def tables(results):
     return found
 
 
-def wanted(results):
+def ratios(results):
     def line(page, load):
         def over(one, other, what):
             if (page, load, one) not in results.turns or (page, load, other) not in results.turns:
                 return ""
-            ratios = [a / b for a, b in zip(results.of(page, load, one, what), results.of(page, load, other, what))]
-            return f"{median(ratios):,.2f}" if median(ratios) < 10 else f"{median(ratios):,.0f}"
+            ratio = median(a / b for a, b in zip(results.of(page, load, one, what), results.of(page, load, other, what)))
+            return f"{ratio:,.2f}" if ratio < 10 else f"{ratio:,.0f}"
 
         return (
             f"{page}, {LOADS[load].label}",

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Who sends a download, and what it costs: a server by itself, a server that the application names the file to, or the application.
 
-    make bench-xsendfile                       everything, some 10 minutes; writes docs/xsendfile.md and its charts
+    make bench-xsendfile                       everything, some 10 minutes; writes bench/reports/xsendfile.md and its charts
     make bench-xsendfile ARGS="--rounds 2 --no-write"
 
     make bench-xsendfile ARGS="--parts slow"   what others see of 2,000 slow downloads, a minute and a half

@@ -1,4 +1,4 @@
-"""What was measured, as tables for the terminal and for docs/xsendfile.md, and as charts beside it."""
+"""What was measured, as tables for the terminal and for bench/reports/xsendfile.md, and as charts beside it."""
 
 from dataclasses import dataclass, field
 from statistics import median
@@ -9,7 +9,7 @@ import slow
 from native import ROOT
 from setups import ROWS
 
-DOCUMENT = ROOT / "docs" / "xsendfile.md"
+DOCUMENT = ROOT / "bench" / "reports" / "xsendfile.md"
 USED = (("limit", "nginx", "apache", "kasoku"), {"wrk": ("wrk", "-v"), "h2load": ("h2load", "--version")})
 
 
