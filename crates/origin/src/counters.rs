@@ -14,15 +14,18 @@ pub struct Counters {
 }
 
 impl Counters {
-    pub(crate) fn request(&self) {
+    /// A request is sent.
+    pub fn request(&self) {
         self.requests.set(self.requests.get() + 1);
     }
 
-    pub(crate) fn connection(&self) {
+    /// A connection was opened.
+    pub fn connection(&self) {
         self.connections.set(self.connections.get() + 1);
     }
 
-    pub(crate) fn retry(&self) {
+    /// A request is sent again.
+    pub fn retry(&self) {
         self.retries.set(self.retries.get() + 1);
     }
 }

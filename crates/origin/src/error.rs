@@ -52,7 +52,7 @@ pub enum Error {
     /// A program has ended before its answer was complete.
     ProgramEnded(Ending),
     /// A program has run for longer than it may.
-    Overtime,
+    ProgramTimeout,
     /// The request's body did not come to its end: the client is to blame.
     Upload(UploadError),
     /// The answer names a file to be sent, by this field, and nothing is set up for that.
@@ -91,8 +91,8 @@ impl Error {
     /// What it says about the origin.
     pub fn blame(&self) -> Blame {
         match self {
-            Self::Down | Self::QueueFull | Self::Busy | Self::NotStarted(_) | Self::Upload(_) => Blame::Nobody,
-            Self::Unreachable(error) if is_own_shortage(error) => Blame::Nobody,
+            Self::Down | Self::QueueFull | Self::Busy | Self::NotStarted(_) | Self::Upload(_) => Blame::NoOrigin,
+            Self::Unreachable(error) if is_own_shortage(error) => Blame::NoOrigin,
             // Whoever is overloaded did nothing yet, so that another one may be asked, whatever the method.
             Self::Unreachable(_) | Self::ConnectTimeout | Self::Overloaded => Blame::Connection,
             _ => Blame::Answer,
@@ -109,7 +109,7 @@ impl Error {
 
 impl Error {
     /// A failed write: too slow, or broken.
-    pub(crate) fn from_write(error: io::Error) -> Self {
+    pub fn from_write(error: io::Error) -> Self {
         match error.kind() {
             io::ErrorKind::TimedOut => Self::BetweenBytesTimeout,
             _ => Self::Io(error),
@@ -155,7 +155,7 @@ impl fmt::Display for Error {
                 write!(f, "the program was ended by signal {signal} before its answer was complete")
             }
             Self::ProgramEnded(Ending::Unknown) => f.write_str("the program ended before its answer was complete"),
-            Self::Overtime => f.write_str("the program ran for longer than it may"),
+            Self::ProgramTimeout => f.write_str("the program ran for longer than it may"),
             Self::Upload(error) => write!(f, "the body of the request did not come to its end: {error:?}"),
             Self::SendfileOff(field) => write!(f, "the origin names a file by {field}, which is not set up here"),
             Self::SendfileMalformed(why) => write!(f, "the origin names a file that can't be understood: {why}"),
@@ -175,7 +175,7 @@ mod tests {
     fn that_we_run_out_of_descriptors_is_no_fault_of_the_origin() {
         let unreachable = |code| Error::Unreachable(io::Error::from_raw_os_error(code)).blame();
         let (emfile, refused) = (24, 111);
-        assert_eq!((unreachable(emfile), unreachable(refused)), (Blame::Nobody, Blame::Connection));
+        assert_eq!((unreachable(emfile), unreachable(refused)), (Blame::NoOrigin, Blame::Connection));
         assert_eq!(Error::FirstByteTimeout.blame(), Blame::Answer);
     }
 }

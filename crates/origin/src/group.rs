@@ -1,6 +1,6 @@
 //! The origins of one rule, and which of them is asked.
 //!
-//! [`Origin`] is what the configuration says of one, [`Balance`] how requests are spread over them, and a [`Group`] what
+//! [`OriginOptions`] is what the configuration says of one, [`Balance`] how requests are spread over them, and a [`Group`] what
 //! a worker makes of both. It is asked once for each attempt ([`Group::choose`]):
 //!
 //! 1. Of the main origins, those that are up or whose trial is due ([`crate::health`]); if there is none, of the backups.
@@ -20,11 +20,11 @@
 //! restart and on other machines.
 
 use crate::Limits;
-use crate::directory::{Directory, OriginState};
 use crate::error::Error;
-use crate::health::{Claim, Standing, TRIAL_CONNECT_MAX, TRIAL_WAIT_MAX};
-use crate::places::Place;
-use kasoku_options::{Balance, ORIGINS_MAX, Origin, OriginHealth};
+use crate::health::{Availability, HealthStatus, TRIAL_CONNECT_MAX, TRIAL_WAIT_MAX};
+use crate::permits::Permit;
+use crate::registry::{OriginRegistry, OriginState};
+use kasoku_options::{Balance, ORIGINS_MAX, OriginHealth, OriginOptions};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicI64, Ordering};
 use std::time::Duration;
@@ -51,18 +51,18 @@ struct Member {
 
 /// Whom to ask.
 #[derive(Debug)]
-pub enum Chosen {
+pub enum NextOrigin {
     /// This one.
-    Ask(Choice),
+    Ask(ChosenOrigin),
     /// All that are left are down, and another request tries this one.
     Wait(Waiting),
     /// Nobody: all that are left are down, or have been asked.
-    Nobody,
+    NoneLeft,
 }
 
 /// An origin that was chosen.
 #[derive(Debug)]
-pub struct Choice {
+pub struct ChosenOrigin {
     /// Who.
     pub origin: Arc<OriginState>,
     /// How many connections to it may be in use.
@@ -93,7 +93,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Waits for its end, for a moment at most. If it was in vain, the origin counts as asked.
-    pub async fn wait(self, asking: &mut Asking) {
+    pub async fn wait(self, asking: &mut Attempts) {
         let until = *asking.waits_until.get_or_insert_with(|| Instant::now() + TRIAL_WAIT_MAX);
         let wait_max = self.wait_max.min(until.saturating_duration_since(Instant::now()));
         if self.origin.health.wait_for_trial(wait_max).await {
@@ -102,26 +102,26 @@ impl Waiting {
     }
 }
 
-impl Choice {
+impl ChosenOrigin {
     /// Whether it is down, and this request finds out whether it is back.
-    pub(crate) fn is_trial(&self) -> bool {
+    pub fn is_trial(&self) -> bool {
         self.trial.is_some()
     }
 
     /// How long to wait for a connection to it.
-    pub(crate) fn connect_timeout(&self, limits: &Limits) -> Duration {
+    pub fn connect_timeout(&self, limits: &Limits) -> Duration {
         if self.is_trial() { limits.connect_timeout.min(TRIAL_CONNECT_MAX) } else { limits.connect_timeout }
     }
 
     /// A place among the connections in use.
-    pub(crate) async fn place(&self, limits: &Limits) -> Result<Place, Error> {
+    pub async fn place(&self, limits: &Limits) -> Result<Permit, Error> {
         self.origin.places.take(self.connections_max, limits.queue_requests_max, limits.queue_timeout).await
     }
 }
 
 /// A request on its way to its origins.
 #[derive(Clone, Copy, Debug)]
-pub struct Asking {
+pub struct Attempts {
     /// [`key_hash`] of what is asked for.
     pub key_hash: u64,
     /// Whether it may be sent once more when an origin does not answer.
@@ -131,7 +131,7 @@ pub struct Asking {
     waits_until: Option<Instant>,
 }
 
-impl Asking {
+impl Attempts {
     /// Nobody has been asked yet.
     pub fn new(key_hash: u64, is_repeatable: bool) -> Self {
         Self { key_hash, is_repeatable, asked: 0, waits_until: None }
@@ -142,12 +142,12 @@ impl Group {
     /// Of these origins, for the worker of that number. `connections_max` is for those that have no limit of their own.
     pub fn new(
         balance: Balance,
-        origins: &[Origin],
+        origins: &[OriginOptions],
         connections_max: usize,
-        directory: &Directory,
+        directory: &OriginRegistry,
         worker: usize,
     ) -> Self {
-        let member = |origin: &Origin| Member {
+        let member = |origin: &OriginOptions| Member {
             state: directory.of(&origin.address),
             weight: origin.weight.max(1),
             is_backup: origin.is_backup,
@@ -170,44 +170,45 @@ impl Group {
 
     /// Whether all are down, so that a request would find out whether one is back.
     pub fn is_down(&self, now_ms: u64) -> bool {
-        let is_down = |member: &Member| matches!(member.state.health.standing(now_ms), Standing::Down | Standing::Shut);
+        let is_down =
+            |member: &Member| matches!(member.state.health.standing(now_ms), HealthStatus::Down | HealthStatus::Shut);
         self.members.iter().all(is_down)
     }
 
-    /// A request was sent to none of them: [`Chosen::Nobody`] came first.
+    /// A request was sent to none of them: [`NextOrigin::NoneLeft`] came first.
     pub fn was_not_asked(&self) {
         self.members.iter().for_each(|member| member.state.health.was_not_asked());
     }
 
     /// Whom to ask now.
-    pub fn choose(&self, asking: &mut Asking, rules: &OriginHealth, now_ms: u64) -> Chosen {
+    pub fn choose(&self, asking: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
         let mut open = !asking.asked;
         for is_backup in [false, true] {
             while let Some(at) = self.best(asking, |at, member| {
                 let may_be = match member.state.health.standing(now_ms) {
-                    Standing::Up | Standing::Due => true,
+                    HealthStatus::Up | HealthStatus::Due => true,
                     // A trial at one that may not answer is only for what can be sent once more.
-                    Standing::Suspect { is_due } => is_due && asking.is_repeatable,
-                    Standing::Down | Standing::Shut => false,
+                    HealthStatus::Suspect { is_due } => is_due && asking.is_repeatable,
+                    HealthStatus::Down | HealthStatus::Shut => false,
                 };
                 may_be && member.is_backup == is_backup && has(open, at)
             }) {
                 match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
-                    Claim::Free => return self.chosen(asking, at, None),
-                    Claim::Trial(number) => return self.chosen(asking, at, Some(number)),
+                    Availability::Free => return self.chosen(asking, at, None),
+                    Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
                     // Another request was faster.
-                    Claim::Tried(_) | Claim::Refused => open &= !bit(at),
+                    Availability::Tried(_) | Availability::Refused => open &= !bit(at),
                 }
             }
         }
         for is_backup in [false, true] {
             if let Some(at) = self.best(asking, |at, member| {
-                let is_suspect = matches!(member.state.health.standing(now_ms), Standing::Suspect { .. });
+                let is_suspect = matches!(member.state.health.standing(now_ms), HealthStatus::Suspect { .. });
                 is_suspect && member.is_backup == is_backup && !has(asking.asked, at)
             }) {
                 let trial = match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {
-                    Claim::Trial(number) => Some(number),
-                    Claim::Free | Claim::Tried(_) | Claim::Refused => None,
+                    Availability::Trial(number) => Some(number),
+                    Availability::Free | Availability::Tried(_) | Availability::Refused => None,
                 };
                 return self.chosen(asking, at, trial);
             }
@@ -216,23 +217,23 @@ impl Group {
     }
 
     /// Of those that are down, the one that failed longest ago and that nobody tries; else one to wait for.
-    fn last_resort(&self, asking: &mut Asking, rules: &OriginHealth, now_ms: u64) -> Chosen {
+    fn last_resort(&self, asking: &mut Attempts, rules: &OriginHealth, now_ms: u64) -> NextOrigin {
         let mut open = !asking.asked;
         let mut waiting: Option<(usize, Duration)> = None;
         while let Some(at) = self.longest_down_of(open) {
             match self.claim(at, |member| member.state.health.claim_anyway(rules, now_ms)) {
-                Claim::Free => return self.chosen(asking, at, None),
-                Claim::Trial(number) => return self.chosen(asking, at, Some(number)),
-                Claim::Tried(wait_max) if waiting.is_none_or(|(_, longest)| wait_max > longest) => {
+                Availability::Free => return self.chosen(asking, at, None),
+                Availability::Trial(number) => return self.chosen(asking, at, Some(number)),
+                Availability::Tried(wait_max) if waiting.is_none_or(|(_, longest)| wait_max > longest) => {
                     waiting = Some((at, wait_max));
                 }
-                Claim::Tried(_) | Claim::Refused => {}
+                Availability::Tried(_) | Availability::Refused => {}
             }
             open &= !bit(at);
         }
         let waiting = waiting.and_then(|(at, wait_max)| Some((at, wait_max, self.members.get(at)?)));
-        waiting.map_or(Chosen::Nobody, |(at, wait_max, member)| {
-            Chosen::Wait(Waiting { origin: member.state.clone(), at, wait_max })
+        waiting.map_or(NextOrigin::NoneLeft, |(at, wait_max, member)| {
+            NextOrigin::Wait(Waiting { origin: member.state.clone(), at, wait_max })
         })
     }
 
@@ -242,19 +243,19 @@ impl Group {
         down.min().map(|(_, at)| at)
     }
 
-    fn claim(&self, at: usize, claim: impl FnOnce(&Member) -> Claim) -> Claim {
-        self.members.get(at).map_or(Claim::Refused, claim)
+    fn claim(&self, at: usize, claim: impl FnOnce(&Member) -> Availability) -> Availability {
+        self.members.get(at).map_or(Availability::Refused, claim)
     }
 
-    fn chosen(&self, asking: &mut Asking, at: usize, trial: Option<u64>) -> Chosen {
+    fn chosen(&self, asking: &mut Attempts, at: usize, trial: Option<u64>) -> NextOrigin {
         asking.asked |= bit(at);
-        let Some(member) = self.members.get(at) else { return Chosen::Nobody };
+        let Some(member) = self.members.get(at) else { return NextOrigin::NoneLeft };
         let trial = trial.map(|number| Trial { origin: member.state.clone(), number });
-        Chosen::Ask(Choice { origin: member.state.clone(), connections_max: member.connections_max, trial })
+        NextOrigin::Ask(ChosenOrigin { origin: member.state.clone(), connections_max: member.connections_max, trial })
     }
 
     /// The one that the balance says, of those that have room; of all, when none has.
-    fn best(&self, asking: &Asking, may_be: impl Fn(usize, &Member) -> bool) -> Option<usize> {
+    fn best(&self, asking: &Attempts, may_be: impl Fn(usize, &Member) -> bool) -> Option<usize> {
         let mut fit = 0;
         let mut with_room = 0;
         for (at, member) in self.members.iter().enumerate().filter(|(at, member)| may_be(*at, member)) {

@@ -3,9 +3,9 @@
 //! Two kinds of failures are kept apart, since a client must not be able to take an origin away from the others:
 //!
 //! * **No connection** (refused, no answer to it in time, no such name). What a client asks for has no part in it.
-//!   From [`OriginHealth::failures`] in a row on the origin is [`Standing::Down`]: requests go to other origins.
+//!   From [`OriginHealth::failures`] in a row on the origin is [`HealthStatus::Down`]: requests go to other origins.
 //! * **No answer** on a connection that was there (closed, malformed, too late). One odd request may be the reason, so
-//!   these make it [`Standing::Suspect`]: it is asked after all others, but it is asked. Such a failure does not count
+//!   these make it [`HealthStatus::Suspect`]: it is asked after all others, but it is asked. Such a failure does not count
 //!   when the origin has answered any other request since this one was sent.
 //!
 //! **Trials.** An origin that is down is tried by one real request at a time: each [`OriginHealth::back_off`]
@@ -18,7 +18,7 @@
 //! The first success ends all of it.
 //!
 //! **Checks** are requests of our own ([`Health::checked`]). What they find needs no confirmation: an origin that fails
-//! them is [`Standing::Shut`], and only its checks ask it. That they got no connection is less than that: it is tried
+//! them is [`HealthStatus::Shut`], and only its checks ask it. That they got no connection is less than that: it is tried
 //! like any origin that is down when no other can be asked.
 //!
 //! A status of 5xx is an answer: it tells about one page, not about the origin (stale-if-error is for it). Times are
@@ -44,7 +44,7 @@ pub const TRIAL_CONNECT_MAX: Duration = Duration::from_millis(500);
 
 /// How an origin stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Standing {
+pub enum HealthStatus {
     /// Nothing speaks against it.
     Up,
     /// It could not be reached, and its back-off is over: one request may try.
@@ -64,7 +64,7 @@ pub enum Standing {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Blame {
     /// Nothing: it was not asked, or the fault is ours or the client's.
-    Nobody,
+    NoOrigin,
     /// There was no connection.
     Connection,
     /// There was no answer.
@@ -73,7 +73,7 @@ pub enum Blame {
 
 /// What a check found.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Checked {
+pub enum CheckResult {
     /// What it should.
     Passed,
     /// An answer that was not the expected one.
@@ -86,7 +86,7 @@ pub enum Checked {
 
 /// What a check has changed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Turn {
+pub enum HealthChange {
     /// The origin is down.
     Down,
     /// It passes its checks again, and nothing else speaks against it; the outage that this ends.
@@ -95,7 +95,7 @@ pub enum Turn {
 
 /// Whether a request may be sent to an origin.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Claim {
+pub enum Availability {
     /// It may.
     Free,
     /// It may, as the trial of that number, whose end is to be [told](Health::end_trial).
@@ -108,7 +108,7 @@ pub enum Claim {
 
 /// What was known of an origin when a request was sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Mark {
+pub struct HealthSnapshot {
     answers: u64,
     /// When the present period of a suspect began.
     period_ms: u64,
@@ -117,17 +117,17 @@ pub struct Mark {
 /// What is known of one origin. See the [module](self).
 #[derive(Debug, Default)]
 pub struct Health {
-    known: Mutex<Known>,
+    known: Mutex<HealthState>,
     /// Told at the end of each trial.
     trial_ended: Notify,
 }
 
 #[derive(Debug, Default)]
-struct Known {
+struct HealthState {
     connecting: BackOff,
     answering: BackOff,
     answers: u64,
-    checks: Checks,
+    checks: CheckState,
     /// Checks in a row that say the contrary.
     contrary: u32,
     /// When it could not be reached the last time, and how often that was.
@@ -146,7 +146,7 @@ struct Known {
 
 /// What the checks say.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-enum Checks {
+enum CheckState {
     /// Nothing against it.
     #[default]
     Passed,
@@ -162,104 +162,106 @@ fn milliseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
-impl Known {
+impl HealthState {
     fn is_unreachable(&self) -> bool {
-        self.connecting.is_on() || self.checks == Checks::Unreachable
+        self.connecting.is_on() || self.checks == CheckState::Unreachable
     }
 
-    fn standing(&self, now_ms: u64) -> Standing {
-        if self.checks == Checks::Failed {
-            Standing::Shut
-        } else if self.checks == Checks::Unreachable {
-            Standing::Down
+    fn standing(&self, now_ms: u64) -> HealthStatus {
+        if self.checks == CheckState::Failed {
+            HealthStatus::Shut
+        } else if self.checks == CheckState::Unreachable {
+            HealthStatus::Down
         } else if self.connecting.is_on() {
-            if self.connecting.is_due(now_ms) { Standing::Due } else { Standing::Down }
-        } else if self.checks == Checks::Reached {
-            Standing::Suspect { is_due: false }
+            if self.connecting.is_due(now_ms) { HealthStatus::Due } else { HealthStatus::Down }
+        } else if self.checks == CheckState::Reached {
+            HealthStatus::Suspect { is_due: false }
         } else if self.answering.is_on() {
-            Standing::Suspect { is_due: self.answering.is_due(now_ms) }
+            HealthStatus::Suspect { is_due: self.answering.is_due(now_ms) }
         } else {
-            Standing::Up
+            HealthStatus::Up
         }
     }
 
     /// Ends the outage where nothing speaks against the origin any more.
     fn recover(&mut self, now_ms: u64) -> Option<Recovery> {
-        let is_up = self.checks == Checks::Passed && !self.connecting.is_on() && !self.answering.is_on();
+        let is_up = self.checks == CheckState::Passed && !self.connecting.is_on() && !self.answering.is_on();
         if is_up { self.outage.take().map(|outage| outage.end(now_ms)) } else { None }
     }
 
     /// There is a connection: whether it was down, and whether a trial ends with this.
     fn is_reached(&mut self) -> (bool, bool) {
         let was_down = self.connecting.end();
-        if self.checks == Checks::Unreachable {
-            self.checks = Checks::Reached;
+        if self.checks == CheckState::Unreachable {
+            self.checks = CheckState::Reached;
         }
         self.is_slow_to_refuse = false;
         (was_down, self.trial.take().is_some())
     }
 
     /// One trial at a time, unless one takes longer than a period.
-    fn begin_trial(&mut self, rules: &OriginHealth, now_ms: u64) -> Claim {
+    fn begin_trial(&mut self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let age = Duration::from_millis(now_ms.saturating_sub(self.tried_ms));
         if self.trial.is_some() && age < rules.back_off {
-            return Claim::Tried(TRIAL_WAIT_MAX.saturating_sub(age));
+            return Availability::Tried(TRIAL_WAIT_MAX.saturating_sub(age));
         }
         self.trials = self.trials.wrapping_add(1);
         (self.trial, self.tried_ms) = (Some(self.trials), now_ms);
         if self.connecting.is_on() {
             self.connecting.begin_period(rules.back_off, now_ms);
         }
-        Claim::Trial(self.trials)
+        Availability::Trial(self.trials)
     }
 }
 
 impl Health {
-    fn known(&self) -> MutexGuard<'_, Known> {
+    fn known(&self) -> MutexGuard<'_, HealthState> {
         self.known.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
     /// How it stands now.
-    pub fn standing(&self, now_ms: u64) -> Standing {
+    pub fn standing(&self, now_ms: u64) -> HealthStatus {
         self.known().standing(now_ms)
     }
 
     /// Whether nothing speaks against it, back-offs that are over included: what `/metrics` shows.
     pub fn is_up(&self) -> bool {
         let known = self.known();
-        !(known.checks != Checks::Passed || known.connecting.is_on() || known.answering.is_on())
+        !(known.checks != CheckState::Passed || known.connecting.is_on() || known.answering.is_on())
     }
 
     /// Since when it has not been reached, if nobody reaches it; `None` also when its checks keep all others away.
     pub fn unreachable_since(&self) -> Option<u64> {
         let known = self.known();
-        (known.is_unreachable() && known.checks != Checks::Failed).then_some(known.unreachable_ms)
+        (known.is_unreachable() && known.checks != CheckState::Failed).then_some(known.unreachable_ms)
     }
 
     /// Whether a request may be sent although the origin failed: one in each period gets this.
-    pub fn claim(&self, rules: &OriginHealth, now_ms: u64) -> Claim {
+    pub fn claim(&self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let mut known = self.known();
         match known.standing(now_ms) {
-            Standing::Up | Standing::Suspect { is_due: false } => Claim::Free,
-            Standing::Due => known.begin_trial(rules, now_ms),
-            Standing::Suspect { is_due: true } => {
+            HealthStatus::Up | HealthStatus::Suspect { is_due: false } => Availability::Free,
+            HealthStatus::Due => known.begin_trial(rules, now_ms),
+            HealthStatus::Suspect { is_due: true } => {
                 known.answering.begin_longer_period(rules, now_ms);
-                Claim::Free
+                Availability::Free
             }
-            Standing::Down | Standing::Shut => Claim::Refused,
+            HealthStatus::Down | HealthStatus::Shut => Availability::Refused,
         }
     }
 
     /// The same when no other origin can be asked.
-    pub fn claim_anyway(&self, rules: &OriginHealth, now_ms: u64) -> Claim {
+    pub fn claim_anyway(&self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let mut known = self.known();
         let is_too_early = || now_ms < known.tried_ms.saturating_add(milliseconds(rules.back_off));
         match known.standing(now_ms) {
-            Standing::Up | Standing::Suspect { .. } => Claim::Free,
+            HealthStatus::Up | HealthStatus::Suspect { .. } => Availability::Free,
             // Each attempt would be another visitor's wait.
-            Standing::Down if known.is_slow_to_refuse && known.trial.is_none() && is_too_early() => Claim::Refused,
-            Standing::Due | Standing::Down => known.begin_trial(rules, now_ms),
-            Standing::Shut => Claim::Refused,
+            HealthStatus::Down if known.is_slow_to_refuse && known.trial.is_none() && is_too_early() => {
+                Availability::Refused
+            }
+            HealthStatus::Due | HealthStatus::Down => known.begin_trial(rules, now_ms),
+            HealthStatus::Shut => Availability::Refused,
         }
     }
 
@@ -290,20 +292,20 @@ impl Health {
     }
 
     /// To be taken before a request is sent, for [`Health::failed`].
-    pub fn mark(&self) -> Mark {
+    pub fn mark(&self) -> HealthSnapshot {
         let known = self.known();
-        Mark { answers: known.answers, period_ms: known.answering.begun_ms }
+        HealthSnapshot { answers: known.answers, period_ms: known.answering.begun_ms }
     }
 
     /// A request got no answer. Whether an outage begins with it: the origin is down or suspect, and was neither since its last answer.
-    pub fn failed(&self, blame: Blame, sent: Mark, rules: &OriginHealth, now_ms: u64) -> bool {
+    pub fn failed(&self, blame: Blame, sent: HealthSnapshot, rules: &OriginHealth, now_ms: u64) -> bool {
         let mut known = self.known();
         // Who has answered somebody else meanwhile is alive.
         if known.answers != sent.answers {
             return false;
         }
         let begins = match blame {
-            Blame::Nobody => return false,
+            Blame::NoOrigin => return false,
             Blame::Connection => {
                 known.unreachable_ms = now_ms;
                 known.refusals = known.refusals.wrapping_add(1);
@@ -359,11 +361,17 @@ impl Health {
     }
 
     /// A check has come to its end. What that has changed. `sent`: the mark before it.
-    pub fn checked(&self, result: Checked, sent: Mark, rules: &OriginHealth, now_ms: u64) -> Option<Turn> {
+    pub fn checked(
+        &self,
+        result: CheckResult,
+        sent: HealthSnapshot,
+        rules: &OriginHealth,
+        now_ms: u64,
+    ) -> Option<HealthChange> {
         let mut known = self.known();
-        let passes = result == Checked::Passed;
+        let passes = result == CheckResult::Passed;
         // It works for others, so it has too much to do at worst: without it, another would have more.
-        if !passes && result != Checked::Failed && known.answers != sent.answers {
+        if !passes && result != CheckResult::Failed && known.answers != sent.answers {
             return None;
         }
         if passes {
@@ -371,20 +379,20 @@ impl Health {
             self.tell(ends_trial);
         }
         let found = match result {
-            Checked::Passed => Checks::Passed,
-            Checked::Unreachable => Checks::Unreachable,
-            Checked::Failed | Checked::Unanswered => Checks::Failed,
+            CheckResult::Passed => CheckState::Passed,
+            CheckResult::Unreachable => CheckState::Unreachable,
+            CheckResult::Failed | CheckResult::Unanswered => CheckState::Failed,
         };
-        if found == Checks::Unreachable {
+        if found == CheckState::Unreachable {
             known.unreachable_ms = now_ms;
         }
-        let was_up = known.checks == Checks::Passed;
+        let was_up = known.checks == CheckState::Passed;
         if passes == was_up {
             known.contrary = 0;
             if !passes {
                 known.checks = found;
             }
-            return known.recover(now_ms).map(Turn::Up);
+            return known.recover(now_ms).map(HealthChange::Up);
         }
         known.contrary = known.contrary.saturating_add(1);
         let needed = if passes { rules.rise } else { rules.fall };
@@ -393,16 +401,16 @@ impl Health {
         }
         (known.checks, known.contrary) = (found, 0);
         if passes {
-            return known.recover(now_ms).map(Turn::Up);
+            return known.recover(now_ms).map(HealthChange::Up);
         }
         known.outage.get_or_insert_with(|| Outage::begun(now_ms, 0));
-        Some(Turn::Down)
+        Some(HealthChange::Down)
     }
 
     /// It is not checked any more.
     pub fn is_unchecked(&self) {
         let mut known = self.known();
-        (known.checks, known.contrary) = (Checks::Passed, 0);
+        (known.checks, known.contrary) = (CheckState::Passed, 0);
     }
 }
 

@@ -2,7 +2,7 @@
 
 use kasoku_wire::ResponseHead;
 
-/// Who gets interim responses.
+/// Receives interim (1xx) responses.
 pub trait Interim {
     /// One arrived. 101 does not come here: it is final.
     fn interim(&mut self, head: ResponseHead) -> impl Future<Output = ()>;

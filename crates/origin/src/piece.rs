@@ -5,7 +5,7 @@ use kasoku_wire::Fields;
 
 /// A piece of a response's body.
 #[derive(Debug)]
-pub enum Piece {
+pub enum BodyPiece {
     /// Bytes, never none.
     Data(Bytes),
     /// The end, with trailer fields if there are some.

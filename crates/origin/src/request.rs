@@ -1,10 +1,7 @@
-//! What an origin is asked with, whichever kind it is.
+//! What an origin of any kind is asked with.
 
 use crate::Limits;
-use crate::document_root::OpenFiles;
-use kasoku_options::Gateway;
 use kasoku_wire::RequestHead;
-use std::net::SocketAddr;
 
 /// A request for an origin.
 #[derive(Clone, Copy, Debug)]
@@ -12,30 +9,6 @@ pub struct Request<'a> {
     /// As it goes there: the target is path and query, Host is there, the fields frame the body. Where the answer may be shared,
     /// it holds nothing that is not in the key.
     pub head: &'a RequestHead,
-    /// What else a program may be told.
-    pub circumstances: &'a Circumstances,
-    /// How the route's URLs become scripts and files.
-    pub gateway: &'a Gateway,
     /// Deadlines and bounds.
     pub limits: &'a Limits,
-    /// Files that are open already.
-    pub open_files: &'a OpenFiles,
-}
-
-/// What a gateway protocol tells a program besides the request itself.
-///
-/// It becomes a part of the answer as easily as a field, so where the answer may be shared (profile safe) it tells no more
-/// than the key.
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Circumstances {
-    /// Whether the client's side is encrypted, as the listener or a trusted proxy says. It is in the key.
-    pub is_https: bool,
-    /// Where the client has reached us; `None` where the answer may be shared, or for Unix sockets. (Name and port that the
-    /// client has asked for are in Host.)
-    pub local: Option<SocketAddr>,
-    /// The client, as the connection, the PROXY protocol or a trusted proxy says (then with port 0); `None` where the answer
-    /// may be shared, or where nobody knows.
-    pub remote: Option<SocketAddr>,
-    /// For our own log. It is never told to the program.
-    pub request_id: String,
 }

@@ -11,8 +11,8 @@ fn address(name: &str) -> Address {
 
 /// Origins as `"a"`, `"b*3"` for a weight, `"c!"` for a backup.
 struct Scene {
-    directory: Directory,
-    origins: Vec<Origin>,
+    directory: OriginRegistry,
+    origins: Vec<OriginOptions>,
 }
 
 impl Scene {
@@ -20,9 +20,9 @@ impl Scene {
         let origin = |text: &&str| {
             let (name, is_backup) = text.strip_suffix('!').map_or((*text, false), |name| (name, true));
             let (name, weight) = name.split_once('*').unwrap_or((name, "1"));
-            Origin { weight: weight.parse().unwrap(), is_backup, ..Origin::from(address(name)) }
+            OriginOptions { weight: weight.parse().unwrap(), is_backup, ..OriginOptions::from(address(name)) }
         };
-        Self { directory: Directory::default(), origins: origins.iter().map(origin).collect() }
+        Self { directory: OriginRegistry::default(), origins: origins.iter().map(origin).collect() }
     }
 
     fn group(&self, balance: Balance, worker: usize) -> Group {
@@ -41,7 +41,7 @@ impl Scene {
     }
 }
 
-fn name(choice: Choice) -> String {
+fn name(choice: ChosenOrigin) -> String {
     match &choice.origin.address {
         Address::Http(Endpoint::Tcp { host, .. }) => host.clone(),
         _ => String::new(),
@@ -50,12 +50,12 @@ fn name(choice: Choice) -> String {
 
 /// Who is chosen for a request of its own, at that time.
 fn chosen_at(group: &Group, key: &str, now_ms: u64) -> Option<String> {
-    let mut asking = Asking::new(key_hash(key.as_bytes()), true);
+    let mut asking = Attempts::new(key_hash(key.as_bytes()), true);
     asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name)
 }
 
-fn asked(chosen: Chosen) -> Option<Choice> {
-    if let Chosen::Ask(choice) = chosen { Some(choice) } else { None }
+fn asked(chosen: NextOrigin) -> Option<ChosenOrigin> {
+    if let NextOrigin::Ask(choice) = chosen { Some(choice) } else { None }
 }
 
 fn chosen(group: &Group, key: &str) -> String {
@@ -64,7 +64,7 @@ fn chosen(group: &Group, key: &str) -> String {
 
 /// All that are asked for one request, one after the other.
 fn asked_in_turn(group: &Group, is_repeatable: bool, now_ms: u64) -> String {
-    let mut asking = Asking::new(0, is_repeatable);
+    let mut asking = Attempts::new(0, is_repeatable);
     let next = || asked(group.choose(&mut asking, &OriginHealth::default(), now_ms)).map(name);
     std::iter::from_fn(next).collect()
 }
@@ -188,11 +188,11 @@ fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
         let (rules, scene) = (OriginHealth::default(), Scene::new(&["a"]));
         let group = scene.group(Balance::First, 0);
         let health = &scene.directory.of(&address("a")).health;
-        let ask = |asking: &mut Asking, now_ms| group.choose(asking, &rules, now_ms);
-        let tries = |now_ms| asked(ask(&mut Asking::new(0, true), now_ms)).expect("the first tries");
+        let ask = |asking: &mut Attempts, now_ms| group.choose(asking, &rules, now_ms);
+        let tries = |now_ms| asked(ask(&mut Attempts::new(0, true), now_ms)).expect("the first tries");
         let waits = |now_ms| {
-            let mut asking = Asking::new(0, true);
-            let Chosen::Wait(waiting) = ask(&mut asking, now_ms) else { panic!("it should wait") };
+            let mut asking = Attempts::new(0, true);
+            let NextOrigin::Wait(waiting) = ask(&mut asking, now_ms) else { panic!("it should wait") };
             (waiting, asking)
         };
         scene.fails("a", Blame::Connection);
@@ -205,7 +205,7 @@ fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
             drop(trial);
         };
         tokio::join!(waiting.wait(&mut asking), failed);
-        assert!(matches!(ask(&mut asking, 0), Chosen::Nobody), "it is as good as asked");
+        assert!(matches!(ask(&mut asking, 0), NextOrigin::NoneLeft), "it is as good as asked");
 
         // Its client went away.
         let trial = tries(0);
@@ -217,19 +217,19 @@ fn while_one_request_tries_the_only_origin_the_others_wait_for_what_it_finds() {
         let trial = tries(0);
         let (waiting, mut asking) = waits(TRIAL_WAIT_MAX.as_millis() as u64);
         waiting.wait(&mut asking).await;
-        assert!(matches!(ask(&mut asking, 0), Chosen::Nobody));
+        assert!(matches!(ask(&mut asking, 0), NextOrigin::NoneLeft));
         drop(trial);
 
         // It is back.
         let trial = tries(0);
         let (waiting, mut asking) = waits(0);
         tokio::join!(waiting.wait(&mut asking), async { health.connected() });
-        assert!(matches!(ask(&mut asking, 0), Chosen::Ask(Choice { trial: None, .. })), "as any other");
+        assert!(matches!(ask(&mut asking, 0), NextOrigin::Ask(ChosenOrigin { trial: None, .. })), "as any other");
         drop(trial);
     });
 }
 
-impl Chosen {
+impl NextOrigin {
     fn is_a_trial(&self) -> bool {
         matches!(self, Self::Ask(choice) if choice.is_trial())
     }
@@ -240,7 +240,7 @@ fn a_trial_waits_for_its_connection_no_longer_than_a_moment() {
     let scene = Scene::new(&["a", "b"]);
     let group = scene.group(Balance::First, 0);
     let timeout = |now_ms| {
-        let choice = asked(group.choose(&mut Asking::new(0, true), &OriginHealth::default(), now_ms)).unwrap();
+        let choice = asked(group.choose(&mut Attempts::new(0, true), &OriginHealth::default(), now_ms)).unwrap();
         choice.connect_timeout(&Limits::default())
     };
     scene.fails("a", Blame::Connection);
@@ -281,7 +281,7 @@ fn one_at_its_limit_is_passed_over_while_another_main_one_has_room() {
 fn more_than_can_be_counted_are_not_looked_at() {
     let names: Vec<_> = (0..70).map(|number| format!("o{number}")).collect();
     let scene = Scene::new(&names.iter().map(String::as_str).collect::<Vec<_>>());
-    let mut asking = Asking::new(0, true);
+    let mut asking = Attempts::new(0, true);
     let group = scene.group(Balance::First, 0);
     let next = || asked(group.choose(&mut asking, &OriginHealth::default(), 0));
     assert_eq!(std::iter::from_fn(next).count(), ORIGINS_MAX);

@@ -8,19 +8,21 @@ fn fail(health: &Health, blame: Blame, now_ms: u64) {
 
 #[test]
 fn three_failures_in_a_row_and_a_success_between_them_counts_anew() {
-    for (blame, ill) in [(Blame::Connection, Standing::Down), (Blame::Answer, Standing::Suspect { is_due: false })] {
+    for (blame, ill) in
+        [(Blame::Connection, HealthStatus::Down), (Blame::Answer, HealthStatus::Suspect { is_due: false })]
+    {
         let health = Health::default();
         for _ in 0..2 {
             fail(&health, blame, 0);
             fail(&health, blame, 0);
-            assert_eq!(health.standing(0), Standing::Up);
+            assert_eq!(health.standing(0), HealthStatus::Up);
             health.answered(0);
         }
         (0..3).for_each(|_| fail(&health, blame, 0));
         assert_eq!(health.standing(999), ill);
         assert!(!health.is_up());
         assert!(health.answered(0).is_some());
-        assert_eq!(health.standing(0), Standing::Up);
+        assert_eq!(health.standing(0), HealthStatus::Up);
     }
 }
 
@@ -37,16 +39,17 @@ fn tried(blame: Blame, took_ms: u64) -> Vec<u64> {
             health.end_trial(number);
             running = None;
         }
-        if running.is_some() || matches!(health.standing(now_ms), Standing::Down | Standing::Suspect { is_due: false })
+        if running.is_some()
+            || matches!(health.standing(now_ms), HealthStatus::Down | HealthStatus::Suspect { is_due: false })
         {
             continue;
         }
         let number = match health.claim(&rules, now_ms) {
-            Claim::Trial(number) => number,
-            Claim::Free if blame == Blame::Answer => 0,
+            Availability::Trial(number) => number,
+            Availability::Free if blame == Blame::Answer => 0,
             _ => continue,
         };
-        assert!(!matches!(health.claim(&rules, now_ms), Claim::Trial(_)), "one at a time");
+        assert!(!matches!(health.claim(&rules, now_ms), Availability::Trial(_)), "one at a time");
         tried.push(now_ms);
         running = Some((now_ms, health.mark(), number));
     }
@@ -70,36 +73,44 @@ fn a_suspect_that_lets_its_trials_wait_is_tried_less_and_less() {
 fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
     let (health, rules) = (Health::default(), OriginHealth::default());
     (0..3).for_each(|_| fail(&health, Blame::Connection, 10));
-    assert_eq!(health.claim(&rules, 10), Claim::Refused);
-    assert_eq!(health.claim_anyway(&rules, 10), Claim::Trial(1));
-    assert_eq!(health.claim_anyway(&rules, 60), Claim::Tried(TRIAL_WAIT_MAX - Duration::from_millis(50)));
-    assert_eq!(health.claim_anyway(&rules, 500), Claim::Tried(Duration::ZERO), "it takes too long to be waited for");
-    assert_eq!(health.claim_anyway(&rules, 1_010), Claim::Trial(2), "a trial that hangs holds up nobody for ever");
+    assert_eq!(health.claim(&rules, 10), Availability::Refused);
+    assert_eq!(health.claim_anyway(&rules, 10), Availability::Trial(1));
+    assert_eq!(health.claim_anyway(&rules, 60), Availability::Tried(TRIAL_WAIT_MAX - Duration::from_millis(50)));
+    assert_eq!(
+        health.claim_anyway(&rules, 500),
+        Availability::Tried(Duration::ZERO),
+        "it takes too long to be waited for"
+    );
+    assert_eq!(
+        health.claim_anyway(&rules, 1_010),
+        Availability::Trial(2),
+        "a trial that hangs holds up nobody for ever"
+    );
     health.end_trial(1);
-    assert!(matches!(health.claim_anyway(&rules, 1_010), Claim::Tried(_)), "the second one runs");
+    assert!(matches!(health.claim_anyway(&rules, 1_010), Availability::Tried(_)), "the second one runs");
     fail(&health, Blame::Connection, 1_020);
     health.end_trial(2);
-    assert_eq!(health.claim_anyway(&rules, 1_020), Claim::Trial(3));
+    assert_eq!(health.claim_anyway(&rules, 1_020), Availability::Trial(3));
     health.connected();
-    assert_eq!((health.standing(1_020), health.claim(&rules, 1_020)), (Standing::Up, Claim::Free));
+    assert_eq!((health.standing(1_020), health.claim(&rules, 1_020)), (HealthStatus::Up, Availability::Free));
 }
 
 #[test]
 fn where_packets_vanish_one_visitor_a_second_waits_in_vain() {
     let (health, rules) = (Health::default(), OriginHealth::default());
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
-    assert_eq!(health.claim_anyway(&rules, 0), Claim::Trial(1));
+    assert_eq!(health.claim_anyway(&rules, 0), Availability::Trial(1));
     fail(&health, Blame::Connection, 500);
     health.end_trial(1);
-    assert_eq!(health.claim_anyway(&rules, 999), Claim::Refused);
-    assert_eq!(health.claim_anyway(&rules, 1_000), Claim::Trial(2));
+    assert_eq!(health.claim_anyway(&rules, 999), Availability::Refused);
+    assert_eq!(health.claim_anyway(&rules, 1_000), Availability::Trial(2));
 }
 
 #[test]
 fn a_burst_of_failures_is_one_period() {
     let health = Health::default();
     (0..1000).for_each(|_| fail(&health, Blame::Connection, 0));
-    assert_eq!((health.standing(999), health.standing(1_000)), (Standing::Down, Standing::Due));
+    assert_eq!((health.standing(999), health.standing(1_000)), (HealthStatus::Down, HealthStatus::Due));
 }
 
 #[test]
@@ -110,14 +121,14 @@ fn a_failure_does_not_count_when_others_were_answered_meanwhile() {
     for mark in sent {
         assert!(!health.failed(Blame::Answer, mark, &rules, 0));
     }
-    assert_eq!(health.standing(0), Standing::Up);
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 #[test]
 fn what_is_nobodys_fault_counts_for_nothing() {
     let health = Health::default();
-    (0..9).for_each(|_| fail(&health, Blame::Nobody, 0));
-    assert_eq!(health.standing(0), Standing::Up);
+    (0..9).for_each(|_| fail(&health, Blame::NoOrigin, 0));
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 #[test]
@@ -126,7 +137,7 @@ fn failures_0_means_that_it_is_always_asked() {
     for _ in 0..9 {
         health.failed(Blame::Connection, health.mark(), &rules, 0);
     }
-    assert_eq!(health.standing(0), Standing::Up);
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 #[test]
@@ -134,7 +145,7 @@ fn a_connection_alone_does_not_clear_a_suspect() {
     let health = Health::default();
     (0..3).for_each(|_| fail(&health, Blame::Answer, 0));
     health.connected();
-    assert_eq!(health.standing(0), Standing::Suspect { is_due: false });
+    assert_eq!(health.standing(0), HealthStatus::Suspect { is_due: false });
 }
 
 #[test]
@@ -142,7 +153,7 @@ fn checks_take_an_origin_away_and_bring_it_back() {
     let (health, rules) = (Health::default(), OriginHealth::default());
     let rules = OriginHealth { rise: 2, ..rules };
     let check = |passes| {
-        let result = if passes { Checked::Passed } else { Checked::Failed };
+        let result = if passes { CheckResult::Passed } else { CheckResult::Failed };
         health.checked(result, health.mark(), &rules, 0).is_some()
     };
     let changes = [false, false, true, false, false, false, true, false, true, true].map(check);
@@ -150,42 +161,45 @@ fn checks_take_an_origin_away_and_bring_it_back() {
     for _ in 0..3 {
         check(false);
     }
-    assert_eq!((health.standing(u64::MAX), health.claim(&rules, u64::MAX)), (Standing::Shut, Claim::Refused));
-    assert_eq!(health.claim_anyway(&rules, u64::MAX), Claim::Refused, "its checks ask it");
+    assert_eq!(
+        (health.standing(u64::MAX), health.claim(&rules, u64::MAX)),
+        (HealthStatus::Shut, Availability::Refused)
+    );
+    assert_eq!(health.claim_anyway(&rules, u64::MAX), Availability::Refused, "its checks ask it");
     health.is_unchecked();
-    assert_eq!(health.standing(0), Standing::Up);
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 #[test]
 fn a_check_that_passes_ends_the_back_off_of_connections() {
     let health = Health::default();
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
-    health.checked(Checked::Passed, health.mark(), &OriginHealth::default(), 0);
-    assert_eq!(health.standing(0), Standing::Up);
+    health.checked(CheckResult::Passed, health.mark(), &OriginHealth::default(), 0);
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 #[test]
 fn the_first_check_that_passes_counts() {
     let (health, rules) = (Health::default(), OriginHealth::default());
     for _ in 0..3 {
-        health.checked(Checked::Failed, health.mark(), &rules, 0);
+        health.checked(CheckResult::Failed, health.mark(), &rules, 0);
     }
-    assert_eq!(health.standing(0), Standing::Shut);
-    assert!(matches!(health.checked(Checked::Passed, health.mark(), &rules, 0), Some(Turn::Up(_))));
-    assert_eq!(health.standing(0), Standing::Up);
+    assert_eq!(health.standing(0), HealthStatus::Shut);
+    assert!(matches!(health.checked(CheckResult::Passed, health.mark(), &rules, 0), Some(HealthChange::Up(_))));
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 #[test]
 fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
     let (health, rules) = (Health::default(), OriginHealth::default());
-    for result in [Checked::Unanswered, Checked::Unreachable, Checked::Failed] {
+    for result in [CheckResult::Unanswered, CheckResult::Unreachable, CheckResult::Failed] {
         for _ in 0..3 {
             let sent = health.mark();
             health.answered(0);
             health.checked(result, sent, &rules, 0);
         }
-        let is_said_by_the_application = result == Checked::Failed;
-        assert_eq!(health.standing(0) == Standing::Shut, is_said_by_the_application, "{result:?}");
+        let is_said_by_the_application = result == CheckResult::Failed;
+        assert_eq!(health.standing(0) == HealthStatus::Shut, is_said_by_the_application, "{result:?}");
     }
 }
 
@@ -194,16 +208,16 @@ fn an_origin_that_its_checks_could_not_reach_is_tried_and_its_next_check_decides
     let (health, rules) = (Health::default(), OriginHealth::default());
     let check = |result| health.checked(result, health.mark(), &rules, 0);
     for _ in 0..3 {
-        check(Checked::Unreachable);
+        check(CheckResult::Unreachable);
     }
-    assert_eq!((health.standing(0), health.claim(&rules, 0)), (Standing::Down, Claim::Refused));
-    assert_eq!(health.claim_anyway(&rules, 0), Claim::Trial(1));
+    assert_eq!((health.standing(0), health.claim(&rules, 0)), (HealthStatus::Down, Availability::Refused));
+    assert_eq!(health.claim_anyway(&rules, 0), Availability::Trial(1));
     health.connected();
-    assert_eq!(health.standing(0), Standing::Suspect { is_due: false });
-    check(Checked::Failed);
-    assert_eq!(health.standing(0), Standing::Shut, "it is there, and not ready");
-    assert!(matches!(check(Checked::Passed), Some(Turn::Up(_))));
-    assert_eq!(health.standing(0), Standing::Up);
+    assert_eq!(health.standing(0), HealthStatus::Suspect { is_due: false });
+    check(CheckResult::Failed);
+    assert_eq!(health.standing(0), HealthStatus::Shut, "it is there, and not ready");
+    assert!(matches!(check(CheckResult::Passed), Some(HealthChange::Up(_))));
+    assert_eq!(health.standing(0), HealthStatus::Up);
 }
 
 fn ended(lasted_ms: u64, failed: u64, unasked: u64) -> Recovery {
@@ -230,10 +244,10 @@ fn an_outage_begins_once_and_its_end_says_how_long_it_was_and_what_it_cost() {
 fn an_outage_ends_where_neither_requests_nor_checks_fail() {
     let (health, rules) = (Health::default(), OriginHealth { fall: 1, ..OriginHealth::default() });
     let check = |result, now_ms| health.checked(result, health.mark(), &rules, now_ms);
-    assert_eq!(check(Checked::Failed, 100), Some(Turn::Down));
+    assert_eq!(check(CheckResult::Failed, 100), Some(HealthChange::Down));
     assert_eq!(health.answered(200), None, "its checks fail");
-    assert_eq!(check(Checked::Passed, 300), Some(Turn::Up(ended(200, 0, 0))));
+    assert_eq!(check(CheckResult::Passed, 300), Some(HealthChange::Up(ended(200, 0, 0))));
     (0..3).for_each(|_| fail(&health, Blame::Answer, 400));
-    assert_eq!(check(Checked::Passed, 500), None, "requests wait for answers");
+    assert_eq!(check(CheckResult::Passed, 500), None, "requests wait for answers");
     assert_eq!(health.answered(600), Some(ended(200, 3, 0)));
 }

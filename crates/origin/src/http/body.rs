@@ -1,16 +1,16 @@
 //! The body of an origin's response, piece by piece. One that ends early is an error here, never an end; what becomes of it is decided in
-//! `engine/src/fetch/fill_task.rs` (`pump`) and `engine/src/deliver.rs` (the client is cut).
+//! `engine/src/cache/fetch/fill_task.rs` (`pump`) and `engine/src/deliver/mod.rs` (the client is cut).
 
-use super::connection::{Connection, with_deadline};
-use super::pool::Pool;
+use super::connection::{OriginConnection, with_deadline};
+use super::pool::ConnectionPool;
 use super::upload_task::UploadTask;
 use crate::error::Error;
 use crate::limits::READ_BYTES;
-use crate::piece::Piece;
+use crate::piece::BodyPiece;
 use crate::{Endpoint, Limits};
 use bytes::BytesMut;
 use kasoku_sys::Stream;
-use kasoku_wire::http1::{BodyDecoder, BodyLength, Decoded};
+use kasoku_wire::http1::{BodyDecoder, BodyLength, DecodedBody};
 use std::rc::Rc;
 use std::time::Duration;
 
@@ -19,11 +19,11 @@ const DISCARD_BYTES_MAX: u64 = 64 << 10;
 const DISCARD_TIME_MAX: Duration = Duration::from_secs(1);
 
 /// A response's body on its way. Dropping it before the end closes the connection.
-pub(crate) struct ResponseBody {
-    pub(super) pool: Rc<Pool>,
+pub struct ResponseBody {
+    pub(super) pool: Rc<ConnectionPool>,
     pub(super) endpoint: Endpoint,
     pub(super) limits: Limits,
-    pub(super) connection: Option<Connection>,
+    pub(super) connection: Option<OriginConnection>,
     pub(super) decoder: BodyDecoder,
     pub(super) length: BodyLength,
     pub(super) upload: UploadTask,
@@ -40,7 +40,7 @@ pub struct Tunnel {
 
 impl ResponseBody {
     /// The body's length in bytes, where the framing tells before its end.
-    pub(crate) fn length(&self) -> Option<u64> {
+    pub fn length(&self) -> Option<u64> {
         match self.length {
             BodyLength::None => Some(0),
             BodyLength::Length(length) => Some(length),
@@ -49,29 +49,29 @@ impl ResponseBody {
     }
 
     /// Whether the response has no body, whatever its fields say.
-    pub(crate) fn is_none(&self) -> bool {
+    pub fn is_none(&self) -> bool {
         matches!(self.length, BodyLength::None)
     }
 
     /// The next piece. After the end, or an error, there is nothing more.
-    pub(crate) async fn next(&mut self) -> Result<Piece, Error> {
+    pub async fn next(&mut self) -> Result<BodyPiece, Error> {
         let piece = self.read().await;
         match &piece {
-            Ok(Piece::Data(_)) => {}
-            Ok(Piece::End(_)) => self.give_back(),
+            Ok(BodyPiece::Data(_)) => {}
+            Ok(BodyPiece::End(_)) => self.give_back(),
             Err(_) => self.connection = None,
         }
         piece
     }
 
     /// Nobody wants it: where the rest is short, it is read in the background, and the connection kept.
-    pub(crate) fn discard(mut self) {
+    pub fn discard(mut self) {
         if self.connection.is_none() || self.length().is_some_and(|length| length > DISCARD_BYTES_MAX) {
             return;
         }
         let read = async move {
             let mut left = DISCARD_BYTES_MAX;
-            while let Ok(Piece::Data(data)) = self.next().await {
+            while let Ok(BodyPiece::Data(data)) = self.next().await {
                 left = left.saturating_sub(data.len() as u64);
                 if left == 0 {
                     break;
@@ -81,20 +81,20 @@ impl ResponseBody {
         tokio::task::spawn_local(async { tokio::time::timeout(DISCARD_TIME_MAX, read).await });
     }
 
-    async fn read(&mut self) -> Result<Piece, Error> {
+    async fn read(&mut self) -> Result<BodyPiece, Error> {
         let Some(connection) = &mut self.connection else { return Err(Error::ClosedEarly) };
         loop {
             match self.decoder.decode(&mut connection.read_ahead).map_err(Error::MalformedBody)? {
-                Decoded::Data(data) if data.is_empty() => {}
-                Decoded::Data(data) => return Ok(Piece::Data(data)),
-                Decoded::End(trailers) => return Ok(Piece::End(trailers)),
-                Decoded::NeedMore => {
+                DecodedBody::Data(data) if data.is_empty() => {}
+                DecodedBody::Data(data) => return Ok(BodyPiece::Data(data)),
+                DecodedBody::End(trailers) => return Ok(BodyPiece::End(trailers)),
+                DecodedBody::NeedMore => {
                     let read = connection.stream.read(&mut connection.read_ahead, READ_BYTES);
                     let read = async { read.await.map_err(|_| Error::ClosedEarly) };
                     let pause_max = self.limits.between_bytes_timeout;
                     if with_deadline(pause_max, Error::BetweenBytesTimeout, read).await? == 0 {
                         self.decoder.finish_on_close().map_err(|_| Error::ClosedEarly)?;
-                        return Ok(Piece::End(None));
+                        return Ok(BodyPiece::End(None));
                     }
                 }
             }
@@ -102,7 +102,7 @@ impl ResponseBody {
     }
 
     /// What is left after 101.
-    pub(crate) fn into_tunnel(mut self) -> Option<Tunnel> {
+    pub fn into_tunnel(mut self) -> Option<Tunnel> {
         let connection = self.connection.take()?;
         Some(Tunnel { stream: connection.stream, read_ahead: connection.read_ahead })
     }

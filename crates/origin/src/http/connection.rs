@@ -2,9 +2,9 @@
 
 use crate::counters::Counters;
 use crate::error::Error;
-use crate::group::Choice;
+use crate::group::ChosenOrigin;
 use crate::limits::READ_BYTES;
-use crate::places::Place;
+use crate::permits::Permit;
 use crate::{Endpoint, Limits};
 use bytes::BytesMut;
 use kasoku_sys::Stream;
@@ -15,18 +15,21 @@ use std::rc::Rc;
 use std::time::Duration;
 use tokio::net::lookup_host;
 
-pub(crate) struct Connection {
-    pub(crate) stream: Rc<Stream>,
-    pub(crate) read_ahead: BytesMut,
+/// An open connection, and what belongs to it.
+pub struct OriginConnection {
+    /// Its socket.
+    pub stream: Rc<Stream>,
+    /// What was read from it and is still to be looked at.
+    pub read_ahead: BytesMut,
     /// Its place among the connections in use; none while it is idle.
-    pub(crate) place: Option<Place>,
+    pub place: Option<Permit>,
     /// Its place among those that the whole program keeps, while it is idle and they are counted.
-    pub(crate) kept: Option<Place>,
+    pub kept: Option<Permit>,
 }
 
-impl Connection {
+impl OriginConnection {
     /// Opens one, within that time.
-    pub(crate) async fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Error> {
+    pub async fn open(endpoint: &Endpoint, timeout: Duration) -> Result<Self, Error> {
         let stream = async {
             let opened = match endpoint {
                 Endpoint::Tcp { host, port } => connect(host, *port).await,
@@ -39,11 +42,11 @@ impl Connection {
     }
 
     /// The same for a request that has its place there.
-    pub(crate) async fn open_for(
-        choice: &Choice,
+    pub async fn open_for(
+        choice: &ChosenOrigin,
         endpoint: &Endpoint,
         limits: &Limits,
-        place: Place,
+        place: Permit,
         counters: &Counters,
     ) -> Result<Self, Error> {
         let opened = Self::open(endpoint, choice.connect_timeout(limits)).await?;
@@ -94,7 +97,7 @@ async fn connect(host: &str, port: u16) -> io::Result<Stream> {
 }
 
 /// `future`'s result, or `late` after `duration`.
-pub(crate) async fn with_deadline<T>(
+pub async fn with_deadline<T>(
     duration: Duration,
     late: Error,
     future: impl Future<Output = Result<T, Error>>,

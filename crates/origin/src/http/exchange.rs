@@ -1,19 +1,20 @@
 //! One request and its final head.
 //!
-//! When the origin closes early: before its head, the next step is `FillTask::fail` in `engine/src/fetch/fill_task.rs` (a stale response
+//! When the origin closes early: before its head, the next step is `FillTask::fail` in `engine/src/cache/fetch/fill_task.rs` (a stale response
 //! where one may be served, else 502); within the body, `pump` there drops the writer, so nothing is stored and readers
-//! are cut (`engine/src/deliver.rs`).
+//! are cut (`engine/src/deliver/mod.rs`).
 
-use super::connection::{Connection, with_deadline};
-use super::pool::Pool;
+use super::body::ResponseBody;
+use super::connection::{OriginConnection, with_deadline};
+use super::pool::ConnectionPool;
 use super::response::response;
 use super::upload as sending;
 use super::upload_task::UploadTask;
 use crate::error::Error;
-use crate::group::Choice;
+use crate::group::ChosenOrigin;
 use crate::interim::{Interim, NoInterim};
 use crate::limits::{INTERIM_RESPONSES_MAX, UNREPEATABLE_IDLE_MAX};
-use crate::places::Place;
+use crate::permits::Permit;
 use crate::request::Request;
 use crate::response::Response;
 use crate::upload::{NoUpload, Upload, expects_continue, is_repeatable};
@@ -24,20 +25,20 @@ use kasoku_wire::{RequestHead, ResponseHead};
 use std::io::IoSlice;
 use std::rc::Rc;
 
-impl Pool {
+impl ConnectionPool {
     /// Sends a request and waits for the final head. `upload` is taken as soon as a connection is there; when it
     /// is still there after an error, nothing was sent.
     ///
     /// `head` must carry the fields that frame `upload`.
-    pub(crate) async fn send<U: Upload + 'static>(
+    pub async fn send<U: Upload + 'static>(
         self: &Rc<Self>,
-        choice: &Choice,
+        choice: &ChosenOrigin,
         endpoint: &Endpoint,
         request: &Request<'_>,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
-    ) -> Result<Response, Error> {
-        let Request { head, limits, .. } = *request;
+    ) -> Result<Response<Box<ResponseBody>>, Error> {
+        let Request { head, limits } = *request;
         let is_repeatable = is_repeatable(head, upload);
         // A kept connection may be closed by the origin at the moment in which we use it. A request that can't be repeated
         // is only entrusted to one that was in use a moment ago.
@@ -64,38 +65,34 @@ impl Pool {
 
     /// Asks on a connection of its own, which needs no place and is not kept: whether an origin that has no place free works
     /// must be known as well. The body is not read.
-    pub(crate) async fn probe(
-        self: &Rc<Self>,
-        endpoint: &Endpoint,
-        request: &Request<'_>,
-    ) -> Result<ResponseHead, Error> {
-        let connection = Connection::open(endpoint, request.limits.connect_timeout).await?;
+    pub async fn probe(self: &Rc<Self>, endpoint: &Endpoint, request: &Request<'_>) -> Result<ResponseHead, Error> {
+        let connection = OriginConnection::open(endpoint, request.limits.connect_timeout).await?;
         let asked = self.exchange(connection, endpoint, request, &mut Some(NoUpload), &mut NoInterim).await;
         asked.map(|response| response.head)
     }
 
     async fn exchange_anew<U: Upload + 'static>(
         self: &Rc<Self>,
-        place: Place,
-        choice: &Choice,
+        place: Permit,
+        choice: &ChosenOrigin,
         endpoint: &Endpoint,
         request: &Request<'_>,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
-    ) -> Result<Response, Error> {
-        let connection = Connection::open_for(choice, endpoint, request.limits, place, &self.counters).await?;
+    ) -> Result<Response<Box<ResponseBody>>, Error> {
+        let connection = OriginConnection::open_for(choice, endpoint, request.limits, place, &self.counters).await?;
         self.exchange(connection, endpoint, request, upload, interim).await
     }
 
     async fn exchange<U: Upload + 'static>(
         self: &Rc<Self>,
-        mut connection: Connection,
+        mut connection: OriginConnection,
         endpoint: &Endpoint,
         request: &Request<'_>,
         upload: &mut Option<U>,
         interim: &mut impl Interim,
-    ) -> Result<Response, Error> {
-        let Request { head, limits, .. } = *request;
+    ) -> Result<Response<Box<ResponseBody>>, Error> {
+        let Request { head, limits } = *request;
         self.counters.request();
         let mut block = Vec::with_capacity(head.fields.block().len() + head.target.len() + 32);
         encode_request_head(head, &mut block);
@@ -123,13 +120,13 @@ impl Pool {
 
     fn response(
         self: &Rc<Self>,
-        connection: Connection,
+        connection: OriginConnection,
         endpoint: &Endpoint,
         request: &RequestHead,
         head: ResponseHead,
         upload: UploadTask,
         limits: &Limits,
-    ) -> Result<Response, Error> {
+    ) -> Result<Response<Box<ResponseBody>>, Error> {
         response(self.clone(), connection, endpoint.clone(), request, head, upload, limits.clone())
     }
 }
@@ -141,7 +138,7 @@ impl Pool {
 //# send an immediate final status code
 //# or
 async fn wait_for_continue(
-    connection: &mut Connection,
+    connection: &mut OriginConnection,
     request: &RequestHead,
     limits: &Limits,
     interim: &mut impl Interim,
@@ -174,7 +171,7 @@ async fn wait_for_continue(
 
 /// Reads heads until the final one, while the request's body is still on its way.
 async fn final_head(
-    connection: &mut Connection,
+    connection: &mut OriginConnection,
     request: &RequestHead,
     upload: &mut UploadTask,
     limits: &Limits,
@@ -203,7 +200,7 @@ fn switched(request: &RequestHead, head: ResponseHead) -> Result<ResponseHead, E
 }
 
 async fn next_head(
-    connection: &mut Connection,
+    connection: &mut OriginConnection,
     upload: &mut UploadTask,
     limits: &Limits,
 ) -> Result<ResponseHead, Error> {

@@ -1,6 +1,6 @@
 //! The connections of one worker that are kept.
 
-use super::connection::Connection;
+use super::connection::OriginConnection;
 use crate::counters::Counters;
 use crate::{Endpoint, Limits};
 use std::cell::RefCell;
@@ -9,13 +9,13 @@ use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 /// Connections that wait for their next request.
-pub(crate) struct Pool {
+pub struct ConnectionPool {
     idle: RefCell<HashMap<Endpoint, Vec<Idle>>>,
     pub(super) counters: Rc<Counters>,
 }
 
 struct Idle {
-    connection: Connection,
+    connection: OriginConnection,
     since: Instant,
     idle_timeout: Duration,
 }
@@ -26,14 +26,14 @@ impl Idle {
     }
 }
 
-impl Pool {
+impl ConnectionPool {
     /// Without connections.
-    pub(crate) fn new(counters: Rc<Counters>) -> Self {
+    pub fn new(counters: Rc<Counters>) -> Self {
         Self { idle: RefCell::default(), counters }
     }
 
     /// The most recently used connection that is still good, and was idle for `idle_max` at most.
-    pub(crate) fn take_idle(&self, endpoint: &Endpoint, idle_max: Duration) -> Option<Connection> {
+    pub fn take_idle(&self, endpoint: &Endpoint, idle_max: Duration) -> Option<OriginConnection> {
         let mut idle = self.idle.borrow_mut();
         let connections = idle.get_mut(endpoint)?;
         connections.retain(|idle| !idle.is_expired());
@@ -51,14 +51,15 @@ impl Pool {
     }
 
     /// Closes the connections that were idle for too long, or that their origin has closed. To be called now and then.
-    pub(crate) fn sweep(&self) {
+    pub fn sweep(&self) {
         self.idle.borrow_mut().retain(|_, connections| {
             connections.retain_mut(|idle| !idle.is_expired() && idle.connection.is_quiet());
             !connections.is_empty()
         });
     }
 
-    pub(crate) fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: Connection) {
+    /// Keeps it for its next request, while there is room, and gives its place back.
+    pub fn keep(&self, endpoint: &Endpoint, limits: &Limits, mut connection: OriginConnection) {
         connection.place = None;
         let mut idle = self.idle.borrow_mut();
         let connections = idle.entry(endpoint.clone()).or_default();

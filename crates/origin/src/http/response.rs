@@ -1,11 +1,11 @@
 //! An origin's response out of its head: how long its body is, and whether its connection may carry another exchange.
 
 use super::body::ResponseBody;
-use super::connection::Connection;
-use super::pool::Pool;
+use super::connection::OriginConnection;
+use super::pool::ConnectionPool;
 use super::upload_task::UploadTask;
 use crate::error::Error;
-use crate::response::{Body, HttpBody, Response};
+use crate::response::Response;
 use crate::{Endpoint, Limits};
 use http::{Method, StatusCode, Version};
 use kasoku_wire::http1::{BodyDecoder, BodyLength, keeps_alive, response_body_length};
@@ -14,14 +14,14 @@ use std::rc::Rc;
 
 /// The response of that head, whose body is still to be read.
 pub(super) fn response(
-    pool: Rc<Pool>,
-    connection: Connection,
+    pool: Rc<ConnectionPool>,
+    connection: OriginConnection,
     endpoint: Endpoint,
     request: &RequestHead,
     head: ResponseHead,
     upload: UploadTask,
     limits: Limits,
-) -> Result<Response, Error> {
+) -> Result<Response<Box<ResponseBody>>, Error> {
     let length = response_body_length(&head, &request.method).map_err(Error::MalformedHead)?;
     let is_kept_alive = keeps_alive(head.version, &head.fields)
         && head.version == Version::HTTP_11
@@ -31,7 +31,7 @@ pub(super) fn response(
     let decoder = BodyDecoder::new(length, &limits.body);
     let connection = Some(connection);
     let body = ResponseBody { pool, endpoint, limits, connection, decoder, length, upload, is_kept_alive };
-    Ok(Response { head, body: Body::Http(Box::new(HttpBody(body))) })
+    Ok(Response { head, body: Box::new(body) })
 }
 
 /// Whether a 204 says that content follows. It has none; an origin that sends some nevertheless would send it when the

@@ -6,14 +6,14 @@ use std::rc::Rc;
 use tokio::task::JoinHandle;
 
 /// The task that sends a request's body; ends with the response.
-pub(crate) struct UploadTask {
+pub struct UploadTask {
     task: Option<JoinHandle<Result<(), Error>>>,
     is_complete: Rc<Cell<bool>>,
 }
 
 impl UploadTask {
     /// There is no body to send.
-    pub(crate) fn none() -> Self {
+    pub fn none() -> Self {
         Self { task: None, is_complete: Rc::new(Cell::new(true)) }
     }
 
@@ -22,7 +22,8 @@ impl UploadTask {
         Self { task: None, is_complete: Rc::new(Cell::new(false)) }
     }
 
-    pub(crate) fn spawn(sending: impl Future<Output = Result<(), Error>> + 'static) -> Self {
+    /// One that does this.
+    pub fn spawn(sending: impl Future<Output = Result<(), Error>> + 'static) -> Self {
         let is_complete = Rc::new(Cell::new(false));
         let mark = is_complete.clone();
         let task = tokio::task::spawn_local(async move {
@@ -33,12 +34,13 @@ impl UploadTask {
         Self { task: Some(task), is_complete }
     }
 
-    pub(crate) fn is_running(&self) -> bool {
+    /// Whether there is a body whose [end](Self::ended) nobody has seen yet.
+    pub fn is_running(&self) -> bool {
         self.task.is_some()
     }
 
     /// Waits for the end of the body.
-    pub(crate) async fn ended(&mut self) -> Result<(), Error> {
+    pub async fn ended(&mut self) -> Result<(), Error> {
         let Some(task) = &mut self.task else { return Ok(()) };
         let sent = task.await.unwrap_or(Err(Error::ClosedEarly));
         self.task = None;
@@ -46,7 +48,7 @@ impl UploadTask {
     }
 
     /// Whether all of the body has been sent.
-    pub(crate) fn is_complete(&self) -> bool {
+    pub fn is_complete(&self) -> bool {
         self.is_complete.get()
     }
 }

@@ -1,0 +1,210 @@
+//! Limits the connections in use to one origin, with a queue of waiting requests.
+//!
+//! The count is for the whole process; each request brings the limit of its own rule. A request that finds fewer connections in use than
+//! its limit takes a permit at once, else it waits until the count falls below that limit; so a rule with a small limit never blocks the
+//! others. Among the requests that may proceed, the longest waiting goes first. The queue is bounded, and a request can leave it at any
+//! time.
+//!
+//! The lock is held for a few instructions, and never while a waiting request is woken.
+
+use crate::error::Error;
+use std::collections::VecDeque;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+use tokio::sync::oneshot;
+
+/// See the [module](self).
+#[derive(Debug, Default)]
+pub struct PermitPool(Mutex<PermitQueue>);
+
+#[derive(Debug, Default)]
+struct PermitQueue {
+    in_use: usize,
+    waiting: VecDeque<Waiter>,
+    next_number: u64,
+}
+
+#[derive(Debug)]
+struct Waiter {
+    number: u64,
+    max: usize,
+    turn: oneshot::Sender<Permit>,
+}
+
+/// A permit for one connection. Dropping it frees the permit.
+#[derive(Debug)]
+pub struct Permit(Arc<PermitPool>);
+
+impl PermitPool {
+    fn taken(&self) -> MutexGuard<'_, PermitQueue> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Connections in use, and requests that wait.
+    pub fn load(&self) -> (usize, usize) {
+        let taken = self.taken();
+        (taken.in_use, taken.waiting.len())
+    }
+
+    /// Whether somebody with this limit would get a place at once.
+    pub(crate) fn has_room(&self, max: usize) -> bool {
+        self.taken().in_use < max
+    }
+
+    /// Takes a place, or waits for one: with `queue_max` others at most, and for `timeout` at most.
+    pub async fn take(self: &Arc<Self>, max: usize, queue_max: usize, timeout: Duration) -> Result<Permit, Error> {
+        let (number, turn) = {
+            let mut taken = self.taken();
+            if taken.in_use < max {
+                taken.in_use += 1;
+                return Ok(Permit(self.clone()));
+            }
+            if taken.waiting.len() >= queue_max {
+                return Err(Error::QueueFull);
+            }
+            let (sender, turn) = oneshot::channel();
+            let number = taken.next_number;
+            taken.next_number += 1;
+            taken.waiting.push_back(Waiter { number, max, turn: sender });
+            (number, turn)
+        };
+        let _leaves = LeaveQueue { places: self, number };
+        match tokio::time::timeout(timeout, turn).await {
+            Ok(Ok(place)) => Ok(place),
+            _ => Err(Error::Busy),
+        }
+    }
+
+    /// Takes a place if fewer than `max` are taken.
+    pub fn try_take(self: &Arc<Self>, max: usize) -> Option<Permit> {
+        let mut taken = self.taken();
+        if taken.in_use >= max {
+            return None;
+        }
+        taken.in_use += 1;
+        Some(Permit(self.clone()))
+    }
+
+    fn release(self: &Arc<Self>) {
+        let next = {
+            let mut taken = self.taken();
+            taken.in_use = taken.in_use.saturating_sub(1);
+            let in_use = taken.in_use;
+            let first = taken.waiting.iter().position(|waiter| in_use < waiter.max);
+            let next = first.and_then(|first| taken.waiting.remove(first));
+            if next.is_some() {
+                taken.in_use += 1;
+            }
+            next
+        };
+        if let Some(waiter) = next {
+            // Who has just gone away does not take it: the place is dropped, and free for the next.
+            let _ = waiter.turn.send(Permit(self.clone()));
+        }
+    }
+}
+
+impl Drop for Permit {
+    fn drop(&mut self) {
+        self.0.release();
+    }
+}
+
+/// Takes who waits out of the queue, whichever way the wait ends.
+struct LeaveQueue<'p> {
+    places: &'p PermitPool,
+    number: u64,
+}
+
+impl Drop for LeaveQueue<'_> {
+    fn drop(&mut self) {
+        self.places.taken().waiting.retain(|waiter| waiter.number != self.number);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::pin::pin;
+    use std::task::{Context, Poll, Waker};
+
+    const LONG: Duration = Duration::from_secs(3600);
+
+    fn poll<T>(future: std::pin::Pin<&mut impl Future<Output = T>>) -> Poll<T> {
+        future.poll(&mut Context::from_waker(Waker::noop()))
+    }
+
+    fn in_runtime(test: impl FnOnce()) {
+        let runtime = tokio::runtime::Builder::new_current_thread().enable_time().build().unwrap();
+        runtime.block_on(async { test() });
+    }
+
+    #[test]
+    fn who_came_first_goes_first() {
+        in_runtime(|| {
+            let places = Arc::new(PermitPool::default());
+            let take = || places.take(1, 8, LONG);
+            let Poll::Ready(Ok(held)) = poll(pin!(take())) else { panic!("the first has a place") };
+            let (mut second, mut third) = (pin!(take()), pin!(take()));
+            assert!(poll(second.as_mut()).is_pending() && poll(third.as_mut()).is_pending());
+            assert_eq!(places.load(), (1, 2));
+            drop(held);
+            assert!(poll(third.as_mut()).is_pending());
+            let Poll::Ready(Ok(held)) = poll(second.as_mut()) else { panic!("it is the second's turn") };
+            drop(held);
+            assert!(matches!(poll(third.as_mut()), Poll::Ready(Ok(_))));
+            assert_eq!(places.load(), (0, 0));
+        });
+    }
+
+    #[test]
+    fn a_full_queue_refuses_and_who_leaves_makes_room_in_it() {
+        in_runtime(|| {
+            let places = Arc::new(PermitPool::default());
+            let Poll::Ready(Ok(_held)) = poll(pin!(places.take(1, 1, LONG))) else { panic!("a place") };
+            {
+                let mut waits = pin!(places.take(1, 1, LONG));
+                assert!(poll(waits.as_mut()).is_pending());
+                assert!(matches!(poll(pin!(places.take(1, 1, LONG))), Poll::Ready(Err(Error::QueueFull))));
+            }
+            assert_eq!(places.load(), (1, 0));
+            assert!(poll(pin!(places.take(1, 1, LONG))).is_pending());
+        });
+    }
+
+    #[test]
+    fn a_place_for_somebody_who_has_just_left_goes_to_the_next() {
+        in_runtime(|| {
+            let places = Arc::new(PermitPool::default());
+            let take = || places.take(1, 8, LONG);
+            let Poll::Ready(Ok(held)) = poll(pin!(take())) else { panic!("a place") };
+            let mut second = Box::pin(take());
+            let mut third = pin!(take());
+            assert!(poll(second.as_mut()).is_pending() && poll(third.as_mut()).is_pending());
+            // Its place is on its way to it, and it never looks.
+            drop(held);
+            drop(second);
+            assert!(matches!(poll(third.as_mut()), Poll::Ready(Ok(_))));
+            assert_eq!(places.load(), (0, 0));
+        });
+    }
+
+    #[test]
+    fn a_small_limit_waits_for_itself_alone() {
+        in_runtime(|| {
+            let places = Arc::new(PermitPool::default());
+            let mut held = Vec::new();
+            for _ in 0..2 {
+                let Poll::Ready(Ok(place)) = poll(pin!(places.take(4, 8, LONG))) else { panic!("a place") };
+                held.push(place);
+            }
+            let mut small = pin!(places.take(1, 8, LONG));
+            assert!(poll(small.as_mut()).is_pending());
+            assert!(matches!(poll(pin!(places.take(4, 8, LONG))), Poll::Ready(Ok(_))), "not behind the small one");
+            held.pop();
+            assert!(poll(small.as_mut()).is_pending());
+            held.pop();
+            assert!(matches!(poll(small.as_mut()), Poll::Ready(Ok(_))));
+        });
+    }
+}

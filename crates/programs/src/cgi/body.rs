@@ -1,0 +1,101 @@
+//! The body of a program's answer on its way.
+
+use super::program::RunningProgram;
+use bytes::BytesMut;
+use kasoku_origin::{BodyPiece, Error};
+use kasoku_sys::process::Ending;
+use kasoku_wire::http1::{BodyDecoder, BodyLength, DecodedBody};
+use std::time::Duration;
+use tokio::time::Instant;
+
+/// A program and what of its output was read.
+pub(super) struct Output {
+    pub(super) running: RunningProgram,
+    pub(super) read_ahead: BytesMut,
+}
+
+impl Output {
+    /// Why the output has ended too early.
+    pub(super) async fn broken(&self) -> Error {
+        match self.running.ending().await {
+            _ if self.running.is_over() => Error::ProgramTimeout,
+            Some(ending) => Error::ProgramEnded(ending),
+            None => Error::ClosedEarly,
+        }
+    }
+}
+
+/// The body on its way.
+pub struct CgiBody {
+    pub(super) output: Option<Output>,
+    pub(super) decoder: BodyDecoder,
+    pub(super) length: BodyLength,
+    pub(super) pause_max: Duration,
+    pub(super) is_doubtful: bool,
+}
+
+impl CgiBody {
+    /// The body's length in bytes, where the head tells.
+    pub(crate) fn length(&self) -> Option<u64> {
+        if let BodyLength::Length(length) = self.length { Some(length) } else { None }
+    }
+
+    /// After its end: whether it may be incomplete, since its program has ended with an error and nothing tells how long it
+    /// should be.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
+    /// The next piece. After the end, or an error, there is nothing more.
+    pub(crate) async fn next(&mut self) -> Result<BodyPiece, Error> {
+        let piece = self.read().await;
+        match (&piece, self.output.take()) {
+            (Ok(BodyPiece::Data(_)), output) => self.output = output,
+            (Ok(BodyPiece::End(_)), Some(output)) => output.running.leave(),
+            (Err(error), Some(output)) => output.running.log(error),
+            (_, None) => {}
+        }
+        piece
+    }
+
+    /// Nobody wants it: what the program still prints is dropped, and it may work on until its time is over.
+    pub(crate) fn discard(mut self) {
+        if let Some(output) = self.output.take() {
+            output.running.leave();
+        }
+    }
+
+    async fn read(&mut self) -> Result<BodyPiece, Error> {
+        let Some(output) = &mut self.output else { return Err(Error::ClosedEarly) };
+        loop {
+            match self.decoder.decode(&mut output.read_ahead).map_err(Error::MalformedBody)? {
+                DecodedBody::Data(data) if data.is_empty() => {}
+                DecodedBody::Data(data) => return Ok(BodyPiece::Data(data)),
+                DecodedBody::End(trailers) => return Ok(BodyPiece::End(trailers)),
+                DecodedBody::NeedMore => {
+                    let deadline = Instant::now() + self.pause_max;
+                    let Output { running, read_ahead } = output;
+                    if running.read(read_ahead, deadline, Error::BetweenBytesTimeout).await? == 0 {
+                        if self.decoder.finish_on_close().is_err() {
+                            return Err(output.broken().await);
+                        }
+                        self.is_doubtful = is_doubtful(output).await?;
+                        return Ok(BodyPiece::End(None));
+                    }
+                }
+            }
+        }
+    }
+}
+
+/// Whether a body that ended with the output may lack its end; an error when it does.
+async fn is_doubtful(output: &Output) -> Result<bool, Error> {
+    match output.running.ending().await {
+        None | Some(Ending::Exit(0)) => Ok(false),
+        Some(ending) if !matches!(ending, Ending::Signal(_)) => {
+            output.running.log_doubt(ending);
+            Ok(true)
+        }
+        Some(_) => Err(output.broken().await),
+    }
+}

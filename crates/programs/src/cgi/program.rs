@@ -1,0 +1,209 @@
+//! A program that runs, and the task that sees to its end.
+//!
+//! The task ([`accompany`]) holds the program, its place and its standard error. Whoever reads the output holds the other
+//! end, [`RunningProgram`]: it says farewell ([`RunningProgram::leave`]) when the program has said all that it had to say, or is dropped.
+//!
+//! | | then |
+//! |---|---|
+//! | the program ends, the output is still read | its place is free; it is waited for when the output has been read |
+//! | farewell | it may work on until its time is over; what it still prints is read and dropped |
+//! | dropped without a farewell | its group is ended |
+//! | its time is over | its group is ended |
+//!
+//! To end a group is SIGTERM, then SIGKILL as soon as its leader has ended, after [`KILL_AFTER`] at the latest.
+
+use super::complaints::Complaints;
+use super::input::{Input, InputTask};
+use super::launch::Launched;
+use crate::gateway::log::ErrorLog;
+use crate::request::Request;
+use bytes::BytesMut;
+use kasoku_origin::Error;
+use kasoku_origin::limits::READ_BYTES;
+use kasoku_origin::permits::Permit;
+use kasoku_sys::process::{ChildProcess, Ending};
+use std::io;
+use std::rc::Rc;
+use std::time::Duration;
+use tokio::io::AsyncReadExt;
+use tokio::net::unix::pipe;
+use tokio::sync::oneshot;
+use tokio::time::{Instant, timeout, timeout_at};
+
+/// How long a program has to end after SIGTERM.
+const KILL_AFTER: Duration = Duration::from_secs(2);
+
+/// How long a program that is about to end may take for it. The kernel is at it, so this only bounds one that hangs there.
+const ENDING_MAX: Duration = Duration::from_secs(5);
+
+/// A program whose output is read. Dropping it ends the program.
+pub(super) struct RunningProgram {
+    output: pipe::Receiver,
+    input: InputTask,
+    process: Rc<ChildProcess>,
+    farewell: oneshot::Sender<pipe::Receiver>,
+    /// When its time is over.
+    ends_at: Instant,
+    /// Its file and its request's id, for the log.
+    program: String,
+    request_id: String,
+}
+
+impl Launched {
+    /// Registers it with this worker's event loop, and starts the tasks that belong to it.
+    pub(super) fn accompanied(self, input: Input, request: &Request<'_>) -> Result<RunningProgram, Error> {
+        let limits = request.limits;
+        let process = Rc::new(self.started.register().map_err(Error::NotStarted)?);
+        let registered = || -> io::Result<_> {
+            let stdin = self.stdin.map(pipe::Sender::from_owned_fd).transpose()?;
+            let [output, stderr] = [self.stdout, self.stderr].map(pipe::Receiver::from_owned_fd);
+            Ok((stdin, output?, stderr?))
+        };
+        let (stdin, output, stderr) = registered().map_err(Error::NotStarted)?;
+        let request_id = request.circumstances.request_id.clone();
+        let log = ErrorLog::new(self.program.clone(), &request_id);
+        let complaints = Complaints::new(stderr, log);
+        let ends_at = Instant::now() + limits.programs.run_timeout;
+        let (farewell, left) = oneshot::channel();
+        tokio::task::spawn_local(accompany(process.clone(), self.place, complaints, left, ends_at));
+        let input = input.start(stdin, limits.between_bytes_timeout);
+        Ok(RunningProgram { output, input, process, farewell, ends_at, program: self.program, request_id })
+    }
+}
+
+impl RunningProgram {
+    /// Reads what is there of the output; 0: it has ended. No later than at `deadline` or when the program's time is over.
+    pub(super) async fn read(&mut self, buf: &mut BytesMut, deadline: Instant, late: Error) -> Result<usize, Error> {
+        match timeout_at(deadline.min(self.ends_at), read(&mut self.output, buf)).await {
+            Ok(read) => read.map_err(Error::Io),
+            Err(_) if self.is_over() => Err(Error::ProgramTimeout),
+            Err(_) => Err(late),
+        }
+    }
+
+    /// The same while the request's body is on its way, until its end: then `None`.
+    pub(super) async fn read_while_sending(&mut self, buf: &mut BytesMut) -> Result<Option<usize>, Error> {
+        let Self { output, input, ends_at, .. } = self;
+        tokio::select! {
+            biased;
+            read = timeout_at(*ends_at, read(output, buf)) => match read {
+                Ok(read) => read.map(Some).map_err(Error::Io),
+                Err(_) => Err(Error::ProgramTimeout),
+            },
+            sent = input.ended() => sent.map(|()| None),
+        }
+    }
+
+    /// Whether the request's body is on its way.
+    pub(super) fn is_sending(&self) -> bool {
+        self.input.is_running()
+    }
+
+    /// At the end of the output: how the program has ended; none when it works on.
+    pub(super) async fn ending(&self) -> Option<Ending> {
+        if !self.process.is_ending() {
+            return None;
+        }
+        let _ = timeout(ENDING_MAX, self.process.ended()).await;
+        Some(self.process.ending().unwrap_or(Ending::Unknown))
+    }
+
+    /// Whether its time is over.
+    pub(super) fn is_over(&self) -> bool {
+        Instant::now() >= self.ends_at
+    }
+
+    /// Tells the operator why there is no answer, or no end of one, where the program is to blame.
+    pub(super) fn log(&self, error: &Error) {
+        if !matches!(error, Error::Upload(_)) {
+            tracing::warn!(request = %self.request_id, "{}: {error}", self.program);
+        }
+    }
+
+    /// Tells the operator why a page without a length is given and not kept.
+    pub(super) fn log_doubt(&self, ending: Ending) {
+        let how = match ending {
+            Ending::Exit(code) => format!("it exited with {code}"),
+            _ => "nobody knows how it ended".to_owned(),
+        };
+        tracing::warn!(request = %self.request_id, "{}: {how}, so its page is given and not kept", self.program);
+    }
+
+    /// It has said all that it had to say.
+    pub(super) fn leave(self) {
+        // A task that has ended needs no farewell.
+        let _ = self.farewell.send(self.output);
+    }
+}
+
+/// See the [module](self).
+async fn accompany(
+    process: Rc<ChildProcess>,
+    place: Permit,
+    mut complaints: Complaints,
+    left: oneshot::Receiver<pipe::Receiver>,
+    ends_at: Instant,
+) {
+    tokio::select! {
+        biased;
+        () = until_ended(&process, place, left, ends_at) => {}
+        () = complaints.read_on() => {}
+    }
+    complaints.end();
+    process.reap();
+}
+
+async fn until_ended(
+    process: &ChildProcess,
+    place: Permit,
+    mut left: oneshot::Receiver<pipe::Receiver>,
+    ends_at: Instant,
+) {
+    let mut place = Some(place);
+    let is_left = async {
+        tokio::select! {
+            biased;
+            left = &mut left => return left,
+            _ = process.ended() => place = None,
+        }
+        left.await
+    };
+    match timeout_at(ends_at, is_left).await {
+        Ok(Ok(mut output)) => {
+            let ended = async {
+                tokio::select! {
+                    _ = process.ended() => {}
+                    () = discard(&mut output) => {}
+                }
+            };
+            if timeout_at(ends_at, ended).await.is_err() {
+                end(process).await;
+            }
+        }
+        Ok(Err(_)) | Err(_) => end(process).await,
+    }
+}
+
+async fn end(process: &ChildProcess) {
+    process.terminate();
+    let _ = timeout(KILL_AFTER, process.ended()).await;
+    process.kill();
+    let _ = process.ended().await;
+}
+
+/// Reads for ever.
+async fn discard(output: &mut pipe::Receiver) {
+    let mut buf = BytesMut::new();
+    while let Ok(1..) = read(output, &mut buf).await {
+        buf.clear();
+    }
+    std::future::pending().await
+}
+
+async fn read(output: &mut pipe::Receiver, buf: &mut BytesMut) -> io::Result<usize> {
+    // Pieces that are cut off the front share the buffer, so room is added only when little is left.
+    if buf.capacity() - buf.len() < READ_BYTES / 16 {
+        buf.reserve(READ_BYTES);
+    }
+    output.read_buf(buf).await
+}

@@ -1,0 +1,211 @@
+//! What the kernel is asked: to open a name below a root, and what is there.
+//!
+//! Names go to openat2(2) with RESOLVE_BENEATH, so the kernel itself refuses whatever leaves the root, in the moment in
+//! which it opens it: nothing can be swapped in between a check and the use. RESOLVE_NO_MAGICLINKS keeps `/proc/*/fd` and its
+//! like out, also where links may leave the root.
+//!
+//! Opening can wait for a disk, and a worker must not. So a name is first looked up with RESOLVE_CACHED, by which the kernel
+//! answers from memory or not at all (Linux 5.12); then [`Wait::Never`] comes back as an error of kind `WouldBlock`, and the
+//! caller asks again from a thread that may wait. So it does for whatever is not known to be on a disk of this machine: there a name in
+//! memory saves no question.
+
+use super::{FileHandle, Medium};
+use kasoku_options::Symlinks;
+use rustix::fs::{
+    AtFlags, CWD, FileType, Mode, OFlags, ResolveFlags, Stat, StatxFlags, fstat, makedev, openat2, statx,
+};
+use rustix::io::Errno;
+use std::io;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Instant;
+
+/// Whether the thread may wait for a disk.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Wait {
+    /// What is not in the kernel's memory is an error of kind `WouldBlock`.
+    Never,
+    /// It may take as long as it takes.
+    Allowed,
+}
+
+/// What a file is opened for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum OpenPurpose {
+    /// To be read.
+    Read,
+    /// To know that it is there: that takes no permission to read it, so a script may be readable for its interpreter alone.
+    Look,
+}
+
+/// What is at a name.
+pub(crate) enum OpenResult {
+    File(FileHandle),
+    Directory,
+    /// Nothing.
+    Absent,
+    /// A segment before the last is no directory, or the whole is longer than names are: a shorter name may be there.
+    BeyondFile,
+    /// Not for us, and why.
+    Denied(&'static str),
+    /// Something that can't be read: a bad sector, a handle that a file server no longer knows.
+    Broken(Errno),
+}
+
+/// What is no file and no directory.
+const SPECIAL: &str = "a device, a socket or a pipe";
+
+/// How often a look-up is repeated that something was renamed under. Whoever does that more often gets nothing.
+const RENAMES_MAX: usize = 8;
+
+/// Opens the directory that is the root. Its own path may hold links.
+pub(super) fn open_root(path: &Path, wait: Wait) -> io::Result<OwnedFd> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    ask(CWD, path.as_os_str().as_encoded_bytes(), flags, ResolveFlags::empty(), wait).map_err(|error| match error {
+        Errno::NOSYS => io::Error::new(io::ErrorKind::Unsupported, NO_OPENAT2),
+        other => other.into(),
+    })
+}
+
+/// Without it nothing is looked for: what it is for can't be had otherwise without a race.
+const NO_OPENAT2: &str = "the system refuses openat2(2): it takes Linux 5.6, and no filter of system calls that leaves it out, as \
+                          systemd's RestrictSUIDSGID= and DynamicUser= do";
+
+/// Opens what is at `name`, which is relative.
+pub(super) fn open(
+    root: &OwnedFd,
+    name: &[u8],
+    links: Symlinks,
+    purpose: OpenPurpose,
+    wait: Wait,
+) -> io::Result<OpenResult> {
+    let name = if name.is_empty() { b"." } else { name };
+    // NONBLOCK: to open a pipe would wait for its writer.
+    let flags = match purpose {
+        OpenPurpose::Look => OFlags::PATH | OFlags::CLOEXEC,
+        OpenPurpose::Read => OFlags::RDONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC,
+    };
+    let bounds = match links {
+        Symlinks::Beneath => ResolveFlags::BENEATH,
+        Symlinks::Never => ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS,
+        Symlinks::Anywhere => ResolveFlags::empty(),
+    };
+    let bounds = bounds | ResolveFlags::NO_MAGICLINKS;
+    let opened = match (purpose, wait) {
+        (OpenPurpose::Read, Wait::Never) => open_at_once(root, name, flags, bounds),
+        _ => ask(root, name, flags, bounds, wait),
+    };
+    match opened {
+        Ok(file) => {
+            let stat = fstat(&file)?;
+            Ok(match FileType::from_raw_mode(stat.st_mode) {
+                FileType::RegularFile => {
+                    let medium = medium(&file, &stat, purpose, wait)?;
+                    OpenResult::File(FileHandle { file: Arc::new(file.into()), stat, medium })
+                }
+                FileType::Directory => OpenResult::Directory,
+                _ => OpenResult::Denied(SPECIAL),
+            })
+        }
+        Err(error) => instead(error),
+    }
+}
+
+/// RESOLVE_CACHED is about names alone: who finds one in memory still asks the file system to open it, and NFS and FUSE ask their server for
+/// that. So what is there is looked at first, which asks nobody and takes 0.9 µs, and opened only where its device is known to be in this
+/// machine.
+fn open_at_once(root: &OwnedFd, name: &[u8], flags: OFlags, bounds: ResolveFlags) -> Result<OwnedFd, Errno> {
+    let found = ask(root, name, OFlags::PATH | OFlags::CLOEXEC, bounds, Wait::Never)?;
+    let as_it_was = AtFlags::EMPTY_PATH | AtFlags::STATX_DONT_SYNC;
+    let stat = statx(found, c"", as_it_was, StatxFlags::TYPE).map_err(|_| Errno::AGAIN)?;
+    match Medium::known(makedev(stat.stx_dev_major, stat.stx_dev_minor), Instant::now()) {
+        Some(Medium::Memory | Medium::Local) => ask(root, name, flags, bounds, Wait::Never),
+        Some(Medium::Unknown) | None => Err(Errno::AGAIN),
+    }
+}
+
+/// # Errors
+/// [`Errno::AGAIN`]: nobody knows, and the thread must not wait.
+fn medium(file: &OwnedFd, stat: &Stat, purpose: OpenPurpose, wait: Wait) -> Result<Medium, Errno> {
+    #[allow(clippy::useless_conversion, reason = "its type differs between systems")]
+    let (device, now) = (u64::from(stat.st_dev), Instant::now());
+    match (purpose, wait) {
+        (OpenPurpose::Look, _) => Ok(Medium::Unknown),
+        (OpenPurpose::Read, Wait::Never) => Medium::known(device, now).ok_or(Errno::AGAIN),
+        (OpenPurpose::Read, Wait::Allowed) => {
+            Ok(Medium::known(device, now).unwrap_or_else(|| Medium::asked(file, device, now)))
+        }
+    }
+}
+
+/// Whether something could not be opened since there are no descriptors left, or no memory: nothing that its name is to blame for.
+pub fn is_shortage(error: &io::Error) -> bool {
+    let shortages = [Errno::MFILE, Errno::NFILE, Errno::NOMEM];
+    shortages.iter().any(|shortage| error.raw_os_error() == Some(shortage.raw_os_error()))
+}
+
+/// What stands for what could not be opened. A shortage of ours, or the wish to wait, says nothing about the name.
+fn instead(error: Errno) -> io::Result<OpenResult> {
+    match error {
+        // Some file systems have names in UTF-8 alone.
+        Errno::NOENT | Errno::INVAL | Errno::ILSEQ => Ok(OpenResult::Absent),
+        Errno::NOTDIR | Errno::NAMETOOLONG => Ok(OpenResult::BeyondFile),
+        Errno::ACCESS | Errno::PERM => Ok(OpenResult::Denied("no permission")),
+        Errno::XDEV => Ok(OpenResult::Denied("a symbolic link leads out of the root")),
+        Errno::LOOP => Ok(OpenResult::Denied("a symbolic link that is not followed")),
+        Errno::NXIO | Errno::NODEV => Ok(OpenResult::Denied(SPECIAL)),
+        Errno::AGAIN | Errno::MFILE | Errno::NFILE | Errno::NOMEM => Err(error.into()),
+        other => Ok(OpenResult::Broken(other)),
+    }
+}
+
+fn ask(root: impl AsFd, name: &[u8], flags: OFlags, bounds: ResolveFlags, wait: Wait) -> Result<OwnedFd, Errno> {
+    let root = root.as_fd();
+    if wait == Wait::Never {
+        return match openat2(root, name, flags, Mode::empty(), bounds | ResolveFlags::CACHED) {
+            // An old kernel does not know the flag.
+            Err(Errno::INVAL) => Err(Errno::AGAIN),
+            answer => answer,
+        };
+    }
+    let mut renames = 0;
+    loop {
+        match openat2(root, name, flags, Mode::empty(), bounds) {
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if renames < RENAMES_MAX => renames += 1,
+            Err(Errno::AGAIN) => return Err(Errno::ACCESS),
+            answer => return answer,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_file_system_that_nobody_has_asked_is_asked_by_who_may_wait() {
+        // procfs, where no other test opens anything.
+        let root = open_root(Path::new("/proc/self"), Wait::Allowed).unwrap();
+        let open = |wait| open(&root, b"limits", Symlinks::Beneath, OpenPurpose::Read, wait);
+        drop(open(Wait::Never));
+        assert!(open(Wait::Never).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
+        let OpenResult::File(file) = open(Wait::Allowed).unwrap() else { panic!("no file") };
+        assert_eq!(file.medium, Medium::Unknown);
+        // And it is no disk of this machine.
+        assert!(open(Wait::Never).is_err_and(|error| error.kind() == io::ErrorKind::WouldBlock));
+    }
+
+    #[test]
+    fn one_file_that_can_not_be_read_says_nothing_about_the_others() {
+        for error in [Errno::IO, Errno::STALE, Errno::UCLEAN, Errno::NOTCONN] {
+            assert!(matches!(instead(error), Ok(OpenResult::Broken(told)) if told == error));
+        }
+        for own in [Errno::MFILE, Errno::NFILE, Errno::NOMEM, Errno::AGAIN] {
+            let told = instead(own).err().unwrap();
+            assert_eq!(told.raw_os_error(), Some(own.raw_os_error()));
+            assert_eq!(is_shortage(&told), own != Errno::AGAIN);
+        }
+    }
+}

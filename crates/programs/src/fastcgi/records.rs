@@ -1,0 +1,183 @@
+//! One request's answer, record by record, from its connection.
+
+use super::keeper::Keeper;
+use crate::gateway::log::ErrorLog;
+use crate::spawned::Lease;
+use bytes::{Bytes, BytesMut};
+use kasoku_origin::Error;
+use kasoku_origin::http::OriginConnection;
+use kasoku_origin::limits::READ_BYTES;
+use kasoku_wire::fastcgi::{DecodedRecord, Decoder, EndRequest, ProtocolStatus};
+use std::time::Duration;
+
+/// See the [module](self). Where the program is ours, the rest of an answer that nobody wants is read before the next request is
+/// given to it; else the connection is closed.
+pub(crate) struct Records(Option<Box<OpenExchange>>);
+
+struct OpenExchange {
+    connection: OriginConnection,
+    decoder: Decoder,
+    log: ErrorLog,
+    after: After,
+    /// Whether anything has come of the answer, standard error included.
+    has_begun: bool,
+    is_ended: bool,
+    app_status: u32,
+}
+
+/// What becomes of the connection.
+pub(super) enum After {
+    /// It is closed.
+    Close,
+    /// It is kept.
+    Keep(Box<Keeper>),
+    /// It is closed, and its process may have the next request.
+    GiveBack(Lease),
+}
+
+/// How long the end of a request is waited for, when nothing more of its answer is wanted.
+const DRAIN_TIME_MAX: Duration = Duration::from_secs(1);
+/// The same where the process is ours, and would have to be replaced.
+const ANSWER_TIME_MAX: Duration = Duration::from_secs(60);
+/// The most that is read until then to keep a connection, in bytes.
+const DRAIN_BYTES_MAX: u64 = 256 << 10;
+
+impl Records {
+    /// The answer to the request of that number.
+    pub(super) fn new(connection: OriginConnection, request_id: u16, log: ErrorLog, after: After) -> Self {
+        let decoder = Decoder::new(request_id);
+        Self(Some(Box::new(OpenExchange {
+            connection,
+            decoder,
+            log,
+            after,
+            has_begun: false,
+            is_ended: false,
+            app_status: 0,
+        })))
+    }
+
+    /// The next piece of standard output; `None` after the end of the request. Standard error goes to the log.
+    pub(crate) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        match &mut self.0 {
+            Some(open) => open.next().await,
+            None => Err(Error::ClosedEarly),
+        }
+    }
+
+    /// After the end: whether the program says that it has failed, as a CGI program does by its exit code.
+    pub(crate) fn has_failed(&self) -> bool {
+        self.0.as_ref().is_some_and(|open| open.app_status != 0)
+    }
+
+    /// Nothing more is wanted: where connections are kept, waits for the end of the request in the background, so that the next one
+    /// can have this connection. A program that has more to do than that has its connection closed.
+    pub(crate) fn finish(mut self, is_upload_complete: bool) {
+        let Some(mut open) = self.0.take() else { return };
+        match &open.after {
+            After::Keep(_) if !is_upload_complete => {}
+            _ if open.is_ended => open.settle(),
+            After::Keep(_) => in_background(async move {
+                let drains = open.drains(DRAIN_BYTES_MAX);
+                if let Ok(true) = tokio::time::timeout(DRAIN_TIME_MAX, drains).await {
+                    open.settle();
+                }
+            }),
+            // When it is dropped.
+            After::Close | After::GiveBack(_) => drop(Self(Some(open))),
+        }
+    }
+}
+
+impl Drop for Records {
+    fn drop(&mut self) {
+        let Some(mut open) = self.0.take() else { return };
+        if let After::GiveBack(_) = open.after
+            && !open.is_failed()
+        {
+            in_background(async move {
+                if let Ok(true) = tokio::time::timeout(ANSWER_TIME_MAX, open.drains(u64::MAX)).await {
+                    open.settle();
+                }
+            });
+        }
+    }
+}
+
+/// Goes on with it as long as the worker runs.
+fn in_background(task: impl Future<Output = ()> + 'static) {
+    if tokio::runtime::Handle::try_current().is_ok() {
+        tokio::task::spawn_local(task);
+    }
+}
+
+impl OpenExchange {
+    async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        loop {
+            match self.decoder.decode(&mut self.connection.read_ahead).map_err(Error::MalformedRecords)? {
+                DecodedRecord::Stdout(data) => {
+                    self.has_begun = true;
+                    return Ok(Some(data));
+                }
+                DecodedRecord::Stderr(data) => {
+                    self.has_begun = true;
+                    self.log.write(&data);
+                }
+                DecodedRecord::StdoutEnd => {}
+                DecodedRecord::End(end) => return self.end(end),
+                DecodedRecord::NeedMore => {
+                    let read = self.connection.stream.read(&mut self.connection.read_ahead, READ_BYTES).await;
+                    if read.map_err(Error::Io)? == 0 {
+                        let nothing_came = !self.has_begun && self.connection.read_ahead.is_empty();
+                        return Err(if nothing_came { Error::ClosedBeforeResponse } else { Error::ClosedEarly });
+                    }
+                }
+            }
+        }
+    }
+
+    fn end(&mut self, end: EndRequest) -> Result<Option<Bytes>, Error> {
+        match end.protocol_status {
+            ProtocolStatus::RequestComplete => {
+                self.is_ended = true;
+                self.app_status = end.app_status;
+                if end.app_status != 0 {
+                    self.log.write(format!("it ended with status {}\n", end.app_status).as_bytes());
+                }
+                Ok(None)
+            }
+            // Who has begun to answer is not overloaded.
+            _ if self.has_begun => Err(Error::ClosedEarly),
+            ProtocolStatus::Overloaded => Err(Error::Overloaded),
+            ProtocolStatus::CannotMultiplex | ProtocolStatus::UnknownRole => Err(Error::Refused),
+        }
+    }
+
+    /// Drops what is still printed; whether the request came to its end.
+    async fn drains(&mut self, bytes_max: u64) -> bool {
+        let mut left = bytes_max;
+        while let Ok(piece) = self.next().await {
+            let Some(piece) = piece else { return true };
+            left = left.saturating_sub(piece.len() as u64);
+            if left == 0 {
+                break;
+            }
+        }
+        false
+    }
+
+    /// Whether what came was no answer: then nothing that follows is waited for.
+    fn is_failed(&mut self) -> bool {
+        // Nothing is decoded from nothing, but a fault is remembered.
+        self.decoder.decode(&mut BytesMut::new()).is_err()
+    }
+
+    /// The request has ended.
+    fn settle(self) {
+        match self.after {
+            After::Close => {}
+            After::Keep(keeper) => keeper.keep(self.connection),
+            After::GiveBack(lease) => lease.end(),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! A file's bytes on their way: to a socket, a window at a time ([`FileBody::window`]), or through memory, a piece at a time
+//! ([`FileBody::next`]), for what is to be stored.
+//!
+//! The worker's thread must not wait for a disk. So a window is looked at before it is sent: its pages are asked for with
+//! RWF_NOWAIT, a byte of each [`PROBED_EVERY`]. Where one is missing, a thread that may wait reads the window, and has the
+//! kernel begin with the next. What is certain of that: the bytes that were asked for were in memory. What is not: that those between
+//! them were, and that all of them still are when sendfile(2) takes them. Both take a memory that is so short that the kernel drops what was
+//! just read; the worker then waits for the disk, for one window at most. (mincore(2) and cachestat(2) would tell of all pages,
+//! but only to who owns the file or may write it.) The asking also starts the kernel's own reading ahead.
+//!
+//! The length was announced, so a file that is shorter at the end is an error and never an end. So is one that is not what
+//! it was: its bytes may be of two versions. That is looked at before the last window goes out and once more behind it. Whoever
+//! replaces files whole (rename) never sees that.
+
+use crate::Limits;
+use crate::document_root::{Medium, OpenFile, may_wait};
+use bytes::{Bytes, BytesMut};
+use kasoku_origin::permits::Permit;
+use kasoku_origin::{BodyPiece, Error};
+use rustix::fs::{Advice, Stat, fadvise, fstat};
+use rustix::io::{Errno, ReadWriteFlags, pread, preadv2};
+use std::fs::File;
+use std::io::{self, IoSliceMut};
+use std::num::NonZeroU64;
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// The longest piece, in bytes: some 10 µs of copying.
+const PIECE_BYTES_MAX: u64 = 64 << 10;
+
+/// The longest window, in bytes.
+const WINDOW_BYTES_MAX: u64 = 2 << 20;
+
+/// The longest window of a reader that is slow, in bytes: what it doesn't take is looked at again, and may have to be read again.
+const SLOW_WINDOW_BYTES_MAX: u64 = 512 << 10;
+
+/// How far apart the bytes are that tell whether a window is in memory.
+const PROBED_EVERY: u64 = 64 << 10;
+
+/// A part of a file that is still to be sent.
+pub struct FileBody {
+    file: Arc<File>,
+    opened: Stat,
+    medium: Medium,
+    position: u64,
+    /// The end of the window that was looked at.
+    ready_until: u64,
+    window_bytes_max: u64,
+    left: u64,
+    length: u64,
+    pause_max: Duration,
+    rate_max: Option<u64>,
+    place: Option<Permit>,
+}
+
+/// The next bytes of a file, which were in memory a moment ago.
+#[derive(Clone, Copy, Debug)]
+pub struct FileWindow<'b> {
+    /// The file.
+    pub file: &'b File,
+    /// Where they begin.
+    pub position: u64,
+    /// How many they are, in bytes.
+    pub length: usize,
+}
+
+impl FileBody {
+    /// These bytes of a file. `place` is kept until they are read.
+    pub(super) fn new(file: &OpenFile, part: Range<u64>, limits: &Limits, place: Option<Permit>) -> Self {
+        let length = part.end.saturating_sub(part.start);
+        Self {
+            file: file.file.clone(),
+            opened: file.stat,
+            medium: file.medium,
+            position: part.start,
+            ready_until: part.start,
+            window_bytes_max: WINDOW_BYTES_MAX,
+            left: length,
+            length,
+            pause_max: limits.between_bytes_timeout,
+            rate_max: None,
+            place,
+        }
+    }
+
+    /// The same, at the rate that an application has asked for.
+    pub(super) fn at_rate(self, rate_max: Option<u64>) -> Self {
+        Self { rate_max, ..self }
+    }
+
+    /// How fast the application wants it to go out, in bytes per second, whatever is set here; 0: as fast as its client takes it.
+    pub fn rate_max(&self) -> Option<u64> {
+        self.rate_max
+    }
+
+    /// The length of the whole body, in bytes.
+    pub(crate) fn length(&self) -> u64 {
+        self.length
+    }
+
+    /// How many bytes are still to be sent.
+    pub fn left(&self) -> u64 {
+        self.left
+    }
+
+    /// Fills `buffer` with what is next, if the kernel has all of it in memory; whether it has. It stays what is next.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`]
+    pub fn copy_at_once(&self, buffer: &mut [u8]) -> Result<bool, Error> {
+        // Whether it is what it was, a file system that may be elsewhere can't be asked at once.
+        if self.medium == Medium::Unknown {
+            return Ok(false);
+        }
+        let wanted = buffer.len();
+        match preadv2(&*self.file, &mut [IoSliceMut::new(buffer)], self.position, self.medium.without_waiting()) {
+            Ok(read) if read == wanted => self.is_opened(fstat(&*self.file).ok()).map(|()| true),
+            // The usual way tells why.
+            Ok(_) | Err(_) => Ok(false),
+        }
+    }
+
+    /// The next window, when it is in memory; `None`: all is sent.
+    ///
+    /// # Errors
+    /// [`Error::FileChanged`]; [`Error::BetweenBytesTimeout`] when the disk takes too long, [`Error::Io`] when it fails.
+    pub async fn window(&mut self) -> Result<Option<FileWindow<'_>>, Error> {
+        if self.left == 0 {
+            self.place = None;
+            return self.is_as_opened().await.map(|()| None);
+        }
+        if self.ready_until <= self.position {
+            self.ready_window().await?;
+        }
+        let length = usize::try_from(self.ready_until - self.position).unwrap_or(usize::MAX);
+        Ok(Some(FileWindow { file: &self.file, position: self.position, length }))
+    }
+
+    async fn ready_window(&mut self) -> Result<(), Error> {
+        let length = self.left.min(self.window_bytes_max);
+        let range = self.position..self.position + length;
+        if self.medium != Medium::Memory && !is_in_memory(&self.file, &range)? {
+            let (range, ahead) = (range.clone(), (self.left - length).min(self.window_bytes_max));
+            self.on_a_thread(move |file| read_ahead(file, range, ahead)).await?;
+        }
+        if self.left == length {
+            self.is_as_opened().await?;
+        }
+        self.ready_until = range.end;
+        Ok(())
+    }
+
+    /// The reader, which is fast or not, has made the file wait: what was in memory may be gone, and what it was may have changed.
+    pub fn has_waited(&mut self, is_fast: bool) {
+        self.ready_until = self.position;
+        self.window_bytes_max = if is_fast { WINDOW_BYTES_MAX } else { SLOW_WINDOW_BYTES_MAX };
+    }
+
+    /// So many bytes have been sent.
+    pub fn has_sent(&mut self, bytes: usize) {
+        let bytes = self.left.min(bytes as u64);
+        self.position += bytes;
+        self.left -= bytes;
+    }
+
+    /// The next piece.
+    ///
+    /// # Errors
+    /// As those of [`FileBody::window`].
+    pub async fn next(&mut self) -> Result<BodyPiece, Error> {
+        if self.left == 0 {
+            self.place = None;
+            return self.is_as_opened().await.map(|()| BodyPiece::End(None));
+        }
+        tokio::task::yield_now().await;
+        let (position, wanted) = (self.position, usize::try_from(self.left.min(PIECE_BYTES_MAX)).unwrap_or(usize::MAX));
+        let piece = match read_from_memory(&self.file, position, wanted, self.medium) {
+            Ok(piece) => piece,
+            Err(error) if is_unknown(error) => self.on_a_thread(move |file| read(file, position, wanted)).await?,
+            Err(error) => return Err(Error::Io(error.into())),
+        };
+        if piece.is_empty() {
+            return Err(Error::FileChanged);
+        }
+        // Before it counts as sent: it is lost to nobody who stops waiting here.
+        if self.left <= piece.len() as u64 {
+            self.is_as_opened().await?;
+        }
+        self.has_sent(piece.len());
+        Ok(BodyPiece::Data(piece))
+    }
+
+    /// Does what may wait for the disk elsewhere, for as long as a pause may be.
+    async fn on_a_thread<T: Send + 'static>(
+        &self,
+        reading: impl FnOnce(&File) -> Result<T, Errno> + Send + 'static,
+    ) -> Result<T, Error> {
+        let file = self.file.clone();
+        let reading = may_wait(move || reading(&file).map_err(io::Error::from));
+        let read = tokio::time::timeout(self.pause_max, reading).await;
+        read.map_err(|_| Error::BetweenBytesTimeout)?.map_err(Error::Io)
+    }
+
+    /// Whether the file is what it was when it was opened. What was written within one tick of the kernel's clock looks the
+    /// same; see [`head`](super::head) for what that means for its entity tag.
+    async fn is_as_opened(&self) -> Result<(), Error> {
+        let now = match self.medium {
+            Medium::Memory | Medium::Local => fstat(&*self.file).ok(),
+            // NFS and FUSE may ask their server, who may not answer.
+            Medium::Unknown => self.on_a_thread(|file| Ok(fstat(file).ok())).await?,
+        };
+        self.is_opened(now)
+    }
+
+    fn is_opened(&self, now: Option<Stat>) -> Result<(), Error> {
+        let stamp = |stat: &Stat| (stat.st_size, stat.st_mtime, stat.st_mtime_nsec);
+        let is_same = now.is_some_and(|now| stamp(&now) == stamp(&self.opened));
+        if is_same { Ok(()) } else { Err(Error::FileChanged) }
+    }
+}
+
+/// Not in memory; or the file system can't say.
+fn is_unknown(error: Errno) -> bool {
+    matches!(error, Errno::AGAIN | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL)
+}
+
+/// Whether the kernel has these bytes in memory, as far as some of them tell.
+fn is_in_memory(file: &File, range: &Range<u64>) -> Result<bool, Error> {
+    let probed = range.clone().step_by(PROBED_EVERY as usize).chain([range.end - 1]);
+    for position in probed {
+        match preadv2(file, &mut [IoSliceMut::new(&mut [0])], position, ReadWriteFlags::NOWAIT) {
+            Ok(1..) => {}
+            Ok(0) => return Err(Error::FileChanged),
+            Err(error) if is_unknown(error) => return Ok(false),
+            Err(error) => return Err(Error::Io(error.into())),
+        }
+    }
+    Ok(true)
+}
+
+/// Brings these bytes into memory, and begins with as many as `ahead` behind them.
+fn read_ahead(file: &File, range: Range<u64>, ahead: u64) -> Result<(), Errno> {
+    let mut buffer = vec![0; PIECE_BYTES_MAX as usize];
+    let mut position = range.start;
+    while position < range.end {
+        match pread(file, &mut *buffer, position) {
+            // Who sends it notices.
+            Ok(0) => return Ok(()),
+            Ok(read) => position += read as u64,
+            Err(Errno::INTR) => {}
+            Err(error) => return Err(error),
+        }
+    }
+    if let Some(ahead) = NonZeroU64::new(ahead) {
+        // Advice: whoever doesn't take it reads later.
+        let _ = fadvise(file, range.end, Some(ahead), Advice::WillNeed);
+    }
+    Ok(())
+}
+
+/// What is there of `wanted` bytes, if the kernel has it in memory.
+fn read_from_memory(file: &File, position: u64, wanted: usize, medium: Medium) -> Result<Bytes, Errno> {
+    fill(wanted, |buffer| preadv2(file, &mut [IoSliceMut::new(buffer)], position, medium.without_waiting()))
+}
+
+fn read(file: &File, position: u64, wanted: usize) -> Result<Bytes, Errno> {
+    loop {
+        match fill(wanted, |buffer| pread(file, buffer, position)) {
+            Err(Errno::INTR) => {}
+            done => return done,
+        }
+    }
+}
+
+fn fill(wanted: usize, read: impl FnOnce(&mut [u8]) -> Result<usize, Errno>) -> Result<Bytes, Errno> {
+    let mut buffer = BytesMut::zeroed(wanted);
+    let length = read(&mut buffer)?;
+    buffer.truncate(length);
+    // Of a file that is in memory in part, a little may come: it would hold on to all of the buffer.
+    Ok(if length < wanted / 2 { Bytes::copy_from_slice(&buffer) } else { buffer.freeze() })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,157 @@
+//! The files below a directory as an origin: `file:///var/www/html`.
+//!
+//! GET and HEAD of what [`document_root`](crate::document_root) finds; other methods are 405, and there are no listings. The
+//! cache in front asks for what it hasn't, so what is answered here is a miss, a revalidation, or one of the requests that
+//! the cache leaves to its origin; conditions and ranges are answered all the same.
+//!
+//! A file may change under its readers. Its entity tag names what was there when it was opened (`head`), and a body whose
+//! file is no longer that at its end is an error (`body`), so nothing mixed is stored under that tag.
+//!
+//! Nothing here waits for a disk on the worker's thread: what the kernel doesn't have in memory is looked up and read by
+//! threads that may wait (`may_wait`).
+
+mod body;
+mod head;
+mod named;
+mod parts;
+mod siblings;
+#[cfg(test)]
+mod tests;
+
+use crate::Limits;
+use crate::document_root::{DocumentRoot, OpenFile, ResolvedPath, Rules, Scripts, find, in_time, may_wait};
+use crate::request::Request;
+use crate::response::{self, OriginBody, Response};
+pub use body::FileBody;
+use bytes::Bytes;
+use head::{ContentChoice, FileRepresentation};
+use http::{Method, StatusCode};
+use kasoku_origin::Error;
+use kasoku_origin::permits::Permit;
+use kasoku_semantics::coding::accepted;
+use kasoku_wire::ResponseHead;
+pub use named::{
+    SendfileName, SendfileTarget, Telling, find as find_named, refused, respond as respond_named, tags_no_content,
+};
+pub use parts::FileParts;
+use siblings::{Negotiated, with_siblings};
+use std::io;
+use std::path::Path;
+use std::time::SystemTime;
+
+/// What may be asked of a file.
+const ALLOWED: &str = "GET, HEAD";
+
+/// Answers from the files below `root`.
+///
+/// # Errors
+/// [`Error::Unreachable`] when the root itself can't be opened, [`Error::FirstByteTimeout`] when the
+/// disk takes too long. What a path alone is to blame for is a response.
+pub async fn send(root: &Path, request: &Request<'_>, place: Option<Permit>) -> Result<Response, Error> {
+    let rules = Rules { gateway: request.gateway, scripts: Scripts::None, open_files: request.open_files };
+    let found = in_time(request.limits, find(root, &request.head.target, &rules)).await?;
+    answer(root, request, found, place).await
+}
+
+/// Answers with what was found below `root`, when that is no script. `place` is kept until the end of the body.
+///
+/// # Errors
+/// As [`send`].
+pub(crate) async fn answer(
+    root: &Path,
+    request: &Request<'_>,
+    found: ResolvedPath,
+    place: Option<Permit>,
+) -> Result<Response, Error> {
+    let method = &request.head.method;
+    match found {
+        ResolvedPath::Missing => Ok(response::own(StatusCode::NOT_FOUND, method)),
+        ResolvedPath::Broken => Ok(response::own(StatusCode::INTERNAL_SERVER_ERROR, method)),
+        // A script is never sent as a file.
+        ResolvedPath::Forbidden | ResolvedPath::Script(_) => Ok(response::own(StatusCode::FORBIDDEN, method)),
+        ResolvedPath::File(_) | ResolvedPath::Redirect(_) if !matches!(*method, Method::GET | Method::HEAD) => {
+            let mut response = response::own(StatusCode::METHOD_NOT_ALLOWED, method);
+            //= RFC 9110 section 15.5.6
+            //# The origin server MUST generate an Allow header field in a 405 response containing a list of the target
+            //# resource's currently supported methods.
+            response.head.fields.push("Allow", ALLOWED);
+            Ok(response)
+        }
+        ResolvedPath::Redirect(path) => {
+            let mut response = response::own(StatusCode::MOVED_PERMANENTLY, method);
+            let query = request.head.target.split_once('?').map_or("", |(_, query)| query);
+            let separator = if query.is_empty() { "" } else { "?" };
+            response.head.fields.push("Location", [path.as_str(), separator, query].concat());
+            Ok(response)
+        }
+        ResolvedPath::File(file) => {
+            let negotiated = in_time(request.limits, negotiate(root, request, file)).await?;
+            Ok(file_response(request, negotiated, place))
+        }
+    }
+}
+
+/// The representation that the client likes best of those that lie there.
+async fn negotiate(root: &Path, request: &Request<'_>, file: OpenFile) -> io::Result<Negotiated> {
+    let rules = &request.gateway.files;
+    let (symlinks, open_files) = (rules.symlinks, request.open_files);
+    if !rules.precompressed || open_files.is_alone(root, &file.name, symlinks) {
+        return Ok(Negotiated::alone(file));
+    }
+    let accepted = accepted(&request.head.fields);
+    let (file, siblings) = match with_siblings(&DocumentRoot::new(root, open_files), &file, symlinks) {
+        Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+            let at = root.to_owned();
+            may_wait(move || {
+                let siblings = with_siblings(&DocumentRoot::waiting(&at), &file, symlinks)?;
+                Ok((file, siblings))
+            })
+            .await?
+        }
+        siblings => (file, siblings?),
+    };
+    if siblings.iter().all(Option::is_none) {
+        open_files.remember_alone(root, &file.name, symlinks);
+    }
+    Ok(Negotiated::new(file, siblings, &accepted))
+}
+
+fn file_response(request: &Request<'_>, negotiated: Negotiated, place: Option<Permit>) -> Response {
+    let Negotiated { file, coding, varies, modified, name } = negotiated;
+    let charset = &request.gateway.files.charset;
+    let representation = FileRepresentation { file: &file, name: &name, modified, coding, varies, charset };
+    let (head, outcome) = head::respond(request.head, &representation, SystemTime::now());
+    let (method, limits) = (&request.head.method, request.limits);
+    FileSending { file, method, limits, place, rate_max: None }.response(head, outcome)
+}
+
+/// What goes into a body.
+struct FileSending<'a> {
+    file: OpenFile,
+    method: &'a Method,
+    limits: &'a Limits,
+    /// It is kept until all is read.
+    place: Option<Permit>,
+    /// In bytes per second. `None`: as the route says.
+    rate_max: Option<u64>,
+}
+
+impl FileSending<'_> {
+    fn response(self, head: ResponseHead, outcome: ContentChoice) -> Response {
+        let Self { file, method, limits, place, rate_max } = self;
+        match outcome {
+            ContentChoice::Part(part) => {
+                let body = FileBody::new(&file, part, limits, place).at_rate(rate_max);
+                Response { head, body: OriginBody::File(Box::new(body)) }
+            }
+            ContentChoice::Parts(ranges) => {
+                let (head, parts) = FileParts::new(file, &ranges, head, limits, place);
+                Response { head, body: OriginBody::FileParts(Box::new(parts.at_rate(rate_max))) }
+            }
+            ContentChoice::Nothing => {
+                let has_body = *method != Method::HEAD && head.status != StatusCode::NOT_MODIFIED;
+                Response { head, body: OriginBody::Whole(has_body.then(Bytes::new)) }
+            }
+        }
+    }
+}

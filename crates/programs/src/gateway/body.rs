@@ -1,0 +1,123 @@
+//! The body of a program's answer, and where it comes from.
+
+use crate::fastcgi::Records;
+use crate::scgi::Connected;
+use bytes::Bytes;
+use kasoku_origin::http::{UploadTask, with_deadline};
+use kasoku_origin::{BodyPiece, Error};
+use kasoku_wire::http1::BodyLength;
+use std::time::Duration;
+
+/// Where a program's output comes from. Dropping it before its end ends the exchange.
+pub(crate) enum OutputSource {
+    /// An answer in records.
+    FastCgi(Box<Records>),
+    /// A connection that ends with the answer.
+    Scgi(Box<Connected>),
+}
+
+impl OutputSource {
+    /// The next piece, never empty; `None` when it has ended as it should. Nothing is lost when this is dropped.
+    pub(super) async fn next(&mut self) -> Result<Option<Bytes>, Error> {
+        match self {
+            Self::FastCgi(records) => records.next().await,
+            Self::Scgi(connected) => connected.next().await,
+        }
+    }
+
+    /// After its end: whether the program has said that it failed.
+    fn has_failed(&self) -> bool {
+        match self {
+            Self::FastCgi(records) => records.has_failed(),
+            Self::Scgi(_) => false,
+        }
+    }
+
+    /// Nothing more is wanted of it: a connection that can carry another exchange is kept.
+    fn finish(self, is_upload_complete: bool) {
+        match self {
+            Self::FastCgi(records) => records.finish(is_upload_complete),
+            Self::Scgi(_) => {}
+        }
+    }
+}
+
+/// The body of a program's answer on its way. Dropping it before the end closes the connection, so that the program may know.
+pub struct GatewayBody {
+    /// None after the end, or an error.
+    pub(super) source: Option<OutputSource>,
+    /// What was read with the head.
+    pub(super) ahead: Bytes,
+    pub(super) length: BodyLength,
+    /// How many bytes are to come, where that is known.
+    pub(super) left: u64,
+    pub(super) pause_max: Duration,
+    pub(super) upload: UploadTask,
+    pub(super) is_doubtful: bool,
+}
+
+impl GatewayBody {
+    /// The body's length in bytes, where the head tells.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self.length {
+            BodyLength::None => Some(0),
+            BodyLength::Length(bytes) => Some(bytes),
+            BodyLength::Chunked | BodyLength::UntilClose => None,
+        }
+    }
+
+    /// Whether the response has no body, whatever its fields say. What the program prints then is not read.
+    pub(crate) fn is_none(&self) -> bool {
+        matches!(self.length, BodyLength::None)
+    }
+
+    /// After its end: whether it may be incomplete, since its program has failed and nothing tells how long it should be.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        self.is_doubtful
+    }
+
+    /// The next piece. After the end, or an error, there is nothing more.
+    pub(crate) async fn next(&mut self) -> Result<BodyPiece, Error> {
+        let piece = self.read().await;
+        match &piece {
+            Ok(BodyPiece::Data(_)) => {}
+            Ok(BodyPiece::End(_)) => {
+                if let Some(source) = self.source.take() {
+                    source.finish(self.upload.is_complete());
+                }
+            }
+            Err(_) => self.source = None,
+        }
+        piece
+    }
+
+    /// Nobody wants it.
+    pub(crate) fn discard(mut self) {
+        if let Some(source) = self.source.take() {
+            source.finish(self.upload.is_complete());
+        }
+    }
+
+    async fn read(&mut self) -> Result<BodyPiece, Error> {
+        let Some(source) = &mut self.source else { return Err(Error::ClosedEarly) };
+        if self.left == 0 || matches!(self.length, BodyLength::None) {
+            return Ok(BodyPiece::End(None));
+        }
+        let mut piece = std::mem::take(&mut self.ahead);
+        if piece.is_empty() {
+            match with_deadline(self.pause_max, Error::BetweenBytesTimeout, source.next()).await? {
+                Some(next) => piece = next,
+                None if matches!(self.length, BodyLength::Length(_)) => return Err(Error::ClosedEarly),
+                None => {
+                    self.is_doubtful = source.has_failed();
+                    return Ok(BodyPiece::End(None));
+                }
+            }
+        }
+        piece.truncate(usize::try_from(self.left).unwrap_or(usize::MAX));
+        if matches!(self.length, BodyLength::Length(_)) {
+            self.left -= piece.len() as u64;
+        }
+        Ok(BodyPiece::Data(piece))
+    }
+}

@@ -1,0 +1,96 @@
+//! SCGI towards an application server: one request on a connection, which ends with the answer.
+//!
+//! So whether an answer is whole can only be told from a Content-Length: without one, a program that dies in the middle of its
+//! answer looks like one that has ended. That is SCGI's; who needs to know uses FastCGI or HTTP.
+
+mod connected;
+
+use crate::Endpoint;
+use crate::gateway::body::OutputSource;
+use crate::gateway::output;
+use crate::gateway::request::{GatewayRequest, NO_BODY};
+use crate::response::Reply;
+pub(crate) use connected::Connected;
+use kasoku_origin::counters::Counters;
+use kasoku_origin::group::ChosenOrigin;
+use kasoku_origin::http::{OriginConnection, UploadTask};
+use kasoku_origin::permits::Permit;
+use kasoku_origin::{Error, NoUpload, Upload, UploadPiece};
+use kasoku_sys::Stream;
+use kasoku_wire::scgi::encode_scgi_request;
+use std::io::IoSlice;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// One worker's side of all SCGI origins.
+pub(crate) struct Scgi {
+    counters: Rc<Counters>,
+}
+
+impl Scgi {
+    /// Nothing is kept.
+    pub(crate) fn new(counters: Rc<Counters>) -> Self {
+        Self { counters }
+    }
+
+    /// Asks a program, and waits for the head of its answer. `upload` is taken when there is a connection for it.
+    pub(crate) async fn send<U: Upload + 'static>(
+        &self,
+        endpoint: &Endpoint,
+        choice: &ChosenOrigin,
+        place: Permit,
+        question: GatewayRequest<'_>,
+        upload: &mut Option<U>,
+    ) -> Result<Reply, Error> {
+        let limits = question.request.limits;
+        let connection = OriginConnection::open_for(choice, endpoint, limits, place, &self.counters).await?;
+        let head = encoded(question);
+        let body = question.body_of(upload);
+        self.exchange(connection, question, head, body).await
+    }
+
+    /// Asks on a connection of its own, which needs no place.
+    pub(crate) async fn probe(&self, endpoint: &Endpoint, question: GatewayRequest<'_>) -> Result<Reply, Error> {
+        let connection = OriginConnection::open(endpoint, question.request.limits.connect_timeout).await?;
+        self.exchange::<NoUpload>(connection, question, encoded(question), NO_BODY).await
+    }
+
+    async fn exchange<U: Upload + 'static>(
+        &self,
+        connection: OriginConnection,
+        question: GatewayRequest<'_>,
+        head: Vec<u8>,
+        body: Option<U>,
+    ) -> Result<Reply, Error> {
+        self.counters.request();
+        let pause_max = question.request.limits.between_bytes_timeout;
+        write(&connection.stream, &head, pause_max).await?;
+        let upload = match body {
+            None => UploadTask::none(),
+            Some(body) => UploadTask::spawn(send_body(body, connection.stream.clone(), pause_max)),
+        };
+        let connected = Connected { connection, has_begun: false };
+        output::reply(OutputSource::Scgi(Box::new(connected)), upload, question.request).await
+    }
+}
+
+fn encoded(question: GatewayRequest<'_>) -> Vec<u8> {
+    let variables = question.variables();
+    // It comes first, always, and is written there.
+    let others = variables.iter().filter(|(name, _)| *name != "CONTENT_LENGTH");
+    let mut head = Vec::with_capacity(4096);
+    let others = others.map(|(name, value)| (name.as_bytes(), value));
+    encode_scgi_request(question.body_bytes.unwrap_or(0), others, &mut head);
+    head
+}
+
+async fn send_body(mut body: impl Upload, stream: Rc<Stream>, pause_max: Duration) -> Result<(), Error> {
+    while let UploadPiece::Data(piece) = body.next().await.map_err(Error::Upload)? {
+        write(&stream, &piece, pause_max).await?;
+    }
+    Ok(())
+}
+
+async fn write(stream: &Stream, data: &[u8], pause_max: Duration) -> Result<(), Error> {
+    stream.write_all(&mut [IoSlice::new(data)], pause_max).await.map_err(Error::from_write)
+}
