@@ -4,7 +4,7 @@
 //! Names are not resolved here; listening addresses are numbers, origins may be names.
 
 use crate::host;
-use crate::issue::{Fault, quoted};
+use crate::issue::{ValueError, quoted};
 use kasoku_options::{AddressRange, ListenAddress, OriginAddress, OriginEndpoint, SpawnedProgram, UMASK_DEFAULT};
 use std::net::{IpAddr, Ipv6Addr, SocketAddr};
 use std::path::PathBuf;
@@ -22,8 +22,9 @@ const PROCESSES_DEFAULT: (usize, usize) = (1, 4);
 const HTTP_PORT: u16 = 80;
 
 /// `127.0.0.1:8080`, `[::1]:8080`, `unix:/run/kasoku.sock`, `fd:3`.
-pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress, Fault> {
-    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a listening address: {why}", quoted(text)), help);
+pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress, ValueError> {
+    let bad =
+        |why: &str, help: &str| ValueError::new(format!("{} is not a listening address: {why}", quoted(text)), help);
     if let Some(path) = text.strip_prefix("unix:") {
         return parse_unix_path(path)
             .map(ListenAddress::Unix)
@@ -46,7 +47,7 @@ pub(crate) fn parse_listen(text: &str) -> Result<ListenAddress, Fault> {
 }
 
 /// What is wrong with a text that is no address of any kind.
-fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> Fault) -> Fault {
+fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> ValueError) -> ValueError {
     const HELP: &str = "like \"127.0.0.1:8080\", \"[::1]:8080\", \"unix:/run/kasoku.sock\" or \"fd:3\"";
     if text.contains("://") {
         return bad("it is a URL", HELP);
@@ -81,8 +82,8 @@ fn listen_fault(text: &str, bad: &dyn Fn(&str, &str) -> Fault) -> Fault {
 
 /// `http://host[:port]`, `http://[v6]:port`, `http://unix:/path.sock`; the same for `fastcgi` and `scgi`, with a port;
 /// `cgi:///directory`, `file:///directory`.
-pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, Fault> {
-    let bad = |why: &str, help: &str| Fault::new(format!("{} is not an origin: {why}", quoted(text)), help);
+pub(crate) fn parse_origin(text: &str) -> Result<OriginAddress, ValueError> {
+    let bad = |why: &str, help: &str| ValueError::new(format!("{} is not an origin: {why}", quoted(text)), help);
     let Some((scheme, rest)) = text.split_once("://") else {
         let guess = match text.strip_prefix('/') {
             Some(_) if text.ends_with(".sock") => format!("http://unix:{text}"),
@@ -153,8 +154,9 @@ pub(crate) fn parse_umask(text: &str) -> Result<u32, String> {
 }
 
 /// The absolute path of a directory whose files are for clients.
-pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, Fault> {
-    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a directory to serve: {why}", quoted(path)), help);
+pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, ValueError> {
+    let bad =
+        |why: &str, help: &str| ValueError::new(format!("{} is not a directory to serve: {why}", quoted(path)), help);
     if !path.starts_with('/') {
         return Err(bad("the path must be absolute", "like \"/var/www/html\"; as an origin \"file:///var/www/html\""));
     }
@@ -169,9 +171,9 @@ pub(crate) fn parse_directory(path: &str) -> Result<PathBuf, Fault> {
 }
 
 /// The absolute path of a directory of programs, or of one program.
-fn parse_programs(path: &str) -> Result<PathBuf, Fault> {
+fn parse_programs(path: &str) -> Result<PathBuf, ValueError> {
     const HELP: &str = "like \"cgi:///usr/lib/cgi-bin\", or \"cgi:///srv/app/app.cgi\" for one program";
-    let bad = |why: &str| Fault::new(format!("{} is not a directory of programs: {why}", quoted(path)), HELP);
+    let bad = |why: &str| ValueError::new(format!("{} is not a directory of programs: {why}", quoted(path)), HELP);
     let components: PathBuf = PathBuf::from(path).components().collect();
     match () {
         () if !path.starts_with('/') => Err(bad("the path must be absolute")),
@@ -228,9 +230,12 @@ fn split_port(text: &str) -> Result<(&str, Option<u16>), String> {
 }
 
 /// `Host` for an origin: `app.internal`, `app.internal:8000`.
-pub(crate) fn parse_origin_host(text: &str) -> Result<String, Fault> {
+pub(crate) fn parse_origin_host(text: &str) -> Result<String, ValueError> {
     let bad = |why: &str| {
-        Fault::new(format!("{} is not a host: {why}", quoted(text)), "like \"app.internal\" or \"app.internal:8000\"")
+        ValueError::new(
+            format!("{} is not a host: {why}", quoted(text)),
+            "like \"app.internal\" or \"app.internal:8000\"",
+        )
     };
     if text.contains(['/', '@']) {
         return Err(bad("it is a name with or without a port, and no more"));
@@ -240,9 +245,9 @@ pub(crate) fn parse_origin_host(text: &str) -> Result<String, Fault> {
 }
 
 /// `10.0.0.0/8`, `::1`, `unix`.
-pub(crate) fn parse_range(text: &str) -> Result<AddressRange, Fault> {
+pub(crate) fn parse_range(text: &str) -> Result<AddressRange, ValueError> {
     const HELP: &str = "like \"10.0.0.0/8\", \"127.0.0.1\", \"fd00::/8\" or \"unix\"";
-    let bad = |why: &str| Fault::new(format!("{} is not a range of addresses: {why}", quoted(text)), HELP);
+    let bad = |why: &str| ValueError::new(format!("{} is not a range of addresses: {why}", quoted(text)), HELP);
     if text == "unix" {
         return Ok(AddressRange::Unix);
     }

@@ -10,7 +10,7 @@ use crate::line_numbers::LineNumbers;
 use crate::raw::{RawRoute, RawRule};
 use crate::reader;
 use crate::suggest;
-use crate::table::Scope;
+use crate::table::SettingScope;
 
 /// Their names, in the order of [`TEXTS`].
 pub(crate) const NAMES: [&str; 9] =
@@ -60,7 +60,7 @@ impl Application {
         let lines = LineNumbers::new(&format!("{name}.toml"), text);
         let (route, rules) = document::parse_as(text, issues, |document, issues| {
             reader::read(document, issues, |keys| {
-                (RawRoute::read(keys), keys.tables("rule", Scope::Rule, RawRule::read))
+                (RawRoute::read(keys), keys.tables("rule", SettingScope::Rule, RawRule::read))
             })
         })?;
         Some(Self { route, rules, lines })

@@ -9,7 +9,7 @@
 use crate::applications::applications;
 use crate::flags::Loaded;
 use crate::secrets;
-use crate::table::{self, Default, Scope};
+use crate::table::{self, Default, SettingScope};
 use std::collections::{BTreeMap, BTreeSet};
 use toml::Table;
 
@@ -18,7 +18,7 @@ pub const CHANGES_MAX: usize = 50;
 
 /// One setting that is no longer what it was.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangedSetting {
     /// The key, with site and rule: `site example.org: rule /blog/*: cache.negative-ttl`.
     pub key: String,
     /// What was written before and what is written now; else what holds instead, and why.
@@ -27,7 +27,7 @@ pub struct Change {
     pub waits_for_start: bool,
 }
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for ChangedSetting {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         let [before, after] = &self.values;
         write!(f, "{}: {before} -> {after}", self.key)?;
@@ -36,8 +36,8 @@ impl std::fmt::Display for Change {
 }
 
 /// What differs between the files that two configurations were read from, in the order of the keys.
-pub fn changes(before: &Loaded, after: &Loaded) -> Vec<Change> {
-    let [before, after] = [before, after].map(Written::of);
+pub fn changes(before: &Loaded, after: &Loaded) -> Vec<ChangedSetting> {
+    let [before, after] = [before, after].map(WrittenConfig::of);
     let keys: BTreeSet<&String> = before.values.keys().chain(after.values.keys()).collect();
     let changed = keys.into_iter().filter(|key| before.shown(key) != after.shown(key));
     changed
@@ -46,23 +46,23 @@ pub fn changes(before: &Loaded, after: &Loaded) -> Vec<Change> {
             let waits_for_start = table::find(at.scope, at.path(key)).is_some_and(|setting| setting.is_read_at_start);
             let values = [&before, &after]
                 .map(|written| written.shown(key).map_or_else(|| written.held(key, at), str::to_owned));
-            Some(Change { key: key.clone(), values, waits_for_start })
+            Some(ChangedSetting { key: key.clone(), values, waits_for_start })
         })
         .collect()
 }
 
 /// Where a key stands.
 #[derive(Clone, Debug)]
-struct At {
-    scope: Scope,
+struct KeyPath {
+    scope: SettingScope,
     /// What stands before it: `site a.org: rule /x/*: `.
     prefix: String,
     /// The same for the site that it is in.
     site: String,
 }
 
-impl At {
-    const TOP: Self = Self { scope: Scope::Top, prefix: String::new(), site: String::new() };
+impl KeyPath {
+    const TOP: Self = Self { scope: SettingScope::Top, prefix: String::new(), site: String::new() };
 
     fn path<'k>(&self, key: &'k str) -> &'k str {
         key.strip_prefix(&self.prefix).unwrap_or(key)
@@ -70,18 +70,18 @@ impl At {
 }
 
 #[derive(Debug)]
-struct Value {
+struct SettingValue {
     shown: String,
-    at: At,
+    at: KeyPath,
 }
 
 /// What is written in a configuration.
-struct Written<'l> {
-    values: BTreeMap<String, Value>,
+struct WrittenConfig<'l> {
+    values: BTreeMap<String, SettingValue>,
     flags: &'l str,
 }
 
-impl<'l> Written<'l> {
+impl<'l> WrittenConfig<'l> {
     fn of(loaded: &'l Loaded) -> Self {
         Self { values: flat(&loaded.warnings.file), flags: &loaded.warnings.flags }
     }
@@ -91,9 +91,9 @@ impl<'l> Written<'l> {
     }
 
     /// What holds for a key that is not written there.
-    fn held(&self, key: &str, at: &At) -> String {
+    fn held(&self, key: &str, at: &KeyPath) -> String {
         let path = at.path(key);
-        let is_of_site = |(key, _): (&String, &Value)| key.starts_with(&at.site);
+        let is_of_site = |(key, _): (&String, &SettingValue)| key.starts_with(&at.site);
         let has_site = at.site.is_empty() || self.values.range(at.site.clone()..).next().is_some_and(is_of_site);
         let Some(setting) = table::find(at.scope, path).filter(|_| has_site) else { return "(none)".to_owned() };
         if let Some(flag) = setting.flag.filter(|flag| self.flags.split(' ').any(|word| word == *flag)) {
@@ -103,9 +103,9 @@ impl<'l> Written<'l> {
         let of_application = || self.of_application(&at.site, path);
         let at_top = || self.shown(path).map(|shown| format!("{shown} (of the top of the file)"));
         let inherited = match at.scope {
-            Scope::Rule => in_site().or_else(of_application).or_else(at_top),
-            Scope::Site => of_application().or_else(at_top),
-            Scope::Top | Scope::Listen | Scope::Origin => None,
+            SettingScope::Rule => in_site().or_else(of_application).or_else(at_top),
+            SettingScope::Site => of_application().or_else(at_top),
+            SettingScope::Top | SettingScope::Listen | SettingScope::Origin => None,
         };
         inherited.unwrap_or_else(|| match setting.default {
             Default::Value(_) if setting.default_varies => "(default)".to_owned(),
@@ -123,46 +123,46 @@ impl<'l> Written<'l> {
 }
 
 /// All values of a document, by key.
-fn flat(text: &str) -> BTreeMap<String, Value> {
+fn flat(text: &str) -> BTreeMap<String, SettingValue> {
     let mut values = BTreeMap::new();
     // It was read before, so it is a document.
     if let Ok(document) = text.parse::<Table>() {
-        add("", &At::TOP, &document, &mut values);
+        add("", &KeyPath::TOP, &document, &mut values);
     }
     values
 }
 
 /// `group`: the tables between the prefix and the key, such as `limits.`.
-fn add(group: &str, at: &At, table: &Table, values: &mut BTreeMap<String, Value>) {
+fn add(group: &str, at: &KeyPath, table: &Table, values: &mut BTreeMap<String, SettingValue>) {
     for (key, value) in table {
         match (key.as_str(), value) {
-            ("site", toml::Value::Array(sites)) => each(at, Scope::Site, sites, values),
-            ("rule", toml::Value::Array(rules)) => each(at, Scope::Rule, rules, values),
+            ("site", toml::Value::Array(sites)) => each(at, SettingScope::Site, sites, values),
+            ("rule", toml::Value::Array(rules)) => each(at, SettingScope::Rule, rules, values),
             (_, toml::Value::Table(table)) => add(&format!("{group}{key}."), at, table, values),
             (_, value) => {
                 // Masked as a line of the file, since the key says whether the value is a secret.
                 let line = secrets::mask(&format!("{key} = {value}"));
                 let shown = line.split_once(" = ").map_or(line.as_str(), |(_, value)| value).to_owned();
-                values.insert(format!("{}{group}{key}", at.prefix), Value { shown, at: at.clone() });
+                values.insert(format!("{}{group}{key}", at.prefix), SettingValue { shown, at: at.clone() });
             }
         }
     }
 }
 
-fn each(outer: &At, scope: Scope, tables: &[toml::Value], values: &mut BTreeMap<String, Value>) {
+fn each(outer: &KeyPath, scope: SettingScope, tables: &[toml::Value], values: &mut BTreeMap<String, SettingValue>) {
     let mut seen: BTreeMap<String, usize> = BTreeMap::new();
     for table in tables.iter().filter_map(toml::Value::as_table) {
         let (what, name) = match scope {
             // As logs, metrics and `kasoku purge --site` call it.
-            Scope::Site => ("site", site_name(table).unwrap_or_else(|| "default".to_owned())),
+            SettingScope::Site => ("site", site_name(table).unwrap_or_else(|| "default".to_owned())),
             _ => ("rule", rule_name(table).unwrap_or_else(|| "any".to_owned())),
         };
         let count = seen.entry(name.clone()).or_default();
         *count += 1;
         let number = if *count > 1 { format!(" ({count})") } else { String::new() };
         let prefix = format!("{}{what} {name}{number}: ", outer.prefix);
-        let site = if scope == Scope::Site { prefix.clone() } else { outer.site.clone() };
-        add("", &At { scope, prefix, site }, table, values);
+        let site = if scope == SettingScope::Site { prefix.clone() } else { outer.site.clone() };
+        add("", &KeyPath { scope, prefix, site }, table, values);
     }
 }
 
@@ -180,20 +180,20 @@ fn rule_name(rule: &Table) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::report::Report;
+    use crate::report::ConfigReport;
     use crate::{ServeFlags, flags};
 
     /// Of a file with that text. What it means does not matter here.
     fn loaded(text: &str) -> Loaded {
         let any = "[[site]]\norigin = \"http://127.0.0.1:1\"\n";
         let options =
-            flags::check("", any, &ServeFlags::default(), flags::Look::Text, &mut String::new(), &mut Vec::new())
+            flags::check("", any, &ServeFlags::default(), flags::CheckScope::Text, &mut String::new(), &mut Vec::new())
                 .unwrap();
-        Loaded { options, warnings: Report { file: text.to_owned(), ..Report::default() } }
+        Loaded { options, warnings: ConfigReport { file: text.to_owned(), ..ConfigReport::default() } }
     }
 
     fn told(before: &str, after: &str) -> Vec<String> {
-        changes(&loaded(before), &loaded(after)).iter().map(Change::to_string).collect()
+        changes(&loaded(before), &loaded(after)).iter().map(ChangedSetting::to_string).collect()
     }
 
     const SITE: &str = "[[site]]\nhosts = [\"a.org\", \"b.org\"]\norigin = \"http://u:p@127.0.0.1:1\"\n";
@@ -264,7 +264,7 @@ mod tests {
         );
         let [mut before, mut after] = [loaded(SITE), loaded(&format!("memory.size = \"2GiB\"\n{SITE}"))];
         (before.warnings.flags, after.warnings.flags) = ("--memory 4GiB".to_owned(), "--memory 4GiB".to_owned());
-        let told: Vec<_> = changes(&before, &after).iter().map(Change::to_string).collect();
+        let told: Vec<_> = changes(&before, &after).iter().map(ChangedSetting::to_string).collect();
         assert_eq!(told, ["memory.size: (--memory) -> \"2GiB\" (at the next start)"]);
     }
 

@@ -3,7 +3,7 @@
 //! Of a text that is not TOML only the first fault is reported. The parser can go on behind it, but what it finds
 //! there mostly follows from the first: one missing quote makes seven errors, none of them in the line to mend.
 
-use crate::issue::{Issue, Place, Source};
+use crate::issue::{Issue, SettingsSource, SourceLocation};
 use crate::raw::Raw;
 use toml::de::{DeTable, Error};
 
@@ -42,7 +42,7 @@ fn syntax_issue(error: &Error, document: &str) -> Issue {
     };
     let issue = Issue::error(format!("this is not TOML: {}", message.replace('\n', ", "))).help(help);
     match error.span() {
-        Some(span) => issue.at(&Place { source: Source::File, span }),
+        Some(span) => issue.at(&SourceLocation { source: SettingsSource::File, span }),
         None => issue,
     }
 }

@@ -4,11 +4,11 @@
 //! the flags are written as one line, so that an issue points into the command line as it points into a file. Help
 //! texts are the table's.
 
-use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::line_numbers::LineNumbers;
-use crate::raw::{Raw, RawListener, RawOrigin, RawOrigins, RawSite, Texts};
-use crate::report::Report;
-use crate::table::{self, Scope, flag_help};
+use crate::raw::{LocatedTexts, Raw, RawListener, RawOrigin, RawOrigins, RawSite};
+use crate::report::ConfigReport;
+use crate::table::{self, SettingScope, flag_help};
 use crate::{bounds, document, on_disk, resolve};
 use kasoku_options::Options;
 use std::fs::File;
@@ -83,7 +83,7 @@ pub struct Loaded {
     /// What the program runs on.
     pub options: Options,
     /// What works, but hardly as meant; may be empty.
-    pub warnings: Report,
+    pub warnings: ConfigReport,
 }
 
 /// Reads the file, if one is named, lays the flags over it and checks all of it.
@@ -91,34 +91,39 @@ pub struct Loaded {
 /// # Errors
 /// The report of all that is wrong, warnings included, when there is at least one error. That the file can't be read
 /// is one as well.
-pub fn load(flags: &ServeFlags) -> Result<Loaded, Report> {
-    load_looking_at(flags, Look::Disk)
+pub fn load(flags: &ServeFlags) -> Result<Loaded, ConfigReport> {
+    load_looking_at(flags, CheckScope::Disk)
 }
 
 /// [`load`] for who has time and asks for advice: it also looks at what lies below document roots, and says what an operator may miss.
 ///
 /// # Errors
 /// As [`load`].
-pub fn examine(flags: &ServeFlags) -> Result<Loaded, Report> {
-    load_looking_at(flags, Look::Trees)
+pub fn examine(flags: &ServeFlags) -> Result<Loaded, ConfigReport> {
+    load_looking_at(flags, CheckScope::Trees)
 }
 
 /// [`examine`] of a text that is no file, such as standard input; `name` is what reports call it.
 ///
 /// # Errors
 /// As [`load`].
-pub fn examine_input(name: &str, input: impl Read) -> Result<Loaded, Report> {
-    examine_text(name, read_text(input), &ServeFlags::default(), Look::Trees)
+pub fn examine_input(name: &str, input: impl Read) -> Result<Loaded, ConfigReport> {
+    examine_text(name, read_text(input), &ServeFlags::default(), CheckScope::Trees)
 }
 
-fn load_looking_at(flags: &ServeFlags, look: Look) -> Result<Loaded, Report> {
+fn load_looking_at(flags: &ServeFlags, look: CheckScope) -> Result<Loaded, ConfigReport> {
     let name = flags.config.as_ref().map(|path| path.display().to_string()).unwrap_or_default();
     let text = flags.config.as_ref().map_or_else(|| Ok(String::new()), |path| read_file(path));
     examine_text(&name, text, flags, look)
 }
 
-fn examine_text(name: &str, text: Result<String, String>, flags: &ServeFlags, look: Look) -> Result<Loaded, Report> {
-    let mut report = Report { file_name: name.to_owned(), ..Report::default() };
+fn examine_text(
+    name: &str,
+    text: Result<String, String>,
+    flags: &ServeFlags,
+    look: CheckScope,
+) -> Result<Loaded, ConfigReport> {
+    let mut report = ConfigReport { file_name: name.to_owned(), ..ConfigReport::default() };
     match text {
         Ok(text) => report.file = text,
         Err(why) => {
@@ -138,7 +143,7 @@ fn examine_text(name: &str, text: Result<String, String>, flags: &ServeFlags, lo
 
 /// What a check looks at.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Look {
+pub(crate) enum CheckScope {
     /// What is written.
     Text,
     /// Also whether directories and programs are there.
@@ -152,25 +157,25 @@ pub(crate) fn check(
     name: &str,
     text: &str,
     flags: &ServeFlags,
-    look: Look,
+    look: CheckScope,
     line: &mut String,
     issues: &mut Vec<Issue>,
 ) -> Option<Options> {
     let mut raw = document::parse(text, issues)?;
     CommandLine { line, issues }.lay_over(&mut raw, flags);
     let options = resolve::resolve(&raw, &LineNumbers::new(name, text), issues);
-    if look != Look::Text {
+    if look != CheckScope::Text {
         on_disk::warn(&raw, issues);
         on_disk::warn_of_user(&raw, issues);
     }
-    if look == Look::Trees {
+    if look == CheckScope::Trees {
         on_disk::warn_without_a_token(&raw, &options, issues);
     }
-    if look == Look::Trees && !issues.iter().any(Issue::is_error) {
+    if look == CheckScope::Trees && !issues.iter().any(Issue::is_error) {
         on_disk::warn_of_writable(&raw, &options, issues);
     }
     issues.sort_by_key(|issue| {
-        issue.place.as_ref().map_or((true, Source::File, 0), |place| (false, place.source, place.span.start))
+        issue.place.as_ref().map_or((true, SettingsSource::File, 0), |place| (false, place.source, place.span.start))
     });
     (!issues.iter().any(Issue::is_error)).then_some(options)
 }
@@ -187,12 +192,12 @@ impl CommandLine<'_> {
         if let Some(first) = origins.first() {
             let place = first.place.clone();
             let value = origins.into_iter().map(RawOrigin::of_url).collect();
-            self.make_site(raw, At { value, place });
+            self.make_site(raw, Located { value, place });
         }
         let listen: Vec<_> = flags.listen.iter().map(|address| self.write("--listen", address)).collect();
         if let Some(first) = listen.first() {
             let place = first.place.clone();
-            raw.listen = Some(At { value: listen.into_iter().map(RawListener::of_address).collect(), place });
+            raw.listen = Some(Located { value: listen.into_iter().map(RawListener::of_address).collect(), place });
         }
         if let Some(address) = &flags.admin {
             raw.admin = Some(self.write("--admin", address));
@@ -217,12 +222,12 @@ impl CommandLine<'_> {
         raw.route.gateway.try_files = try_files.or(raw.route.gateway.try_files.take());
         if let Some(ttl) = &flags.ttl {
             let text = self.write("--ttl", ttl);
-            let ttl = table::find(Scope::Top, "ttl").map(|row| bounds::duration(row, &text));
+            let ttl = table::find(SettingScope::Top, "ttl").map(|row| bounds::duration(row, &text));
             raw.route.expiry.ttl = ttl.and_then(|ttl| ttl.map_err(|issue| self.issues.push(issue)).ok());
         }
         if let Some(size) = &flags.memory {
             let text = self.write("--memory", size);
-            let size = table::find(Scope::Top, "memory.size").map(|row| bounds::size(row, &text));
+            let size = table::find(SettingScope::Top, "memory.size").map(|row| bounds::size(row, &text));
             raw.memory.size = size.and_then(|size| size.map_err(|issue| self.issues.push(issue)).ok());
         }
         if let Some(count) = &flags.workers {
@@ -254,25 +259,28 @@ impl CommandLine<'_> {
     }
 
     /// Appends a flag whose values are names with blanks between them; those names with their places.
-    fn write_names(&mut self, flag: &str, values: &[String]) -> Option<Texts> {
+    fn write_names(&mut self, flag: &str, values: &[String]) -> Option<LocatedTexts> {
         let written: Vec<_> = values.iter().map(|value| self.write(flag, value)).collect();
         let place = written.first()?.place.clone();
         let mut names = Vec::new();
-        for At { value, place } in &written {
+        for Located { value, place } in &written {
             let mut start = place.span.start;
             for name in value.split(|c: char| c.is_ascii_whitespace()) {
                 let span = start..start + name.len();
                 start = span.end + 1;
                 if !name.is_empty() {
-                    names.push(At { value: name.to_owned(), place: Place { source: Source::Flags, span } });
+                    names.push(Located {
+                        value: name.to_owned(),
+                        place: SourceLocation { source: SettingsSource::Flags, span },
+                    });
                 }
             }
         }
-        Some(At { value: names, place })
+        Some(Located { value: names, place })
     }
 
     /// Appends a flag to the line; its value with its place there.
-    fn write(&mut self, flag: &str, value: &str) -> At<String> {
+    fn write(&mut self, flag: &str, value: &str) -> Located<String> {
         if !self.line.is_empty() {
             self.line.push(' ');
         }
@@ -280,7 +288,10 @@ impl CommandLine<'_> {
         self.line.push(' ');
         let start = self.line.len();
         self.line.push_str(value);
-        At { value: value.to_owned(), place: Place { source: Source::Flags, span: start..self.line.len() } }
+        Located {
+            value: value.to_owned(),
+            place: SourceLocation { source: SettingsSource::Flags, span: start..self.line.len() },
+        }
     }
 }
 

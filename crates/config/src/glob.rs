@@ -4,14 +4,14 @@
 //! is compared with the path of the request as it was sent, without the query. This file checks patterns and tells
 //! when one can never get its turn; matching itself is the engine's.
 
-use crate::issue::{Fault, quoted};
+use crate::issue::{ValueError, quoted};
 
 /// The longest pattern, in bytes: longer ones would match no request-target that we accept anyway.
 const PATTERN_BYTES_MAX: usize = 4096;
 
 /// The pattern, when it is one.
-pub(crate) fn parse_path_pattern(text: &str) -> Result<String, Fault> {
-    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a path pattern: {why}", quoted(text)), help);
+pub(crate) fn parse_path_pattern(text: &str) -> Result<String, ValueError> {
+    let bad = |why: &str, help: &str| ValueError::new(format!("{} is not a path pattern: {why}", quoted(text)), help);
     if text.starts_with('^') || text.ends_with('$') || text.contains(".*") && !text.starts_with(['/', '*']) {
         return Err(bad(
             "it looks like a regular expression",

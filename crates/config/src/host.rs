@@ -5,7 +5,7 @@
 //! their brackets, as they have in `Host`. No other wildcards, and no conversion of international names: what a
 //! browser sends is the `xn--` form.
 
-use crate::issue::{Fault, quoted};
+use crate::issue::{ValueError, quoted};
 use kasoku_options::HostPattern;
 use std::net::Ipv6Addr;
 
@@ -15,8 +15,8 @@ const NAME_BYTES_MAX: usize = 253;
 const LABEL_BYTES_MAX: usize = 63;
 
 /// `example.org`, `*.example.org`, `[::1]`.
-pub(crate) fn parse_pattern(text: &str) -> Result<HostPattern, Fault> {
-    let bad = |why: &str, help: String| Fault::new(format!("{} is not a host pattern: {why}", quoted(text)), help);
+pub(crate) fn parse_pattern(text: &str) -> Result<HostPattern, ValueError> {
+    let bad = |why: &str, help: String| ValueError::new(format!("{} is not a host pattern: {why}", quoted(text)), help);
     if let Some((_, rest)) = text.split_once("://") {
         let host = rest.split(['/', ':']).next().unwrap_or_default();
         return Err(bad("it is a URL", format!("write the host alone: {}", quoted(host))));

@@ -1,6 +1,6 @@
 //! What is wrong, where, and how to put it right.
 //!
-//! A value that a person wrote travels as `At`: with the [`Place`] where it stands, in the file or on the command
+//! A value that a person wrote travels as `Located`: with the [`SourceLocation`] where it stands, in the file or on the command
 //! line, so that a check far behind the parser can still point at it. Checks never stop at the first fault; they
 //! push an [`Issue`] and go on.
 //!
@@ -15,16 +15,16 @@ const QUOTED_CHARS_MAX: usize = 80;
 
 /// Where a piece of text stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Place {
+pub struct SourceLocation {
     /// Which text.
-    pub source: Source,
+    pub source: SettingsSource,
     /// Bytes of that text.
     pub span: Range<usize>,
 }
 
 /// The two texts that settings come from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Source {
+pub enum SettingsSource {
     /// The configuration file.
     File,
     /// The flags, written as one line.
@@ -33,11 +33,11 @@ pub enum Source {
 
 /// A value and where it was written.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct At<T> {
+pub(crate) struct Located<T> {
     /// The value.
     pub(crate) value: T,
     /// Where it stands.
-    pub(crate) place: Place,
+    pub(crate) place: SourceLocation,
 }
 
 /// How bad it is.
@@ -57,9 +57,9 @@ pub struct Issue {
     /// One sentence without a full stop: what is wrong.
     pub message: String,
     /// Where; none when it is something that is missing.
-    pub place: Option<Place>,
+    pub place: Option<SourceLocation>,
     /// A second place that explains the first, and what it is.
-    pub related: Option<Box<(Place, String)>>,
+    pub related: Option<Box<(SourceLocation, String)>>,
     /// What to write instead.
     pub help: Option<String>,
 }
@@ -74,13 +74,13 @@ impl Issue {
     }
 
     #[must_use]
-    pub(crate) fn at(mut self, place: &Place) -> Self {
+    pub(crate) fn at(mut self, place: &SourceLocation) -> Self {
         self.place = Some(place.clone());
         self
     }
 
     #[must_use]
-    pub(crate) fn related(mut self, place: &Place, label: impl Into<String>) -> Self {
+    pub(crate) fn related(mut self, place: &SourceLocation, label: impl Into<String>) -> Self {
         self.related = Some(Box::new((place.clone(), label.into())));
         self
     }
@@ -99,17 +99,17 @@ impl Issue {
 
 /// Why a value's text is not what it should be, before its place is known: what the value parsers return.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Fault {
+pub(crate) struct ValueError {
     pub(crate) message: String,
     pub(crate) help: String,
 }
 
-impl Fault {
+impl ValueError {
     pub(crate) fn new(message: impl Into<String>, help: impl Into<String>) -> Self {
         Self { message: message.into(), help: help.into() }
     }
 
-    pub(crate) fn at(self, place: &Place) -> Issue {
+    pub(crate) fn at(self, place: &SourceLocation) -> Issue {
         Issue::error(self.message).at(place).help(self.help)
     }
 }

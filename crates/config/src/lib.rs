@@ -11,6 +11,8 @@
 //! there is no error. A configuration is an operator's, but pasted and generated ones exist too: the file's size, the
 //! length of lists and reports are bounded, and reports show no credentials.
 //!
+//! Keys of earlier versions are in `gone`: each is an error that says what holds in its place.
+//!
 //! `changes` compares two configurations, for a reload that says what it changes.
 //!
 //! What it does not do: it opens no sockets and resolves no names, so an address that is in use is found at start. The disk is
@@ -25,6 +27,7 @@ mod document;
 mod drift;
 mod flags;
 mod glob;
+mod gone;
 mod host;
 mod issue;
 mod line_numbers;
@@ -41,11 +44,11 @@ mod table;
 mod value;
 
 pub use applications::{applications, meant_application};
-pub use changes::{CHANGES_MAX, Change, changes};
+pub use changes::{CHANGES_MAX, ChangedSetting, changes};
 pub use flags::{Loaded, ServeFlags, examine, examine_input, load};
-pub use issue::{Issue, Place, Severity, Source};
+pub use issue::{Issue, SettingsSource, Severity, SourceLocation};
 pub use reference::{SAMPLE, reference_markdown};
-pub use report::{Report, render};
+pub use report::{ConfigReport, render};
 pub use schema::schema_json;
 
 use kasoku_options::{ListenAddress, Options};
@@ -54,7 +57,7 @@ use kasoku_options::{ListenAddress, Options};
 /// their places. Show them with [`render`] and the same text.
 pub fn check_text(text: &str) -> (Option<Options>, Vec<Issue>) {
     let mut issues = Vec::new();
-    let look = flags::Look::Text;
+    let look = flags::CheckScope::Text;
     let options = flags::check("kasoku.toml", text, &ServeFlags::default(), look, &mut String::new(), &mut issues);
     (options, issues)
 }

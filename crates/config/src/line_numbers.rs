@@ -1,6 +1,6 @@
 //! In which line of its file a setting stands.
 
-use crate::issue::{Place, Source};
+use crate::issue::{SettingsSource, SourceLocation};
 use std::path::Path;
 use std::sync::Arc;
 
@@ -20,13 +20,13 @@ impl LineNumbers {
         Self { name, starts: std::iter::once(0).chain(ends.map(|(at, _)| at + 1)).collect() }
     }
 
-    pub(crate) fn show(&self, place: &Place) -> Arc<str> {
+    pub(crate) fn show(&self, place: &SourceLocation) -> Arc<str> {
         match place.source {
-            Source::File => {
+            SettingsSource::File => {
                 let line = self.starts.partition_point(|start| *start <= place.span.start);
                 format!("{}:{line}", self.name).into()
             }
-            Source::Flags => "command line".into(),
+            SettingsSource::Flags => "command line".into(),
         }
     }
 }

@@ -16,7 +16,7 @@ mod user;
 mod writable;
 
 use crate::address::{parse_directory, parse_origin};
-use crate::issue::{At, Issue, quoted};
+use crate::issue::{Issue, Located, quoted};
 use crate::raw::{Raw, RawOrigins, RawRoute};
 use kasoku_options::OriginAddress;
 use std::io::ErrorKind;
@@ -35,10 +35,10 @@ const WAIT_MAX: Duration = Duration::from_secs(2);
 const PATHS_MAX: usize = 10_000;
 
 /// What has to lie somewhere.
-struct Wanted<'r> {
+struct RequiredPath<'r> {
     path: PathBuf,
-    kind: Kind,
-    written: &'r At<String>,
+    kind: PathKind,
+    written: &'r Located<String>,
     /// What becomes of whom without it.
     fails: &'static str,
 }
@@ -56,7 +56,7 @@ const START_FAILS: &str = "the program does not start as long as that is so";
 const BODIES_FAIL: &str = "requests to programs with a body of more than 64 KiB are 503 as long as that is so";
 
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum PathKind {
     /// Of files, or of programs.
     Directory,
     /// A program, or a directory of such.
@@ -71,7 +71,7 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     let buffer = raw.request_buffer.directory.iter().filter(|written| !written.value.contains('\0'));
     wanted.extend(buffer.map(|written| {
         let path = PathBuf::from(&written.value);
-        Wanted { path, kind: Kind::Directory, written, fails: BODIES_FAIL }
+        RequiredPath { path, kind: PathKind::Directory, written, fails: BODIES_FAIL }
     }));
     wanted.extend(directory_of_log(raw));
     of_route(&raw.route, None, &mut wanted);
@@ -82,8 +82,8 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
     wanted.truncate(PATHS_MAX);
     let paths = wanted.iter().map(|one| (one.path.clone(), one.kind)).collect();
     // Where nobody has looked there is no fault, least of all of a program that serves and is told to reload.
-    let Some(found) = in_time(paths, WAIT_MAX, |(path, kind): &(PathBuf, Kind)| fault(path, *kind)) else { return };
-    for (number, Wanted { path, written, fails, .. }) in wanted.iter().enumerate() {
+    let Some(found) = in_time(paths, WAIT_MAX, |(path, kind): &(PathBuf, PathKind)| fault(path, *kind)) else { return };
+    for (number, RequiredPath { path, written, fails, .. }) in wanted.iter().enumerate() {
         let path = quoted(&path.display().to_string());
         let (message, help) = match found.get(number) {
             Some(None) => continue,
@@ -97,35 +97,35 @@ pub(crate) fn warn(raw: &Raw, issues: &mut Vec<Issue>) {
 }
 
 /// A file that is not there is made, its directory is not.
-fn directory_of_log(raw: &Raw) -> Option<Wanted<'_>> {
+fn directory_of_log(raw: &Raw) -> Option<RequiredPath<'_>> {
     let written = raw.access_log.path.as_ref()?;
     let is_file = !matches!(written.value.as_str(), "" | "-") && !written.value.contains('\0');
     let path = Path::new(&written.value).parent().filter(|parent| is_file && !parent.as_os_str().is_empty())?;
-    Some(Wanted { path: path.to_owned(), kind: Kind::Directory, written, fails: START_FAILS })
+    Some(RequiredPath { path: path.to_owned(), kind: PathKind::Directory, written, fails: START_FAILS })
 }
 
-fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &mut Vec<Wanted<'r>>) {
+fn of_route<'r>(route: &'r RawRoute, origins: Option<&'r RawOrigins>, wanted: &mut Vec<RequiredPath<'r>>) {
     if let Some(written) = &route.gateway.root
         && let Ok(path) = parse_directory(&written.value)
     {
-        wanted.push(Wanted { path, kind: Kind::Directory, written, fails: REQUESTS_FAIL });
+        wanted.push(RequiredPath { path, kind: PathKind::Directory, written, fails: REQUESTS_FAIL });
     }
     let roots = route.sendfile.roots.iter().flat_map(|roots| &roots.value);
     let internal = route.sendfile.internal.iter().flat_map(|map| map.value.iter().map(|(_, directory)| directory));
     for written in roots.chain(internal) {
         if let Ok(path) = parse_directory(&written.value) {
-            wanted.push(Wanted { path, kind: Kind::Directory, written, fails: FILES_FAIL });
+            wanted.push(RequiredPath { path, kind: PathKind::Directory, written, fails: FILES_FAIL });
         }
     }
     let urls = origins.iter().flat_map(|origins| &origins.value).filter_map(|origin| origin.url.as_ref());
     for written in urls {
         let (path, kind) = match parse_origin(&written.value) {
-            Ok(OriginAddress::Files(path)) => (path, Kind::Directory),
-            Ok(OriginAddress::Cgi(path)) => (path, Kind::Programs),
-            Ok(OriginAddress::Spawned(program)) => (program.file, Kind::Program),
+            Ok(OriginAddress::Files(path)) => (path, PathKind::Directory),
+            Ok(OriginAddress::Cgi(path)) => (path, PathKind::Programs),
+            Ok(OriginAddress::Spawned(program)) => (program.file, PathKind::Program),
             _ => continue,
         };
-        wanted.push(Wanted { path, kind, written, fails: REQUESTS_FAIL });
+        wanted.push(RequiredPath { path, kind, written, fails: REQUESTS_FAIL });
     }
 }
 
@@ -163,16 +163,16 @@ fn in_time<J: Send + 'static, F: Send + 'static>(
     Some(found)
 }
 
-fn fault(path: &Path, kind: Kind) -> Option<&'static str> {
+fn fault(path: &Path, kind: PathKind) -> Option<&'static str> {
     match (std::fs::metadata(path), kind) {
         (Err(error), _) if matches!(error.kind(), ErrorKind::NotFound | ErrorKind::NotADirectory) => {
             Some("is not there")
         }
         (Err(_), _) => None,
-        (Ok(found), Kind::Directory) => (!found.is_dir()).then_some("is no directory"),
-        (Ok(found), Kind::Programs) => {
+        (Ok(found), PathKind::Directory) => (!found.is_dir()).then_some("is no directory"),
+        (Ok(found), PathKind::Programs) => {
             (!found.is_dir() && !found.is_file()).then_some("is neither a directory nor a program")
         }
-        (Ok(found), Kind::Program) => (!found.is_file()).then_some("is no program"),
+        (Ok(found), PathKind::Program) => (!found.is_file()).then_some("is no program"),
     }
 }

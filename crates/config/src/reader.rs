@@ -8,16 +8,17 @@
 //! Serde is not used on purpose: it stops at the first fault and knows where a value stands, but not where a key does.
 
 use crate::bounds;
-use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::gone;
+use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::suggest;
-use crate::table::{self, Scope, Setting};
+use crate::table::{self, Setting, SettingScope};
 use std::ops::Range;
 use std::time::Duration;
 use toml::Spanned;
 use toml::de::{DeInteger, DeTable, DeValue};
 
 /// Texts by texts: where each of them stands.
-pub(crate) type Pairs = Vec<(At<String>, At<String>)>;
+pub(crate) type TextPairs = Vec<(Located<String>, Located<String>)>;
 
 /// The most entries of a list: sites, rules, hosts, addresses.
 pub(crate) const LIST_LEN_MAX: usize = 10_000;
@@ -28,7 +29,7 @@ const NEAREST_KEYS: usize = 3;
 /// One table that is being read.
 pub(crate) struct Keys<'a, 'i> {
     table: &'a DeTable<'i>,
-    scope: Scope,
+    scope: SettingScope,
     /// The path of this table below its scope, with a dot at the end: `limits.`; empty for the scope's own table.
     group: String,
     asked: Vec<&'static str>,
@@ -41,7 +42,7 @@ pub(crate) fn read<'i, T>(
     issues: &mut Vec<Issue>,
     read: impl FnOnce(&mut Keys<'_, 'i>) -> T,
 ) -> T {
-    Keys { table: document, scope: Scope::Top, group: String::new(), asked: Vec::new(), issues }.finish(read)
+    Keys { table: document, scope: SettingScope::Top, group: String::new(), asked: Vec::new(), issues }.finish(read)
 }
 
 impl<'a, 'i> Keys<'a, 'i> {
@@ -51,6 +52,10 @@ impl<'a, 'i> Keys<'a, 'i> {
         let table = match self.ask(name).map(|value| (value.get_ref(), value.span())) {
             None => &empty,
             Some((DeValue::Table(table), _)) => table,
+            Some((_, span)) if let Some(gone) = gone::find(self.scope, &self.group, name) => {
+                self.push(gone.issue().at(&place(span)));
+                &empty
+            }
             Some((other, span)) => {
                 let help = format!("write `[{}{name}]` and its keys below", self.shown_prefix());
                 self.push(
@@ -69,8 +74,8 @@ impl<'a, 'i> Keys<'a, 'i> {
     pub(crate) fn tables<T>(
         &mut self,
         name: &'static str,
-        scope: Scope,
-        mut read_one: impl FnMut(&mut Keys<'_, 'i>, Place) -> T,
+        scope: SettingScope,
+        mut read_one: impl FnMut(&mut Keys<'_, 'i>, SourceLocation) -> T,
     ) -> Vec<T> {
         let Some(value) = self.ask(name) else { return Vec::new() };
         let header = format!("[[{}]]", scope.prefix().trim_end_matches('.'));
@@ -91,7 +96,7 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// A text.
-    pub(crate) fn text(&mut self, name: &'static str) -> Option<At<String>> {
+    pub(crate) fn text(&mut self, name: &'static str) -> Option<Located<String>> {
         let value = self.ask(name)?;
         match value.get_ref() {
             DeValue::String(text) => Some(at(text.to_string(), value.span())),
@@ -100,7 +105,7 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// A list of texts; one text alone is a list of one. None also when nothing in it is a text.
-    pub(crate) fn texts(&mut self, name: &'static str) -> Option<At<Vec<At<String>>>> {
+    pub(crate) fn texts(&mut self, name: &'static str) -> Option<Located<Vec<Located<String>>>> {
         let value = self.ask(name)?;
         let texts: Vec<_> = self.items(value).filter_map(|item| self.text_of(name, item)).collect();
         (!texts.is_empty() || is_empty_list(value)).then(|| at(texts, value.span()))
@@ -110,10 +115,10 @@ impl<'a, 'i> Keys<'a, 'i> {
     pub(crate) fn texts_or_tables<T>(
         &mut self,
         name: &'static str,
-        scope: Scope,
-        mut of_text: impl FnMut(At<String>) -> T,
-        mut of_table: impl FnMut(&mut Keys<'_, 'i>, Place) -> T,
-    ) -> Option<At<Vec<T>>> {
+        scope: SettingScope,
+        mut of_text: impl FnMut(Located<String>) -> T,
+        mut of_table: impl FnMut(&mut Keys<'_, 'i>, SourceLocation) -> T,
+    ) -> Option<Located<Vec<T>>> {
         let value = self.ask(name)?;
         let mut all = Vec::new();
         for item in self.items(value) {
@@ -128,7 +133,7 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// `true` or `false`.
-    pub(crate) fn flag(&mut self, name: &'static str) -> Option<At<bool>> {
+    pub(crate) fn flag(&mut self, name: &'static str) -> Option<Located<bool>> {
         let value = self.ask(name)?;
         match value.get_ref() {
             DeValue::Boolean(flag) => Some(at(*flag, value.span())),
@@ -137,7 +142,7 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// A whole number within its row's bounds.
-    pub(crate) fn integer(&mut self, name: &'static str) -> Option<At<u64>> {
+    pub(crate) fn integer(&mut self, name: &'static str) -> Option<Located<u64>> {
         let value = self.ask(name)?;
         let DeValue::Integer(integer) = value.get_ref() else {
             return self.wrong_type(name, value.get_ref(), &place(value.span()));
@@ -147,7 +152,7 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// A number or a text, as it was written: for settings that take both.
-    pub(crate) fn number_or_text(&mut self, name: &'static str) -> Option<At<String>> {
+    pub(crate) fn number_or_text(&mut self, name: &'static str) -> Option<Located<String>> {
         let value = self.ask(name)?;
         match value.get_ref() {
             DeValue::Integer(integer) => Some(at(decimal(integer), value.span())),
@@ -157,21 +162,21 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// Bytes within the row's bounds.
-    pub(crate) fn size(&mut self, name: &'static str) -> Option<At<u64>> {
+    pub(crate) fn size(&mut self, name: &'static str) -> Option<Located<u64>> {
         let text = self.number_or_text(name)?;
         let row = self.row(name)?;
         self.keep(bounds::size(row, &text))
     }
 
     /// A duration within the row's bounds.
-    pub(crate) fn duration(&mut self, name: &'static str) -> Option<At<Duration>> {
+    pub(crate) fn duration(&mut self, name: &'static str) -> Option<Located<Duration>> {
         let text = self.number_or_text(name)?;
         let row = self.row(name)?;
         self.keep(bounds::duration(row, &text))
     }
 
     /// A table of durations, each within the row's bounds, by whatever stands before them.
-    pub(crate) fn durations(&mut self, name: &'static str) -> Option<Vec<(At<String>, At<Duration>)>> {
+    pub(crate) fn durations(&mut self, name: &'static str) -> Option<Vec<(Located<String>, Located<Duration>)>> {
         let value = self.ask(name)?;
         let DeValue::Table(table) = value.get_ref() else {
             return self.wrong_type(name, value.get_ref(), &place(value.span()));
@@ -194,12 +199,12 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 
     /// A table of texts, by whatever stands before them.
-    pub(crate) fn map(&mut self, name: &'static str) -> Option<At<Pairs>> {
+    pub(crate) fn map(&mut self, name: &'static str) -> Option<Located<TextPairs>> {
         let value = self.ask(name)?;
         let DeValue::Table(table) = value.get_ref() else {
             return self.wrong_type(name, value.get_ref(), &place(value.span()));
         };
-        let mut all = Pairs::new();
+        let mut all = TextPairs::new();
         for (key, value) in table.iter().take(LIST_LEN_MAX) {
             match value.get_ref() {
                 DeValue::String(text) => {
@@ -217,9 +222,9 @@ impl<'a, 'i> Keys<'a, 'i> {
     fn read_scope<T>(
         &mut self,
         table: &DeTable<'i>,
-        scope: Scope,
-        header: Place,
-        read_one: &mut impl FnMut(&mut Keys<'_, 'i>, Place) -> T,
+        scope: SettingScope,
+        header: SourceLocation,
+        read_one: &mut impl FnMut(&mut Keys<'_, 'i>, SourceLocation) -> T,
     ) -> T {
         for row in table::settings()
             .filter(|row| row.is_required() && row.scopes.contains(&scope) && table.get(row.path).is_none())
@@ -278,14 +283,17 @@ impl<'a, 'i> Keys<'a, 'i> {
         items.into_iter().take(LIST_LEN_MAX)
     }
 
-    fn text_of(&mut self, name: &'static str, item: &Spanned<DeValue<'i>>) -> Option<At<String>> {
+    fn text_of(&mut self, name: &'static str, item: &Spanned<DeValue<'i>>) -> Option<Located<String>> {
         match item.get_ref() {
             DeValue::String(text) => Some(at(text.to_string(), item.span())),
             other => self.wrong_type(name, other, &place(item.span())),
         }
     }
 
-    fn wrong_type<T>(&mut self, name: &'static str, found: &DeValue<'_>, place: &Place) -> Option<T> {
+    fn wrong_type<T>(&mut self, name: &'static str, found: &DeValue<'_>, place: &SourceLocation) -> Option<T> {
+        if self.are_gone(name, found) {
+            return None;
+        }
         let row = self.row(name)?;
         let message = format!("{} must be {}, not {}", quoted(name), bounds::words(row.kind), kind_of(found));
         self.push(Issue::error(message).at(place).help(format!("like `{name} = {}`", row.example)));
@@ -295,6 +303,10 @@ impl<'a, 'i> Keys<'a, 'i> {
     fn complain_about_the_rest(&mut self) {
         for (key, _) in self.table.iter().filter(|(key, _)| !self.asked.contains(&key.get_ref().as_ref())) {
             let name = key.get_ref().as_ref();
+            if let Some(gone) = gone::find(self.scope, &self.group, name) {
+                self.issues.push(gone.issue().at(&place(key.span())));
+                continue;
+            }
             let message = format!("unknown key {}", quoted(name));
             let issue = match (suggest::elsewhere(name), suggest::closest(name, &self.asked)) {
                 (Some(elsewhere), _) => Issue::error(message).help(elsewhere),
@@ -308,6 +320,19 @@ impl<'a, 'i> Keys<'a, 'i> {
         }
     }
 
+    /// Whether it is a table whose keys are no settings any more. Each of them is told.
+    fn are_gone(&mut self, name: &str, found: &DeValue<'_>) -> bool {
+        let Some(table) = found.as_table() else { return false };
+        let group = format!("{}{name}.", self.group);
+        let issues = table.iter().filter_map(|(key, _)| {
+            let gone = gone::find(self.scope, &group, key.get_ref())?;
+            Some(gone.issue().at(&place(key.span())))
+        });
+        let told = self.issues.len();
+        self.issues.extend(issues);
+        self.issues.len() > told
+    }
+
     fn nearest_keys(&self, name: &str) -> String {
         let nearest = suggest::nearest(name, &self.asked, NEAREST_KEYS).into_iter().map(quoted).collect::<Vec<_>>();
         let more = if self.asked.len() > nearest.len() { "; docs/configuration.md has all of them" } else { "" };
@@ -319,12 +344,12 @@ impl<'a, 'i> Keys<'a, 'i> {
     }
 }
 
-fn at<T>(value: T, span: Range<usize>) -> At<T> {
-    At { value, place: place(span) }
+fn at<T>(value: T, span: Range<usize>) -> Located<T> {
+    Located { value, place: place(span) }
 }
 
-fn place(span: Range<usize>) -> Place {
-    Place { source: Source::File, span }
+fn place(span: Range<usize>) -> SourceLocation {
+    SourceLocation { source: SettingsSource::File, span }
 }
 
 /// The number in decimal digits, however it was written; as it was written when it is negative or too large.

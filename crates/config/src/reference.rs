@@ -1,7 +1,7 @@
 //! docs/configuration.md: the table of settings as a page.
 
 use crate::bounds;
-use crate::table::{Default, Kind, SECTIONS, Scope, Section, Setting};
+use crate::table::{Default, SECTIONS, Section, Setting, SettingKind, SettingScope};
 use std::fmt::Write;
 
 const INTRO: &str = "\
@@ -94,21 +94,23 @@ fn facts(setting: &Setting) -> String {
     facts.join("\n")
 }
 
-fn takes(kind: Kind) -> String {
+fn takes(kind: SettingKind) -> String {
     let words = match kind {
-        Kind::OneOf(allowed) => allowed.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or "),
+        SettingKind::OneOf(allowed) => {
+            allowed.iter().map(|word| format!("`\"{word}\"`")).collect::<Vec<_>>().join(" or ")
+        }
         _ => bounds::words(kind),
     };
     bounds::range(kind).map_or_else(|| words.clone(), |range| format!("{words}: {range}"))
 }
 
-const fn words(scope: Scope) -> &'static str {
+const fn words(scope: SettingScope) -> &'static str {
     match scope {
-        Scope::Top => "at the top of the file",
-        Scope::Site => "in a `[[site]]`",
-        Scope::Rule => "in a `[[site.rule]]`",
-        Scope::Listen => "in a listener",
-        Scope::Origin => "in an origin",
+        SettingScope::Top => "at the top of the file",
+        SettingScope::Site => "in a `[[site]]`",
+        SettingScope::Rule => "in a `[[site.rule]]`",
+        SettingScope::Listen => "in a listener",
+        SettingScope::Origin => "in an origin",
     }
 }
 
@@ -117,16 +119,16 @@ fn example(setting: &Setting) -> String {
     let line = format!("{} = {}", setting.name(), setting.example);
     let group = setting.path.rsplit_once('.').map(|(group, _)| group);
     match (setting.scopes.first(), group) {
-        (Some(Scope::Listen), _) => match setting.name() {
+        (Some(SettingScope::Listen), _) => match setting.name() {
             "address" => format!("listen = [{{ {line} }}]"),
             _ => format!("listen = [{{ address = \"127.0.0.1:8080\", {line} }}]"),
         },
-        (Some(Scope::Origin), _) => match setting.name() {
+        (Some(SettingScope::Origin), _) => match setting.name() {
             "url" => format!("[[site]]\norigin = [{{ {line} }}]"),
             _ => format!("[[site]]\norigin = [{{ url = \"http://127.0.0.1:8001\", {line} }}]"),
         },
-        (Some(Scope::Site), None) => format!("[[site]]\n{line}"),
-        (Some(Scope::Rule), None) => format!("[[site.rule]]\n{line}"),
+        (Some(SettingScope::Site), None) => format!("[[site]]\n{line}"),
+        (Some(SettingScope::Rule), None) => format!("[[site.rule]]\n{line}"),
         (_, Some(group)) => format!("[{group}]\n{line}"),
         (_, None) => line,
     }

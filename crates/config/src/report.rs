@@ -6,7 +6,7 @@
 mod json;
 mod lines;
 
-use crate::issue::{Issue, Place, Severity, Source};
+use crate::issue::{Issue, SettingsSource, Severity, SourceLocation};
 use crate::secrets;
 use annotate_snippets::{AnnotationKind, Group, Level, Renderer, Snippet};
 use std::fmt;
@@ -28,7 +28,7 @@ fn shown(text: &str) -> String {
 
 /// Issues and the texts that they point into.
 #[derive(Clone, Debug, Default)]
-pub struct Report {
+pub struct ConfigReport {
     /// Errors and warnings in the order of their places.
     pub issues: Vec<Issue>,
     /// What the file is called in the report.
@@ -39,7 +39,7 @@ pub struct Report {
     pub(crate) flags: String,
 }
 
-impl Report {
+impl ConfigReport {
     /// Whether nothing is wrong.
     pub fn is_empty(&self) -> bool {
         self.issues.is_empty()
@@ -52,7 +52,7 @@ impl Report {
             return String::new();
         }
         let renderer = if colour { Renderer::styled() } else { Renderer::plain() };
-        let shown = Shown { file_name: &self.file_name, file: shown(&self.file), flags: shown(&self.flags) };
+        let shown = MaskedTexts { file_name: &self.file_name, file: shown(&self.file), flags: shown(&self.flags) };
         let mut text = String::new();
         for issue in self.issues.iter().take(ISSUES_SHOWN_MAX) {
             text.push_str(&renderer.render(&[shown.group(issue)]));
@@ -76,29 +76,33 @@ impl Report {
     }
 }
 
-impl fmt::Display for Report {
+impl fmt::Display for ConfigReport {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(&self.render(false))
     }
 }
 
-impl std::error::Error for Report {}
+impl std::error::Error for ConfigReport {}
 
-/// The issues of one text as people like them; `name` is what the text is called. See [`Report::render`].
+/// The issues of one text as people like them; `name` is what the text is called. See [`ConfigReport::render`].
 pub fn render(name: &str, text: &str, issues: &[Issue], colour: bool) -> String {
-    let report =
-        Report { issues: issues.to_vec(), file_name: name.to_owned(), file: text.to_owned(), flags: String::new() };
+    let report = ConfigReport {
+        issues: issues.to_vec(),
+        file_name: name.to_owned(),
+        file: text.to_owned(),
+        flags: String::new(),
+    };
     report.render(colour)
 }
 
 /// The masked texts.
-struct Shown<'r> {
+struct MaskedTexts<'r> {
     file_name: &'r str,
     file: String,
     flags: String,
 }
 
-impl Shown<'_> {
+impl MaskedTexts<'_> {
     fn group<'s>(&'s self, issue: &'s Issue) -> Group<'s> {
         let level = match issue.severity {
             Severity::Error => Level::ERROR,
@@ -127,17 +131,17 @@ impl Shown<'_> {
         }
     }
 
-    fn snippet<'s, T: Clone>(&'s self, place: &Place) -> Snippet<'s, T> {
+    fn snippet<'s, T: Clone>(&'s self, place: &SourceLocation) -> Snippet<'s, T> {
         let (name, text) = self.text(place.source);
         Snippet::source(text).path(name)
     }
 
-    fn primary<'s>(&self, place: &Place) -> annotate_snippets::Annotation<'s> {
+    fn primary<'s>(&self, place: &SourceLocation) -> annotate_snippets::Annotation<'s> {
         AnnotationKind::Primary.span(self.span(place))
     }
 
     /// The span, cut to the text and to its first line: a table's span would underline all of it.
-    fn span(&self, place: &Place) -> std::ops::Range<usize> {
+    fn span(&self, place: &SourceLocation) -> std::ops::Range<usize> {
         let (_, text) = self.text(place.source);
         let start = place.span.start.min(text.len());
         let end = place.span.end.clamp(start, text.len());
@@ -145,10 +149,10 @@ impl Shown<'_> {
         start..start + first_line
     }
 
-    fn text(&self, source: Source) -> (&str, &str) {
+    fn text(&self, source: SettingsSource) -> (&str, &str) {
         match source {
-            Source::File => (self.file_name, &self.file),
-            Source::Flags => ("command line", &self.flags),
+            SettingsSource::File => (self.file_name, &self.file),
+            SettingsSource::Flags => ("command line", &self.flags),
         }
     }
 }

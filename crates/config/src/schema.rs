@@ -11,7 +11,7 @@ mod tests;
 
 use crate::bounds;
 use crate::reader::LIST_LEN_MAX;
-use crate::table::{self, Default, Kind, Scope, Setting};
+use crate::table::{self, Default, Setting, SettingKind, SettingScope};
 use serde_json::{Map, Value, json};
 
 /// A size: bytes, or with a unit. Case does not matter there.
@@ -22,8 +22,8 @@ const DURATION_PATTERN: &str = r"^\s*([0-9]+\s*(ms|s|m|h|d)\s*)+$";
 
 /// The schema, as text.
 pub fn schema_json() -> String {
-    let mut top = Table::of(Scope::Top);
-    let mut site = Table::of(Scope::Site);
+    let mut top = SchemaTable::of(SettingScope::Top);
+    let mut site = SchemaTable::of(SettingScope::Site);
     site.properties.insert(
         "rule".to_owned(),
         json!({
@@ -44,9 +44,9 @@ pub fn schema_json() -> String {
     );
     let tables = [
         ("site", site.schema()),
-        ("rule", Table::of(Scope::Rule).schema()),
-        ("listener", Table::of(Scope::Listen).schema()),
-        ("origin-table", Table::of(Scope::Origin).schema()),
+        ("rule", SchemaTable::of(SettingScope::Rule).schema()),
+        ("listener", SchemaTable::of(SettingScope::Listen).schema()),
+        ("origin-table", SchemaTable::of(SettingScope::Origin).schema()),
     ];
     let shared = table::settings().filter(|setting| is_shared(setting));
     let shared = shared.map(|setting| (setting.path.to_owned(), described(setting)));
@@ -65,13 +65,13 @@ pub fn schema_json() -> String {
 }
 
 /// The keys of one table of the file, and of the tables within it.
-struct Table {
+struct SchemaTable {
     properties: Map<String, Value>,
     required: Vec<&'static str>,
 }
 
-impl Table {
-    fn of(scope: Scope) -> Self {
+impl SchemaTable {
+    fn of(scope: SettingScope) -> Self {
         let mut table = Self { properties: Map::new(), required: Vec::new() };
         for setting in table::settings().filter(|setting| setting.scopes.contains(&scope)) {
             match setting.path.split_once('.') {
@@ -135,36 +135,36 @@ fn described(setting: &Setting) -> Value {
 }
 
 /// The values that a setting takes.
-fn value(kind: Kind, path: &str) -> Value {
+fn value(kind: SettingKind, path: &str) -> Value {
     let one_or_several = |one: Value| {
         let several = json!({ "type": "array", "items": one.clone(), "maxItems": LIST_LEN_MAX });
         json!({ "anyOf": [one, several] })
     };
     match kind {
-        Kind::Text(_) => json!({ "type": "string" }),
-        Kind::Texts(_) => one_or_several(json!({ "type": "string" })),
-        Kind::TextsOrTables(_) => {
+        SettingKind::Text(_) => json!({ "type": "string" }),
+        SettingKind::Texts(_) => one_or_several(json!({ "type": "string" })),
+        SettingKind::TextsOrTables(_) => {
             let table = if path == "listen" { "#/definitions/listener" } else { "#/definitions/origin-table" };
             one_or_several(json!({ "anyOf": [{ "type": "string" }, { "$ref": table }] }))
         }
-        Kind::OneOf(words) => json!({ "enum": words }),
-        Kind::Flag => json!({ "type": "boolean" }),
-        Kind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
-        Kind::IntegerOrAuto { min, max } => json!({
+        SettingKind::OneOf(words) => json!({ "enum": words }),
+        SettingKind::Flag => json!({ "type": "boolean" }),
+        SettingKind::Integer { min, max } => json!({ "type": "integer", "minimum": min, "maximum": max }),
+        SettingKind::IntegerOrAuto { min, max } => json!({
             "anyOf": [
                 { "type": "integer", "minimum": min, "maximum": max },
                 { "type": "string", "pattern": "^(auto|[0-9]+)$" },
             ]
         }),
-        Kind::Size { min, max } => json!({
+        SettingKind::Size { min, max } => json!({
             "anyOf": [
                 { "type": "integer", "minimum": min, "maximum": max },
                 { "type": "string", "pattern": SIZE_PATTERN },
             ]
         }),
-        Kind::Duration { .. } | Kind::Seconds { .. } => duration(),
-        Kind::Map(..) => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
-        Kind::Statuses { .. } => json!({ "type": "object", "additionalProperties": duration() }),
+        SettingKind::Duration { .. } | SettingKind::Seconds { .. } => duration(),
+        SettingKind::Map(..) => json!({ "type": "object", "additionalProperties": { "type": "string" } }),
+        SettingKind::Statuses { .. } => json!({ "type": "object", "additionalProperties": duration() }),
     }
 }
 

@@ -4,7 +4,7 @@
 //! ambiguous, and the report says between what. Units are required for durations and optional for sizes (plain
 //! numbers are bytes). Whole numbers only: `1.5GiB` is `1536MiB`.
 
-use crate::issue::{Fault, quoted};
+use crate::issue::{ValueError, quoted};
 use std::time::Duration;
 
 const SIZE_UNITS: [(&str, u64); 9] = [
@@ -25,8 +25,8 @@ const SIZE_HELP: &str = "a size is a whole number of bytes, or one with a unit: 
 const DURATION_HELP: &str = "a duration is a whole number with a unit: \"500ms\", \"5s\", \"10m\", \"1h30m\", \"7d\"";
 
 /// `65536`, `64KiB`, `10 MB`: bytes. The case of the unit does not matter.
-pub(crate) fn parse_size(text: &str) -> Result<u64, Fault> {
-    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a size: {why}", quoted(text)), help);
+pub(crate) fn parse_size(text: &str) -> Result<u64, ValueError> {
+    let bad = |why: &str, help: &str| ValueError::new(format!("{} is not a size: {why}", quoted(text)), help);
     let (number, unit) = number_and_rest(text.trim());
     let unit = unit.trim();
     if number.is_empty() {
@@ -52,8 +52,8 @@ pub(crate) fn parse_size(text: &str) -> Result<u64, Fault> {
 }
 
 /// `500ms`, `5s`, `1h30m`.
-pub(crate) fn parse_duration(text: &str) -> Result<Duration, Fault> {
-    let bad = |why: &str, help: &str| Fault::new(format!("{} is not a duration: {why}", quoted(text)), help);
+pub(crate) fn parse_duration(text: &str) -> Result<Duration, ValueError> {
+    let bad = |why: &str, help: &str| ValueError::new(format!("{} is not a duration: {why}", quoted(text)), help);
     let mut rest = text.trim();
     let mut total_ms = 0_u64;
     loop {

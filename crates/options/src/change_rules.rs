@@ -8,14 +8,14 @@ use kasoku_semantics::tags::TagTemplate;
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct ChangeRules {
     /// Each that is about a request counts.
-    pub list: Vec<Change>,
+    pub list: Vec<ChangeRule>,
     /// Redirections to these URLs say that nothing was changed: to a form for logging in, for one.
     pub no_change_redirects: Vec<UrlPattern>,
 }
 
 /// Requests that change something.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Change {
+pub struct ChangeRule {
     /// None: any. GET stands for HEAD as well.
     pub method: Option<Method>,
     /// Their URLs, which pass.
@@ -29,7 +29,7 @@ pub struct Change {
     pub is_all: bool,
 }
 
-impl Change {
+impl ChangeRule {
     /// Whether such requests are known to change nothing.
     pub fn is_none(&self) -> bool {
         self.tags.is_empty() && !self.is_all

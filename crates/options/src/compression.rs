@@ -1,6 +1,6 @@
 //! Which content codings are made of stored responses, and of which.
 
-use kasoku_semantics::coding::{Coding, Levels as CodingLevels};
+use kasoku_semantics::coding::{Coding, CodingLevels};
 
 /// Which content codings are made of stored responses, and of which.
 #[derive(Clone, Debug, PartialEq, Eq)]

@@ -1,25 +1,23 @@
 //! What becomes of cookies where a lifetime is granted.
 
-use crate::nobodys_cookie::NobodysCookie;
+use crate::anonymous_cookie::AnonymousCookie;
 
 /// What becomes of cookies that are not in the key, where a lifetime is granted.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CookieRules {
-    /// Those that are not noise either. None: [`OtherCookies::Remove`] where some cookies are in the key, or make a request pass,
-    /// else [`OtherCookies::Pass`].
+    /// Those that are in no list. None: [`OtherCookies::Pass`] where a lifetime is granted; elsewhere they are the application's business.
     pub others: Option<OtherCookies>,
     /// Cookies that change no page, and are never sent to the origin of an answer that may be shared: globs over names.
     pub noise: Vec<String>,
-    /// Cookies with which a request passes, whatever else is said of them: globs over names. Where there are some, the others
-    /// are removed unless [`CookieRules::others`] says otherwise.
+    /// Cookies with which a request passes, whatever else is said of them: globs over names.
     pub pass: Vec<String>,
-    /// Cookies that go along with each request in nobody's name.
-    pub nobodys: Vec<NobodysCookie>,
+    /// Cookies that go along with each anonymous request.
+    pub anonymous: Vec<AnonymousCookie>,
 }
 
 impl Default for CookieRules {
     fn default() -> Self {
-        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec(), pass: Vec::new(), nobodys: Vec::new() }
+        Self { others: None, noise: NOISE_COOKIES.map(str::to_owned).to_vec(), pass: Vec::new(), anonymous: Vec::new() }
     }
 }
 

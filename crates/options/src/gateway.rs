@@ -17,7 +17,7 @@ pub struct Gateway {
     pub url_prefix: String,
     /// What answers for a directory, the first that is there. Default `index.html`, `index.php`.
     pub index: Vec<String>,
-    /// What is looked for, the first that is there: `{path}`, `{path}/`, `/index.php`.
+    /// The candidates, of which the first that exists is used: `{path}`, `{path}/`, `/index.php`.
     pub try_files: Vec<String>,
     /// Short addresses, and what stands for them where neither a file nor a directory is there; the first that fits. At most
     /// [`REWRITES_MAX`](crate::REWRITES_MAX).

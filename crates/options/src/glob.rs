@@ -16,7 +16,7 @@ pub struct Glob {
     /// As applications read it, where that is something else.
     read: Option<String>,
     /// What a path has that fits it, whichever way the glob is read.
-    needs: Pairs,
+    needs: BytePairs,
 }
 
 impl Glob {
@@ -33,8 +33,8 @@ impl Glob {
 impl From<String> for Glob {
     fn from(text: String) -> Self {
         let read = text.contains('%').then(|| percent_decode_str(&text).decode_utf8_lossy().into_owned());
-        let needs = Pairs::of_glob(&text);
-        let needs = read.as_ref().map_or(needs, |read| needs.in_both(Pairs::of_glob(read)));
+        let needs = BytePairs::of_glob(&text);
+        let needs = read.as_ref().map_or(needs, |read| needs.in_both(BytePairs::of_glob(read)));
         Self { text, read, needs }
     }
 }
@@ -62,17 +62,17 @@ impl Hash for Glob {
 #[derive(Clone, Copy, Debug)]
 pub struct Path<'p> {
     text: &'p str,
-    has: Pairs,
+    has: BytePairs,
 }
 
 impl<'p> Path<'p> {
     /// A path, as it was sent or as it is read.
     pub fn new(text: &'p str) -> Self {
-        Self { text, has: Pairs::of_path(text) }
+        Self { text, has: BytePairs::of_path(text) }
     }
 
     /// Which pairs of bytes stand in it.
-    pub fn pairs(&self) -> Pairs {
+    pub fn pairs(&self) -> BytePairs {
         self.has
     }
 
@@ -90,12 +90,12 @@ impl<'p> Path<'p> {
 /// A set of pairs of neighbouring bytes, the edge of the text counted as a byte. Several pairs share one of its 128 bits, so a pair may seem to be in the set
 /// that is not; none that is in it is missed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Pairs(u128);
+pub struct BytePairs(u128);
 
 /// Stands for the edge of a text in its pairs.
 const EDGE: u8 = 0;
 
-impl Pairs {
+impl BytePairs {
     fn of_path(path: &str) -> Self {
         let (pairs, last) =
             path.bytes().fold((Self::default(), EDGE), |(pairs, last), byte| (pairs.with(last, byte), byte));

@@ -4,6 +4,7 @@
 //! an embedding program or a test makes them by hand. Each bound of the program has its default here. Units are in
 //! the names; `Duration`s carry their own. What the engine makes of them to serve by is its own matter.
 
+mod anonymous_cookie;
 mod beacon_rules;
 mod change_rules;
 mod compression;
@@ -18,7 +19,6 @@ pub mod host;
 mod limits;
 mod listener;
 mod logs;
-mod nobodys_cookie;
 mod options;
 mod origin;
 mod origin_address;
@@ -36,8 +36,9 @@ mod traces;
 pub mod url_pattern;
 pub mod url_template;
 
+pub use anonymous_cookie::{AnonymousCookie, AnonymousCookieError};
 pub use beacon_rules::BeaconRules;
-pub use change_rules::{AnswerStatus, Change, ChangeRules};
+pub use change_rules::{AnswerStatus, ChangeRule, ChangeRules};
 pub use compression::{CODED_TYPES, Compression};
 pub use cookie_rules::{CookieRules, NOISE_COOKIES, OtherCookies};
 pub use file_rules::{FileRules, SOURCE_SUFFIXES, Symlinks};
@@ -47,24 +48,23 @@ pub use glob::Glob;
 pub use guard_rules::{GuardCookie, GuardRules};
 pub use hit_headers::HitHeaders;
 pub use host::HostPattern;
-pub use kasoku_semantics::coding::{Coding, Levels as CodingLevels};
+pub use kasoku_semantics::coding::{Coding, CodingLevels};
 pub use kasoku_semantics::tags::{TagRules, TagTemplate, TemplateError};
-pub use limits::Limits;
+pub use limits::ClientLimits;
 pub use listener::{AddressRange, ListenAddress, Listener};
-pub use logs::{AccessLog, LogFormat, LogTarget, ProgramLog};
-pub use nobodys_cookie::{NobodysCookie, NobodysCookieError};
+pub use logs::{AccessLogOptions, LogFormat, LogTarget, ProgramLog};
 pub use options::{
     ControlSocket, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RESERVED_SHARE, RequestBuffer,
     object_bytes_limit,
 };
-pub use origin::{Balance, ORIGINS_MAX, Origin};
+pub use origin::{Balance, ORIGINS_MAX, OriginOptions};
 pub use origin_address::{OriginAddress, OriginEndpoint};
 pub use origin_health::OriginHealth;
 pub use origin_limits::{OriginLimits, ProgramLimits, UMASK_DEFAULT};
 pub use page_rules::PageRules;
 pub use path_glob::PathGlob;
 pub use rewrite::{REWRITES_MAX, Rewrite, RewriteError, Rewriter, rewritten};
-pub use route::{DeviceUrls, Places, QueryKey, Route, UrlKey};
+pub use route::{DeviceUrls, QueryKey, Route, SettingLocations, UrlKey};
 pub use sendfile_rules::SendfileRules;
 pub use session_rules::{CookiePattern, SessionProbe, SessionRules, StatefulUrl};
 pub use site::{Rule, Site};

@@ -5,7 +5,7 @@ use std::time::Duration;
 
 /// Bounds and deadlines of the clients' side. Fields are limits on one connection or message.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Limits {
+pub struct ClientLimits {
     /// Request head: bytes of the whole, of the request-target, number of fields. Over: 431 or 414.
     pub head: HeadLimits,
     /// Chunk lines and trailers of bodies.
@@ -18,7 +18,7 @@ pub struct Limits {
     pub idle_timeout: Duration,
     /// The longest pause between two pieces of a request body. Default 30 s. Over: 408.
     pub body_timeout: Duration,
-    /// What a client must send of a request body, in bytes per second, on average over the last [`Limits::body_timeout`].
+    /// What a client must send of a request body, in bytes per second, on average over the last [`ClientLimits::body_timeout`].
     /// Default 500; 0: anything will do. Below: 408.
     pub body_rate_min: u64,
     /// The longest pause in which the client takes nothing of the response (what only waits in the kernel is not taken).
@@ -43,7 +43,7 @@ pub struct Limits {
     pub fill_wait_max: Duration,
 }
 
-impl Default for Limits {
+impl Default for ClientLimits {
     fn default() -> Self {
         Self {
             head: HeadLimits::default(),

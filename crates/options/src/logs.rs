@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 /// Where and how each request is told about.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct AccessLog {
+pub struct AccessLogOptions {
     /// Default: none, no log.
     pub target: Option<LogTarget>,
     /// Default combined.

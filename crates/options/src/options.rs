@@ -1,9 +1,9 @@
 //! The whole program's settings.
 
 use crate::hit_headers::HitHeaders;
-use crate::limits::Limits;
+use crate::limits::ClientLimits;
 use crate::listener::{AddressRange, ListenAddress, Listener};
-use crate::logs::{AccessLog, ProgramLog};
+use crate::logs::{AccessLogOptions, ProgramLog};
 use crate::route::Route;
 use crate::site::Site;
 use crate::traces::Traces;
@@ -46,7 +46,7 @@ pub struct Options {
     /// The largest response that is stored, in bytes of head and body. Default 64 MiB; at most an eighth of the memory.
     pub object_bytes_max: u64,
     /// Bounds and deadlines of the clients' side.
-    pub limits: Limits,
+    pub limits: ClientLimits,
     /// Where bodies of requests are kept until they are complete.
     pub request_buffer: RequestBuffer,
     /// Proxies in front of us whose `Forwarded` and `X-Forwarded-*` count. Default: none.
@@ -56,10 +56,10 @@ pub struct Options {
     /// What responses tell about the cache, besides Cache-Status.
     pub hit_headers: HitHeaders,
     /// Where each request is told about. Default: nowhere.
-    pub access_log: AccessLog,
+    pub access_log: AccessLogOptions,
     /// How the program's own log looks, on standard error.
     pub program_log: ProgramLog,
-    /// Who records traces. Default: nobody.
+    /// Settings for traces. Default: no traces.
     pub traces: Traces,
     /// The first whose hosts match serves the request. Without any match: 421.
     pub sites: Vec<Site>,

@@ -7,7 +7,7 @@ pub const ORIGINS_MAX: usize = 64;
 
 /// One origin of a rule, as it is configured.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Origin {
+pub struct OriginOptions {
     /// Where it listens.
     pub address: OriginAddress,
     /// Its part of the requests, in proportion to the others' weights. Default 1.
@@ -18,7 +18,7 @@ pub struct Origin {
     pub connections_max: Option<usize>,
 }
 
-impl From<OriginAddress> for Origin {
+impl From<OriginAddress> for OriginOptions {
     fn from(address: OriginAddress) -> Self {
         Self { address, weight: 1, is_backup: false, connections_max: None }
     }

@@ -69,6 +69,12 @@ impl OriginAddress {
         }
     }
 
+    /// Whether its requests are counted together with those of all others of its kind, wherever they lie: programs that are run for
+    /// one request share the machine.
+    pub fn shares_places(&self) -> bool {
+        matches!(self, Self::Cgi(_))
+    }
+
     /// Where its server listens, if it has one.
     pub fn endpoint(&self) -> Option<&OriginEndpoint> {
         match self {

@@ -34,8 +34,8 @@ mod tests;
 
 pub use error::RewriteError;
 use kasoku_semantics::url_path::push_encoded;
-use path::{Name, SentPath};
-use segment::{Place, Segment};
+use path::{PathSegment, SentPath};
+use segment::{MatchPosition, Segment};
 use smallvec::SmallVec;
 use std::fmt;
 use std::ops::Range;
@@ -60,14 +60,14 @@ pub struct Rewrite {
     segments: Vec<Segment>,
     /// Whether the short address ends in a slash.
     is_directory: bool,
-    path: Vec<Piece>,
+    path: Vec<RewritePiece>,
     /// Empty: the target has no query.
-    query: Vec<Piece>,
+    query: Vec<RewritePiece>,
 }
 
 /// A piece of the right side.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Piece {
+enum RewritePiece {
     Literal(String),
     /// What the placeholder of that number has taken, counted on the left.
     Captured(usize),
@@ -75,7 +75,7 @@ enum Piece {
 
 /// What a placeholder has taken of a segment.
 struct Captured<'p> {
-    name: Name<'p>,
+    name: PathSegment<'p>,
     /// Of the segment without percent-encoding, in bytes.
     range: Range<usize>,
 }
@@ -87,7 +87,7 @@ type Captures<'p> = SmallVec<[Captured<'p>; PLACEHOLDERS_MAX]>;
 #[derive(Debug, Default)]
 pub struct Rewriter {
     decoded: Vec<u8>,
-    places: Vec<Place>,
+    places: Vec<MatchPosition>,
 }
 
 impl Rewriter {
@@ -129,7 +129,7 @@ impl Rewrite {
     }
 
     /// What the placeholders take of a path; `None`: it does not fit.
-    fn captured<'p>(&self, path: &SentPath<'p>, places: &mut Vec<Place>) -> Option<Captures<'p>> {
+    fn captured<'p>(&self, path: &SentPath<'p>, places: &mut Vec<MatchPosition>) -> Option<Captures<'p>> {
         if self.segments.len() != path.names.len() || self.is_directory != path.is_directory {
             return None;
         }
@@ -153,11 +153,16 @@ impl Rewrite {
     }
 }
 
-fn write<'c>(pieces: &[Piece], captured: &[Captured<'c>], write_one: fn(&Captured<'c>, &mut String), out: &mut String) {
+fn write<'c>(
+    pieces: &[RewritePiece],
+    captured: &[Captured<'c>],
+    write_one: fn(&Captured<'c>, &mut String),
+    out: &mut String,
+) {
     for piece in pieces {
         match piece {
-            Piece::Literal(text) => out.push_str(text),
-            Piece::Captured(number) => {
+            RewritePiece::Literal(text) => out.push_str(text),
+            RewritePiece::Captured(number) => {
                 if let Some(one) = captured.get(*number) {
                     write_one(one, out);
                 }

@@ -7,7 +7,7 @@ use crate::cookie_rules::CookieRules;
 use crate::fresh_link::FreshLink;
 use crate::gateway::Gateway;
 use crate::guard_rules::GuardRules;
-use crate::origin::{Balance, Origin};
+use crate::origin::{Balance, OriginOptions};
 use crate::origin_health::OriginHealth;
 use crate::origin_limits::OriginLimits;
 use crate::page_rules::PageRules;
@@ -25,7 +25,7 @@ pub struct Route {
     /// Never look up, never store. The name of the rule stands in the log.
     pub pass: bool,
     /// Where responses come from: at least one, at most [`ORIGINS_MAX`](crate::ORIGINS_MAX).
-    pub origins: Vec<Origin>,
+    pub origins: Vec<OriginOptions>,
     /// How requests are spread over them. Default: the first that can be asked.
     pub balance: Balance,
     /// When one of them counts as down, and how it is checked.
@@ -75,12 +75,12 @@ pub struct Route {
     /// From where the application may have files sent (X-Sendfile).
     pub sendfile: Arc<SendfileRules>,
     /// Where all this was written, for people.
-    pub places: Places,
+    pub places: SettingLocations,
 }
 
 impl Route {
     /// Everything at its default, for this profile and these origins.
-    pub fn new(profile: Profile, origins: Vec<Origin>) -> Self {
+    pub fn new(profile: Profile, origins: Vec<OriginOptions>) -> Self {
         Self {
             pass: false,
             origins,
@@ -108,7 +108,7 @@ impl Route {
             beacons: Arc::default(),
             compression: Arc::default(),
             sendfile: Arc::default(),
-            places: Places::default(),
+            places: SettingLocations::default(),
         }
     }
 
@@ -127,7 +127,7 @@ impl Route {
 
 /// Where settings were written, in words for people: `kasoku.toml:12`. Empty where nobody wrote a file.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Places {
+pub struct SettingLocations {
     /// The site's first line.
     pub site: Option<Arc<str>>,
     /// The rule's path.

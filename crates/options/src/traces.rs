@@ -1,4 +1,4 @@
-//! Who records traces of requests.
+//! Settings for traces: the collector, and which requests are recorded.
 
 /// Traces of requests (W3C Trace Context), as OpenTelemetry has them.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -9,7 +9,7 @@ pub struct Traces {
     pub sample_one_in: u64,
     /// Whose traces go on. Default: those of trusted proxies.
     pub parents: Parents,
-    /// What the collector knows the program as. Default `kasoku`.
+    /// The name of this program at the collector. Default `kasoku`.
     pub service_name: String,
 }
 

@@ -80,14 +80,14 @@ impl<'p, 'q> Fitting<'p, 'q> {
     pub fn is_any(&self) -> bool {
         let Some(query) = self.query.filter(|_| !self.parameters.is_empty()) else { return false };
         any_pair(query, |pair| {
-            let pair = Pair::read(pair);
+            let pair = QueryPair::read(pair);
             self.parameters.iter().any(|parameter| parameter.fits(&pair))
         })
     }
 }
 
 /// A parameter as it was sent, and as programs read it.
-struct Pair<'q> {
+struct QueryPair<'q> {
     name: &'q str,
     value: &'q str,
     read_name: Cow<'q, str>,
@@ -95,7 +95,7 @@ struct Pair<'q> {
     read_value: OnceCell<Cow<'q, str>>,
 }
 
-impl<'q> Pair<'q> {
+impl<'q> QueryPair<'q> {
     fn read(pair: &'q str) -> Self {
         let (name, value) = name_and_value(pair);
         Self { name, value, read_name: read_name(name), read_value: OnceCell::new() }
@@ -107,7 +107,7 @@ impl<'q> Pair<'q> {
 }
 
 impl Parameter {
-    fn fits(&self, pair: &Pair<'_>) -> bool {
+    fn fits(&self, pair: &QueryPair<'_>) -> bool {
         let is_named = matches(&self.name, pair.name)
             || matches(&self.name, &pair.read_name)
             || self.is_mangled_to(&pair.read_name);

@@ -19,10 +19,10 @@ const URL_BYTES_MAX: usize = 2048;
 
 /// Path and query, with parameters of another URL's query in braces: `/count.php?id={wr_id}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct UrlTemplate(Vec<Part>);
+pub struct UrlTemplate(Vec<TemplatePart>);
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Part {
+enum TemplatePart {
     Literal(String),
     /// The value of the parameter of that name.
     Value(String),
@@ -88,11 +88,11 @@ impl UrlTemplate {
             if !is_name {
                 return Err(UrlTemplateError::Placeholder);
             }
-            parts.push(Part::Value(name.to_owned()));
+            parts.push(TemplatePart::Value(name.to_owned()));
             rest = behind;
         }
         push_literal(&mut parts, rest)?;
-        let placeholders = parts.iter().filter(|part| matches!(part, Part::Value(_))).count();
+        let placeholders = parts.iter().filter(|part| matches!(part, TemplatePart::Value(_))).count();
         if placeholders > PLACEHOLDERS_MAX { Err(UrlTemplateError::TooMany) } else { Ok(Self(parts)) }
     }
 
@@ -103,8 +103,8 @@ impl UrlTemplate {
         let mut url = String::new();
         for part in parts {
             match part {
-                Part::Literal(text) => url.push_str(text),
-                Part::Value(name) => url.push_str(only_value(query, name)?),
+                TemplatePart::Literal(text) => url.push_str(text),
+                TemplatePart::Value(name) => url.push_str(only_value(query, name)?),
             }
             if url.len() > URL_BYTES_MAX {
                 return None;
@@ -118,18 +118,18 @@ impl fmt::Display for UrlTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let Self(parts) = self;
         parts.iter().try_for_each(|part| match part {
-            Part::Literal(text) => f.write_str(text),
-            Part::Value(name) => write!(f, "{{{name}}}"),
+            TemplatePart::Literal(text) => f.write_str(text),
+            TemplatePart::Value(name) => write!(f, "{{{name}}}"),
         })
     }
 }
 
-fn push_literal(parts: &mut Vec<Part>, text: &str) -> Result<(), UrlTemplateError> {
+fn push_literal(parts: &mut Vec<TemplatePart>, text: &str) -> Result<(), UrlTemplateError> {
     if text.contains('}') {
         return Err(UrlTemplateError::Placeholder);
     }
     if !text.is_empty() {
-        parts.push(Part::Literal(text.to_owned()));
+        parts.push(TemplatePart::Literal(text.to_owned()));
     }
     Ok(())
 }

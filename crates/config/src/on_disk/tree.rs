@@ -18,7 +18,7 @@ const DEPTH_MAX: usize = 16;
 
 /// Who may write to a directory.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Writer {
+pub(super) enum WriteAccess {
     Anybody,
     /// The user as whom the program runs.
     User,
@@ -26,10 +26,10 @@ pub(super) enum Writer {
 
 /// What was found below a root.
 #[derive(Debug, Default)]
-pub(super) struct Found {
+pub(super) struct WalkResult {
     /// The path below the root, `/data` or empty for the root itself, and who may write there. What lies below a directory that is listed is not
     /// listed again for the same writer.
-    pub(super) directories: Vec<(String, Writer)>,
+    pub(super) directories: Vec<(String, WriteAccess)>,
     /// Whether something was not looked at, since there is too much, or too little time.
     pub(super) is_cut_short: bool,
 }
@@ -43,11 +43,14 @@ pub(super) trait Interest {
 }
 
 /// Walks through the directories below `root`, until `ends`.
-pub(super) fn walk(root: &Path, user: Option<&Identity>, interest: &impl Interest, ends: Instant) -> Found {
-    let mut walk = Walk { user, interest, found: Found::default(), waiting: VecDeque::new() };
+pub(super) fn walk(root: &Path, user: Option<&Identity>, interest: &impl Interest, ends: Instant) -> WalkResult {
+    let mut walk = Walk { user, interest, found: WalkResult::default(), waiting: VecDeque::new() };
     // The root may be a link that a deployment turns.
     if let Ok(metadata) = fs::metadata(root) {
-        walk.meet(Directory { path: root.to_owned(), below: String::new(), depth: 0, is_users: false }, &metadata);
+        walk.meet(
+            WalkedDirectory { path: root.to_owned(), below: String::new(), depth: 0, is_users: false },
+            &metadata,
+        );
     }
     let mut entries = 0_usize;
     while let Some(directory) = walk.waiting.pop_front() {
@@ -63,7 +66,7 @@ pub(super) fn walk(root: &Path, user: Option<&Identity>, interest: &impl Interes
     walk.found
 }
 
-struct Directory {
+struct WalkedDirectory {
     path: PathBuf,
     below: String,
     depth: usize,
@@ -74,12 +77,12 @@ struct Directory {
 struct Walk<'w, I> {
     user: Option<&'w Identity>,
     interest: &'w I,
-    found: Found,
-    waiting: VecDeque<Directory>,
+    found: WalkResult,
+    waiting: VecDeque<WalkedDirectory>,
 }
 
 impl<I: Interest> Walk<'_, I> {
-    fn enter(&mut self, parent: &Directory, entry: &DirEntry) {
+    fn enter(&mut self, parent: &WalkedDirectory, entry: &DirEntry) {
         let name = entry.file_name();
         let Some(name) = name.to_str().filter(|name| is_served(name, parent.depth)) else { return };
         // Neither of the two follows a link.
@@ -93,18 +96,19 @@ impl<I: Interest> Walk<'_, I> {
             self.found.is_cut_short = true;
             return;
         }
-        let directory = Directory { path: entry.path(), below, depth: parent.depth + 1, is_users: parent.is_users };
+        let directory =
+            WalkedDirectory { path: entry.path(), below, depth: parent.depth + 1, is_users: parent.is_users };
         self.meet(directory, &metadata);
     }
 
     /// Notes who may write to a directory, and has what is in it looked at later.
-    fn meet(&mut self, mut directory: Directory, metadata: &Metadata) {
+    fn meet(&mut self, mut directory: WalkedDirectory, metadata: &Metadata) {
         if self.interest.counts(&directory.below) {
             if anybody_may_write(metadata) {
-                return self.found.directories.push((directory.below, Writer::Anybody));
+                return self.found.directories.push((directory.below, WriteAccess::Anybody));
             }
             if !directory.is_users && self.user.is_some_and(|user| user.may_write(metadata)) {
-                self.found.directories.push((directory.below.clone(), Writer::User));
+                self.found.directories.push((directory.below.clone(), WriteAccess::User));
                 directory.is_users = true;
             }
         }
@@ -159,7 +163,7 @@ mod tests {
             Identity::for_test(fs::metadata(&self.0).unwrap().uid(), &[])
         }
 
-        fn walk(&self, user: Option<&Identity>, interest: &impl Interest) -> Found {
+        fn walk(&self, user: Option<&Identity>, interest: &impl Interest) -> WalkResult {
             let mut found = walk(&self.0, user, interest, Instant::now() + Duration::from_secs(60));
             found.directories.sort_by(|a, b| a.0.cmp(&b.0));
             found
@@ -167,7 +171,7 @@ mod tests {
 
         fn anybodys(&self) -> Vec<String> {
             let found = self.walk(None, &Everything);
-            assert!(found.directories.iter().all(|(_, writer)| *writer == Writer::Anybody));
+            assert!(found.directories.iter().all(|(_, writer)| *writer == WriteAccess::Anybody));
             found.directories.into_iter().map(|(below, _)| below).collect()
         }
     }
@@ -207,7 +211,10 @@ mod tests {
         scratch.mode("", 0o555);
         let found = scratch.walk(Some(&scratch.owner()), &Everything).directories;
         let listed: Vec<_> = found.iter().map(|(below, writer)| (below.as_str(), *writer)).collect();
-        assert_eq!(listed, [("/a", Writer::User), ("/data", Writer::User), ("/data/file", Writer::Anybody)]);
+        assert_eq!(
+            listed,
+            [("/a", WriteAccess::User), ("/data", WriteAccess::User), ("/data/file", WriteAccess::Anybody)]
+        );
         scratch.mode("", 0o755);
         assert_eq!(
             scratch.walk(Some(&scratch.owner()), &Everything).directories.len(),
@@ -232,7 +239,7 @@ mod tests {
             scratch.mode(below, 0o777);
         }
         let found = scratch.walk(None, &But);
-        assert_eq!((found.directories, found.is_cut_short), (vec![("/a/b".to_owned(), Writer::Anybody)], false));
+        assert_eq!((found.directories, found.is_cut_short), (vec![("/a/b".to_owned(), WriteAccess::Anybody)], false));
     }
 
     #[test]
@@ -262,7 +269,7 @@ mod tests {
             fs::write(scratch.at(&format!("many/{number}")), "").unwrap();
         }
         let found = scratch.walk(None, &Everything);
-        assert_eq!((found.directories, found.is_cut_short), (vec![("/up".to_owned(), Writer::Anybody)], true));
+        assert_eq!((found.directories, found.is_cut_short), (vec![("/up".to_owned(), WriteAccess::Anybody)], true));
         let deep = vec!["d"; DEPTH_MAX].join("/");
         let scratch = Scratch::new(&[&format!("{deep}/d")]);
         scratch.mode(&format!("{deep}/d"), 0o777);

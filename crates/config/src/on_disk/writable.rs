@@ -9,10 +9,10 @@
 
 use super::identity::Identity;
 use super::in_time;
-use super::tree::{Found, Interest, Writer, walk};
+use super::tree::{Interest, WalkResult, WriteAccess, walk};
 use crate::address::parse_origin;
 use crate::glob::covers;
-use crate::issue::{Issue, Place, quoted};
+use crate::issue::{Issue, SourceLocation, quoted};
 use crate::raw::{Raw, RawOrigins, RawRoute, RawSite};
 use kasoku_options::{Options, OriginAddress, PathGlob, Route, Site};
 use std::path::PathBuf;
@@ -30,14 +30,14 @@ pub(crate) fn warn(raw: &Raw, options: &Options, issues: &mut Vec<Issue>) {
     let ends = Instant::now() + WAIT_MAX;
     let user = options.user.clone();
     let sites = raw.sites.iter().zip(&options.sites);
-    let jobs: Vec<Arc<Job>> = sites.flat_map(|(written, site)| jobs(raw, written, site)).map(Arc::new).collect();
-    let found = in_time(jobs.clone(), WAIT_MAX, move |job: &Arc<Job>| {
+    let jobs: Vec<Arc<WalkJob>> = sites.flat_map(|(written, site)| jobs(raw, written, site)).map(Arc::new).collect();
+    let found = in_time(jobs.clone(), WAIT_MAX, move |job: &Arc<WalkJob>| {
         let identity = Identity::of(user.as_deref());
         let found = walk(&job.at.root, identity.as_ref(), &**job, ends);
         (found, identity.and_then(|identity| identity.name))
     });
     for (job, (found, user)) in jobs.iter().zip(found.iter().flatten()) {
-        let writers = [Writer::Anybody, Writer::User].into_iter();
+        let writers = [WriteAccess::Anybody, WriteAccess::User].into_iter();
         issues.extend(writers.filter_map(|writer| job.issue(found, writer, user.as_deref())));
     }
 }
@@ -50,10 +50,10 @@ struct Root {
 }
 
 /// A root of a site, which is to be looked at.
-struct Job {
+struct WalkJob {
     at: Root,
     routes: Arc<Routes>,
-    place: Option<Place>,
+    place: Option<SourceLocation>,
 }
 
 /// What a site does with paths.
@@ -72,10 +72,10 @@ struct Runner {
     refused: Vec<String>,
 }
 
-fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<Job> {
+fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<WalkJob> {
     let rules = site.rules.iter().map(|rule| (rule.path.as_str().to_owned(), Runner::of(&rule.route))).collect();
     let routes = Arc::new(Routes { rules, otherwise: Runner::of(&site.route) });
-    let around = Levels { routes: vec![&raw.route, &written.route], origins: vec![written.origins.as_ref()] };
+    let around = RouteLevels { routes: vec![&raw.route, &written.route], origins: vec![written.origins.as_ref()] };
     // An application's own rules stand behind those of the file.
     let of_rules = routes.rules.iter().map(|(_, runner)| runner).zip(&written.rules).map(|(runner, rule)| {
         let mut levels = around.clone();
@@ -83,11 +83,11 @@ fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<Job> {
         levels.origins.push(rule.origins.as_ref());
         (runner, levels)
     });
-    let mut jobs: Vec<Job> = Vec::new();
+    let mut jobs: Vec<WalkJob> = Vec::new();
     for (runner, levels) in std::iter::once((&routes.otherwise, around.clone())).chain(of_rules) {
         for (at, _) in &runner.runs {
             if !jobs.iter().any(|job| job.at == *at) {
-                jobs.push(Job { at: at.clone(), routes: routes.clone(), place: levels.place(at) });
+                jobs.push(WalkJob { at: at.clone(), routes: routes.clone(), place: levels.place(at) });
             }
         }
     }
@@ -96,14 +96,14 @@ fn jobs(raw: &Raw, written: &RawSite, site: &Site) -> Vec<Job> {
 
 /// Where a route is written: from the outside in.
 #[derive(Clone)]
-struct Levels<'r> {
+struct RouteLevels<'r> {
     routes: Vec<&'r RawRoute>,
     origins: Vec<Option<&'r RawOrigins>>,
 }
 
-impl Levels<'_> {
+impl RouteLevels<'_> {
     /// Where a root is written: as an origin, or as `root`.
-    fn place(&self, at: &Root) -> Option<Place> {
+    fn place(&self, at: &Root) -> Option<SourceLocation> {
         let urls =
             self.origins.iter().rev().flatten().flat_map(|origins| &origins.value).filter_map(|one| one.url.as_ref());
         let names_it = |text: &str| matches!(parse_origin(text), Ok(OriginAddress::Cgi(path)) if path == at.root);
@@ -158,7 +158,7 @@ impl Routes {
     }
 }
 
-impl Interest for Job {
+impl Interest for WalkJob {
     fn counts(&self, below: &str) -> bool {
         self.routes.would_run(&self.at, below)
     }
@@ -172,15 +172,15 @@ impl Interest for Job {
     }
 }
 
-impl Job {
+impl WalkJob {
     /// What is said of the directories that one of the two may write to.
-    fn issue(&self, found: &Found, writer: Writer, user: Option<&str>) -> Option<Issue> {
-        let is_writers = |(_, of): &&(String, Writer)| *of == writer;
+    fn issue(&self, found: &WalkResult, writer: WriteAccess, user: Option<&str>) -> Option<Issue> {
+        let is_writers = |(_, of): &&(String, WriteAccess)| *of == writer;
         let below: Vec<&str> = found.directories.iter().filter(is_writers).map(|(below, _)| below.as_str()).collect();
         let who = match (writer, user) {
-            (Writer::Anybody, _) => "anybody".to_owned(),
-            (Writer::User, Some(name)) => format!("{}, as whom Kasoku runs,", quoted(name)),
-            (Writer::User, None) => "the user as whom Kasoku runs".to_owned(),
+            (WriteAccess::Anybody, _) => "anybody".to_owned(),
+            (WriteAccess::User, Some(name)) => format!("{}, as whom Kasoku runs,", quoted(name)),
+            (WriteAccess::User, None) => "the user as whom Kasoku runs".to_owned(),
         };
         let (first, others) = below.split_first()?;
         let named = below.iter().take(NAMED_MAX).map(|below| quoted(&format!("{}{below}", self.at.root.display())));

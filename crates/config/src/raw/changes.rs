@@ -1,14 +1,14 @@
 //! The keys that say what requests change.
 
-use super::Texts;
+use super::LocatedTexts;
 use crate::reader::Keys;
 
 /// In no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawChanges {
-    pub(crate) tags: Option<Texts>,
-    pub(crate) changes: Option<Texts>,
-    pub(crate) no_change_redirects: Option<Texts>,
+    pub(crate) tags: Option<LocatedTexts>,
+    pub(crate) changes: Option<LocatedTexts>,
+    pub(crate) no_change_redirects: Option<LocatedTexts>,
 }
 
 impl RawChanges {

@@ -1,17 +1,15 @@
 //! The keys by which the application's own counters go on counting.
 
-use super::Texts;
-use crate::issue::At;
+use super::LocatedTexts;
+use crate::issue::Located;
 use crate::reader::Keys;
-use std::time::Duration;
 
 /// In no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawCounters {
-    pub(crate) nobody_cookies: Option<Texts>,
-    pub(crate) beacon: Option<At<String>>,
-    pub(crate) beacon_every: Option<At<Duration>>,
-    pub(crate) view_beacon: Option<At<String>>,
+    pub(crate) nobody_cookies: Option<LocatedTexts>,
+    pub(crate) beacon: Option<Located<String>>,
+    pub(crate) view_beacon: Option<Located<String>>,
 }
 
 impl RawCounters {
@@ -19,7 +17,6 @@ impl RawCounters {
         Self {
             nobody_cookies: keys.texts("nobody-cookies"),
             beacon: keys.text("beacon"),
-            beacon_every: keys.duration("beacon-every"),
             view_beacon: keys.text("view-beacon"),
         }
     }

@@ -1,15 +1,15 @@
 //! The keys by which pages are compared before they are shared.
 
-use super::Texts;
-use crate::issue::At;
+use super::LocatedTexts;
+use crate::issue::Located;
 use crate::reader::Keys;
 
 /// In no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawGuard {
-    pub(crate) guard: Option<At<bool>>,
-    pub(crate) noise: Option<Texts>,
-    pub(crate) cookie: Option<At<String>>,
+    pub(crate) guard: Option<Located<bool>>,
+    pub(crate) noise: Option<LocatedTexts>,
+    pub(crate) cookie: Option<Located<String>>,
 }
 
 impl RawGuard {

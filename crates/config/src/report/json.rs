@@ -21,23 +21,23 @@
 //! Lines and columns begin at 1 and count characters; the end is the place behind the last one. `place` is null where something is missing
 //! altogether. No line of the file is in it, and messages show no credentials.
 
-use super::Report;
-use super::lines::Lines;
-use crate::issue::{Issue, Place, Severity, Source};
+use super::ConfigReport;
+use super::lines::TextLines;
+use crate::issue::{Issue, SettingsSource, Severity, SourceLocation};
 use serde_json::json;
 
 /// The most issues that are told one by one; `errors` and `warnings` count all.
 const ISSUES_TOLD_MAX: usize = 1000;
 
-impl Report {
+impl ConfigReport {
     /// The report as a JSON object for programs.
     pub fn to_json(&self) -> String {
         let errors = self.issues.iter().filter(|issue| issue.is_error()).count();
-        let (file, flags) = (Lines::of(&self.file), Lines::of(&self.flags));
-        let place = |place: &Place| {
+        let (file, flags) = (TextLines::of(&self.file), TextLines::of(&self.flags));
+        let place = |place: &SourceLocation| {
             let (source, lines) = match place.source {
-                Source::File => ("file", &file),
-                Source::Flags => ("command line", &flags),
+                SettingsSource::File => ("file", &file),
+                SettingsSource::Flags => ("command line", &flags),
             };
             let ((line, column), (end_line, end_column)) =
                 (lines.position(place.span.start), lines.position(place.span.end));
@@ -66,12 +66,13 @@ impl Report {
 #[cfg(test)]
 mod tests {
     use crate::check_text;
-    use crate::report::Report;
+    use crate::report::ConfigReport;
     use serde_json::Value;
 
     fn told(text: &str) -> Value {
         let (_, issues) = check_text(text);
-        let report = Report { issues, file_name: "a.toml".to_owned(), file: text.to_owned(), flags: String::new() };
+        let report =
+            ConfigReport { issues, file_name: "a.toml".to_owned(), file: text.to_owned(), flags: String::new() };
         serde_json::from_str(&report.to_json()).unwrap()
     }
 

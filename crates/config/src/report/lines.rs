@@ -1,15 +1,15 @@
 //! A report for a log: a line for each issue.
 
-use super::{ISSUES_SHOWN_MAX, Report};
-use crate::issue::{Severity, Source};
+use super::{ConfigReport, ISSUES_SHOWN_MAX};
+use crate::issue::{SettingsSource, Severity};
 
-impl Report {
+impl ConfigReport {
     /// Each issue as one line, with its place before it and the way out behind it: `kasoku.toml:4:3: unknown key ...`.
     pub fn to_lines(&self) -> Vec<(Severity, String)> {
-        let (file, flags) = (Lines::of(&self.file), Lines::of(&self.flags));
+        let (file, flags) = (TextLines::of(&self.file), TextLines::of(&self.flags));
         let issues = self.issues.iter().take(ISSUES_SHOWN_MAX).map(|issue| {
             let (name, lines) = match issue.place.as_ref().map(|place| place.source) {
-                Some(Source::Flags) => ("command line", &flags),
+                Some(SettingsSource::Flags) => ("command line", &flags),
                 _ => (self.file_name.as_str(), &file),
             };
             let at = issue.place.as_ref().map(|place| lines.position(place.span.start));
@@ -26,12 +26,12 @@ impl Report {
 }
 
 /// A text, and where its lines begin.
-pub(super) struct Lines<'t> {
+pub(super) struct TextLines<'t> {
     text: &'t str,
     starts: Vec<usize>,
 }
 
-impl<'t> Lines<'t> {
+impl<'t> TextLines<'t> {
     pub(super) fn of(text: &'t str) -> Self {
         Self { text, starts: [0].into_iter().chain(text.match_indices('\n').map(|(at, _)| at + 1)).collect() }
     }
@@ -49,13 +49,13 @@ impl<'t> Lines<'t> {
 mod tests {
     use crate::check_text;
     use crate::issue::Severity;
-    use crate::report::Report;
+    use crate::report::ConfigReport;
 
     #[test]
     fn each_issue_is_one_line_with_its_place_and_the_way_out() {
         let file = "trusted-proxies = [\"::/0\"]\nlistn = 1\n".to_owned();
         let (_, issues) = check_text(&file);
-        let lines = Report { issues, file_name: "a.toml".to_owned(), file, flags: String::new() }.to_lines();
+        let lines = ConfigReport { issues, file_name: "a.toml".to_owned(), file, flags: String::new() }.to_lines();
         let [(first, proxies), (second, key), (last, site)] = lines.as_slice() else { panic!("{lines:#?}") };
         assert_eq!((*first, *second, *last), (Severity::Warning, Severity::Error, Severity::Error));
         assert!(

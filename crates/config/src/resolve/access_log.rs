@@ -3,16 +3,16 @@
 use crate::bounds;
 use crate::issue::Issue;
 use crate::raw::RawAccessLog;
-use crate::table::{self, Scope};
-use kasoku_options::{AccessLog, LogFormat, LogTarget};
+use crate::table::{self, SettingScope};
+use kasoku_options::{AccessLogOptions, LogFormat, LogTarget};
 use std::path::PathBuf;
 
 /// The formats in the order of the table's words.
 const FORMATS: [LogFormat; 4] = [LogFormat::Combined, LogFormat::CombinedCache, LogFormat::Common, LogFormat::Json];
 
 /// That the file can be opened is seen at the start, by the user who serves; not here.
-pub(super) fn access_log(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> AccessLog {
-    AccessLog { target: target(raw, issues), format: format(raw, issues) }
+pub(super) fn access_log(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> AccessLogOptions {
+    AccessLogOptions { target: target(raw, issues), format: format(raw, issues) }
 }
 
 fn target(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> Option<LogTarget> {
@@ -29,7 +29,7 @@ fn target(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> Option<LogTarget> {
 }
 
 fn format(raw: &RawAccessLog, issues: &mut Vec<Issue>) -> LogFormat {
-    let row = table::find(Scope::Top, "access-log.format");
+    let row = table::find(SettingScope::Top, "access-log.format");
     let written = raw.format.as_ref().zip(row).map(|(text, row)| bounds::one_of(row, text));
     match written.transpose() {
         Ok(index) => index.and_then(|index| FORMATS.get(index)).copied().unwrap_or_default(),

@@ -4,7 +4,7 @@ use super::visitors::{after, own, url_pattern, urls_after};
 use crate::issue::{Issue, quoted};
 use crate::raw::{RawChanges, RawRoute};
 use http::{Method, StatusCode};
-use kasoku_options::{AnswerStatus, Change, ChangeRules, Route, TagTemplate, TemplateError};
+use kasoku_options::{AnswerStatus, ChangeRule, ChangeRules, Route, TagTemplate, TemplateError};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TEMPLATES_MAX;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawChanges
 }
 
 /// Why a text says nothing of a change.
-enum Fault<'t> {
+enum ChangeError<'t> {
     NoArrow,
     Request,
     Status(&'t str),
@@ -51,8 +51,8 @@ enum Fault<'t> {
 }
 
 /// `POST */write_update.php => board-{bo_table} front`, or with the answers by which it holds: `POST /admin/* 3xx => *`
-fn change(text: &str) -> Result<Change, Fault<'_>> {
-    let (request, tags) = text.split_once("=>").ok_or(Fault::NoArrow)?;
+fn change(text: &str) -> Result<ChangeRule, ChangeError<'_>> {
+    let (request, tags) = text.split_once("=>").ok_or(ChangeError::NoArrow)?;
     let words: Vec<&str> = request.split_ascii_whitespace().collect();
     let is_url = |word: &str| word.starts_with(['/', '*']);
     let (method, url, answer) = match words[..] {
@@ -60,23 +60,23 @@ fn change(text: &str) -> Result<Change, Fault<'_>> {
         [url, answer] if is_url(url) => (None, url, Some(answer)),
         [method, url] => (Some(method), url, None),
         [method, url, answer] => (Some(method), url, Some(answer)),
-        _ => return Err(Fault::Request),
+        _ => return Err(ChangeError::Request),
     };
-    let method = method.map(|text| self::method(text).ok_or(Fault::Method(text))).transpose()?;
-    let answer = answer.map(|text| status(text).ok_or(Fault::Status(text))).transpose()?;
-    let url = url_pattern(url).ok_or(Fault::Url(url))?;
+    let method = method.map(|text| self::method(text).ok_or(ChangeError::Method(text))).transpose()?;
+    let answer = answer.map(|text| status(text).ok_or(ChangeError::Status(text))).transpose()?;
+    let url = url_pattern(url).ok_or(ChangeError::Url(url))?;
     let (mut templates, mut is_all) = (Vec::new(), false);
     let is_none = tags.trim() == NOTHING;
     for tag in tags.split_ascii_whitespace().filter(|_| !is_none) {
         match tag {
             ALL => is_all = true,
-            tag => templates.push(TagTemplate::parse(tag).map_err(|error| Fault::Tag(tag, error))?),
+            tag => templates.push(TagTemplate::parse(tag).map_err(|error| ChangeError::Tag(tag, error))?),
         }
     }
     match templates.len() {
-        0 if !is_all && !is_none => Err(Fault::NoTags),
-        0..=TAGS_OF_A_CHANGE_MAX => Ok(Change { method, url, answer, tags: templates, is_all }),
-        _ => Err(Fault::TooMany),
+        0 if !is_all && !is_none => Err(ChangeError::NoTags),
+        0..=TAGS_OF_A_CHANGE_MAX => Ok(ChangeRule { method, url, answer, tags: templates, is_all }),
+        _ => Err(ChangeError::TooMany),
     }
 }
 
@@ -107,32 +107,32 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for text in own(&raw.changes) {
         let Err(fault) = change(&text.value) else { continue };
         let (why, help) = match fault {
-            Fault::NoArrow => ("has no `=>`".to_owned(), "write \"POST /save => tag\""),
-            Fault::Request => (
+            ChangeError::NoArrow => ("has no `=>`".to_owned(), "write \"POST /save => tag\""),
+            ChangeError::Request => (
                 "says too much, or nothing, of the request".to_owned(),
                 "write \"POST /save => tag\", or \"POST /save 3xx => tag\"",
             ),
-            Fault::Status(text) => (
+            ChangeError::Status(text) => (
                 format!("names {}, which is no status", quoted(text)),
                 "write \"302\", or \"3xx\" for all that begin so",
             ),
-            Fault::Method(method) => (
+            ChangeError::Method(method) => (
                 format!("has no method before its URL, but {}", quoted(method)),
                 "write it in capitals, like \"POST\", or leave it out",
             ),
-            Fault::Url(url) => (
+            ChangeError::Url(url) => (
                 format!("has no URL pattern, but {}", quoted(url)),
                 "a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\"",
             ),
-            Fault::NoTags => (
+            ChangeError::NoTags => (
                 "says nothing of what is changed".to_owned(),
                 "behind `=>` stand tags, `*` for all that has tags, or `-` for nothing",
             ),
-            Fault::Tag(tag, error) => (
+            ChangeError::Tag(tag, error) => (
                 format!("names {}, which is not a tag: {error}", quoted(tag)),
                 "write a word, with parameters in braces: \"board-{name}\"",
             ),
-            Fault::TooMany => {
+            ChangeError::TooMany => {
                 (format!("has more than {TAGS_OF_A_CHANGE_MAX} tags"), "write it twice, with some of them each")
             }
         };

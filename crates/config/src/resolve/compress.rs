@@ -1,31 +1,45 @@
 //! Content codings of what is stored: may stand at the top, in a site and in a rule.
 
-use super::set;
-use crate::issue::{At, Issue, quoted};
-use crate::raw::{RawCompress, Texts};
+use crate::bounds;
+use crate::issue::{Issue, Located, quoted};
+use crate::raw::{LocatedTexts, RawCompress};
+use crate::table::{self, SettingScope};
 use kasoku_options::{Coding, Compression};
+use kasoku_semantics::coding::{CodingLevels, ZSTD_LEVEL_MAX};
 
 /// The most entries of `types`: each is looked at for each response that is stored.
 const TYPES_MAX: usize = 100;
 
+/// What each word of `level` means, in the order of the table's words. Beyond 9, `br` takes seconds for a megabyte.
+const LEVELS: [CodingLevels; 3] = [
+    CodingLevels { gzip: 1, br: 2, zstd: 3 },
+    CodingLevels { gzip: 6, br: 5, zstd: 9 },
+    CodingLevels { gzip: 9, br: 9, zstd: ZSTD_LEVEL_MAX },
+];
+
 /// Lays what is written over other rules.
 pub(super) fn set_compression(compression: &mut Compression, raw: &RawCompress) {
-    set(&mut compression.is_enabled, &raw.enabled);
     if let Some(codings) = &raw.codings {
+        compression.is_enabled = !codings.value.is_empty();
         compression.codings = codings.value.iter().filter_map(coding).collect();
     }
     if let Some(types) = &raw.types {
         compression.types = types.value.iter().map(|glob| glob.value.to_ascii_lowercase()).collect();
     }
-    set(&mut compression.bytes_min, &raw.bytes_min);
-    set_level(&mut compression.levels.br, &raw.br_level);
-    set_level(&mut compression.levels.zstd, &raw.zstd_level);
-    set_level(&mut compression.levels.gzip, &raw.gzip_level);
+    if let Some(Ok(Some(levels))) = level(raw).map(|index| index.map(|index| LEVELS.get(index))) {
+        compression.levels = *levels;
+    }
+}
+
+/// Which of [`LEVELS`] is written.
+fn level(raw: &RawCompress) -> Option<Result<usize, Issue>> {
+    Some(bounds::one_of(table::find(SettingScope::Top, "compress.level")?, raw.level.as_ref()?))
 }
 
 /// The faults of such keys.
 pub(super) fn check(raw: &RawCompress, issues: &mut Vec<Issue>) {
     check_codings(raw.codings.as_ref(), issues);
+    issues.extend(level(raw).and_then(Result::err));
     let types = || raw.types.iter().flat_map(|types| &types.value);
     for glob in types().filter(|glob| !is_media_type(&glob.value)) {
         let issue = Issue::error(format!("{} is no media type", quoted(&glob.value))).at(&glob.place);
@@ -37,11 +51,8 @@ pub(super) fn check(raw: &RawCompress, issues: &mut Vec<Issue>) {
     }
 }
 
-fn check_codings(codings: Option<&Texts>, issues: &mut Vec<Issue>) {
+fn check_codings(codings: Option<&LocatedTexts>, issues: &mut Vec<Issue>) {
     let Some(codings) = codings else { return };
-    if codings.value.is_empty() {
-        issues.push(Issue::error("`codings` can't be empty").at(&codings.place).help("write `enabled = false`"));
-    }
     for (index, text) in codings.value.iter().enumerate() {
         let is_known = coding(text).is_some();
         let is_again = codings.value.iter().take(index).any(|before| before.value == text.value);
@@ -57,7 +68,7 @@ fn check_codings(codings: Option<&Texts>, issues: &mut Vec<Issue>) {
 }
 
 /// In the spelling of the table alone.
-fn coding(text: &At<String>) -> Option<Coding> {
+fn coding(text: &Located<String>) -> Option<Coding> {
     Coding::ALL.into_iter().find(|coding| coding.name() == text.value)
 }
 
@@ -66,10 +77,4 @@ fn is_media_type(glob: &str) -> bool {
     let is_part =
         |part: &str| !part.is_empty() && part.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$&-^_.+*".contains(&b));
     glob == "*" || glob.split_once('/').is_some_and(|(kind, subtype)| is_part(kind) && is_part(subtype))
-}
-
-fn set_level(level: &mut u32, written: &Option<At<u64>>) {
-    if let Some(written) = written {
-        *level = u32::try_from(written.value).unwrap_or(u32::MAX);
-    }
 }

@@ -1,26 +1,25 @@
 //! How the application's own counters go on counting.
 
 use super::visitors::{after, check_lengths, is_target, own};
-use crate::issue::{Issue, Place, quoted};
-use crate::raw::{RawRoute, Texts};
-use kasoku_options::{BeaconRules, NobodysCookie, Route, UrlTemplate};
+use crate::issue::{Issue, SourceLocation, quoted};
+use crate::raw::{LocatedTexts, RawRoute};
+use kasoku_options::{AnonymousCookie, BeaconRules, Route, UrlTemplate};
 use kasoku_semantics::cookies;
 use std::sync::Arc;
 
-/// The most cookies of nobody: each is written into each request in nobody's name.
+/// The most cookies of nobody: each is written into each anonymous request.
 const COOKIES_MAX: usize = 16;
 
 /// Lays written keys over a route.
 pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
     if let Some(list) = &raw.counters.nobody_cookies {
-        route.cookies.nobodys = after(list, &route.cookies.nobodys, |text| NobodysCookie::parse(text).ok());
+        route.cookies.anonymous = after(list, &route.cookies.anonymous, |text| AnonymousCookie::parse(text).ok());
     }
     let mut beacons = BeaconRules::clone(&route.beacons);
     // Empty: none, whatever holds around.
     if let Some(target) = &raw.counters.beacon {
         beacons.visitor = Some(target.value.clone()).filter(|target| is_target(target));
     }
-    super::set(&mut beacons.every, &raw.counters.beacon_every);
     if let Some(template) = &raw.counters.view_beacon {
         beacons.view = UrlTemplate::parse(&template.value).ok();
     }
@@ -33,7 +32,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.counters;
     for text in own(&raw.nobody_cookies) {
-        if let Err(error) = NobodysCookie::parse(&text.value) {
+        if let Err(error) = AnonymousCookie::parse(&text.value) {
             let issue = Issue::error(format!("{} is not a cookie: {error}", quoted(&text.value))).at(&text.place);
             issues.push(issue.help("write name and value: \"counted={address:base64}\""));
         }
@@ -64,10 +63,6 @@ pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: 
         ("beacon", own.beacon.as_ref().filter(|it| !it.value.is_empty()).map(|it| &it.place)),
         ("view-beacon", own.view_beacon.as_ref().filter(|it| !it.value.is_empty()).map(|it| &it.place)),
     ];
-    if let Some(every) = own.beacon_every.as_ref().filter(|_| route.beacons.visitor.is_none()) {
-        let issue = Issue::warning("`beacon-every` has no effect without `beacon`").at(&every.place);
-        issues.push(issue.help("name the URL that counts: `beacon = \"/count.php\"`, or leave it out"));
-    }
     for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
         if is_final && !route.policy.grant.is_granting() {
             let issue = Issue::warning(format!("{} has no effect: no lifetime is granted here", quoted(key)));
@@ -78,23 +73,21 @@ pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: 
 
 /// Cookies of nobody that would make somebody of nobody, or that the key has already: where one of the lists was written that say so.
 fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) {
-    type Written = fn(&RawRoute) -> Option<&Texts>;
-    let lists: [(&[String], &str, &str, Written); 3] = [
-        (&route.session.cookies, "session.cookies", "it would make somebody of nobody", |raw| {
-            raw.visitors.session.cookies.as_ref()
+    type CookieList = fn(&RawRoute) -> Option<&LocatedTexts>;
+    let lists: [(&[String], &str, &str, CookieList); 3] = [
+        (&route.session.cookies, "cookies.session", "it would make somebody of nobody", |raw| {
+            raw.cookies.session.as_ref()
         }),
-        (&route.cookies.pass, "pass-cookies", "it would make somebody of nobody", |raw| {
-            raw.expiry.pass_cookies.as_ref()
-        }),
-        (&route.policy.grant.key_cookies, "key-cookies", "visitors bring one of their own", |raw| {
-            raw.expiry.key_cookies.as_ref()
+        (&route.cookies.pass, "cookies.pass", "it would make somebody of nobody", |raw| raw.cookies.pass.as_ref()),
+        (&route.policy.grant.key_cookies, "cookies.key", "visitors bring one of their own", |raw| {
+            raw.cookies.key.as_ref()
         }),
     ];
     for (globs, key, why, written) in lists {
-        let is_in_it = |cookie: &&NobodysCookie| cookies::is_any(globs, cookie.name().as_bytes());
-        let Some(cookie) = route.cookies.nobodys.iter().find(is_in_it) else { continue };
+        let is_in_it = |cookie: &&AnonymousCookie| cookies::is_any(globs, cookie.name().as_bytes());
+        let Some(cookie) = route.cookies.anonymous.iter().find(is_in_it) else { continue };
         let text = cookie.to_string();
-        let of_cookie = |raw: &&RawRoute| -> Option<Place> {
+        let of_cookie = |raw: &&RawRoute| -> Option<SourceLocation> {
             own(&raw.counters.nobody_cookies).find(|it| it.value == text).map(|it| it.place.clone())
         };
         let of_list = |raw: &&RawRoute| written(raw).map(|list| list.place.clone());

@@ -5,10 +5,10 @@
 
 use super::shadow::PAIRS_MAX;
 use crate::host::covers;
-use crate::issue::{At, Issue, Place, quoted};
-use crate::raw::{RawExpiry, RawRoute, RawSite, Texts};
+use crate::issue::{Issue, Located, SourceLocation, quoted};
+use crate::raw::{LocatedTexts, RawExpiry, RawRoute, RawSite};
 use crate::value::{show_duration, statuses_of};
-use kasoku_options::{HostPattern, OtherCookies, Route, Site};
+use kasoku_options::{HostPattern, Site};
 use std::collections::HashMap;
 use std::time::Duration;
 
@@ -20,31 +20,7 @@ const REFUSAL_TTL_MAX: Duration = Duration::from_secs(60 * 60);
 
 /// Dangers of single keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
-    let all = |list: &Option<Texts>, becomes: &str, help: &str, issues: &mut Vec<Issue>| {
-        for text in list.iter().flat_map(|list| &list.value).filter(|text| is_everything(&text.value)) {
-            let issue = Issue::warning(format!("{} matches everything: {becomes}", quoted(&text.value)));
-            issues.push(issue.at(&text.place).help(help));
-        }
-    };
-    all(
-        &raw.expiry.key_cookies,
-        "each visitor has a variant of their own, and at most 64 of a URL are kept",
-        "name the cookies that choose among a few pages: \"lang\"",
-        issues,
-    );
-    all(
-        &raw.expiry.noise_cookies,
-        "no cookie counts, and who is logged in gets the page for everybody",
-        "name the cookies that change no page; where nobody logs in, `cookies = \"remove\"` says the same",
-        issues,
-    );
-    all(
-        &raw.expiry.pass_cookies,
-        "requests with any cookie pass, be it one of analytics alone",
-        "name the cookies by which the application knows somebody; with `cookies = \"pass\"` noise makes none pass",
-        issues,
-    );
-    all(
+    warn_of_everything(
         &raw.query.ignore,
         "`/search?q=a` and `/search?q=b` are one page, and the application sees no parameters",
         "name the parameters that change no page: \"utm_*\"",
@@ -53,53 +29,26 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     errors_for_long(raw.expiry.ttl_status.as_deref().unwrap_or_default(), issues);
 }
 
-/// What depends on what holds at a place. `grants`: whether a lifetime is granted there, or further in.
-pub(super) fn warn(raw: &RawExpiry, route: &Route, grants: bool, issues: &mut Vec<Issue>) {
-    let passing = raw.pass_cookies.as_ref().filter(|list| !list.value.is_empty());
-    let removing = raw.cookies.as_ref().filter(|text| text.value.eq_ignore_ascii_case("remove"));
-    let removing = removing.filter(|_| grants && route.cookies.pass.is_empty());
-    let all_pass = route.cookies.others == Some(OtherCookies::Pass);
-    let told = match (passing, removing) {
-        (Some(list), _) if all_pass => Some((
-            &list.place,
-            "`pass-cookies` removes nothing: with `cookies = \"pass\"`, all cookies but those in the key and noise make a request pass",
-            "leave `cookies` out, or write `cookies = \"remove\"` beside the list",
-        )),
-        (Some(list), _) if !grants => Some((
-            &list.place,
-            "`pass-cookies` removes nothing: no lifetime is granted here",
-            "requests with these cookies pass, others go on with theirs; write `ttl = \"1h\"` beside it, or leave it out",
-        )),
-        // That is told where it is written, and leaves no cookie to remove.
-        (Some(list), _) if list.value.iter().any(|text| is_everything(&text.value)) => None,
-        (Some(list), _) => Some((
-            &list.place,
-            "every cookie that is not in this list or in the key is removed: who is known by another gets the page for everybody",
-            "list each cookie by which the application knows somebody: of logins, carts, drafts, passwords of pages",
-        )),
-        (None, Some(text)) => Some((
-            &text.place,
-            "cookies that are not in the key are removed: who is logged in gets the page for everybody",
-            "right where nobody logs in; else name the cookies of logins: `pass-cookies = [\"session*\"]`",
-        )),
-        (None, None) => None,
-    };
-    issues.extend(told.map(|(place, message, help)| Issue::warning(message).at(place).help(help)));
-    above_the_bound(raw, route.policy.ttl_max_seconds, issues);
+/// Warns of patterns of a list that match everything.
+pub(super) fn warn_of_everything(list: &Option<LocatedTexts>, becomes: &str, help: &str, issues: &mut Vec<Issue>) {
+    for text in list.iter().flat_map(|list| &list.value).filter(|text| is_everything(&text.value)) {
+        let issue = Issue::warning(format!("{} matches everything: {becomes}", quoted(&text.value)));
+        issues.push(issue.at(&text.place).help(help));
+    }
 }
 
 /// Whether it is a glob that matches each name.
-fn is_everything(glob: &str) -> bool {
+pub(super) fn is_everything(glob: &str) -> bool {
     !glob.is_empty() && glob.bytes().all(|byte| byte == b'*')
 }
 
 /// Warns of each entry that keeps an error for long. Of several that fit a status the narrowest counts.
-fn errors_for_long(statuses: &[(At<String>, At<Duration>)], issues: &mut Vec<Issue>) {
+fn errors_for_long(statuses: &[(Located<String>, Located<Duration>)], issues: &mut Vec<Issue>) {
     let entries: Vec<_> = statuses
         .iter()
         .filter_map(|(status, ttl)| statuses_of(&status.value).map(|(first, last)| (first, last, status, ttl)))
         .collect();
-    let mut told: Vec<&Place> = Vec::new();
+    let mut told: Vec<&SourceLocation> = Vec::new();
     for code in 400..600 {
         let fits = entries.iter().filter(|(first, last, ..)| (*first..=*last).contains(&code));
         let Some((_, _, status, ttl)) = fits.min_by_key(|(first, last, ..)| last - first) else { continue };
@@ -135,9 +84,9 @@ fn longest(code: u16) -> Option<Duration> {
 }
 
 /// Warns of lifetimes, written here, that are longer than what holds as a bound here.
-fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Vec<Issue>) {
+pub(super) fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Vec<Issue>) {
     let of_status = raw.ttl_status.iter().flatten().map(|(_, ttl)| ("ttl-status", ttl));
-    let of_all = [("ttl", &raw.ttl), ("ttl-override", &raw.ttl_override), ("ttl-min", &raw.ttl_min)];
+    let of_all = [("ttl", &raw.ttl), ("ttl-override", &raw.ttl_override)];
     let written = of_all.into_iter().filter_map(|(key, ttl)| Some((key, ttl.as_ref()?))).chain(of_status);
     for (key, ttl) in written.filter(|(_, ttl)| max_seconds > 0 && ttl.value.as_secs() > max_seconds) {
         let max = show_duration(Duration::from_secs(max_seconds));
@@ -151,7 +100,7 @@ fn above_the_bound(raw: &RawExpiry, max_seconds: u64, issues: &mut Vec<Issue>) {
 /// Warns of sites whose keys have the host of another site. They never serve each other's pages, unless their rules and origins
 /// are the same, but take each other's places.
 pub(super) fn shared_hosts(raw: &[RawSite], sites: &[Site], issues: &mut Vec<Issue>) {
-    let mut named: HashMap<&str, &Place> = HashMap::new();
+    let mut named: HashMap<&str, &SourceLocation> = HashMap::new();
     let mut pairs = 0;
     for (number, own) in raw.iter().enumerate() {
         let host = sites.get(number).and_then(|site| site.route.key.host.as_deref());

@@ -3,17 +3,15 @@
 //! Whoever overrules an application takes over its responsibility, so each word of `ignore` brings a warning that says what
 //! may come of it. Keys that do nothing, since no lifetime is granted where they are written, bring one as well.
 
-use super::visitors::{DEFAULT, after, names_after};
-use super::{dangers, set};
-use crate::issue::{At, Issue, Place, quoted};
-use crate::raw::{RawExpiry, RawRoute, Texts};
-use crate::table::{self, Scope};
+use super::visitors::{DEFAULT, after};
+use super::{cookies, dangers, set};
+use crate::address;
+use crate::issue::{Issue, Located, SourceLocation, quoted};
+use crate::raw::{LocatedTexts, RawExpiry, RawRoute};
 use crate::value::{is_token, statuses_of};
-use crate::{address, bounds};
-use kasoku_options::{OtherCookies, Route, UrlKey};
+use kasoku_options::{Route, UrlKey};
 use kasoku_semantics::grant::{Ignored, StatusTtl};
 use kasoku_semantics::policy::Policy;
-use kasoku_semantics::set_cookies::names_a_session;
 use std::time::Duration;
 
 /// The most entries of each list: each is looked at for each request.
@@ -22,7 +20,7 @@ const NAMES_MAX: usize = 64;
 /// Fields that `key-fields` can't name, and why.
 const NO_KEY_FIELDS: [(&str, &str); 14] = [
     ("authorization", "a request with it always passes"),
-    ("cookie", "`key-cookies` names the cookies that count"),
+    ("cookie", "`cookies.key` names the cookies that count"),
     ("host", "it is in the key anyway"),
     ("range", "the application is always asked for the whole"),
     ("if-range", "the application is always asked for the whole"),
@@ -51,25 +49,9 @@ const NEEDED_FIELDS: [&str; 10] = [
     "vary",
 ];
 
-/// Lays written keys over a route.
-pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawExpiry) {
-    set_policy(policy, raw);
-    let row = table::find(Scope::Top, "cookies");
-    match raw.cookies.as_ref().zip(row).and_then(|(text, row)| bounds::one_of(row, text).ok()) {
-        Some(0) => route.cookies.others = Some(OtherCookies::Pass),
-        Some(_) => route.cookies.others = Some(OtherCookies::Remove),
-        None => {}
-    }
-    if let Some(noise) = &raw.noise_cookies {
-        route.cookies.noise = names_after(noise, &route.cookies.noise);
-    }
-    if let Some(pass) = &raw.pass_cookies {
-        route.cookies.pass = names_after(pass, &route.cookies.pass);
-    }
-}
-
-fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
-    let seconds = |option: &mut u64, written: &Option<At<Duration>>| {
+/// Lays written keys over a policy.
+pub(super) fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
+    let seconds = |option: &mut u64, written: &Option<Located<Duration>>| {
         if let Some(written) = written {
             *option = written.value.as_secs();
         }
@@ -83,20 +65,16 @@ fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
     let grant = &mut policy.grant;
     seconds(&mut grant.ttl_seconds, &raw.ttl);
     seconds(&mut grant.ttl_override_seconds, &raw.ttl_override);
-    seconds(&mut grant.ttl_min_seconds, &raw.ttl_min);
     set(&mut grant.announce_ttl, &raw.announce_ttl);
     if let Some(words) = &raw.ignore {
         grant.ignore = after(words, &grant.ignore, ignored);
     }
     if let Some(statuses) = &raw.ttl_status {
-        let of = |(status, ttl): &(At<String>, At<Duration>)| {
+        let of = |(status, ttl): &(Located<String>, Located<Duration>)| {
             let (first, last) = statuses_of(&status.value)?;
             Some(StatusTtl { first, last, seconds: ttl.value.as_secs() })
         };
         grant.ttl_status = statuses.iter().filter_map(of).collect();
-    }
-    if let Some(cookies) = &raw.key_cookies {
-        grant.key_cookies = names_after(cookies, &grant.key_cookies);
     }
     if let Some(fields) = &raw.key_fields {
         grant.key_fields = lower_case(fields);
@@ -105,8 +83,8 @@ fn set_policy(policy: &mut Policy, raw: &RawExpiry) {
 
 /// What of the URL is in a site's keys.
 pub(super) fn url_key(
-    host: Option<&At<String>>,
-    path_parameters: [Option<&Texts>; 2],
+    host: Option<&Located<String>>,
+    path_parameters: [Option<&LocatedTexts>; 2],
     issues: &mut Vec<Issue>,
 ) -> UrlKey {
     let host = host.and_then(|text| match address::parse_origin_host(&text.value) {
@@ -121,7 +99,7 @@ pub(super) fn url_key(
 }
 
 /// The faults of `strip-path-parameters`, where it is written.
-pub(super) fn check_path_parameters(written: Option<&Texts>, issues: &mut Vec<Issue>) {
+pub(super) fn check_path_parameters(written: Option<&LocatedTexts>, issues: &mut Vec<Issue>) {
     let is_name = |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";=/?#".contains(&b));
     for text in texts(written).filter(|text| !is_name(&text.value)) {
         let issue = Issue::error(format!("{} can't match the name of a parameter", quoted(&text.value)));
@@ -131,32 +109,15 @@ pub(super) fn check_path_parameters(written: Option<&Texts>, issues: &mut Vec<Is
 
 /// The faults of such keys, and the dangers of what they say, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
-    let (raw, visitors) = (&raw.expiry, &raw.visitors);
+    let raw = &raw.expiry;
     for word in texts(raw.ignore.as_ref()).filter(|word| word.value != DEFAULT) {
         issues.push(match ignored(&word.value) {
             Some(ignored) => warning_of(ignored, &word.place),
             None => unknown_word(word),
         });
     }
-    if let Some(row) = table::find(Scope::Top, "cookies") {
-        issues.extend(raw.cookies.as_ref().and_then(|text| bounds::one_of(row, text).err()));
-    }
     for status in raw.ttl_status.iter().flatten().map(|(status, _)| status) {
         issues.extend(status_fault(status));
-    }
-    for cookies in [&raw.key_cookies, &raw.noise_cookies, &raw.pass_cookies, &visitors.session.cookies] {
-        let is_name =
-            |text: &str| !text.is_empty() && text.bytes().all(|b| b.is_ascii_graphic() && !b";,=".contains(&b));
-        for text in texts(cookies.as_ref()).filter(|text| !is_name(&text.value)) {
-            let issue = Issue::error(format!("{} can't match the name of a cookie", quoted(&text.value)));
-            issues.push(issue.at(&text.place).help("write the name alone, without a value: \"lang\", \"_ga_*\""));
-        }
-    }
-    for text in texts(raw.key_cookies.as_ref()).filter(|text| names_a_session(&text.value)) {
-        let issue = Issue::warning(format!("{} gives each visitor a variant of their own", quoted(&text.value)));
-        let help =
-            "at most 64 variants of a URL are kept; leave it out, and such requests pass with `cookies = \"pass\"`";
-        issues.push(issue.at(&text.place).help(help));
     }
     for text in texts(raw.key_fields.as_ref()) {
         issues.extend(key_field_fault(text));
@@ -164,7 +125,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     for text in texts(raw.strip_fields.as_ref()) {
         issues.extend(strip_field_fault(text));
     }
-    let lists = [&raw.key_cookies, &raw.noise_cookies, &raw.pass_cookies, &raw.key_fields, &raw.strip_fields];
+    let lists = [&raw.key_fields, &raw.strip_fields];
     for surplus in lists.into_iter().filter_map(|list| texts(list.as_ref()).nth(NAMES_MAX)) {
         let issue = Issue::error(format!("the list is longer than {NAMES_MAX}")).at(&surplus.place);
         issues.push(issue.help("this is the first that is too many; `*` stands for any run of characters"));
@@ -172,9 +133,11 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 }
 
 /// What is missing or of no use once it is known what holds at a place: `is_final` where nothing further in may add to it.
-pub(super) fn warn(raw: &RawExpiry, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
+pub(super) fn warn(raw: &RawRoute, route: &Route, is_final: bool, issues: &mut Vec<Issue>) {
+    let (raw, cookies) = (&raw.expiry, &raw.cookies);
     let grant = &route.policy.grant;
-    dangers::warn(raw, route, grant.is_granting() || !is_final, issues);
+    cookies::warn(cookies, route, grant.is_granting() || !is_final, issues);
+    dangers::above_the_bound(raw, route.policy.ttl_max_seconds, issues);
     if let Some(written) = raw.ttl_override.as_ref().filter(|ttl| !ttl.value.is_zero())
         && grant.ignore.is_empty()
     {
@@ -185,23 +148,19 @@ pub(super) fn warn(raw: &RawExpiry, route: &Route, is_final: bool, issues: &mut 
     if !is_final || grant.is_granting() {
         return;
     }
-    // Who has to pass is asked without a granted lifetime, too.
-    let passes = route.cookies.others == Some(OtherCookies::Pass);
     let written = [
         ("ignore", raw.ignore.as_ref().map(|it| &it.place)),
         ("announce-ttl", raw.announce_ttl.as_ref().map(|it| &it.place)),
-        ("key-cookies", raw.key_cookies.as_ref().map(|it| &it.place)),
-        ("noise-cookies", raw.noise_cookies.as_ref().filter(|_| !passes).map(|it| &it.place)),
-        ("cookies", raw.cookies.as_ref().filter(|_| !passes).map(|it| &it.place)),
         ("key-fields", raw.key_fields.as_ref().map(|it| &it.place)),
     ];
-    for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
+    let written = written.into_iter().chain(cookies::idle(cookies, route));
+    for (key, place) in written.filter_map(|(key, place)| Some((key, place?))) {
         let issue = Issue::warning(format!("{} has no effect: no lifetime is granted here", quoted(key))).at(place);
         issues.push(issue.help("write `ttl = \"1h\"`, `ttl-override` or `ttl-status` beside it, or leave it out"));
     }
 }
 
-fn warning_of(ignored: Ignored, place: &Place) -> Issue {
+fn warning_of(ignored: Ignored, place: &SourceLocation) -> Issue {
     let issue = Issue::warning(format!("{} is ignored: {}", quoted(ignored.word()), ignored.danger())).at(place);
     issue.help(match ignored {
         Ignored::SetCookie => "right for pages where nobody logs in, and that set a cookie without need",
@@ -213,12 +172,13 @@ fn warning_of(ignored: Ignored, place: &Place) -> Issue {
     })
 }
 
-fn unknown_word(word: &At<String>) -> Issue {
+fn unknown_word(word: &Located<String>) -> Issue {
     let issue = Issue::error(format!("`ignore` can't list {}", quoted(&word.value))).at(&word.place);
     let is_credential = ["authorization", "cookie"].contains(&word.value.to_ascii_lowercase().as_str());
     if is_credential {
-        return issue
-            .help("no lifetime is granted to who says who they are; `key-cookies` and `cookies` are for cookies");
+        return issue.help(
+            "no lifetime is granted to who says who they are; for cookies there are `cookies.key` and `cookies.noise`",
+        );
     }
     let words: Vec<String> = Ignored::ALL.iter().map(|one| format!("\"{}\"", one.word())).collect();
     issue.help(format!("write {}", words.join(", ")))
@@ -228,7 +188,7 @@ fn ignored(word: &str) -> Option<Ignored> {
     Ignored::ALL.iter().copied().find(|one| one.word().eq_ignore_ascii_case(word))
 }
 
-fn status_fault(status: &At<String>) -> Option<Issue> {
+fn status_fault(status: &Located<String>) -> Option<Issue> {
     const HELP: &str = "write a status from 200 to 599, a class like `4xx`, or `any`";
     match statuses_of(&status.value) {
         None => {
@@ -243,7 +203,7 @@ fn status_fault(status: &At<String>) -> Option<Issue> {
     }
 }
 
-fn key_field_fault(field: &At<String>) -> Option<Issue> {
+fn key_field_fault(field: &Located<String>) -> Option<Issue> {
     let name = field.value.to_ascii_lowercase();
     if !is_token(&name) {
         let issue = Issue::error(format!("{} is not the name of a field", quoted(&field.value))).at(&field.place);
@@ -255,7 +215,7 @@ fn key_field_fault(field: &At<String>) -> Option<Issue> {
     Some(issue.help("leave it out"))
 }
 
-fn strip_field_fault(field: &At<String>) -> Option<Issue> {
+fn strip_field_fault(field: &Located<String>) -> Option<Issue> {
     if !is_token(&field.value) {
         let issue = Issue::error(format!("{} is not the name of a field", quoted(&field.value))).at(&field.place);
         return Some(issue.help("like \"X-Debug-Token\""));
@@ -267,14 +227,14 @@ fn strip_field_fault(field: &At<String>) -> Option<Issue> {
     })
 }
 
-fn texts(list: Option<&Texts>) -> impl Iterator<Item = &At<String>> {
+fn texts(list: Option<&LocatedTexts>) -> impl Iterator<Item = &Located<String>> {
     list.into_iter().flat_map(|list| &list.value)
 }
 
-fn names(list: &Texts) -> Vec<String> {
+fn names(list: &LocatedTexts) -> Vec<String> {
     list.value.iter().map(|one| one.value.clone()).collect()
 }
 
-fn lower_case(list: &Texts) -> Vec<String> {
+fn lower_case(list: &LocatedTexts) -> Vec<String> {
     list.value.iter().map(|one| one.value.to_ascii_lowercase()).collect()
 }

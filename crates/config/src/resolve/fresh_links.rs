@@ -19,7 +19,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawVisitors) {
 }
 
 /// Why a text says nothing of such links.
-enum Fault<'t> {
+enum FreshLinkError<'t> {
     NoArrow,
     Url(&'t str),
     Page(&'t str, UrlTemplateError),
@@ -29,21 +29,21 @@ enum Fault<'t> {
 }
 
 /// `/download.php => /post.php?id={id} nonce`
-fn fresh_link(text: &str) -> Result<FreshLink, Fault<'_>> {
-    let (url, made) = text.split_once("=>").ok_or(Fault::NoArrow)?;
-    let url = url_pattern(url.trim()).ok_or(Fault::Url(url.trim()))?;
+fn fresh_link(text: &str) -> Result<FreshLink, FreshLinkError<'_>> {
+    let (url, made) = text.split_once("=>").ok_or(FreshLinkError::NoArrow)?;
+    let url = url_pattern(url.trim()).ok_or(FreshLinkError::Url(url.trim()))?;
     let mut words = made.split_ascii_whitespace();
     let page = words.next().unwrap_or_default();
-    let page = UrlTemplate::parse(page).map_err(|error| Fault::Page(page, error))?;
+    let page = UrlTemplate::parse(page).map_err(|error| FreshLinkError::Page(page, error))?;
     let parameters: Vec<String> = words.map(str::to_owned).collect();
     let is_name = |name: &str| name.bytes().all(|byte| byte.is_ascii_graphic() && !b"&=;+#%{}".contains(&byte));
     match parameters.len() {
-        0 => Err(Fault::NoParameters),
+        0 => Err(FreshLinkError::NoParameters),
         1..=PARAMETERS_MAX => match made.split_ascii_whitespace().skip(1).find(|name| !is_name(name)) {
-            Some(name) => Err(Fault::Parameter(name)),
+            Some(name) => Err(FreshLinkError::Parameter(name)),
             None => Ok(FreshLink { url, page, parameters }),
         },
-        _ => Err(Fault::TooMany),
+        _ => Err(FreshLinkError::TooMany),
     }
 }
 
@@ -52,24 +52,24 @@ pub(super) fn check(raw: &RawVisitors, issues: &mut Vec<Issue>) {
     for text in own(&raw.fresh_links) {
         let Err(fault) = fresh_link(&text.value) else { continue };
         let (why, help) = match fault {
-            Fault::NoArrow => ("has no `=>`".to_owned(), "write \"/download.php => /post.php?id={id} token\""),
-            Fault::Url(url) => (
+            FreshLinkError::NoArrow => ("has no `=>`".to_owned(), "write \"/download.php => /post.php?id={id} token\""),
+            FreshLinkError::Url(url) => (
                 format!("has no URL pattern, but {}", quoted(url)),
                 "a path, and behind `?` one parameter: \"/download*\", \"*?act=download\"",
             ),
-            Fault::Page(page, error) => (
+            FreshLinkError::Page(page, error) => (
                 format!("has no page behind `=>`, but {}: {error}", quoted(page)),
                 "write path and query, with parameters of the link's query in braces: \"/post.php?id={id}\"",
             ),
-            Fault::NoParameters => (
+            FreshLinkError::NoParameters => (
                 "does not say which parameters are made for one visitor".to_owned(),
                 "write their names behind the page: \"/download.php => /post.php?id={id} token\"",
             ),
-            Fault::Parameter(name) => (
+            FreshLinkError::Parameter(name) => (
                 format!("names {}, which is not the name of a parameter", quoted(name)),
                 "write names, with spaces between them",
             ),
-            Fault::TooMany => (
+            FreshLinkError::TooMany => (
                 format!("names more than {PARAMETERS_MAX} parameters"),
                 "name those alone that are made for one visitor",
             ),

@@ -2,11 +2,10 @@
 //!
 //! Nothing is looked up on the disk here: a directory may come later than the configuration.
 
-use super::set;
 use super::visitors::{DEFAULT, after, own};
-use crate::issue::{At, Fault, Issue, quoted};
-use crate::raw::{RawFiles, RawGateway, RawRoute, Texts};
-use crate::table::{self, Scope};
+use crate::issue::{Issue, Located, ValueError, quoted};
+use crate::raw::{LocatedTexts, RawFiles, RawGateway, RawRoute};
+use crate::table::{self, SettingScope};
 use crate::{address, bounds, glob};
 use kasoku_options::{Gateway, OriginAddress, PATH_PLACEHOLDER, PathGlob, REWRITES_MAX, Rewrite, Route, Symlinks};
 use std::sync::Arc;
@@ -43,16 +42,15 @@ pub(super) fn set_gateway(gateway: &mut Gateway, raw: &RawGateway) {
         Some(Ok(_)) => gateway.files.symlinks = Symlinks::Never,
         Some(Err(_)) | None => {}
     }
-    // How fast they are sent, and what of them is stored, is nothing that an origin need know.
-    let RawFiles { source_suffixes, precompressed, charset, rate_max: _, stored_bytes_max: _ } = &raw.files;
+    // How fast they are sent is nothing that an origin need know.
+    let RawFiles { source_suffixes, charset, rate_max: _ } = &raw.files;
     set_texts(&mut gateway.files.source_suffixes, source_suffixes);
-    set(&mut gateway.files.precompressed, precompressed);
     if let Some(charset) = charset {
         charset.value.clone_into(&mut gateway.files.charset);
     }
 }
 
-fn set_texts(option: &mut Vec<String>, written: &Option<Texts>) {
+fn set_texts(option: &mut Vec<String>, written: &Option<LocatedTexts>) {
     if let Some(written) = written {
         *option = written.value.iter().map(|text| text.value.clone()).collect();
     }
@@ -61,8 +59,7 @@ fn set_texts(option: &mut Vec<String>, written: &Option<Texts>) {
 /// Files that lie here are asked about once a second, unless a heuristic lifetime is written at one of those levels: that costs
 /// some 10 µs, and who changes a file sees it. What Last-Modified suggests, up to a day, is for origins that are far away.
 pub(super) fn set_lifetime_of_files(route: &mut Route, levels: &[&RawRoute]) {
-    let is_written =
-        levels.iter().any(|raw| raw.cache.heuristic_max.is_some() || raw.cache.heuristic_percent.is_some());
+    let is_written = levels.iter().any(|raw| raw.cache.heuristic_percent.is_some());
     let mut origins = route.origins.iter();
     let are_files =
         !route.origins.is_empty() && origins.all(|origin| matches!(origin.address, OriginAddress::Files(_)));
@@ -130,40 +127,40 @@ pub(super) fn check(raw: &RawGateway, issues: &mut Vec<Issue>) {
             issues.push(issue.help("one pattern may stand for many paths: each is compared in each request"));
         }
     }
-    let one = |text: &Option<At<String>>, fault: fn(&str) -> Option<Fault>| {
+    let one = |text: &Option<Located<String>>, fault: fn(&str) -> Option<ValueError>| {
         text.as_ref().and_then(|text| fault(&text.value).map(|fault| fault.at(&text.place)))
     };
     issues.extend(one(&raw.url_prefix, prefix_fault));
     issues.extend(one(&raw.files.charset, charset_fault));
 }
 
-fn each(list: &Option<Texts>, fault: fn(&str) -> Option<Fault>, issues: &mut Vec<Issue>) {
+fn each(list: &Option<LocatedTexts>, fault: fn(&str) -> Option<ValueError>, issues: &mut Vec<Issue>) {
     let texts = list.iter().flat_map(|list| &list.value);
     issues.extend(texts.filter_map(|text| fault(&text.value).map(|fault| fault.at(&text.place))));
 }
 
-fn symlinks(written: Option<&At<String>>) -> Option<Result<usize, Issue>> {
-    Some(bounds::one_of(table::find(Scope::Top, "symlinks")?, written?))
+fn symlinks(written: Option<&Located<String>>) -> Option<Result<usize, Issue>> {
+    Some(bounds::one_of(table::find(SettingScope::Top, "symlinks")?, written?))
 }
 
-fn index_fault(name: &str) -> Option<Fault> {
+fn index_fault(name: &str) -> Option<ValueError> {
     let is_name = !name.is_empty() && !name.contains(['/', '\0']) && !matches!(name, "." | "..");
     let message = || format!("{} is not the name of a file", quoted(name));
-    (!is_name).then(|| Fault::new(message(), "the name alone: \"index.html\""))
+    (!is_name).then(|| ValueError::new(message(), "the name alone: \"index.html\""))
 }
 
-fn suffix_fault(suffix: &str) -> Option<Fault> {
+fn suffix_fault(suffix: &str) -> Option<ValueError> {
     let is_suffix = suffix.len() > 1 && suffix.starts_with('.') && !suffix.contains(['/', '*', '\0']);
     let message = || format!("{} is not the end of a file's name", quoted(suffix));
-    (!is_suffix).then(|| Fault::new(message(), "with the dot: \".php\""))
+    (!is_suffix).then(|| ValueError::new(message(), "with the dot: \".php\""))
 }
 
-fn rewrite_fault(text: &str) -> Option<Fault> {
+fn rewrite_fault(text: &str) -> Option<ValueError> {
     let error = Rewrite::parse(text).err().filter(|_| text != DEFAULT)?;
-    Some(Fault::new(format!("{} is not a short address: {error}", quoted(text)), error.help()))
+    Some(ValueError::new(format!("{} is not a short address: {error}", quoted(text)), error.help()))
 }
 
-fn no_programs_fault(text: &str) -> Option<Fault> {
+fn no_programs_fault(text: &str) -> Option<ValueError> {
     if text == DEFAULT {
         return None;
     }
@@ -173,26 +170,27 @@ fn no_programs_fault(text: &str) -> Option<Fault> {
     // It would protect nothing.
     let fits_nothing = text.contains("//") || text.split('/').any(|segment| matches!(segment, "." | ".."));
     let message = || format!("{} fits no path: doubled slashes and segments of dots are resolved before", quoted(text));
-    fits_nothing.then(|| Fault::new(message(), "write the path as it lies below the root: \"/data/*\""))
+    fits_nothing.then(|| ValueError::new(message(), "write the path as it lies below the root: \"/data/*\""))
 }
 
-fn prefix_fault(prefix: &str) -> Option<Fault> {
+fn prefix_fault(prefix: &str) -> Option<ValueError> {
     let segments = || prefix.split('/').skip(1);
     let is_plain = segments().all(|segment| !matches!(segment, "." | ".."));
     let is_prefix =
         prefix.starts_with('/') && is_plain && !prefix.contains(['*', '%', '?', '#', '\\']) && !prefix.contains("//");
     let message = || format!("{} is not a prefix of paths", quoted(prefix));
     (!is_prefix)
-        .then(|| Fault::new(message(), "it starts with `/` and is written without percent-encoding: \"/assets\""))
+        .then(|| ValueError::new(message(), "it starts with `/` and is written without percent-encoding: \"/assets\""))
 }
 
-fn charset_fault(charset: &str) -> Option<Fault> {
+fn charset_fault(charset: &str) -> Option<ValueError> {
     let is_token = charset.bytes().all(|b| b.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&b));
-    (!is_token).then(|| Fault::new(format!("{} is not a charset", quoted(charset)), "like \"utf-8\", or \"\" for none"))
+    (!is_token)
+        .then(|| ValueError::new(format!("{} is not a charset", quoted(charset)), "like \"utf-8\", or \"\" for none"))
 }
 
-fn try_fault(name: &str) -> Option<Fault> {
-    let bad = |why: &str, help: &str| Some(Fault::new(format!("{} can't be tried: {why}", quoted(name)), help));
+fn try_fault(name: &str) -> Option<ValueError> {
+    let bad = |why: &str, help: &str| Some(ValueError::new(format!("{} can't be tried: {why}", quoted(name)), help));
     let literal = name.replace(PATH_PLACEHOLDER, "");
     if name.starts_with('=') {
         return bad("it is no path", "leave it out: what isn't found is 404");

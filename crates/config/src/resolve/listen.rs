@@ -2,7 +2,7 @@
 
 use super::set;
 use crate::address;
-use crate::issue::{At, Issue, quoted};
+use crate::issue::{Issue, Located, quoted};
 use crate::raw::{Raw, RawListener};
 use kasoku_options::{ControlSocket, ListenAddress, Listener};
 use std::net::{Ipv4Addr, SocketAddr};
@@ -34,7 +34,7 @@ pub(super) fn listeners(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<WrittenListen
 /// A listener, and its address as it was written.
 pub(super) struct WrittenListener {
     pub(super) value: Listener,
-    pub(super) written: Option<At<String>>,
+    pub(super) written: Option<Located<String>>,
 }
 
 /// The operator's listener. It has no password, so it must not be reachable from elsewhere.
@@ -83,7 +83,7 @@ pub(super) fn control_socket(raw: &Raw, issues: &mut Vec<Issue>) -> ControlSocke
     }
 }
 
-fn listener<'r>(raw: &'r RawListener, issues: &mut Vec<Issue>) -> Option<(Listener, &'r At<String>)> {
+fn listener<'r>(raw: &'r RawListener, issues: &mut Vec<Issue>) -> Option<(Listener, &'r Located<String>)> {
     let text = raw.address.as_ref()?;
     match address::parse_listen(&text.value) {
         Ok(address) => {
@@ -111,7 +111,7 @@ fn earlier<'l>(listeners: &'l [WrittenListener], address: &ListenAddress) -> Opt
     listeners.iter().find(|listener| !any_port && listener.value.address == *address)
 }
 
-fn twice(text: &At<String>, earlier: &WrittenListener) -> Issue {
+fn twice(text: &Located<String>, earlier: &WrittenListener) -> Issue {
     let issue = Issue::error(format!("{} is listened on twice", quoted(&text.value))).at(&text.place);
     match &earlier.written {
         Some(first) => issue.related(&first.place, "first here").help("remove one, or give it another port"),

@@ -4,13 +4,14 @@
 //! the code. Each check that needs more than one value is here. Nothing stops at a fault: it is noted, the value is
 //! left at its default, and the rest is still checked. The caller drops the options when there was an error.
 //!
-//! Two defaults give way to what they depend on: the request-target's to a smaller head, the largest object's to a
-//! smaller memory. Written values never do; there it is an error.
+//! Two limits give way to what they depend on: the request-target's to a smaller head, the largest object's default to a
+//! smaller memory. A written largest object never does; there it is an error.
 
 mod access_log;
 mod beaten;
 mod changes;
 mod compress;
+mod cookies;
 mod counters;
 mod dangers;
 mod expiry;
@@ -31,13 +32,13 @@ mod unused;
 mod visitors;
 
 use crate::bounds;
-use crate::issue::{At, Issue, Place, Source, quoted};
+use crate::issue::{Issue, Located, SettingsSource, SourceLocation, quoted};
 use crate::line_numbers::LineNumbers;
-use crate::raw::{Raw, RawHitHeaders, RawLimits, RawMemory, RawRequestBuffer, Texts};
-use crate::table::{self, Scope};
+use crate::raw::{LocatedTexts, Raw, RawLimits, RawMemory, RawRequestBuffer};
+use crate::table::{self, SettingScope};
 use crate::value::show_size;
 use kasoku_options::{
-    AddressRange, HitHeaders, Limits, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RequestBuffer,
+    AddressRange, ClientLimits, HitHeaders, MEMORY_BYTES_DEFAULT, OBJECT_BYTES_DEFAULT, Options, RequestBuffer,
     object_bytes_limit,
 };
 use std::path::PathBuf;
@@ -55,11 +56,11 @@ pub(crate) fn resolve(raw: &Raw, lines: &LineNumbers, issues: &mut Vec<Issue>) -
         workers: workers(raw, issues),
         memory_bytes_max,
         object_bytes_max,
-        limits: limits(&raw.limits, issues),
+        limits: limits(&raw.limits),
         request_buffer: request_buffer(&raw.request_buffer, issues),
         trusted_proxies: trusted_proxies(raw, issues),
         purge_from: purge_from(raw, issues),
-        hit_headers: hit_headers(&raw.hit_headers),
+        hit_headers: hit_headers(raw.hit_headers.as_ref(), issues),
         access_log: access_log::access_log(&raw.access_log, issues),
         program_log: program_log::program_log(&raw.log, issues),
         traces: traces::traces(&raw.traces, issues),
@@ -91,7 +92,7 @@ fn memory(raw: &RawMemory, issues: &mut Vec<Issue>) -> (u64, u64) {
 }
 
 fn workers(raw: &Raw, issues: &mut Vec<Issue>) -> usize {
-    let row = table::find(Scope::Top, "workers");
+    let row = table::find(SettingScope::Top, "workers");
     let written = raw
         .workers
         .as_ref()
@@ -100,39 +101,19 @@ fn workers(raw: &Raw, issues: &mut Vec<Issue>) -> usize {
     written.map_or_else(bounds::cores, |workers| workers.value) as usize
 }
 
-fn limits(raw: &RawLimits, issues: &mut Vec<Issue>) -> Limits {
-    let mut limits = Limits::default();
+fn limits(raw: &RawLimits) -> ClientLimits {
+    let mut limits = ClientLimits::default();
     set_usize(&mut limits.head.head_bytes_max, &raw.head_bytes_max);
     limits.head.target_bytes_max = limits.head.target_bytes_max.min(limits.head.head_bytes_max);
-    set_usize(&mut limits.head.target_bytes_max, &raw.target_bytes_max);
-    set_usize(&mut limits.head.fields_max, &raw.fields_max);
-    set_usize(&mut limits.body.chunk_line_bytes_max, &raw.chunk_line_bytes_max);
-    set_usize(&mut limits.body.trailer_bytes_max, &raw.trailer_bytes_max);
-    set_usize(&mut limits.body.trailer_fields_max, &raw.trailer_fields_max);
     set(&mut limits.request_body_bytes_max, &raw.request_body_bytes_max);
-    set(&mut limits.send_rate_min, &raw.send_rate_min);
     set(&mut limits.head_timeout, &raw.head_timeout);
     set(&mut limits.idle_timeout, &raw.idle_timeout);
     set(&mut limits.body_timeout, &raw.body_timeout);
-    set(&mut limits.body_rate_min, &raw.body_rate_min);
     set(&mut limits.send_timeout, &raw.send_timeout);
-    set(&mut limits.requests_per_connection_max, &raw.requests_per_connection_max);
     set_usize(&mut limits.connections_max, &raw.connections_max);
-    set_usize(&mut limits.open_files_max, &raw.open_files_max);
     set(&mut limits.drain_timeout, &raw.drain_timeout);
     set(&mut limits.drain_idle_timeout, &raw.drain_idle_timeout);
     set(&mut limits.fill_wait_max, &raw.fill_wait_max);
-    if let Some(target) = &raw.target_bytes_max
-        && target.value > limits.head.head_bytes_max as u64
-    {
-        let head = show_size(limits.head.head_bytes_max as u64);
-        let issue = Issue::error(format!(
-            "`target-bytes-max` can't be {}: the target is a part of the head, which has at most {head}",
-            show_size(target.value)
-        ));
-        let issue = issue.at(&target.place).help(format!("at most \"{head}\", or a larger `head-bytes-max`"));
-        issues.push(with_related(issue, raw.head_bytes_max.as_ref().map(|head| &head.place), "the head's size"));
-    }
     limits
 }
 
@@ -142,7 +123,7 @@ fn request_buffer(raw: &RawRequestBuffer, issues: &mut Vec<Issue>) -> RequestBuf
     buffer
 }
 
-fn path(written: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<PathBuf> {
+fn path(written: Option<&Located<String>>, issues: &mut Vec<Issue>) -> Option<PathBuf> {
     let text = written?;
     if text.value.is_empty() || text.value.contains('\0') {
         issues.push(Issue::error("a path can't be empty, nor have a NUL").at(&text.place));
@@ -152,7 +133,7 @@ fn path(written: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<PathBuf
 }
 
 /// Whether there is such a user is a question of the machine that it will run on.
-fn user(written: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<String> {
+fn user(written: Option<&Located<String>>, issues: &mut Vec<Issue>) -> Option<String> {
     let text = written?;
     let is_name = |name: &str| !name.is_empty() && !name.contains([':', '\0', '/']);
     let is_user = match text.value.split_once(':') {
@@ -183,7 +164,7 @@ fn purge_from(raw: &Raw, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
 }
 
 /// Ranges of addresses. `everybody` is the warning where one has all.
-fn ranges(written: Option<&Texts>, everybody: &Issue, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
+fn ranges(written: Option<&LocatedTexts>, everybody: &Issue, issues: &mut Vec<Issue>) -> Vec<AddressRange> {
     let mut ranges = Vec::new();
     for text in written.iter().flat_map(|list| &list.value) {
         match crate::address::parse_range(&text.value) {
@@ -199,30 +180,41 @@ fn ranges(written: Option<&Texts>, everybody: &Issue, issues: &mut Vec<Issue>) -
     ranges
 }
 
-fn hit_headers(raw: &RawHitHeaders) -> HitHeaders {
-    let mut headers = HitHeaders::default();
-    set(&mut headers.cache_status, &raw.cache_status);
-    set(&mut headers.x_cache_hit, &raw.x_cache_hit);
-    set(&mut headers.x_cache_status, &raw.x_cache_status);
-    set(&mut headers.request_id, &raw.request_id);
+/// The fields that tell about the cache: those of the list and no others.
+fn hit_headers(written: Option<&LocatedTexts>, issues: &mut Vec<Issue>) -> HitHeaders {
+    let Some(list) = written else { return HitHeaders::default() };
+    let mut headers = HitHeaders { cache_status: false, x_cache_hit: false, x_cache_status: false, request_id: false };
+    for text in &list.value {
+        match text.value.to_ascii_lowercase().as_str() {
+            "cache-status" => headers.cache_status = true,
+            "x-cache-hit" => headers.x_cache_hit = true,
+            "x-cache-status" => headers.x_cache_status = true,
+            "x-request-id" => headers.request_id = true,
+            _ => {
+                let issue = Issue::error(format!("{} tells nothing about the cache", quoted(&text.value)));
+                let help = "write \"Cache-Status\", \"X-Cache-Status\", \"X-Cache-Hit\" or \"X-Request-Id\"";
+                issues.push(issue.at(&text.place).help(help));
+            }
+        }
+    }
     headers
 }
 
 /// Lays a written value over the default.
-fn set<T: Copy>(option: &mut T, written: &Option<At<T>>) {
+fn set<T: Copy>(option: &mut T, written: &Option<Located<T>>) {
     if let Some(written) = written {
         *option = written.value;
     }
 }
 
 /// The same for sizes and counts in memory; the rows keep them far below the largest `usize`.
-fn set_usize(option: &mut usize, written: &Option<At<u64>>) {
+fn set_usize(option: &mut usize, written: &Option<Located<u64>>) {
     if let Some(written) = written {
         *option = usize::try_from(written.value).unwrap_or(usize::MAX);
     }
 }
 
-fn with_related(issue: Issue, place: Option<&Place>, label: &str) -> Issue {
+fn with_related(issue: Issue, place: Option<&SourceLocation>, label: &str) -> Issue {
     match place {
         Some(place) => issue.related(place, label),
         None => issue,
@@ -230,6 +222,6 @@ fn with_related(issue: Issue, place: Option<&Place>, label: &str) -> Issue {
 }
 
 /// Whether the fix is on the command line.
-fn is_flag(place: &Place) -> bool {
-    place.source == Source::Flags
+fn is_flag(place: &SourceLocation) -> bool {
+    place.source == SettingsSource::Flags
 }

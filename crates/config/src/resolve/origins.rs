@@ -5,12 +5,12 @@
 
 use super::listen::WrittenListener;
 use super::{is_flag, set, with_related};
-use crate::issue::{At, Fault, Issue, Place, quoted};
+use crate::issue::{Issue, Located, SourceLocation, ValueError, quoted};
 use crate::raw::{RawHealth, RawOrigin, RawOrigins, RawRoute};
-use crate::table::{self, Scope};
+use crate::table::{self, SettingScope};
 use crate::{address, bounds};
 use kasoku_options::{
-    Balance, ListenAddress, ORIGINS_MAX, Origin, OriginAddress, OriginEndpoint, OriginHealth, Route, Site,
+    Balance, ListenAddress, ORIGINS_MAX, OriginAddress, OriginEndpoint, OriginHealth, OriginOptions, Route, Site,
 };
 use std::collections::HashMap;
 use std::net::IpAddr;
@@ -23,7 +23,7 @@ pub(super) fn origins(
     written: Option<&RawOrigins>,
     listeners: &[WrittenListener],
     issues: &mut Vec<Issue>,
-) -> Vec<Origin> {
+) -> Vec<OriginOptions> {
     let Some(written) = written else { return Vec::new() };
     if written.value.is_empty() {
         issues.push(
@@ -36,7 +36,7 @@ pub(super) fn origins(
         let issue = Issue::error(format!("there are more than {ORIGINS_MAX} origins")).at(&surplus.place);
         issues.push(issue.help("put a load balancer of its own before the rest"));
     }
-    let mut first_of: HashMap<OriginAddress, &Place> = HashMap::new();
+    let mut first_of: HashMap<OriginAddress, &SourceLocation> = HashMap::new();
     let mut origins = Vec::new();
     for raw in &written.value {
         let Some(origin) = origin(raw, listeners, issues) else { continue };
@@ -55,13 +55,13 @@ pub(super) fn origins(
     origins
 }
 
-fn origin(raw: &RawOrigin, listeners: &[WrittenListener], issues: &mut Vec<Issue>) -> Option<Origin> {
+fn origin(raw: &RawOrigin, listeners: &[WrittenListener], issues: &mut Vec<Issue>) -> Option<OriginOptions> {
     let text = raw.url.as_ref()?;
     let address = address::parse_origin(&text.value).map_err(|fault| issues.push(fault.at(&text.place))).ok()?;
     if let Some(listener) = listeners.iter().find(|listener| is_same(&address, &listener.value.address)) {
         issues.push(loops(text, listener.written.as_ref().map(|written| &written.place)));
     }
-    let mut origin = Origin::from(address);
+    let mut origin = OriginOptions::from(address);
     if let Some(weight) = &raw.weight {
         origin.weight = u32::try_from(weight.value).unwrap_or(u32::MAX);
     }
@@ -83,7 +83,7 @@ fn is_same(origin: &OriginAddress, listener: &ListenAddress) -> bool {
     }
 }
 
-fn loops(text: &At<String>, listener: Option<&Place>) -> Issue {
+fn loops(text: &Located<String>, listener: Option<&SourceLocation>) -> Issue {
     let issue = Issue::error(format!(
         "{} is where Kasoku itself listens: requests would go round for ever",
         quoted(&text.value)
@@ -141,8 +141,8 @@ pub(super) fn warn_of_two_checks(sites: &[Site], issues: &mut Vec<Issue>) {
 }
 
 /// Lays the written spread over another.
-pub(super) fn set_balance(balance: &mut Balance, written: Option<&At<String>>) {
-    let row = table::find(Scope::Top, "balance");
+pub(super) fn set_balance(balance: &mut Balance, written: Option<&Located<String>>) {
+    let row = table::find(SettingScope::Top, "balance");
     match written.zip(row).and_then(|(text, row)| bounds::one_of(row, text).ok()) {
         Some(0) => *balance = Balance::First,
         Some(1) => *balance = Balance::RoundRobin,
@@ -153,18 +153,15 @@ pub(super) fn set_balance(balance: &mut Balance, written: Option<&At<String>>) {
 
 /// Lays written rules of health over others.
 pub(super) fn set_health(health: &mut OriginHealth, raw: &RawHealth) {
-    let count = |option: &mut u32, written: &Option<At<u64>>| {
+    let count = |option: &mut u32, written: &Option<Located<u64>>| {
         if let Some(written) = written {
             *option = u32::try_from(written.value).unwrap_or(u32::MAX);
         }
     };
     count(&mut health.failures, &raw.failures);
     set(&mut health.back_off, &raw.back_off);
-    set(&mut health.back_off_max, &raw.back_off_max);
     set(&mut health.interval, &raw.interval);
     set(&mut health.timeout, &raw.timeout);
-    count(&mut health.rise, &raw.rise);
-    count(&mut health.fall, &raw.fall);
     if let Some(path) = &raw.path {
         health.path = Some(path.value.clone());
     }
@@ -175,7 +172,7 @@ pub(super) fn set_health(health: &mut OriginHealth, raw: &RawHealth) {
 
 /// The faults of such keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
-    if let Some((text, row)) = raw.balance.as_ref().zip(table::find(Scope::Top, "balance")) {
+    if let Some((text, row)) = raw.balance.as_ref().zip(table::find(SettingScope::Top, "balance")) {
         issues.extend(bounds::one_of(row, text).err());
     }
     if let Some(text) = &raw.health.path {
@@ -193,12 +190,12 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 }
 
 /// `200`, or `200-399`.
-fn statuses(text: &str) -> Result<(u16, u16), Fault> {
+fn statuses(text: &str) -> Result<(u16, u16), ValueError> {
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     let status = |text: &str| text.trim().parse::<u16>().ok().filter(|status| (200..=599).contains(status));
     match (status(first), status(last)) {
         (Some(first), Some(last)) if first <= last => Ok((first, last)),
-        _ => Err(Fault::new(
+        _ => Err(ValueError::new(
             format!("{} are no statuses from 200 to 599", quoted(text)),
             "one, like \"200\", or the first and the last: \"200-399\"",
         )),

@@ -3,21 +3,21 @@
 //! Only for settings that can decide about a response; the others are never named. A test compares the list with the table.
 
 use crate::applications::Application;
-use crate::issue::At;
+use crate::issue::Located;
 use crate::line_numbers::LineNumbers;
 use crate::raw::{
-    Raw, RawCache, RawChanges, RawCounters, RawExpiry, RawGuard, RawQuery, RawRule, RawSite, RawVisitors,
+    Raw, RawCache, RawChanges, RawCookies, RawCounters, RawExpiry, RawGuard, RawQuery, RawRule, RawSite, RawVisitors,
 };
-use kasoku_options::Places;
+use kasoku_options::SettingLocations;
 
 /// Notes what is written at one level; what is noted later is further in, and wins.
-pub(super) struct Written<'w> {
-    places: &'w mut Places,
+pub(super) struct LocationNotes<'w> {
+    places: &'w mut SettingLocations,
     lines: &'w LineNumbers,
 }
 
-impl<'w> Written<'w> {
-    pub(super) fn at(places: &'w mut Places, lines: &'w LineNumbers) -> Self {
+impl<'w> LocationNotes<'w> {
+    pub(super) fn at(places: &'w mut SettingLocations, lines: &'w LineNumbers) -> Self {
         Self { places, lines }
     }
 
@@ -28,6 +28,7 @@ impl<'w> Written<'w> {
         self.note("strip-path-parameters", &raw.strip_path_parameters);
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.cookies(&raw.route.cookies);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
@@ -39,6 +40,7 @@ impl<'w> Written<'w> {
     pub(super) fn application(mut self, raw: &Application) {
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.cookies(&raw.route.cookies);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
@@ -54,6 +56,7 @@ impl<'w> Written<'w> {
         self.note("strip-path-parameters", &raw.strip_path_parameters);
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.cookies(&raw.route.cookies);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
@@ -67,6 +70,7 @@ impl<'w> Written<'w> {
         self.note("pass", &raw.pass);
         self.cache(&raw.route.cache);
         self.expiry(&raw.route.expiry);
+        self.cookies(&raw.route.cookies);
         self.visitors(&raw.route.visitors);
         self.changes(&raw.route.changes);
         self.counters(&raw.route.counters);
@@ -76,14 +80,9 @@ impl<'w> Written<'w> {
 
     fn cache(&mut self, raw: &RawCache) {
         self.note("cache.heuristic-percent", &raw.heuristic_percent);
-        self.note("cache.heuristic-max", &raw.heuristic_max);
         self.note("cache.client-may-revalidate", &raw.client_may_revalidate);
-        self.note("cache.targeted-fields", &raw.targeted_fields);
         self.note("cache.negative-ttl", &raw.negative_ttl);
-        self.note("cache.stale-if-error", &raw.stale_if_error);
-        self.note("cache.stale-while-revalidate", &raw.stale_while_revalidate);
         self.note("cache.stale-disconnected", &raw.stale_disconnected);
-        self.note("cache.back-off-max", &raw.back_off_max);
     }
 
     fn expiry(&mut self, raw: &RawExpiry) {
@@ -93,17 +92,20 @@ impl<'w> Written<'w> {
         if let Some((first, _)) = raw.ttl_status.as_ref().and_then(|statuses| statuses.first()) {
             self.places.settings.insert("ttl-status", self.lines.show(&first.place));
         }
-        self.note("ttl-min", &raw.ttl_min);
         self.note("ttl-max", &raw.ttl_max);
         self.note("announce-ttl", &raw.announce_ttl);
         self.note("grace", &raw.grace);
         self.note("keep", &raw.keep);
-        self.note("key-cookies", &raw.key_cookies);
-        self.note("noise-cookies", &raw.noise_cookies);
-        self.note("pass-cookies", &raw.pass_cookies);
-        self.note("cookies", &raw.cookies);
         self.note("key-fields", &raw.key_fields);
         self.note("strip-fields", &raw.strip_fields);
+    }
+
+    fn cookies(&mut self, raw: &RawCookies) {
+        self.note("cookies.pass", &raw.pass);
+        self.note("cookies.session", &raw.session);
+        self.note("cookies.key", &raw.key);
+        self.note("cookies.noise", &raw.noise);
+        self.note("cookies.others", &raw.others);
     }
 
     fn visitors(&mut self, raw: &RawVisitors) {
@@ -114,18 +116,14 @@ impl<'w> Written<'w> {
         self.note("refuse-urls", &raw.refuse_urls);
         self.note("fresh-links", &raw.fresh_links);
         self.note("key-device", &raw.key_device);
-        self.note("device-mobile-urls", &raw.device_mobile_urls);
-        self.note("device-desktop-urls", &raw.device_desktop_urls);
+        self.note("device-urls", &raw.device_urls);
         self.note("key-languages", &raw.key_languages);
-        self.note("session.cookies", &raw.session.cookies);
         self.note("session.anonymous-cookies", &raw.session.anonymous_cookies);
         self.note("session.logout", &raw.session.logout);
         self.note("session.harmless-urls", &raw.session.harmless_urls);
         self.note("session.stateful-urls", &raw.session.stateful_urls);
         self.note("session.stateful-for", &raw.session.stateful_for);
         self.note("session.probe", &raw.session.probe);
-        self.note("session.probe-status", &raw.session.probe_status);
-        self.note("session.probe-text", &raw.session.probe_text);
         self.note("session.anonymous-for", &raw.session.anonymous_for);
         self.note("session.expire-after", &raw.session.expire_after);
     }
@@ -139,7 +137,6 @@ impl<'w> Written<'w> {
     fn counters(&mut self, raw: &RawCounters) {
         self.note("nobody-cookies", &raw.nobody_cookies);
         self.note("beacon", &raw.beacon);
-        self.note("beacon-every", &raw.beacon_every);
         self.note("view-beacon", &raw.view_beacon);
     }
 
@@ -155,7 +152,7 @@ impl<'w> Written<'w> {
         self.note("query.known", &raw.known);
     }
 
-    fn note<T>(&mut self, key: &'static str, written: &Option<At<T>>) {
+    fn note<T>(&mut self, key: &'static str, written: &Option<Located<T>>) {
         if let Some(written) = written {
             self.places.settings.insert(key, self.lines.show(&written.place));
         }
@@ -166,7 +163,7 @@ impl<'w> Written<'w> {
 mod tests {
     use crate::check_text;
 
-    const TEXT: &str = "profile = \"rfc\"\n\n[cache]\nnegative-ttl = \"1s\"\nstale-if-error = \"1s\"\n\n[[site]]\n\
+    const TEXT: &str = "profile = \"rfc\"\n\n[cache]\nnegative-ttl = \"1s\"\nstale-disconnected = \"1s\"\n\n[[site]]\n\
         origin = \"http://127.0.0.1:1\"\nprofile = \"safe\"\n[site.cache]\nnegative-ttl = \"2s\"\n\n[[site.rule]]\n\
         path = \"/a/*\"\npass = true\ncache = { negative-ttl = \"3s\" }\n";
 
@@ -175,13 +172,14 @@ mod tests {
         let (options, issues) = check_text(TEXT);
         let options = options.unwrap_or_else(|| panic!("{issues:?}"));
         let site = &options.sites[0];
-        let of = |places: &kasoku_options::Places, key| places.settings.get(key).map(|place| place.to_string());
+        let of =
+            |places: &kasoku_options::SettingLocations, key| places.settings.get(key).map(|place| place.to_string());
         let line = |number: usize| Some(format!("kasoku.toml:{number}"));
         let places = &site.route.places;
         assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), None));
         assert_eq!(of(places, "profile"), line(9));
         assert_eq!(of(places, "cache.negative-ttl"), line(11));
-        assert_eq!(of(places, "cache.stale-if-error"), line(5));
+        assert_eq!(of(places, "cache.stale-disconnected"), line(5));
         assert_eq!((of(places, "pass"), of(places, "query.sort")), (None, None));
         let places = &site.rules[0].route.places;
         assert_eq!((places.site.as_deref(), places.rule.as_deref()), (Some("kasoku.toml:7"), Some("kasoku.toml:14")));
@@ -192,10 +190,11 @@ mod tests {
     #[test]
     fn each_caching_rule_of_the_table_has_a_place() {
         let is_caching = |row: &&crate::table::Setting| {
-            row.scopes.contains(&crate::table::Scope::Top)
+            row.scopes.contains(&crate::table::SettingScope::Top)
                 && [
                     "cache.",
                     "query.",
+                    "cookies.",
                     "session.",
                     "pass-urls",
                     "refuse-urls",

@@ -2,8 +2,8 @@
 
 use super::{set, set_usize};
 use crate::address;
-use crate::issue::{Fault, Issue, quoted};
-use crate::raw::{RawPrograms, Texts};
+use crate::issue::{Issue, ValueError, quoted};
+use crate::raw::{LocatedTexts, RawPrograms};
 use kasoku_options::{Gateway, ProgramLimits};
 
 /// The most further variables.
@@ -15,9 +15,6 @@ pub(super) fn set_programs(limits: &mut ProgramLimits, gateway: &mut Gateway, ra
     set(&mut limits.run_timeout, &raw.limits.run_timeout);
     if let Some(bytes) = &raw.limits.memory_bytes_max {
         limits.memory_bytes_max = Some(bytes.value);
-    }
-    if let Some(time) = &raw.limits.cpu_max {
-        limits.cpu_max = Some(time.value);
     }
     if let Some(umask) = &raw.limits.umask {
         // One that is none is reported by `check`.
@@ -31,7 +28,7 @@ pub(super) fn set_programs(limits: &mut ProgramLimits, gateway: &mut Gateway, ra
     }
 }
 
-fn set_environment(gateway: &mut Gateway, variables: &Texts) {
+fn set_environment(gateway: &mut Gateway, variables: &LocatedTexts) {
     (gateway.environment, gateway.inherited_environment) = Default::default();
     for text in &variables.value {
         match text.value.split_once('=') {
@@ -58,13 +55,13 @@ pub(super) fn check(raw: &RawPrograms, issues: &mut Vec<Issue>) {
     }
 }
 
-fn fault(variable: &str) -> Option<Fault> {
+fn fault(variable: &str) -> Option<ValueError> {
     const HELP: &str = "like \"NAME=value\", or \"NAME\" to pass on Kasoku's own";
     let name = variable.split_once('=').map_or(variable, |(name, _)| name);
     let is_name = name.bytes().all(|b| b.is_ascii_alphanumeric() || b == b'_')
         && name.bytes().next().is_some_and(|first| !first.is_ascii_digit());
     if !is_name {
-        return Some(Fault::new(format!("{} is not the name of a variable", quoted(name)), HELP));
+        return Some(ValueError::new(format!("{} is not the name of a variable", quoted(name)), HELP));
     }
-    variable.contains('\0').then(|| Fault::new(format!("the value of {} has a NUL", quoted(name)), HELP))
+    variable.contains('\0').then(|| ValueError::new(format!("the value of {} has a NUL", quoted(name)), HELP))
 }

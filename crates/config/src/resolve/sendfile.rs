@@ -1,11 +1,10 @@
-//! Files that the application names: where they may lie, and what stands for those that are not sent.
+//! Files that the application names: where they may lie.
 
 use super::set;
-use crate::issue::{At, Fault, Issue, quoted};
+use crate::issue::{Issue, Located, ValueError, quoted};
 use crate::raw::RawSendfile;
-use crate::table::{self, Scope};
+use crate::table::{self, SettingScope};
 use crate::{address, bounds};
-use http::StatusCode;
 use kasoku_options::{OriginAddress, Route, SendfileRules, Symlinks};
 use std::path::{Component, Path, PathBuf};
 use std::sync::Arc;
@@ -20,7 +19,7 @@ pub(super) fn set_sendfile(rules: &mut Arc<SendfileRules>, raw: &RawSendfile) {
         own.roots = roots.value.iter().filter_map(|root| address::parse_directory(&root.value).ok()).collect();
     }
     if let Some(internal) = &raw.internal {
-        let directory = |(prefix, directory): &(At<String>, At<String>)| {
+        let directory = |(prefix, directory): &(Located<String>, Located<String>)| {
             Some((prefix.value.clone(), address::parse_directory(&directory.value).ok()?))
         };
         own.internal = internal.value.iter().filter_map(directory).collect();
@@ -32,20 +31,13 @@ pub(super) fn set_sendfile(rules: &mut Arc<SendfileRules>, raw: &RawSendfile) {
         Some(Err(_)) | None => {}
     }
     set(&mut own.unescape, &raw.unescape);
-    set_status(&mut own.missing, raw.missing.as_ref());
-    set_status(&mut own.denied, raw.denied.as_ref());
     if own != **rules {
         *rules = Arc::new(own);
     }
 }
 
-fn set_status(status: &mut StatusCode, written: Option<&At<u64>>) {
-    let code = written.and_then(|written| u16::try_from(written.value).ok());
-    *status = code.and_then(|code| StatusCode::from_u16(code).ok()).unwrap_or(*status);
-}
-
 fn symlinks(raw: &RawSendfile) -> Option<Result<usize, Issue>> {
-    Some(bounds::one_of(table::find(Scope::Top, "sendfile.symlinks")?, raw.symlinks.as_ref()?))
+    Some(bounds::one_of(table::find(SettingScope::Top, "sendfile.symlinks")?, raw.symlinks.as_ref()?))
 }
 
 /// The faults of such keys, once for each place where they are written.
@@ -67,25 +59,25 @@ pub(super) fn check(raw: &RawSendfile, issues: &mut Vec<Issue>) {
     }
 }
 
-fn directory_fault(directory: &str) -> Option<Fault> {
+fn directory_fault(directory: &str) -> Option<ValueError> {
     if let Err(fault) = address::parse_directory(directory) {
         return Some(fault);
     }
     // Names are compared as they are written.
     let has_dots = Path::new(directory).components().any(|one| one == Component::ParentDir);
     has_dots.then(|| {
-        Fault::new(format!("{} has a `..` in it", quoted(directory)), "write the path of the directory as it is")
+        ValueError::new(format!("{} has a `..` in it", quoted(directory)), "write the path of the directory as it is")
     })
 }
 
-fn prefix_fault(prefix: &str) -> Option<Fault> {
+fn prefix_fault(prefix: &str) -> Option<ValueError> {
     let has_slashes = prefix.starts_with('/') && prefix.ends_with('/');
     let is_plain = prefix.split('/').all(|segment| !matches!(segment, "." | ".."));
     let is_prefix = has_slashes && is_plain && !prefix.contains(['*', '%', '?', '#', '\\']) && !prefix.contains("//");
     let message = || format!("{} is not a prefix of internal URIs", quoted(prefix));
     (!is_prefix).then(|| {
         let help = "it begins and ends with `/` and is written without percent-encoding: \"/protected/\"";
-        Fault::new(message(), help)
+        ValueError::new(message(), help)
     })
 }
 

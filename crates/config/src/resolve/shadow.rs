@@ -3,7 +3,7 @@
 //! These are warnings, as the configuration is valid. Only certain cases are reported; a rule that two earlier ones
 //! cover together is not found.
 
-use crate::issue::{At, Issue, Place, quoted};
+use crate::issue::{Issue, Located, SourceLocation, quoted};
 use crate::raw::{RawRule, RawSite};
 use crate::{glob, host};
 use kasoku_options::HostPattern;
@@ -14,8 +14,8 @@ pub(super) const PAIRS_MAX: usize = 1_000_000;
 /// Warns of all that is shadowed.
 pub(super) fn warn(sites: &[RawSite], issues: &mut Vec<Issue>) {
     let mut pairs = 0;
-    let mut earlier: Vec<(&At<String>, HostPattern)> = Vec::new();
-    let mut takes_all: Option<&Place> = None;
+    let mut earlier: Vec<(&Located<String>, HostPattern)> = Vec::new();
+    let mut takes_all: Option<&SourceLocation> = None;
     for site in sites {
         if let (Some(place), Some(all)) = (&site.place, takes_all) {
             let issue = Issue::warning("the site is never reached").at(place);
@@ -36,7 +36,7 @@ pub(super) fn warn(sites: &[RawSite], issues: &mut Vec<Issue>) {
 
 fn warn_of_hosts<'r>(
     site: &'r RawSite,
-    earlier: &mut Vec<(&'r At<String>, HostPattern)>,
+    earlier: &mut Vec<(&'r Located<String>, HostPattern)>,
     pairs: &mut usize,
     issues: &mut Vec<Issue>,
 ) {
@@ -57,7 +57,7 @@ fn warn_of_hosts<'r>(
 }
 
 fn warn_of_rules(rules: &[RawRule], pairs: &mut usize, issues: &mut Vec<Issue>) {
-    let mut earlier: Vec<&At<String>> = Vec::new();
+    let mut earlier: Vec<&Located<String>> = Vec::new();
     for path in rules.iter().filter_map(|rule| rule.path.as_ref()) {
         if glob::parse_path_pattern(&path.value).is_err() {
             continue;

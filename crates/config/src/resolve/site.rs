@@ -4,16 +4,16 @@
 //! of the top and its own on top. Routes that add nothing to the caching rules share them.
 
 use super::listen::WrittenListener;
-use super::places::Written;
+use super::places::LocationNotes;
 use super::{
-    beaten, changes, compress, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy, programs,
-    sendfile, set, shadow, unused, visitors,
+    beaten, changes, compress, cookies, counters, dangers, expiry, fresh_links, gateway, guard, origins, policy,
+    programs, sendfile, shadow, unused, visitors,
 };
 use crate::applications::Application;
-use crate::issue::{At, Issue};
+use crate::issue::{Issue, Located};
 use crate::line_numbers::LineNumbers;
 use crate::raw::{Raw, RawRoute, RawRule, RawSite};
-use crate::table::{self, Scope};
+use crate::table::{self, SettingScope};
 use crate::{address, bounds, glob, host};
 use kasoku_options::{HostPattern, Route, Rule, Site};
 use kasoku_semantics::policy::{Policy, Profile};
@@ -34,10 +34,12 @@ pub(super) fn sites(
     check(&raw.route, issues);
     expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
     let profile = profile(raw.profile.as_ref(), issues).unwrap_or(Profile::Safe);
-    let context = Context { raw, listeners, lines, profile };
+    let context = SiteDefaults { raw, listeners, lines, profile };
     let sites: Vec<_> = raw.sites.iter().map(|raw| site(raw, &context, issues)).collect();
     let grants = sites.iter().flat_map(routes).any(|route| route.policy.grant.is_granting());
-    dangers::warn(&raw.route.expiry, &of_top(&raw.route), grants, issues);
+    let top = of_top(&raw.route);
+    cookies::warn(&raw.route.cookies, &top, grants, issues);
+    dangers::above_the_bound(&raw.route.expiry, top.policy.ttl_max_seconds, issues);
     dangers::shared_hosts(&raw.sites, &sites, issues);
     shadow::warn(&raw.sites, issues);
     unused::warn(&raw.route, sites.iter().flat_map(routes), issues);
@@ -46,14 +48,14 @@ pub(super) fn sites(
 }
 
 /// What all sites start from.
-struct Context<'r> {
+struct SiteDefaults<'r> {
     raw: &'r Raw,
     listeners: &'r [WrittenListener],
     lines: &'r LineNumbers,
     profile: Profile,
 }
 
-fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
+fn site(raw: &RawSite, context: &SiteDefaults<'_>, issues: &mut Vec<Issue>) -> Site {
     check(&raw.route, issues);
     let hosts = hosts(raw, issues);
     let name = raw
@@ -75,25 +77,25 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
     let path_parameters = [context.raw.strip_path_parameters.as_ref(), raw.strip_path_parameters.as_ref()];
     route.key = expiry::url_key(raw.key_host.as_ref(), path_parameters, issues);
     expiry::check_path_parameters(raw.strip_path_parameters.as_ref(), issues);
-    Written::at(&mut route.places, context.lines).top(context.raw);
+    LocationNotes::at(&mut route.places, context.lines).top(context.raw);
     if let Some(application) = &application {
-        Written::at(&mut route.places, &application.lines).application(application);
+        LocationNotes::at(&mut route.places, &application.lines).application(application);
     }
-    Written::at(&mut route.places, context.lines).site(raw);
+    LocationNotes::at(&mut route.places, context.lines).site(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
     sendfile::warn(&[&context.raw.route.sendfile, &raw.route.sendfile], &route, issues);
     let outer = [&context.raw.route, &raw.route];
     let mut rules: Vec<Rule> = raw.rules.iter().filter_map(|raw| rule(raw, &route, outer, context, issues)).collect();
     if let Some(Application { rules: further, lines, .. }) = &application {
-        let context = Context { lines, ..*context };
+        let context = SiteDefaults { lines, ..*context };
         // Their files are tested: what is said of them here is nothing that an operator could mend.
         let issues = &mut Vec::new();
         rules.extend(further.iter().filter_map(|raw| rule(raw, &route, outer, &context, issues)));
     }
     gateway::set_lifetime_of_files(&mut route, &outer);
     let is_final = !rules.iter().any(|rule| rule.route.policy.grant.is_granting());
-    expiry::warn(&raw.route.expiry, &route, is_final, issues);
+    expiry::warn(&raw.route, &route, is_final, issues);
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
     counters::warn(&[&raw.route, &context.raw.route], &route, is_final, issues);
@@ -105,7 +107,7 @@ fn site(raw: &RawSite, context: &Context<'_>, issues: &mut Vec<Issue>) -> Site {
 
 /// What is known of the program that the site runs.
 fn application(raw: &RawSite, profile: Profile, issues: &mut Vec<Issue>) -> Option<Application> {
-    let (text, row) = raw.application.as_ref().zip(table::find(Scope::Site, "application"))?;
+    let (text, row) = raw.application.as_ref().zip(table::find(SettingScope::Site, "application"))?;
     if profile == Profile::Rfc {
         let issue = Issue::error("`application` can't be used with `profile = \"rfc\"`").at(&text.place);
         let issue = issue.help(
@@ -132,20 +134,20 @@ fn rule(
     raw: &RawRule,
     site: &Route,
     [top, around]: [&RawRoute; 2],
-    context: &Context<'_>,
+    context: &SiteDefaults<'_>,
     issues: &mut Vec<Issue>,
 ) -> Option<Rule> {
     check(&raw.route, issues);
     let mut route = site.clone();
     lay_over(&mut route, &raw.route);
-    Written::at(&mut route.places, context.lines).rule(raw);
+    LocationNotes::at(&mut route.places, context.lines).rule(raw);
     set_origin_host(&mut route, raw.origin_host.as_ref(), issues);
     super::set(&mut route.pass, &raw.pass);
     if raw.origins.is_some() {
         route.origins = origins::origins(raw.origins.as_ref(), context.listeners, issues);
     }
     origins::warn(raw.origins.as_ref(), &raw.route, &route, issues);
-    expiry::warn(&raw.route.expiry, &route, true, issues);
+    expiry::warn(&raw.route, &route, true, issues);
     beaten::warn(raw, &route, [around, top], issues);
     visitors::warn(&raw.route.visitors, &route, issues);
     changes::warn(&raw.route.changes, &route, issues);
@@ -179,7 +181,8 @@ fn of_top(raw: &RawRoute) -> Route {
 fn lay_over(route: &mut Route, raw: &RawRoute) {
     let mut policy = Policy::clone(&route.policy);
     policy::set_cache(&mut policy, &raw.cache);
-    expiry::set_route(route, &mut policy, &raw.expiry);
+    expiry::set_policy(&mut policy, &raw.expiry);
+    cookies::set_route(route, &mut policy, &raw.cookies);
     visitors::set_route(route, &mut policy, &raw.visitors);
     changes::set_route(route, &mut policy, &raw.changes);
     counters::set_route(route, raw);
@@ -195,16 +198,12 @@ fn lay_over(route: &mut Route, raw: &RawRoute) {
     if let Some(rate) = &raw.gateway.files.rate_max {
         route.file_rate_max = rate.value;
     }
-    set(&mut route.file_stored_bytes_max, &raw.gateway.files.stored_bytes_max);
     programs::set_programs(&mut route.origin.programs, &mut route.gateway, &raw.programs);
     origins::set_balance(&mut route.balance, raw.balance.as_ref());
     origins::set_health(&mut route.health, &raw.health);
     sendfile::set_sendfile(&mut route.sendfile, &raw.sendfile);
     if let Some(buffers) = &raw.request_buffering {
         route.request_buffering = Some(buffers.value);
-    }
-    if let Some(upgrades) = &raw.upgrades {
-        route.upgrades = upgrades.value.iter().map(|protocol| protocol.value.to_ascii_lowercase()).collect();
     }
 }
 
@@ -213,6 +212,7 @@ fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     policy::check(raw, issues);
     dangers::check(raw, issues);
     expiry::check(raw, issues);
+    cookies::check(&raw.cookies, issues);
     visitors::check(raw, issues);
     changes::check(raw, issues);
     counters::check(raw, issues);
@@ -236,8 +236,8 @@ fn hosts(raw: &RawSite, issues: &mut Vec<Issue>) -> Vec<HostPattern> {
     hosts
 }
 
-fn profile(text: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<Profile> {
-    let row = table::find(Scope::Top, "profile")?;
+fn profile(text: Option<&Located<String>>, issues: &mut Vec<Issue>) -> Option<Profile> {
+    let row = table::find(SettingScope::Top, "profile")?;
     match bounds::one_of(row, text?) {
         Ok(0) => Some(Profile::Safe),
         Ok(_) => Some(Profile::Rfc),
@@ -248,7 +248,7 @@ fn profile(text: Option<&At<String>>, issues: &mut Vec<Issue>) -> Option<Profile
     }
 }
 
-fn set_origin_host(route: &mut Route, written: Option<&At<String>>, issues: &mut Vec<Issue>) {
+fn set_origin_host(route: &mut Route, written: Option<&Located<String>>, issues: &mut Vec<Issue>) {
     let Some(text) = written else { return };
     match address::parse_origin_host(&text.value) {
         Ok(host) => route.origin_host = Some(host),

@@ -1,13 +1,8 @@
 //! Traces: where spans go, and which requests have some.
 
-use crate::bounds;
-use crate::issue::{At, Issue, quoted};
+use crate::issue::{Issue, Located, quoted};
 use crate::raw::RawTraces;
-use crate::table::{self, Scope};
-use kasoku_options::{Parents, Traces};
-
-/// Whose traces go on, in the order of the table's words.
-const PARENTS: [Parents; 3] = [Parents::Trusted, Parents::Any, Parents::None];
+use kasoku_options::Traces;
 
 /// Where collectors listen for OTLP over HTTP, and what they are asked for.
 const PORT: u16 = 4318;
@@ -23,11 +18,6 @@ pub(super) fn traces(raw: &RawTraces, issues: &mut Vec<Issue>) -> Traces {
         }
     }
     super::set(&mut traces.sample_one_in, &raw.sample_one_in);
-    let row = table::find(Scope::Top, "traces.parents");
-    match raw.parents.as_ref().zip(row).map(|(text, row)| bounds::one_of(row, text)).transpose() {
-        Ok(index) => traces.parents = index.and_then(|index| PARENTS.get(index)).copied().unwrap_or_default(),
-        Err(issue) => issues.push(issue),
-    }
     if let Some(name) = &raw.service_name {
         if name.value.is_empty() {
             issues.push(Issue::error("`service-name` can't be empty").at(&name.place));
@@ -58,7 +48,7 @@ fn collector(text: &str) -> Option<String> {
     Some(format!("http://{authority}{port}{path}"))
 }
 
-fn not_a_collector(url: &At<String>) -> Issue {
+fn not_a_collector(url: &Located<String>) -> Issue {
     let issue = Issue::error(format!("{} is no collector", quoted(&url.value))).at(&url.place);
     if url.value.starts_with("https://") {
         return issue.help("spans are sent by http, to a collector beside Kasoku, which can send them on by https");

@@ -4,7 +4,7 @@
 //! A key counts as used when any route that it reaches has another kind of origin. Files that applications name are sent from any
 //! kind, so what says how files are sent counts as used where that is set up.
 
-use crate::issue::{Issue, Place};
+use crate::issue::{Issue, SourceLocation};
 use crate::raw::{RawCgi, RawFiles, RawGateway, RawPrograms, RawRoute};
 use kasoku_options::{OriginAddress, Route};
 
@@ -28,14 +28,14 @@ pub(super) fn warn<'r>(raw: &RawRoute, routes: impl Iterator<Item = &'r Route>, 
     }
 }
 
-fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
+fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &SourceLocation)> {
     // A short address leads to the rule of its script, whatever the origin.
     let RawGateway { root, url_prefix, index, try_files, rewrite: _, script_suffixes, no_programs, symlinks, files } =
         &raw.gateway;
     // An application behind HTTP may name a file to be sent.
-    let RawFiles { source_suffixes, precompressed, charset, rate_max: _, stored_bytes_max } = files;
+    let RawFiles { source_suffixes, charset, rate_max: _ } = files;
     let RawPrograms { environment, pass_authorization, limits } = &raw.programs;
-    let RawCgi { processes_max, run_timeout, memory_bytes_max, cpu_max, umask } = limits;
+    let RawCgi { processes_max, run_timeout, memory_bytes_max, umask } = limits;
     let keys = [
         ("root", root.as_ref().map(|it| &it.place)),
         ("url-prefix", url_prefix.as_ref().map(|it| &it.place)),
@@ -45,15 +45,12 @@ fn written(raw: &RawRoute) -> impl Iterator<Item = (&'static str, &Place)> {
         ("no-programs", no_programs.as_ref().map(|it| &it.place)),
         ("symlinks", symlinks.as_ref().map(|it| &it.place)),
         ("files.source-suffixes", source_suffixes.as_ref().map(|it| &it.place)),
-        ("files.precompressed", precompressed.as_ref().map(|it| &it.place)),
-        ("files.stored-bytes-max", stored_bytes_max.as_ref().map(|it| &it.place)),
         ("files.charset", charset.as_ref().map(|it| &it.place)),
         ("environment", environment.as_ref().map(|it| &it.place)),
         ("pass-authorization", pass_authorization.as_ref().map(|it| &it.place)),
         ("cgi.processes-max", processes_max.as_ref().map(|it| &it.place)),
         ("cgi.run-timeout", run_timeout.as_ref().map(|it| &it.place)),
         ("cgi.memory-bytes-max", memory_bytes_max.as_ref().map(|it| &it.place)),
-        ("cgi.cpu-max", cpu_max.as_ref().map(|it| &it.place)),
         ("cgi.umask", umask.as_ref().map(|it| &it.place)),
     ];
     keys.into_iter().filter_map(|(key, place)| Some((key, place?)))

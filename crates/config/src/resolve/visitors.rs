@@ -1,14 +1,17 @@
 //! What is known of an application's visitors and their sessions.
 
-use crate::issue::{At, Issue, quoted};
-use crate::raw::{RawRoute, RawSession, RawVisitors, Texts};
+use crate::issue::{Issue, Located, quoted};
+use crate::raw::{LocatedTexts, RawRoute, RawSession, RawVisitors};
 use crate::value::is_token;
-use kasoku_options::{CookiePattern, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
+use kasoku_options::{
+    CookiePattern, DeviceUrls, PageRules, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern,
+};
+use kasoku_semantics::classes::Device;
 use kasoku_semantics::policy::Policy;
 use std::sync::Arc;
 
 /// The most entries of each list: each is looked at for each request.
-const NAMES_MAX: usize = 256;
+pub(super) const NAMES_MAX: usize = 256;
 
 /// The most texts that are looked for in a page.
 const TEXTS_MAX: usize = 16;
@@ -29,13 +32,8 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
         route.refuse_urls = urls_after(urls, &route.refuse_urls);
     }
     super::set(&mut policy.grant.key_device, &raw.key_device);
-    let device = &mut route.device_urls;
-    for (urls, written) in
-        [(&mut device.mobile, &raw.device_mobile_urls), (&mut device.desktop, &raw.device_desktop_urls)]
-    {
-        if let Some(written) = written {
-            *urls = urls_after(written, urls);
-        }
+    if let Some(written) = &raw.device_urls {
+        set_device_urls(&mut route.device_urls, written);
     }
     if let Some(languages) = &raw.key_languages {
         policy.grant.key_languages = languages.value.iter().map(|one| one.value.to_ascii_lowercase()).collect();
@@ -44,6 +42,22 @@ pub(super) fn set_route(route: &mut Route, policy: &mut Policy, raw: &RawVisitor
     set_session(&mut session, &raw.session);
     if session != *route.session {
         route.session = Arc::new(session);
+    }
+}
+
+/// `"default"` stands for both lists around.
+fn set_device_urls(urls: &mut DeviceUrls, written: &LocatedTexts) {
+    let before = std::mem::take(urls);
+    for text in &written.value {
+        if text.value == DEFAULT {
+            urls.mobile.extend_from_slice(&before.mobile);
+            urls.desktop.extend_from_slice(&before.desktop);
+        }
+        match device_url(&text.value) {
+            Some((url, Device::Mobile)) => urls.mobile.push(url),
+            Some((url, Device::Desktop)) => urls.desktop.push(url),
+            None => {}
+        }
     }
 }
 
@@ -64,9 +78,6 @@ fn set_page(route: &mut Route, raw: &RawVisitors) {
 }
 
 fn set_session(session: &mut SessionRules, raw: &RawSession) {
-    if let Some(cookies) = &raw.cookies {
-        session.cookies = names_after(cookies, &session.cookies);
-    }
     if let Some(cookies) = &raw.anonymous_cookies {
         session.anonymous_cookies = after(cookies, &session.anonymous_cookies, cookie_pattern);
     }
@@ -80,21 +91,8 @@ fn set_session(session: &mut SessionRules, raw: &RawSession) {
         session.stateful_urls = after(urls, &session.stateful_urls, stateful_url);
     }
     super::set(&mut session.stateful_for, &raw.stateful_for);
-    if let Some(target) = &raw.probe {
-        // Empty: none, whatever holds around.
-        let is_one = !target.value.is_empty();
-        session.probe = is_one.then(|| SessionProbe {
-            target: target.value.clone(),
-            ..session.probe.take().unwrap_or(SessionProbe { target: String::new(), status: 200, text: String::new() })
-        });
-    }
-    if let Some(probe) = &mut session.probe {
-        if let Some(status) = &raw.probe_status {
-            probe.status = u16::try_from(status.value).unwrap_or(200);
-        }
-        if let Some(text) = &raw.probe_text {
-            probe.text.clone_from(&text.value);
-        }
+    if let Some(text) = &raw.probe {
+        session.probe = probe(&text.value, session.probe.take());
     }
     super::set(&mut session.anonymous_for, &raw.anonymous_for);
     super::set(&mut session.expire_after, &raw.expire_after);
@@ -107,9 +105,12 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
         issues.push(issue.help("a path, and behind `=>` the pages that show it: \"/cart.php => /shop/*\""));
     }
-    let devices = [&raw.device_mobile_urls, &raw.device_desktop_urls];
-    let others = [&raw.pass_urls, &raw.refuse_urls, &raw.session.logout, &raw.session.harmless_urls];
-    for text in others.into_iter().chain(devices).flat_map(own) {
+    for text in own(&raw.device_urls).filter(|text| device_url(&text.value).is_none()) {
+        let issue = Issue::error(format!("{} chooses no version of a page", quoted(&text.value))).at(&text.place);
+        issues.push(issue.help("a URL pattern, and behind `=>` which version: \"*?device=mobile => mobile\""));
+    }
+    let lists = [&raw.pass_urls, &raw.refuse_urls, &raw.session.logout, &raw.session.harmless_urls];
+    for text in lists.into_iter().flat_map(own) {
         if url_pattern(&text.value).is_none() {
             let issue = Issue::error(format!("{} is not a URL pattern", quoted(&text.value))).at(&text.place);
             issues.push(issue.help("a path, and behind `?` one parameter: \"/login*\", \"*?action=edit\""));
@@ -132,12 +133,14 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
         let issue = Issue::error("an empty text stands in each answer").at(&text.place);
         issues.push(issue.help("write a text that only such an answer holds, like \"</html>\""));
     }
-    if let Some(target) = &raw.session.probe
-        && !target.value.is_empty()
-        && !is_target(&target.value)
+    if let Some(text) = &raw.session.probe
+        && !text.value.is_empty()
+        && probe(&text.value, None).is_none()
     {
-        let issue = Issue::error(format!("{} is not a path", quoted(&target.value))).at(&target.place);
-        issues.push(issue.help("write the path of a page that tells members from others: \"/login.php\""));
+        let issue = Issue::error(format!("{} is nothing to ask about a session", quoted(&text.value))).at(&text.place);
+        let help = "a page that tells members from others, and behind `=>` the status and a text of the answer to a guest: \
+                    \"/login.php => 200 </form>\"";
+        issues.push(issue.help(help));
     }
     for text in own(&raw.key_languages).filter(|text| !is_language(&text.value)) {
         let issue = Issue::error(format!("{} is not a language", quoted(&text.value))).at(&text.place);
@@ -145,13 +148,11 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     }
     let lists = [
         (&raw.pass_urls, NAMES_MAX),
-        (&raw.device_mobile_urls, NAMES_MAX),
-        (&raw.device_desktop_urls, NAMES_MAX),
+        (&raw.device_urls, NAMES_MAX),
         (&raw.page_text, TEXTS_MAX),
         (&raw.outage_text, TEXTS_MAX),
         (&raw.private_text, TEXTS_MAX),
         (&raw.refuse_urls, NAMES_MAX),
-        (&raw.session.cookies, NAMES_MAX),
         (&raw.session.anonymous_cookies, NAMES_MAX),
         (&raw.session.logout, NAMES_MAX),
         (&raw.session.harmless_urls, NAMES_MAX),
@@ -162,7 +163,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
 }
 
 /// Lists that are longer than they may be.
-pub(super) fn check_lengths(lists: &[(&Option<Texts>, usize)], issues: &mut Vec<Issue>) {
+pub(super) fn check_lengths(lists: &[(&Option<LocatedTexts>, usize)], issues: &mut Vec<Issue>) {
     for (list, max) in lists {
         if let Some(surplus) = list.iter().flat_map(|list| &list.value).nth(*max) {
             let issue = Issue::error(format!("the list is longer than {max}")).at(&surplus.place);
@@ -193,28 +194,18 @@ pub(super) fn warn(raw: &RawVisitors, route: &Route, issues: &mut Vec<Issue>) {
         ];
         for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
             let issue = Issue::warning(format!("{} has no effect: no cookie starts a session here", quoted(key)));
-            issues.push(issue.at(place).help("name them: `session.cookies = [\"PHPSESSID\"]`"));
-        }
-    }
-    if route.session.probe.is_none() {
-        let written = [
-            ("session.probe-status", session.probe_status.as_ref().map(|it| &it.place)),
-            ("session.probe-text", session.probe_text.as_ref().map(|it| &it.place)),
-        ];
-        for (key, place) in written.into_iter().filter_map(|(key, place)| Some((key, place?))) {
-            let issue = Issue::warning(format!("{} has no effect without `session.probe`", quoted(key))).at(place);
-            issues.push(issue.help("name the page to ask: `session.probe = \"/login.php\"`, or leave it out"));
+            issues.push(issue.at(place).help("name them: `cookies.session = [\"PHPSESSID\"]`"));
         }
     }
 }
 
 /// What a list says itself.
-pub(super) fn own(list: &Option<Texts>) -> impl Iterator<Item = &At<String>> {
+pub(super) fn own(list: &Option<LocatedTexts>) -> impl Iterator<Item = &Located<String>> {
     list.iter().flat_map(|list| &list.value).filter(|text| text.value != DEFAULT)
 }
 
 /// What is written, with what was there before in the place of [`DEFAULT`].
-pub(super) fn after<T: Clone>(list: &Texts, before: &[T], read: impl Fn(&str) -> Option<T>) -> Vec<T> {
+pub(super) fn after<T: Clone>(list: &LocatedTexts, before: &[T], read: impl Fn(&str) -> Option<T>) -> Vec<T> {
     let mut all = Vec::new();
     for text in &list.value {
         match text.value.as_str() {
@@ -226,11 +217,11 @@ pub(super) fn after<T: Clone>(list: &Texts, before: &[T], read: impl Fn(&str) ->
 }
 
 /// The same of names.
-pub(super) fn names_after(list: &Texts, before: &[String]) -> Vec<String> {
+pub(super) fn names_after(list: &LocatedTexts, before: &[String]) -> Vec<String> {
     after(list, before, |text| Some(text.to_owned()))
 }
 
-pub(super) fn urls_after(list: &Texts, before: &[UrlPattern]) -> Vec<UrlPattern> {
+pub(super) fn urls_after(list: &LocatedTexts, before: &[UrlPattern]) -> Vec<UrlPattern> {
     after(list, before, url_pattern)
 }
 
@@ -247,6 +238,30 @@ fn stateful_url(text: &str) -> Option<StatefulUrl> {
         Some(pages) => Some(url_pattern(pages.trim())?),
     };
     Some(StatefulUrl { url: url_pattern(url.trim())?, shown_by })
+}
+
+/// `URL => mobile`, or `URL => desktop`.
+fn device_url(text: &str) -> Option<(UrlPattern, Device)> {
+    let (url, device) = text.split_once("=>")?;
+    let device = match device.trim() {
+        "mobile" => Device::Mobile,
+        "desktop" => Device::Desktop,
+        _ => return None,
+    };
+    Some((url_pattern(url.trim())?, device))
+}
+
+/// `/path`, `/path => STATUS` or `/path => STATUS TEXT`; what is not said is as `before`. Empty: none, whatever holds around.
+fn probe(text: &str, before: Option<SessionProbe>) -> Option<SessionProbe> {
+    let (target, answer) = text.split_once("=>").map_or((text, None), |(target, answer)| (target, Some(answer.trim())));
+    let target = Some(target.trim()).filter(|target| is_target(target))?.to_owned();
+    let Some(answer) = answer else {
+        let (status, text) = before.map_or((200, String::new()), |probe| (probe.status, probe.text));
+        return Some(SessionProbe { target, status, text });
+    };
+    let (status, text) = answer.split_once(' ').unwrap_or((answer, ""));
+    let status = status.parse().ok().filter(|status| (200..=599).contains(status))?;
+    Some(SessionProbe { target, status, text: text.trim_start().to_owned() })
 }
 
 fn cookie_pattern(text: &str) -> Option<CookiePattern> {

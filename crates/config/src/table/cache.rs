@@ -1,10 +1,14 @@
 //! Rows: the caching rules and the key. They may stand at the top, in a site and in a rule.
 
-use super::{Default, EVERYWHERE, Kind, Section, Setting, YEAR};
+use super::{Default, EVERYWHERE, Section, Setting, SettingKind, YEAR};
 
 /// A lifetime that is off by default.
-const GRANT: Setting =
-    Setting { kind: Kind::Seconds { max: YEAR }, default: Default::Value("\"0s\""), example: "\"1m\"", ..EVERYWHERE };
+const GRANT: Setting = Setting {
+    kind: SettingKind::Seconds { max: YEAR },
+    default: Default::Value("\"0s\""),
+    example: "\"1m\"",
+    ..EVERYWHERE
+};
 
 pub(super) static CACHE: Section = Section {
     title: "Caching",
@@ -12,21 +16,11 @@ pub(super) static CACHE: Section = Section {
     settings: &[
         Setting {
             path: "cache.heuristic-percent",
-            kind: Kind::Integer { min: 0, max: 100 },
+            kind: SettingKind::Integer { min: 0, max: 100 },
             default: Default::Value("10"),
             summary: "The freshness lifetime of a response that states none: this part of the time since its `Last-Modified` (RFC 9111 section 4.2.2). 0: none.",
-            details: "In profile `safe` only where programs make no answer of their own for each visitor, by its `Content-Type`: images, sound, video, fonts, style sheets, scripts and archives; where all origins are `file://`, any file; and any page where a lifetime is granted.",
+            details: "In profile `safe` only where programs make no answer of their own for each visitor, by its `Content-Type`: images, sound, video, fonts, style sheets, scripts and archives; where all origins are `file://`, any file; and any page where a lifetime is granted. At most 1 day; where all origins are `file://` and no level says this, 1 second: to ask the disk costs next to nothing, and who changes a file sees it.",
             example: "20",
-            ..EVERYWHERE
-        },
-        Setting {
-            path: "cache.heuristic-max",
-            kind: Kind::Seconds { max: YEAR },
-            default: Default::Value("\"1d\""),
-            default_varies: true,
-            summary: "The longest lifetime found that way.",
-            details: "Where all origins are `file://`, and no level says this or `cache.heuristic-percent`, it is `\"1s\"`: to ask the disk costs next to nothing, and who changes a file sees it.",
-            example: "\"1h\"",
             ..EVERYWHERE
         },
         Setting {
@@ -38,29 +32,9 @@ pub(super) static CACHE: Section = Section {
             ..EVERYWHERE
         },
         Setting {
-            path: "cache.targeted-fields",
-            kind: Kind::Texts("field names"),
-            default: Default::Value("[\"CDN-Cache-Control\"]"),
-            summary: "Fields that win over `Cache-Control` for this cache (RFC 9213); the first that is there and valid counts.",
-            example: "[\"Kasoku-Cache-Control\", \"CDN-Cache-Control\"]",
-            ..EVERYWHERE
-        },
-        Setting {
             path: "cache.negative-ttl",
             summary: "The lifetime of 404, 405, 410, 414 and 501 responses that state none.",
             details: "Only for requests without `Cookie` and `Authorization`. Where it is set, the application is told `0.0.0.0` in the place of their address on a GET, as with `ttl`.",
-            ..GRANT
-        },
-        Setting {
-            path: "cache.stale-if-error",
-            summary: "How long past its lifetime a response may be served when the origin answers with an error and the response itself does not say (RFC 5861).",
-            example: "\"1h\"",
-            ..GRANT
-        },
-        Setting {
-            path: "cache.stale-while-revalidate",
-            summary: "How long past its lifetime a response may be served while it is refreshed, where the response itself does not say (RFC 5861).",
-            example: "\"30s\"",
             ..GRANT
         },
         Setting {
@@ -69,15 +43,6 @@ pub(super) static CACHE: Section = Section {
             summary: "How long past its lifetime a response may be served while the origin cannot be reached (RFC 9111 section 4.2.4).",
             details: "Never when the response forbids it, as `must-revalidate` does.",
             example: "\"7d\"",
-            ..GRANT
-        },
-        Setting {
-            path: "cache.back-off-max",
-            default: Default::Value("\"30s\""),
-            summary: "How long at most nobody asks for what has just failed, while a stale response may be served: one second first, twice as long after each failure that follows.",
-            details: "Any other answer ends it. Who asks next asks with nothing that a client sent, since one odd request may have made the \
-                      origin fail. `0s`: each request asks.",
-            example: "\"10s\"",
             ..GRANT
         },
     ],
@@ -94,7 +59,7 @@ pub(super) static QUERY: Section = Section {
         },
         Setting {
             path: "query.ignore",
-            kind: Kind::Texts("patterns of parameter names"),
+            kind: SettingKind::Texts("patterns of parameter names"),
             default: Default::Value("[]"),
             summary: "Parameters that are removed; `*` matches any run of characters.",
             example: "[\"utm_*\", \"fbclid\"]",
@@ -102,7 +67,7 @@ pub(super) static QUERY: Section = Section {
         },
         Setting {
             path: "query.known",
-            kind: Kind::Texts("patterns of parameter names"),
+            kind: SettingKind::Texts("patterns of parameter names"),
             default: Default::Value("[]"),
             summary: "Where a lifetime is granted: the parameters that such pages take. A URL with any other passes. Empty: all are known.",
             details: "For applications in which one script does many things, by its parameters. Those of `query.ignore` are gone before. In the list, `\"default\"` stands for what would hold without the line.",

@@ -1,6 +1,6 @@
 //! Rows: what requests change of stored pages.
 
-use super::{Default, EVERYWHERE, Kind, Section, Setting};
+use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 
 /// A list of texts that is empty by default.
 const TEXTS: Setting = Setting { default: Default::Value("[]"), ..EVERYWHERE };
@@ -13,7 +13,7 @@ and a request that changes something drops all that has the tags it names, befor
     settings: &[
         Setting {
             path: "tags",
-            kind: Kind::Texts("tags"),
+            kind: SettingKind::Texts("tags"),
             summary: "The tags that stored responses get: words, with parameters of the URL's query in braces. `kasoku purge --tag` drops what has one, and so does what `changes` lists.",
             details: "`{name}` stands for the value of that parameter: letters, digits, `-` and `_`, without case; `{name:digits}` for a number, `{name:word}` for letters, digits and `_`, at most 20 of them, where the program strips all else before it uses the value. `{?name}` and `{!name}` write nothing: with them, the tag is made only where that parameter is there, or is not (`list-{bo_table}{!wr_id}`). A tag whose parameter is missing or empty is not made; \
 where it comes several times, there is a tag for each value. A short address has the parameters of the one for which it stands (`rewrite`). Where a lifetime is granted, a URL passes in which such a parameter \
@@ -23,7 +23,7 @@ has another value (`05`, `fr.ee`): what changes the page would not find it. Behi
         },
         Setting {
             path: "changes",
-            kind: Kind::Texts("requests, and what they change"),
+            kind: SettingKind::Texts("requests, and what they change"),
             summary: "Which requests change what: a method (without one: any), a URL pattern as in `pass-urls`, `=>`, and the tags of what they change, `*` for all that has tags in the site, or `-` for nothing. These requests pass.",
             details: "The tags' parameters are looked for in the URL, in the first 64 KiB of a form, and in the URL to which the answer redirects. A redirection says that the change was made: what it changed is dropped at once, and what \
 was being fetched meanwhile is not stored. After any other answer that is no error of the request (4xx), something may have changed: the same is dropped, but at most once a second for each tag, since a post that fails is answered so as well. Where a \
@@ -33,7 +33,7 @@ parameter can't be read (a longer form, another type, an odd value), that holds 
         },
         Setting {
             path: "no-change-redirects",
-            kind: Kind::Texts("URL patterns"),
+            kind: SettingKind::Texts("URL patterns"),
             summary: "Redirections to these URLs say that nothing was changed: to a form for logging in, for one.",
             details: "Patterns as in `pass-urls`.",
             example: "[\"*/login.php\"]",

@@ -1,6 +1,6 @@
 //! Rows: how pages are compared before they are shared. docs/guard.md is about them.
 
-use super::{Default, EVERYWHERE, Kind, Section, Setting};
+use super::{Default, EVERYWHERE, Section, Setting, SettingKind};
 
 pub(super) static GUARD: Section = Section {
     title: "The leak guard",
@@ -8,7 +8,7 @@ pub(super) static GUARD: Section = Section {
     settings: &[
         Setting {
             path: "guard",
-            kind: Kind::Flag,
+            kind: SettingKind::Flag,
             default: Default::Value("true"),
             summary: "Whether pages are compared with what another visitor gets before they are shared, and one in some 256 requests afterwards.",
             details: "For pages that are kept because a lifetime is granted (`ttl`, `ttl-override`, …), not for those that the application itself makes public, nor for files. A pattern whose pages differ passes, and is compared again after ten minutes, then ever later, up to a day, and after a reload that changes its rules.",
@@ -17,9 +17,9 @@ pub(super) static GUARD: Section = Section {
         },
         Setting {
             path: "guard-noise",
-            kind: Kind::Texts("texts with placeholders"),
+            kind: SettingKind::Texts("texts with placeholders"),
             default: Default::Value("[]"),
-            summary: "What may differ between two pages that are the same for everybody: a clock, a counter, the id of a request.",
+            summary: "Text that may differ between two renderings of a page that is the same for everybody: a clock, a counter, the id of a request.",
             details: "A text as it stands in the page, with `{digits}`, `{number}` (digits, `.` and `,`), `{hex}`, `{time}` (digits, `:`, `-`, `.`, `,`, `/`, spaces, AM and PM, names of months and days, 오전, 오후) or `{word}` for what differs. In a form, an `<input>` and a `<meta>` nothing is noise; in a script, only what begins with \
 a text of at least four letters that names the value. Texts that may be about a token (`token`, `csrf`, `nonce`, `session`, `key`, …) are refused. `\"default\"` stands for what would hold without the line. At most 64.",
             example: "[\"generated in {number} seconds\"]",
@@ -27,7 +27,7 @@ a text of at least four letters that names the value. Texts that may be about a 
         },
         Setting {
             path: "guard-cookie",
-            kind: Kind::Text("cookies, as `name=value; name2=value2`"),
+            kind: SettingKind::Text("cookies, as `name=value; name2=value2`"),
             default: Default::Unset("no page is looked at as a member sees it"),
             summary: "Cookies of a test account that is logged in. Where a request with them would not pass, its page must be the one that everybody gets.",
             details: "For finding out that a member would get the guests' page. The cookies are told to the application alone. A session that has ended tells nothing. Empty: none.",

@@ -10,6 +10,7 @@
 mod cache;
 mod changes;
 mod compress;
+mod cookies;
 mod counters;
 mod expiry;
 mod gateway;
@@ -30,9 +31,9 @@ pub(crate) struct Setting {
     /// Its key below each of `scopes`: `limits.head-bytes-max`.
     pub(crate) path: &'static str,
     /// Where it may stand; the innermost that is written wins.
-    pub(crate) scopes: &'static [Scope],
+    pub(crate) scopes: &'static [SettingScope],
     /// What it takes.
-    pub(crate) kind: Kind,
+    pub(crate) kind: SettingKind,
     /// What holds when it is not written.
     pub(crate) default: Default,
     /// Whether that is another value in some profile, or beside some other settings; `details` says which.
@@ -51,7 +52,7 @@ pub(crate) struct Setting {
 
 /// Where a key may stand.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Scope {
+pub(crate) enum SettingScope {
     /// The top of the file.
     Top,
     /// A `[[site]]`.
@@ -66,7 +67,7 @@ pub(crate) enum Scope {
 
 /// What a setting takes.
 #[derive(Clone, Copy, Debug)]
-pub(crate) enum Kind {
+pub(crate) enum SettingKind {
     /// A text; the words name what it is.
     Text(&'static str),
     /// A list of texts, or one text alone.
@@ -112,7 +113,7 @@ pub(crate) struct Section {
 }
 
 /// All settings, in the order of the reference page.
-pub(crate) static SECTIONS: [&Section; 23] = [
+pub(crate) static SECTIONS: [&Section; 24] = [
     &server::SERVER,
     &server::MEMORY,
     &server::ACCESS_LOG,
@@ -127,6 +128,7 @@ pub(crate) static SECTIONS: [&Section; 23] = [
     &sendfile::SENDFILE,
     &cache::CACHE,
     &expiry::EXPIRY,
+    &cookies::COOKIES,
     &visitors::VISITORS,
     &changes::CHANGES,
     &counters::COUNTERS,
@@ -144,7 +146,7 @@ pub(crate) fn settings() -> impl Iterator<Item = &'static Setting> {
 }
 
 /// The setting whose key this is in that scope.
-pub(crate) fn find(scope: Scope, path: &str) -> Option<&'static Setting> {
+pub(crate) fn find(scope: SettingScope, path: &str) -> Option<&'static Setting> {
     settings().find(|setting| setting.path == path && setting.scopes.contains(&scope))
 }
 
@@ -175,7 +177,7 @@ impl Setting {
     }
 }
 
-impl Scope {
+impl SettingScope {
     /// What stands before a path in this scope.
     pub(crate) const fn prefix(self) -> &'static str {
         match self {
@@ -207,8 +209,8 @@ const YEAR: Duration = Duration::from_secs(365 * DAY);
 /// A row to start from.
 const ROW: Setting = Setting {
     path: "",
-    scopes: &[Scope::Top],
-    kind: Kind::Flag,
+    scopes: &[SettingScope::Top],
+    kind: SettingKind::Flag,
     default: Default::Value("false"),
     default_varies: false,
     flag: None,
@@ -218,11 +220,11 @@ const ROW: Setting = Setting {
     is_read_at_start: false,
 };
 /// A row that may stand at the top, in a site and in a rule.
-const EVERYWHERE: Setting = Setting { scopes: &[Scope::Top, Scope::Site, Scope::Rule], ..ROW };
+const EVERYWHERE: Setting = Setting { scopes: &[SettingScope::Top, SettingScope::Site, SettingScope::Rule], ..ROW };
 
 /// A deadline of at most a day.
-const fn deadline(min_ms: u64) -> Kind {
-    Kind::Duration { min: Duration::from_millis(min_ms), max: Duration::from_secs(DAY) }
+const fn deadline(min_ms: u64) -> SettingKind {
+    SettingKind::Duration { min: Duration::from_millis(min_ms), max: Duration::from_secs(DAY) }
 }
 
 #[cfg(test)]

@@ -1,10 +1,10 @@
 //! Rows: several origins of a site or rule, and when one of them counts as down.
 
-use super::{Default, EVERYWHERE, Kind, ROW, Scope, Section, Setting, deadline};
+use super::{Default, EVERYWHERE, ROW, Section, Setting, SettingKind, SettingScope, deadline};
 use std::time::Duration;
 
 /// A row of one of `origin`, written as a table.
-const OF_ONE: Setting = Setting { scopes: &[Scope::Origin], ..ROW };
+const OF_ONE: Setting = Setting { scopes: &[SettingScope::Origin], ..ROW };
 
 pub(super) static SEVERAL: Section = Section {
     title: "Several origins",
@@ -14,7 +14,7 @@ known of it. See [operations](operations.md#several-origins).",
     settings: &[
         Setting {
             path: "balance",
-            kind: Kind::OneOf(&["first", "round-robin", "hash"]),
+            kind: SettingKind::OneOf(&["first", "round-robin", "hash"]),
             default: Default::Value("\"first\""),
             summary: "Which of several origins is asked: the first that can be, each in turn by weight, or one by what is asked for.",
             details: "With `\"first\"`, the others stand in for the first. With `\"hash\"`, an origin that goes hands over its own share of the URLs alone, and gets it back when it returns.",
@@ -23,7 +23,7 @@ known of it. See [operations](operations.md#several-origins).",
         },
         Setting {
             path: "url",
-            kind: Kind::Text("origin"),
+            kind: SettingKind::Text("origin"),
             default: Default::Required,
             summary: "The address of an origin that is written as a table.",
             example: "\"http://127.0.0.1:8001\"",
@@ -31,7 +31,7 @@ known of it. See [operations](operations.md#several-origins).",
         },
         Setting {
             path: "weight",
-            kind: Kind::Integer { min: 1, max: 1000 },
+            kind: SettingKind::Integer { min: 1, max: 1000 },
             default: Default::Value("1"),
             summary: "Its part of the requests, in proportion to the weights of the others.",
             example: "3",
@@ -40,7 +40,7 @@ known of it. See [operations](operations.md#several-origins).",
         Setting { path: "backup", summary: "Whether it is asked only when none of the others can be.", ..OF_ONE },
         Setting {
             path: "connections-max",
-            kind: Kind::Integer { min: 1, max: 65_536 },
+            kind: SettingKind::Integer { min: 1, max: 65_536 },
             default: Default::Unset("`origin-limits.connections-max`"),
             summary: "Connections in use to this origin, over all workers and rules.",
             example: "16",
@@ -57,7 +57,7 @@ tries it, or at once when no other can be asked. One that loses connections or a
     settings: &[
         Setting {
             path: "origin-health.failures",
-            kind: Kind::Integer { min: 0, max: 1000 },
+            kind: SettingKind::Integer { min: 0, max: 1000 },
             default: Default::Value("3"),
             summary: "Failures in a row until others are asked instead of an origin. 0: it is always asked.",
             details: "Connections that fail, are closed or reset before an answer, answers that are not HTTP, and timeouts. Statuses of 5xx do not count: they tell about one page.",
@@ -69,23 +69,16 @@ tries it, or at once when no other can be asked. One that loses connections or a
             kind: deadline(1),
             default: Default::Value("\"1s\""),
             summary: "From one request that tries it to the next, while other origins are asked instead; and at most from one check to the next.",
+            details: "It doubles, up to 10 seconds, while an origin accepts connections and lets the requests that try it wait for an answer.",
             example: "\"5s\"",
             ..EVERYWHERE
         },
         Setting {
-            path: "origin-health.back-off-max",
-            kind: deadline(1),
-            default: Default::Value("\"10s\""),
-            summary: "The longest such time; at least `origin-health.back-off`. It doubles up to that while an origin accepts connections and lets the requests that try it wait for an answer.",
-            example: "\"1m\"",
-            ..EVERYWHERE
-        },
-        Setting {
             path: "origin-health.path",
-            kind: Kind::Text("path"),
+            kind: SettingKind::Text("path"),
             default: Default::Unset("no active checks"),
             summary: "Path and query of a GET by which Kasoku itself finds out whether each origin works.",
-            details: "One check at a time for each origin, from one thread, on connections of their own. `Host` is `origin-host`, or the origin's address. Where two rules check the same origin, the first holds.",
+            details: "One check at a time for each origin, from one thread, on connections of their own. `Host` is `origin-host`, or the origin's address. Where two rules check the same origin, the first holds. A check that passes brings an origin back; three in a row that fail take it down.",
             example: "\"/healthz\"",
             ..EVERYWHERE
         },
@@ -99,7 +92,7 @@ tries it, or at once when no other can be asked. One that loses connections or a
         },
         Setting {
             path: "origin-health.timeout",
-            kind: Kind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
+            kind: SettingKind::Duration { min: Duration::from_millis(1), max: Duration::from_secs(3600) },
             default: Default::Value("\"2s\""),
             summary: "For a whole check, the connection included. Over: it has failed.",
             example: "\"500ms\"",
@@ -107,26 +100,10 @@ tries it, or at once when no other can be asked. One that loses connections or a
         },
         Setting {
             path: "origin-health.expect",
-            kind: Kind::Text("statuses"),
+            kind: SettingKind::Text("statuses"),
             default: Default::Value("\"200-399\""),
             summary: "The statuses with which a check passes: one, or the first and the last.",
             example: "\"200\"",
-            ..EVERYWHERE
-        },
-        Setting {
-            path: "origin-health.rise",
-            kind: Kind::Integer { min: 1, max: 1000 },
-            default: Default::Value("1"),
-            summary: "Checks in a row that must pass until an origin that is down is asked again.",
-            example: "2",
-            ..EVERYWHERE
-        },
-        Setting {
-            path: "origin-health.fall",
-            kind: Kind::Integer { min: 1, max: 1000 },
-            default: Default::Value("3"),
-            summary: "Checks in a row that must fail until an origin is down.",
-            example: "1",
             ..EVERYWHERE
         },
     ],

@@ -1,7 +1,6 @@
 //! Rows: programs, above all those that are run for one request.
 
-use super::{DAY, Default, EVERYWHERE, Kind, MIB, Section, Setting, TIB, deadline};
-use std::time::Duration;
+use super::{Default, EVERYWHERE, MIB, Section, Setting, SettingKind, TIB, deadline};
 
 pub(super) static PROGRAMS: Section = Section {
     title: "Programs",
@@ -9,7 +8,7 @@ pub(super) static PROGRAMS: Section = Section {
     settings: &[
         Setting {
             path: "environment",
-            kind: Kind::Texts("variables"),
+            kind: SettingKind::Texts("variables"),
             default: Default::Value("[]"),
             summary: "Further variables for programs: `\"NAME=value\"`, or `\"NAME\"` alone for the value that Kasoku itself was started with.",
             details: "A CGI program gets these, `PATH` and the variables of RFC 3875, and nothing else of Kasoku's own environment. They win over all others. For FastCGI and SCGI they are parameters.",
@@ -25,7 +24,7 @@ pub(super) static PROGRAMS: Section = Section {
         },
         Setting {
             path: "cgi.processes-max",
-            kind: Kind::Integer { min: 1, max: 65_536 },
+            kind: SettingKind::Integer { min: 1, max: 65_536 },
             default: Default::Value("32"),
             summary: "CGI programs that run at a time, over all sites and workers. More requests wait, by `origin-limits.queue-requests-max` and `origin-limits.queue-timeout`; then 503.",
             details: "A rule with a smaller number leaves the rest to the others.",
@@ -43,23 +42,15 @@ pub(super) static PROGRAMS: Section = Section {
         },
         Setting {
             path: "cgi.memory-bytes-max",
-            kind: Kind::Size { min: 8 * MIB, max: TIB },
+            kind: SettingKind::Size { min: 8 * MIB, max: TIB },
             default: Default::Unset("no bound"),
             summary: "The address space of each process of a CGI program (RLIMIT_AS). Interpreters reserve more of it than they use.",
             example: "\"256MiB\"",
             ..EVERYWHERE
         },
         Setting {
-            path: "cgi.cpu-max",
-            kind: Kind::Duration { min: Duration::from_secs(1), max: Duration::from_secs(DAY) },
-            default: Default::Unset("no bound"),
-            summary: "The time on a processor of each process of a CGI program (RLIMIT_CPU), rounded up to seconds. Over: it is ended.",
-            example: "\"10s\"",
-            ..EVERYWHERE
-        },
-        Setting {
             path: "cgi.umask",
-            kind: Kind::Text("umask"),
+            kind: SettingKind::Text("umask"),
             default: Default::Value("\"0022\""),
             summary: "The permissions that files and directories which a CGI program makes do not get, in octal: with `\"0022\"` others may read them, which a program that publishes pages for another server needs.",
             details: "Whatever Kasoku's own umask is (systemd's `UMask=`). Programs of `fastcgi+spawn://` have it in their URL: `fastcgi+spawn:///srv/mt/mt.fcgi?umask=0002`.",

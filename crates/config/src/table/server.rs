@@ -1,6 +1,6 @@
 //! Rows: the whole program, the memory tier, and the access log.
 
-use super::{Default, EVERYWHERE, Kind, MIB, ROW, Scope, Section, Setting, TIB};
+use super::{Default, MIB, ROW, Section, Setting, SettingKind, SettingScope, TIB};
 
 pub(super) static SERVER: Section = Section {
     title: "The server",
@@ -8,7 +8,7 @@ pub(super) static SERVER: Section = Section {
     settings: &[
         Setting {
             path: "listen",
-            kind: Kind::TextsOrTables("listening addresses"),
+            kind: SettingKind::TextsOrTables("listening addresses"),
             default: Default::Value("[\"127.0.0.1:8080\"]"),
             flag: Some("--listen"),
             summary: "Where clients connect: `\"127.0.0.1:8080\"`, `\"[::1]:8080\"`, `\"unix:/run/kasoku.sock\"`, or `\"fd:3\"` for a socket that was handed over (LISTEN_FDS).",
@@ -18,8 +18,8 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "address",
-            scopes: &[Scope::Listen],
-            kind: Kind::Text("listening address"),
+            scopes: &[SettingScope::Listen],
+            kind: SettingKind::Text("listening address"),
             default: Default::Required,
             summary: "The address of a listener that is written as a table.",
             example: "\"127.0.0.1:8082\"",
@@ -27,16 +27,16 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "proxy-protocol",
-            scopes: &[Scope::Listen],
-            kind: Kind::Flag,
+            scopes: &[SettingScope::Listen],
+            kind: SettingKind::Flag,
             summary: "Whether each connection starts with a PROXY protocol header, version 1 or 2, that names the client.",
             details: "Then it must: a connection without one is closed. Everybody who can connect to such a listener can claim any address, so let only your load balancer reach it.",
             ..ROW
         },
         Setting {
             path: "defer-accept",
-            scopes: &[Scope::Listen],
-            kind: Kind::Flag,
+            scopes: &[SettingScope::Listen],
+            kind: SettingKind::Flag,
             default: Default::Value("true"),
             summary: "Whether a connection is taken when its first bytes have come (TCP_DEFER_ACCEPT), so that it can be answered in the same moment.",
             details: "One that says nothing is taken after a second. Elsewhere it is nginx's `deferred`, HAProxy's `defer-accept`, Apache's `AcceptFilter http data`. It holds for TCP. Switch it off where something between clients and here does not bear a handshake that is repeated.",
@@ -45,7 +45,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "admin",
-            kind: Kind::Text("listening address"),
+            kind: SettingKind::Text("listening address"),
             default: Default::Unset("no admin listener"),
             flag: Some("--admin"),
             summary: "Where the operator connects with other programs, such as a scraper of `/metrics`: a loopback address or a Unix socket. The commands `kasoku purge`, `explain`, `top` … need only `control-socket`.",
@@ -56,7 +56,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "admin-token-file",
-            kind: Kind::Text("path"),
+            kind: SettingKind::Text("path"),
             default: Default::Unset("on a loopback address, only `/healthz`, `/metrics` and `/stats` are answered"),
             flag: Some("--admin-token-file"),
             summary: "The file with the operator's token; one that is not there is made, with a random token that only its owner can read.",
@@ -67,7 +67,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "control-socket",
-            kind: Kind::Text("path, \"auto\" or \"off\""),
+            kind: SettingKind::Text("path, \"auto\" or \"off\""),
             default: Default::Value("\"auto\""),
             flag: Some("--control-socket"),
             summary: "Where the commands `kasoku purge`, `explain`, `top`, `doctor` and `reload` find the program on its own machine: an absolute path, `\"auto\"` or `\"off\"`.",
@@ -78,7 +78,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "user",
-            kind: Kind::Text("user, or user:group"),
+            kind: SettingKind::Text("user, or user:group"),
             default: Default::Unset("it stays who started it"),
             flag: Some("--user"),
             summary: "Whom the program becomes once it listens, `\"www-data\"` or `\"www-data:www-data\"`: so that ports below 1024 can be served without the rights of root.",
@@ -89,7 +89,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "pid-file",
-            kind: Kind::Text("path"),
+            kind: SettingKind::Text("path"),
             default: Default::Unset("no file"),
             flag: Some("--pid-file"),
             summary: "Where the number of the process is written once it serves; the file is removed at the end.",
@@ -99,7 +99,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "workers",
-            kind: Kind::IntegerOrAuto { min: 1, max: 1024 },
+            kind: SettingKind::IntegerOrAuto { min: 1, max: 1024 },
             default: Default::Value("\"auto\""),
             flag: Some("--workers"),
             summary: "Threads that serve requests, one event loop each; `\"auto\"`: one for each core that the process may use.",
@@ -109,8 +109,8 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "profile",
-            scopes: &[Scope::Top, Scope::Site],
-            kind: Kind::OneOf(&["safe", "rfc"]),
+            scopes: &[SettingScope::Top, SettingScope::Site],
+            kind: SettingKind::OneOf(&["safe", "rfc"]),
             default: Default::Value("\"safe\""),
             flag: Some("--profile"),
             summary: "How the rules of caching are read: `\"safe\"` or `\"rfc\"`.",
@@ -120,7 +120,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "trusted-proxies",
-            kind: Kind::Texts("ranges of addresses"),
+            kind: SettingKind::Texts("ranges of addresses"),
             default: Default::Value("[]"),
             summary: "Proxies in front of Kasoku whose `Forwarded` and `X-Forwarded-*` fields count: `\"10.0.0.0/8\"`, `\"::1\"`, or `\"unix\"` for whoever connects through a Unix socket.",
             details: "From anybody else these fields are removed. Kasoku adds the address of whoever connects to `X-Forwarded-For` and `Forwarded`, and writes the client's into `X-Real-IP`. What a trusted proxy says about scheme and host enters the cache key.",
@@ -129,7 +129,7 @@ pub(super) static SERVER: Section = Section {
         },
         Setting {
             path: "purge-from",
-            kind: Kind::Texts("ranges of addresses"),
+            kind: SettingKind::Texts("ranges of addresses"),
             default: Default::Value("[\"127.0.0.0/8\", \"::1\", \"unix\"]"),
             summary: "From where the method `PURGE` is obeyed: ranges of addresses, or `\"unix\"` for whoever connects through a Unix socket.",
             details: "This machine, `127.0.0.0/8` or `::1`, is this machine by its other addresses as well. Everybody else gets 403, and so does a request that came through a proxy which is not one of `trusted-proxies`. See [purging](operations.md#purging).",
@@ -137,34 +137,12 @@ pub(super) static SERVER: Section = Section {
             ..ROW
         },
         Setting {
-            path: "upgrades",
-            kind: Kind::Texts("protocol names"),
-            default: Default::Value("[\"websocket\"]"),
-            summary: "Protocols that a client may switch to with `Upgrade`. Everything else is asked for without the upgrade.",
-            example: "[]",
-            ..EVERYWHERE
-        },
-        Setting {
-            path: "hit-headers.cache-status",
-            default: Default::Value("true"),
-            summary: "Whether responses carry `Cache-Status` (RFC 9211), which says whether it was a hit, and if not, why.",
-            example: "false",
-            ..ROW
-        },
-        Setting {
-            path: "hit-headers.x-cache-hit",
-            summary: "Whether responses carry `X-Cache-Hit`, `1` or `0`.",
-            ..ROW
-        },
-        Setting {
-            path: "hit-headers.x-cache-status",
-            summary: "Whether responses carry `X-Cache-Status`, in the words of nginx: `HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`.",
-            ..ROW
-        },
-        Setting {
-            path: "hit-headers.request-id",
-            summary: "Whether responses carry `X-Request-Id`: the id of this very request, a hit's too, as the access log has it.",
-            details: "Then an application's own `X-Request-Id` is replaced. See [request ids](operations.md#request-ids).",
+            path: "hit-headers",
+            kind: SettingKind::Texts("response fields"),
+            default: Default::Value("[\"Cache-Status\"]"),
+            summary: "The fields by which responses tell about the cache: `Cache-Status` (RFC 9211): a hit or not, and why; `X-Cache-Status`: the same in the words of nginx (`HIT`, `MISS`, `STALE`, `REVALIDATED`, `UPDATING`, `BYPASS`); `X-Cache-Hit`: `1` or `0`; `X-Request-Id`: the id of this very request, a hit's too, as the access log has it.",
+            details: "With `X-Request-Id`, an application's own is replaced. See [request ids](operations.md#request-ids). Empty: none.",
+            example: "[\"Cache-Status\", \"X-Request-Id\"]",
             ..ROW
         },
     ],
@@ -176,18 +154,18 @@ pub(super) static MEMORY: Section = Section {
     settings: &[
         Setting {
             path: "memory.size",
-            kind: Kind::Size { min: MIB, max: 64 * TIB },
+            kind: SettingKind::Size { min: MIB, max: 64 * TIB },
             default: Default::Value("\"1GiB\""),
             flag: Some("--memory"),
             summary: "How much memory responses may hold, all overhead counted.",
-            details: "Stored responses have up to seven eighths of it. The rest is for those on their way, and for those that were evicted while slow clients still read them. When all together hold as much as they may, nothing more is stored until some of it is free, and clients slower than `limits.send-rate-min` are cut.",
+            details: "Stored responses have up to seven eighths of it. The rest is for those on their way, and for those that were evicted while slow clients still read them. When all together hold as much as they may, nothing more is stored until some of it is free, and clients that take less than 4 KiB a second are cut.",
             example: "\"4GiB\"",
             is_read_at_start: true,
             ..ROW
         },
         Setting {
             path: "memory.object-bytes-max",
-            kind: Kind::Size { min: 1, max: 16 * TIB },
+            kind: SettingKind::Size { min: 1, max: 16 * TIB },
             default: Default::Value("\"64MiB\""),
             default_varies: true,
             summary: "The largest response that is stored, head and body together.",
@@ -205,7 +183,7 @@ pub(super) static ACCESS_LOG: Section = Section {
     settings: &[
         Setting {
             path: "access-log.path",
-            kind: Kind::Text("path"),
+            kind: SettingKind::Text("path"),
             default: Default::Unset("no access log"),
             flag: Some("--access-log"),
             summary: "Where each request is told about: a file, to whose end lines are added, or `\"-\"` for standard output.",
@@ -215,7 +193,7 @@ pub(super) static ACCESS_LOG: Section = Section {
         },
         Setting {
             path: "access-log.format",
-            kind: Kind::OneOf(&["combined", "combined-cache", "common", "json"]),
+            kind: SettingKind::OneOf(&["combined", "combined-cache", "common", "json"]),
             default: Default::Value("\"combined\""),
             flag: Some("--access-log-format"),
             summary: "How a line looks: `\"combined\"` or `\"common\"`, as Apache and nginx write them, `\"combined-cache\"`: the same with `Cache-Status`, times and the request's id behind it, or `\"json\"`: an object that says all of that.",
@@ -230,7 +208,7 @@ pub(super) static LOG: Section = Section {
     intro: "What the program does and what goes wrong, on standard error, see [operations](operations.md#the-programs-log).",
     settings: &[Setting {
         path: "log.format",
-        kind: Kind::OneOf(&["text", "json"]),
+        kind: SettingKind::OneOf(&["text", "json"]),
         default: Default::Value("\"text\""),
         flag: Some("--log-format"),
         summary: "How a line looks: `\"text\"`, for people, or `\"json\"`: an object in each line, with `timestamp`, `level`, `message` and what else is known.",
@@ -247,7 +225,7 @@ pub(super) static TRACES: Section = Section {
     settings: &[
         Setting {
             path: "traces.otlp",
-            kind: Kind::Text("URL"),
+            kind: SettingKind::Text("URL"),
             default: Default::Unset("nothing is traced"),
             summary: "The collector to which spans are sent by OTLP over HTTP (protobuf): `\"http://127.0.0.1:4318\"`.",
             details: "Without a path, it is `/v1/traces`. It speaks no TLS: a collector beside Kasoku does, to others. A collector that is slow, or away, holds up nobody: spans that find no room are dropped and counted.",
@@ -257,27 +235,18 @@ pub(super) static TRACES: Section = Section {
         },
         Setting {
             path: "traces.sample-one-in",
-            kind: Kind::Integer { min: 0, max: 1_000_000_000 },
+            kind: SettingKind::Integer { min: 0, max: 1_000_000_000 },
             default: Default::Value("100"),
             summary: "Of the requests that begin a trace, one in so many is recorded; `1`: each, `0`: none.",
-            details: "A request whose trace goes on (`traces.parents`) is recorded where `traceparent` says so.",
+            details: "A request with a `traceparent` from one of `trusted-proxies` goes on with that trace, and is recorded where it says so.",
             example: "1",
             ..ROW
         },
         Setting {
-            path: "traces.parents",
-            kind: Kind::OneOf(&["trusted", "any", "none"]),
-            default: Default::Value("\"trusted\""),
-            summary: "Whose traces go on (`traceparent`): `\"trusted\"`: those of `trusted-proxies`, `\"any\"`: everybody's, `\"none\"`: nobody's.",
-            details: "With `\"any\"`, a visitor decides how many of his requests are recorded.",
-            example: "\"any\"",
-            ..ROW
-        },
-        Setting {
             path: "traces.service-name",
-            kind: Kind::Text("text"),
+            kind: SettingKind::Text("text"),
             default: Default::Value("\"kasoku\""),
-            summary: "What the collector knows the program as (`service.name`).",
+            summary: "The name of this program at the collector (`service.name`).",
             example: "\"shop-cache\"",
             is_read_at_start: true,
             ..ROW

@@ -1,6 +1,6 @@
 //! Rows: sites and their rules.
 
-use super::{Default, Kind, ROW, Scope, Section, Setting};
+use super::{Default, ROW, Section, Setting, SettingKind, SettingScope};
 
 pub(super) static SITE: Section = Section {
     title: "Sites",
@@ -9,8 +9,8 @@ none is answered 421. Put a site without `hosts` last.",
     settings: &[
         Setting {
             path: "hosts",
-            scopes: &[Scope::Site],
-            kind: Kind::Texts("host patterns"),
+            scopes: &[SettingScope::Site],
+            kind: SettingKind::Texts("host patterns"),
             default: Default::Value("[]"),
             summary: "The hosts that the site answers for: `\"example.org\"`, or `\"*.example.org\"` for everything below it (not itself). Empty: any host.",
             details: "Without ports; case does not matter.",
@@ -19,8 +19,8 @@ none is answered 421. Put a site without `hosts` last.",
         },
         Setting {
             path: "origin",
-            scopes: &[Scope::Site],
-            kind: Kind::TextsOrTables("origins"),
+            scopes: &[SettingScope::Site],
+            kind: SettingKind::TextsOrTables("origins"),
             default: Default::Required,
             flag: Some("--origin"),
             summary: "Where responses come from: `\"http://host\"`, `\"http://host:port\"`, `\"http://[v6]:port\"` or `\"http://unix:/path.sock\"`, from the files below a directory: `\"file:///var/www/html\"`, from CGI programs: `\"cgi:///usr/lib/cgi-bin\"`, from an application server: `\"fastcgi://unix:/run/php/php-fpm.sock\"` (with `root`) or `\"scgi://host:port\"`, or from FastCGI programs that are started: `\"fastcgi+spawn:///srv/app.fcgi\"`; or a list of them.",
@@ -30,8 +30,8 @@ none is answered 421. Put a site without `hosts` last.",
         },
         Setting {
             path: "origin-host",
-            scopes: &[Scope::Site, Scope::Rule],
-            kind: Kind::Text("host"),
+            scopes: &[SettingScope::Site, SettingScope::Rule],
+            kind: SettingKind::Text("host"),
             default: Default::Unset("the client's own"),
             summary: "`Host` of the requests to the origin.",
             example: "\"app.internal\"",
@@ -47,8 +47,8 @@ say is as the site says.",
     settings: &[
         Setting {
             path: "path",
-            scopes: &[Scope::Rule],
-            kind: Kind::Text("path pattern"),
+            scopes: &[SettingScope::Rule],
+            kind: SettingKind::Text("path pattern"),
             default: Default::Required,
             summary: "Which paths the rule is for: `*` matches any run of characters, `/` included; everything else matches itself.",
             details: "It starts with `/` or `*`, and is compared with the path without the query. A path that applications may \
@@ -59,14 +59,14 @@ say is as the site says.",
         },
         Setting {
             path: "pass",
-            scopes: &[Scope::Rule],
+            scopes: &[SettingScope::Rule],
             summary: "Never look up and never store: each request goes to the origin.",
             ..ROW
         },
         Setting {
             path: "origin",
-            scopes: &[Scope::Rule],
-            kind: Kind::TextsOrTables("origins"),
+            scopes: &[SettingScope::Rule],
+            kind: SettingKind::TextsOrTables("origins"),
             default: Default::Unset("the site's"),
             summary: "Where responses to requests that match come from.",
             example: "\"http://127.0.0.1:8001\"",

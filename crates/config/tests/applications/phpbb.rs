@@ -51,7 +51,7 @@ fn a_page_with_a_session_in_its_links_is_for_whoever_asked_for_it() {
         let page = guest.get(&scene, TOPIC);
         let id = guest.cookies["phpbb3_ab1cd_sid"].clone();
         let own = format!("a topic for guest, <a href=\"/ucp.php?mode=login&amp;sid={id}\"></html>");
-        is_own(&page, &own, "cookie-value-in-answer");
+        is_own(&page, &own, "cookie-value-in-response");
         // From then on the session is in cookies, and goes on.
         is_own(&guest.get(&scene, TOPIC), "a topic for guest, <a href=\"/ucp.php?mode=login\"></html>", "pass-session");
         ids.push(id);

@@ -143,7 +143,7 @@ fn a_page_that_breaks_off_is_not_kept() {
     let scene = site("woocommerce", "", &shop);
     for _ in 0..2 {
         let page = Visitor::new(11).get(&scene, "/broken/");
-        assert_eq!((page.text().as_str(), page.detail().as_str()), ("half a pa", "not-a-page"), "{page:?}");
+        assert_eq!((page.text().as_str(), page.detail().as_str()), ("half a pa", "page-text-missing"), "{page:?}");
         assert!(!page.is_hit() && page.cache_status("stored").is_none(), "{page:?}");
     }
 }

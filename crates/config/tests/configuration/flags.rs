@@ -1,8 +1,8 @@
 //! `kasoku serve` with flags, with a file, and with both.
 
 use clap::Parser;
-use kasoku_config::{Loaded, Report, ServeFlags, load};
-use kasoku_options::{AccessLog, ListenAddress, LogFormat, LogTarget, OriginAddress};
+use kasoku_config::{ConfigReport, Loaded, ServeFlags, load};
+use kasoku_options::{AccessLogOptions, ListenAddress, LogFormat, LogTarget, OriginAddress};
 use kasoku_semantics::policy::Profile;
 use std::path::PathBuf;
 
@@ -12,7 +12,7 @@ struct Serve {
     flags: ServeFlags,
 }
 
-fn serve(arguments: &[&str]) -> Result<Loaded, Report> {
+fn serve(arguments: &[&str]) -> Result<Loaded, ConfigReport> {
     let arguments = ["serve"].iter().chain(arguments);
     load(&Serve::try_parse_from(arguments).unwrap().flags)
 }
@@ -61,7 +61,7 @@ fn all_flags_together() {
     assert_eq!(options.admin, Some(ListenAddress::Tcp("[::1]:2".parse().unwrap())));
     assert_eq!((options.memory_bytes_max, options.workers), (2 << 30, 3));
     assert_eq!(options.sites[0].route.policy.profile, Profile::Rfc);
-    let log = AccessLog { target: Some(LogTarget::StandardOutput), format: LogFormat::Json };
+    let log = AccessLogOptions { target: Some(LogTarget::StandardOutput), format: LogFormat::Json };
     assert_eq!(options.access_log, log);
 }
 

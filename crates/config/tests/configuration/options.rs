@@ -1,12 +1,12 @@
 //! What a configuration resolves to.
 
-use http::StatusCode;
 use kasoku_config::check_text;
 use kasoku_options::{
-    AddressRange, Balance, CookieRules, Gateway, HitHeaders, HostPattern, Limits, ListenAddress, Listener,
-    NOISE_COOKIES, NobodysCookie, Options, Origin, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits,
-    OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, Symlinks, UrlKey, UrlPattern,
+    AddressRange, AnonymousCookie, Balance, ClientLimits, CookieRules, Gateway, HitHeaders, HostPattern, ListenAddress,
+    Listener, NOISE_COOKIES, Options, OriginAddress, OriginEndpoint, OriginHealth, OriginLimits, OriginOptions,
+    OtherCookies, PathGlob, ProgramLimits, Rewrite, Route, SendfileRules, SessionProbe, Symlinks, UrlKey, UrlPattern,
 };
+use kasoku_semantics::coding::CodingLevels;
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
 use kasoku_semantics::policy::{Policy, Profile};
 use std::path::PathBuf;
@@ -24,7 +24,7 @@ fn tcp(text: &str) -> ListenAddress {
     ListenAddress::Tcp(text.parse().unwrap())
 }
 
-fn origin(port: u16) -> Origin {
+fn origin(port: u16) -> OriginOptions {
     OriginAddress::http("127.0.0.1".to_owned(), port).into()
 }
 
@@ -36,7 +36,7 @@ fn a_site_with_an_origin_is_all_that_is_needed() {
     assert_eq!(options.workers, std::thread::available_parallelism().unwrap().get());
     assert_eq!(options.memory_bytes_max, 1 << 30);
     assert_eq!(options.object_bytes_max, 64 << 20);
-    assert_eq!(options.limits, Limits::default());
+    assert_eq!(options.limits, ClientLimits::default());
     assert_eq!(options.trusted_proxies, []);
     assert_eq!(options.hit_headers, HitHeaders::default());
     let [site] = options.sites.as_slice() else { panic!("one site") };
@@ -115,15 +115,14 @@ fn the_innermost_that_is_written_wins_key_by_key() {
         r#"
 [cache]
 negative-ttl = "1s"
-stale-if-error = "1s"
+stale-disconnected = "1s"
 heuristic-percent = 1
 
 [[site]]
 origin = "http://app"
-cache = { stale-if-error = "2s", heuristic-percent = 2 }
+cache = { stale-disconnected = "2s", heuristic-percent = 2 }
 query = { sort = true }
 origin-limits = { connect-timeout = "2s" }
-upgrades = []
 
 [[site.rule]]
 path = "/a"
@@ -134,13 +133,12 @@ origin-limits = { idle-timeout = "3s" }
     );
     let site = &options.sites[0];
     let (outer, inner) = (&site.route, &site.rules[0].route);
-    assert_eq!((outer.policy.negative_ttl_seconds, outer.policy.stale_if_error_seconds), (1, 2));
-    assert_eq!((inner.policy.negative_ttl_seconds, inner.policy.stale_if_error_seconds), (1, 2));
+    assert_eq!((outer.policy.negative_ttl_seconds, outer.policy.stale_disconnected_seconds), (1, 2));
+    assert_eq!((inner.policy.negative_ttl_seconds, inner.policy.stale_disconnected_seconds), (1, 2));
     assert_eq!((outer.policy.heuristic_percent, inner.policy.heuristic_percent), (2, 3));
     assert!(inner.query.sort && inner.query.ignore == ["utm_*"] && outer.query.ignore.is_empty());
     let timeouts = (inner.origin.connect_timeout, inner.origin.idle_timeout);
     assert_eq!(timeouts, (Duration::from_secs(2), Duration::from_secs(3)));
-    assert!(inner.upgrades.is_empty());
 }
 
 #[test]
@@ -184,7 +182,7 @@ fn several_origins_with_weights_backups_limits_and_health() {
         "#,
     );
     let route = &options.sites[0].route;
-    let second = Origin { weight: 3, connections_max: Some(16), ..origin(8001) };
+    let second = OriginOptions { weight: 3, connections_max: Some(16), ..origin(8001) };
     assert_eq!(route.origins, [origin(8000), second]);
     assert_eq!(route.balance, Balance::RoundRobin);
     let health = OriginHealth {
@@ -216,7 +214,7 @@ fn a_rule_has_origins_and_a_balance_of_its_own() {
     let [site] = options.sites.as_slice() else { panic!("one site") };
     assert_eq!((site.route.origins.as_slice(), site.route.balance), ([origin(8000)].as_slice(), Balance::First));
     let rule = &site.rules[0].route;
-    assert_eq!(rule.origins, [origin(8001), Origin { is_backup: true, ..origin(8002) }]);
+    assert_eq!(rule.origins, [origin(8001), OriginOptions { is_backup: true, ..origin(8002) }]);
     assert_eq!(rule.balance, Balance::Hash);
 }
 
@@ -228,7 +226,7 @@ fn a_search_script_is_granted_a_lifetime_in_three_lines() {
 hosts  = ["example.org"]
 origin = "http://127.0.0.1:8000"
 grace  = "1m"
-noise-cookies = ["_ga"]
+cookies.noise = ["_ga"]
 nobody-cookies = ["counted={address}"]
 
 [[site.rule]]
@@ -236,9 +234,9 @@ path = "/mt/*.cgi"
 origin = "http://127.0.0.1:8001"
 ttl = "1h"
 ttl-status = { 404 = "1m", 3xx = "10m" }
-key-cookies = ["lang"]
+cookies.key = ["lang"]
 key-fields = ["Accept-Language"]
-cookies = "pass"
+cookies.others = "pass"
 keep = "1d"
 "#,
     );
@@ -261,14 +259,14 @@ keep = "1d"
         others: Some(OtherCookies::Pass),
         noise: vec!["_ga".to_owned()],
         pass: Vec::new(),
-        nobodys: vec![NobodysCookie::parse("counted={address}").unwrap()],
+        anonymous: vec![AnonymousCookie::parse("counted={address}").unwrap()],
     };
     assert_eq!(route.cookies, cookies);
 }
 
 #[test]
 fn who_has_a_session_may_pass_where_no_lifetime_is_granted() {
-    let text = "[[site]]\norigin = \"http://a\"\ncookies = \"pass\"\nnoise-cookies = [\"_ga\"]\n";
+    let text = "[[site]]\norigin = \"http://a\"\ncookies.others = \"pass\"\ncookies.noise = [\"_ga\"]\n";
     let (options, issues) = check_text(text);
     assert!(issues.is_empty(), "{issues:#?}");
     assert_eq!(options.unwrap().sites[0].route.cookies.others, Some(OtherCookies::Pass));
@@ -278,8 +276,8 @@ fn who_has_a_session_may_pass_where_no_lifetime_is_granted() {
 
 #[test]
 fn own_noise_may_be_added_to_the_default_one_and_cookies_that_pass_are_listed() {
-    let text = "noise-cookies = [\"default\", \"seen_banner\"]\n[[site]]\norigin = \"http://a\"\nttl = \"1h\"\n\
-        pass-cookies = [\"wordpress_logged_in_*\"]\n";
+    let text = "cookies.noise = [\"default\", \"seen_banner\"]\n[[site]]\norigin = \"http://a\"\nttl = \"1h\"\n\
+        cookies.pass = [\"wordpress_logged_in_*\"]\ncookies.others = \"remove\"\n";
     let (options, issues) = check_text(text);
     let site = &options.unwrap_or_else(|| panic!("{issues:#?}")).sites[0];
     let noise = &site.route.cookies.noise;
@@ -362,9 +360,8 @@ origin   = "file:///var/www/html/"
 symlinks = "never"
 
 [site.files]
-charset       = ""
-precompressed = false
-rate-max      = "2MiB"
+charset  = ""
+rate-max = "2MiB"
 
 [[site.rule]]
 path       = "/assets/*"
@@ -411,11 +408,10 @@ fn files_are_asked_about_once_a_second_unless_something_else_is_written() {
         assert_eq!(routes.map(|route| route.policy.is_of_files), [true, true, false]);
         routes.map(|route| route.policy.heuristic_max_seconds)
     };
-    let (day, minute) = (86_400, 60);
+    let day = 86_400;
     assert_eq!(lifetimes("", "", ""), [1, 1, day]);
-    assert_eq!(lifetimes("cache.heuristic-max = \"60s\"", "", ""), [minute; 3]);
     assert_eq!(lifetimes("", "cache.heuristic-percent = 20", ""), [day; 3]);
-    assert_eq!(lifetimes("", "", "cache.heuristic-max = \"60s\""), [1, minute, day]);
+    assert_eq!(lifetimes("", "", "cache.heuristic-percent = 10"), [1, day, day]);
 }
 
 #[test]
@@ -439,13 +435,12 @@ pass-authorization = true
 
 [site.rule.cgi]
 memory-bytes-max = "256MiB"
-cpu-max          = "10s"
 umask            = "0002"
 "#,
     );
     let site = &options.sites[0];
     let rule = &site.rules[0].route;
-    assert_eq!(rule.origins, [Origin::from(OriginAddress::Cgi("/usr/lib/cgi-bin".into()))]);
+    assert_eq!(rule.origins, [OriginOptions::from(OriginAddress::Cgi("/usr/lib/cgi-bin".into()))]);
     let gateway = Gateway {
         url_prefix: "/mt".to_owned(),
         environment: vec![("MT_CONFIG".to_owned(), "/etc/mt=a.cfg".to_owned())],
@@ -456,12 +451,7 @@ umask            = "0002"
     assert_eq!(rule.gateway, gateway);
     let programs = ProgramLimits { processes_max: 4, run_timeout: Duration::from_secs(30), ..ProgramLimits::default() };
     assert_eq!(site.route.origin.programs, programs);
-    let bounded = ProgramLimits {
-        memory_bytes_max: Some(256 << 20),
-        cpu_max: Some(Duration::from_secs(10)),
-        umask: 0o002,
-        ..programs
-    };
+    let bounded = ProgramLimits { memory_bytes_max: Some(256 << 20), umask: 0o002, ..programs };
     assert_eq!(rule.origin.programs, bounded);
     assert_eq!(site.route.gateway.environment, [("TZ".to_owned(), "UTC".to_owned())]);
 }
@@ -478,7 +468,6 @@ origin = "http://app"
 
 [site.sendfile]
 internal = { "/protected/" = "/srv/private/a/", "/media/" = "/srv/media" }
-missing  = 410
 
 [[site.rule]]
 path = "/none"
@@ -486,7 +475,7 @@ sendfile = { roots = [], internal = {} }
 
 [[site.rule]]
 path = "/other"
-sendfile = { roots = ["/srv/other"], internal = {}, symlinks = "anywhere", unescape = false, denied = 404 }
+sendfile = { roots = ["/srv/other"], internal = {}, symlinks = "anywhere", unescape = false }
 "#,
     );
     let site = &options.sites[0];
@@ -495,16 +484,14 @@ sendfile = { roots = ["/srv/other"], internal = {}, symlinks = "anywhere", unesc
         ("/protected/".to_owned(), PathBuf::from("/srv/private/a")),
     ];
     let roots = vec![PathBuf::from("/srv/private"), PathBuf::from("/srv/media")];
-    let status = |code| StatusCode::from_u16(code).unwrap();
-    let of_site = SendfileRules { roots, internal, missing: status(410), ..SendfileRules::default() };
+    let of_site = SendfileRules { roots, internal, ..SendfileRules::default() };
     assert_eq!(*site.route.sendfile, of_site);
-    let none = SendfileRules { missing: status(410), ..SendfileRules::default() };
+    let none = SendfileRules::default();
     assert_eq!(*site.rules[0].route.sendfile, none);
     let other = SendfileRules {
         roots: vec![PathBuf::from("/srv/other")],
         symlinks: Symlinks::Anywhere,
         unescape: false,
-        denied: status(404),
         ..none
     };
     assert_eq!(*site.rules[1].route.sendfile, other);
@@ -520,4 +507,65 @@ fn the_charset_of_files_has_an_effect_where_an_http_server_may_name_them() {
     assert_eq!(warnings("").len(), 2);
     let left = warnings("sendfile.roots = [\"/srv/private\"]");
     assert!(left.len() == 1 && left[0].starts_with("`index`"), "{left:?}");
+}
+
+#[test]
+fn the_fields_that_tell_about_the_cache_are_those_of_the_list() {
+    let of = |text: &str| options(&format!("{text}\n[[site]]\norigin = \"http://app\"\n")).hit_headers;
+    assert_eq!(of(""), HitHeaders::default());
+    let none = HitHeaders { cache_status: false, ..HitHeaders::default() };
+    assert_eq!(of("hit-headers = []"), none);
+    assert_eq!(of("hit-headers = [\"X-Cache-Status\"]"), HitHeaders { x_cache_status: true, ..none });
+    let all = "hit-headers = [\"cache-status\", \"x-cache-hit\", \"x-cache-status\", \"x-request-id\"]";
+    assert_eq!(of(all), HitHeaders { cache_status: true, x_cache_hit: true, x_cache_status: true, request_id: true });
+}
+
+#[test]
+fn a_level_of_compression_is_one_word_and_no_codings_are_none() {
+    let of = |text: &str| {
+        let site = format!(
+            "[[site]]\norigin = \"http://app\"\n{text}\n[[site.rule]]\npath = \"/x\"\ncompress.codings = [\"gzip\"]\n"
+        );
+        let options = options(&site);
+        let [site, rule] = [&options.sites[0].route, &options.sites[0].rules[0].route];
+        (site.compression.is_enabled, rule.compression.is_enabled, site.compression.levels)
+    };
+    let levels = CodingLevels::default();
+    assert_eq!(of(""), (true, true, levels));
+    assert_eq!(of("compress.level = \"default\""), (true, true, levels));
+    assert_eq!(of("compress.codings = []"), (false, true, levels));
+    assert_eq!(of("compress.level = \"fast\"").2, CodingLevels { gzip: 1, br: 2, zstd: 3 });
+    assert_eq!(of("compress.level = \"best\"").2, CodingLevels { gzip: 9, br: 9, zstd: 19 });
+}
+
+#[test]
+fn what_is_asked_about_a_session_is_one_line_and_a_path_alone_keeps_the_answer_around() {
+    let text = "[[site]]\norigin = \"http://app\"\ncookies.session = [\"sid\"]\nsession.probe = \"/login => 302 a => b\"\n\
+        [[site.rule]]\npath = \"/a\"\nsession.probe = \"/b/login\"\n[[site.rule]]\npath = \"/b\"\nsession.probe = \"\"\n\
+        [[site.rule]]\npath = \"/c\"\nsession.probe = \"/c => 200\"\n";
+    let options = options(text);
+    let probe = |target: &str, status, text: &str| {
+        Some(SessionProbe { target: target.to_owned(), status, text: text.to_owned() })
+    };
+    let site = &options.sites[0];
+    assert_eq!(site.route.session.probe, probe("/login", 302, "a => b"));
+    let of_rules: Vec<_> = site.rules.iter().map(|rule| rule.route.session.probe.clone()).collect();
+    assert_eq!(of_rules, [probe("/b/login", 302, "a => b"), None, probe("/c", 200, "")]);
+}
+
+#[test]
+fn what_becomes_of_a_cookie_that_nobody_names_depends_on_no_list() {
+    let text = "[[site]]\norigin = \"http://a\"\nttl = \"1h\"\ncookies = { pass = [\"login\"], key = [\"lang\"], session = [\"sid\"] }\n\
+        [[site.rule]]\npath = \"/feed\"\ncookies.pass = [\"default\", \"cart\"]\n";
+    let options = options(text);
+    let [site, rule] = [&options.sites[0].route, &options.sites[0].rules[0].route];
+    assert_eq!((site.cookies.others, rule.cookies.others), (None, None));
+    assert_eq!(
+        (&site.cookies.pass[..], &rule.cookies.pass[..]),
+        (&["login".to_owned()][..], &["login".to_owned(), "cart".to_owned()][..])
+    );
+    assert_eq!(
+        (rule.policy.grant.key_cookies.as_slice(), rule.session.cookies.as_slice()),
+        (&["lang".to_owned()][..], &["sid".to_owned()][..])
+    );
 }

@@ -2,8 +2,8 @@
 
 use super::error::RewriteError;
 use super::path::SentPath;
-use super::segment::{Kind, Placeholder, Segment};
-use super::{PLACEHOLDERS_MAX, Piece, Rewrite, TEXT_BYTES_MAX};
+use super::segment::{Placeholder, PlaceholderKind, Segment};
+use super::{PLACEHOLDERS_MAX, Rewrite, RewritePiece, TEXT_BYTES_MAX};
 use kasoku_semantics::url_path::{UrlPath, percent_decode};
 
 const ARROW: &str = "=>";
@@ -15,10 +15,10 @@ const NAME_BYTES_MAX: usize = 64;
 const OF_REGULAR_EXPRESSIONS: [char; 8] = ['^', '$', '(', ')', '[', ']', '*', '|'];
 
 /// The placeholders of the left side, in their order.
-type Names<'t> = Vec<(&'t str, Kind)>;
+type Names<'t> = Vec<(&'t str, PlaceholderKind)>;
 
 /// A piece of a side as it is written.
-enum Token<'t> {
+enum RewriteToken<'t> {
     Literal(&'t str),
     /// What stands between braces.
     Braced(&'t str),
@@ -59,10 +59,12 @@ fn segment<'t>(text: &'t str, names: &mut Names<'t>) -> Result<Segment, RewriteE
     let mut segment = Segment { prefix: Vec::new(), placeholders: Vec::new() };
     for token in tokens(text)? {
         match (token, segment.placeholders.last_mut()) {
-            (Token::Literal(text), None) => segment.prefix = literal(text)?,
-            (Token::Literal(text), Some(before)) => before.behind = literal(text)?,
-            (Token::Braced(_), Some(before)) if before.behind.is_empty() => return Err(RewriteError::SideBySide),
-            (Token::Braced(inside), _) => {
+            (RewriteToken::Literal(text), None) => segment.prefix = literal(text)?,
+            (RewriteToken::Literal(text), Some(before)) => before.behind = literal(text)?,
+            (RewriteToken::Braced(_), Some(before)) if before.behind.is_empty() => {
+                return Err(RewriteError::SideBySide);
+            }
+            (RewriteToken::Braced(inside), _) => {
                 let (name, kind) = placeholder(inside)?;
                 if names.iter().any(|(known, _)| *known == name) {
                     return Err(RewriteError::Twice(name.to_owned()));
@@ -84,11 +86,11 @@ fn literal(text: &str) -> Result<Vec<u8>, RewriteError> {
     is_reachable.then_some(bytes).ok_or(RewriteError::UnreachablePattern)
 }
 
-fn placeholder(inside: &str) -> Result<(&str, Kind), RewriteError> {
+fn placeholder(inside: &str) -> Result<(&str, PlaceholderKind), RewriteError> {
     let (name, kind) = inside.split_once(':').map_or((inside, None), |(name, kind)| (name, Some(kind)));
     let kind = match kind {
-        None => Kind::Any,
-        Some(kind) => Kind::NAMED.iter().find(|(known, _)| *known == kind).ok_or(RewriteError::Kind)?.1,
+        None => PlaceholderKind::Any,
+        Some(kind) => PlaceholderKind::NAMED.iter().find(|(known, _)| *known == kind).ok_or(RewriteError::Kind)?.1,
     };
     Ok((sound_name(name)?, kind))
 }
@@ -100,7 +102,7 @@ fn sound_name(name: &str) -> Result<&str, RewriteError> {
 }
 
 /// The right side: path and query.
-fn target_pieces(target: &str, names: &Names<'_>) -> Result<(Vec<Piece>, Vec<Piece>), RewriteError> {
+fn target_pieces(target: &str, names: &Names<'_>) -> Result<(Vec<RewritePiece>, Vec<RewritePiece>), RewriteError> {
     // `$1` is a group of a regular expression.
     if target.as_bytes().windows(2).any(|pair| matches!(pair, [b'$', b'0'..=b'9'])) {
         return Err(RewriteError::RegularExpression);
@@ -114,8 +116,8 @@ fn target_pieces(target: &str, names: &Names<'_>) -> Result<(Vec<Piece>, Vec<Pie
     let (path, query) = target.split_once('?').unwrap_or((target, ""));
     let path = pieces(path, names)?;
     for piece in &path {
-        if let Piece::Captured(number) = piece
-            && let Some((name, Kind::Any)) = names.get(*number)
+        if let RewritePiece::Captured(number) = piece
+            && let Some((name, PlaceholderKind::Any)) = names.get(*number)
         {
             return Err(RewriteError::AnyInPath((*name).to_owned()));
         }
@@ -124,29 +126,29 @@ fn target_pieces(target: &str, names: &Names<'_>) -> Result<(Vec<Piece>, Vec<Pie
         return Err(RewriteError::UnsafeTarget);
     }
     let query = pieces(query, names)?;
-    let captures = path.iter().chain(&query).filter(|piece| matches!(piece, Piece::Captured(_))).count();
+    let captures = path.iter().chain(&query).filter(|piece| matches!(piece, RewritePiece::Captured(_))).count();
     if captures > PLACEHOLDERS_MAX { Err(RewriteError::TooMany) } else { Ok((path, query)) }
 }
 
-fn pieces(text: &str, names: &Names<'_>) -> Result<Vec<Piece>, RewriteError> {
+fn pieces(text: &str, names: &Names<'_>) -> Result<Vec<RewritePiece>, RewriteError> {
     let piece = |token| match token {
-        Token::Literal(text) => match percent_decode(text.as_bytes(), &mut Vec::new()) {
-            Some(()) => Ok(Piece::Literal(text.to_owned())),
+        RewriteToken::Literal(text) => match percent_decode(text.as_bytes(), &mut Vec::new()) {
+            Some(()) => Ok(RewritePiece::Literal(text.to_owned())),
             None => Err(RewriteError::TargetEncoding),
         },
-        Token::Braced(inside) if inside.contains(':') => Err(RewriteError::KindInTarget),
-        Token::Braced(inside) => {
+        RewriteToken::Braced(inside) if inside.contains(':') => Err(RewriteError::KindInTarget),
+        RewriteToken::Braced(inside) => {
             let name = sound_name(inside)?;
             let number = names.iter().position(|(known, _)| *known == name);
-            number.map(Piece::Captured).ok_or_else(|| RewriteError::Unknown(name.to_owned()))
+            number.map(RewritePiece::Captured).ok_or_else(|| RewriteError::Unknown(name.to_owned()))
         }
     };
     tokens(text)?.into_iter().map(piece).collect()
 }
 
 /// Whether the path is read in one way alone, whatever letters stand for the placeholders.
-fn is_plain(path: &[Piece]) -> bool {
-    let text = path.iter().map(|piece| if let Piece::Literal(text) = piece { text } else { "x" });
+fn is_plain(path: &[RewritePiece]) -> bool {
+    let text = path.iter().map(|piece| if let RewritePiece::Literal(text) = piece { text } else { "x" });
     let sample: String = text.collect();
     let mut memory = Vec::new();
     let Some(read) = SentPath::read(&sample, &mut memory) else { return false };
@@ -156,7 +158,7 @@ fn is_plain(path: &[Piece]) -> bool {
 }
 
 /// Literals and what stands in braces, none of them empty but for the latter.
-fn tokens(text: &str) -> Result<Vec<Token<'_>>, RewriteError> {
+fn tokens(text: &str) -> Result<Vec<RewriteToken<'_>>, RewriteError> {
     let mut tokens = Vec::new();
     let mut rest = text;
     while !rest.is_empty() {
@@ -165,11 +167,11 @@ fn tokens(text: &str) -> Result<Vec<Token<'_>>, RewriteError> {
             return Err(RewriteError::Brace);
         }
         if !literal.is_empty() {
-            tokens.push(Token::Literal(literal));
+            tokens.push(RewriteToken::Literal(literal));
         }
         let Some(behind) = braced.strip_prefix('{') else { break };
         let (inside, after) = behind.split_once('}').ok_or(RewriteError::Brace)?;
-        tokens.push(Token::Braced(inside));
+        tokens.push(RewriteToken::Braced(inside));
         rest = after;
     }
     Ok(tokens)

@@ -13,14 +13,14 @@ const NAMES_ON_STACK: usize = 16;
 /// A path without empty segments and dot segments.
 #[derive(Debug)]
 pub(super) struct SentPath<'p> {
-    pub(super) names: SmallVec<[Name<'p>; NAMES_ON_STACK]>,
+    pub(super) names: SmallVec<[PathSegment<'p>; NAMES_ON_STACK]>,
     /// Whether it ends in a slash, or in a segment of dots.
     pub(super) is_directory: bool,
 }
 
 /// One segment.
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Name<'p> {
+pub(super) struct PathSegment<'p> {
     sent: &'p str,
     read: &'p [u8],
 }
@@ -36,7 +36,7 @@ impl<'p> SentPath<'p> {
         let mut path = Self { names: SmallVec::new(), is_directory: true };
         let mut segments_read = read.split(|byte| *byte == b'/');
         for sent in sent.split('/') {
-            let name = Name { sent, read: segments_read.next()? };
+            let name = PathSegment { sent, read: segments_read.next()? };
             path.is_directory = matches!(name.read, b"" | b"." | b"..");
             match name.read {
                 b"" | b"." => {}
@@ -58,7 +58,7 @@ fn without_encoding<'p>(sent: &'p str, memory: &'p mut Vec<u8>) -> Option<&'p [u
     Some(memory)
 }
 
-impl<'p> Name<'p> {
+impl<'p> PathSegment<'p> {
     /// Without percent-encoding.
     pub(super) fn read(&self) -> &'p [u8] {
         self.read

@@ -9,7 +9,7 @@ use std::ops::Range;
 
 /// What a placeholder takes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub(super) enum Kind {
+pub(super) enum PlaceholderKind {
     Any,
     Digits,
     Alnum,
@@ -28,11 +28,11 @@ pub(super) struct Segment {
 /// A placeholder, and the literal behind it.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub(super) struct Placeholder {
-    pub(super) kind: Kind,
+    pub(super) kind: PlaceholderKind,
     pub(super) behind: Vec<u8>,
 }
 
-impl Kind {
+impl PlaceholderKind {
     /// The name of each in a pattern.
     pub(super) const NAMED: [(&'static str, Self); 4] =
         [("digits", Self::Digits), ("alnum", Self::Alnum), ("word", Self::Word), ("id", Self::Id)];
@@ -55,7 +55,7 @@ impl Kind {
 
 /// A place in the text of a segment, and the placeholders that may end there or begin there: a bit of [`BITS`] for each.
 #[derive(Clone, Copy, Debug, Default)]
-pub(super) struct Place {
+pub(super) struct MatchPosition {
     ends: u8,
     begins: u8,
 }
@@ -65,7 +65,12 @@ const BITS: [u8; PLACEHOLDERS_MAX] = [1, 2, 4, 8, 16, 32, 64, 128];
 
 impl Segment {
     /// Tells what of `text` each placeholder takes, in their order; `None`: the segment does not fit. `places`: memory for several placeholders.
-    pub(super) fn fill(&self, text: &[u8], places: &mut Vec<Place>, mut take: impl FnMut(Range<usize>)) -> Option<()> {
+    pub(super) fn fill(
+        &self,
+        text: &[u8],
+        places: &mut Vec<MatchPosition>,
+        mut take: impl FnMut(Range<usize>),
+    ) -> Option<()> {
         let start = self.prefix.len();
         let rest = text.strip_prefix(&*self.prefix)?;
         match &*self.placeholders {
@@ -79,7 +84,12 @@ impl Segment {
     }
 
     /// [`Segment::fill`] for several placeholders.
-    fn fill_several(&self, text: &[u8], places: &mut Vec<Place>, mut take: impl FnMut(Range<usize>)) -> Option<()> {
+    fn fill_several(
+        &self,
+        text: &[u8],
+        places: &mut Vec<MatchPosition>,
+        mut take: impl FnMut(Range<usize>),
+    ) -> Option<()> {
         self.find_places(text, places);
         let mut start = self.prefix.len();
         for (placeholder, bit) in self.placeholders.iter().zip(BITS) {
@@ -94,9 +104,9 @@ impl Segment {
 
     /// Works out for each placeholder and each place in `text` whether the placeholder may end there: its literal follows, and behind that
     /// all that is left of the segment fits. And whether it may begin there: it takes what stands between that place and one where it may end.
-    fn find_places(&self, text: &[u8], places: &mut Vec<Place>) {
+    fn find_places(&self, text: &[u8], places: &mut Vec<MatchPosition>) {
         places.clear();
-        places.resize(text.len() + 1, Place::default());
+        places.resize(text.len() + 1, MatchPosition::default());
         let mut next = None;
         for (Placeholder { kind, behind }, bit) in self.placeholders.iter().zip(BITS).rev() {
             let (mut may_begin, mut may_end) = (false, false);

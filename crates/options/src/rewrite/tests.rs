@@ -252,7 +252,7 @@ fn what_was_rewritten_before_leaves_nothing_behind() {
 fn tried(segment: &Segment, text: &[u8]) -> Option<Vec<Range<usize>>> {
     fn rest(placeholders: &[segment::Placeholder], text: &[u8], at: usize) -> Option<Vec<Range<usize>>> {
         let Some((first, others)) = placeholders.split_first() else { return (at == text.len()).then(Vec::new) };
-        let word = |byte: &u8| matches!(first.kind, segment::Kind::Any) || byte.is_ascii_digit();
+        let word = |byte: &u8| matches!(first.kind, segment::PlaceholderKind::Any) || byte.is_ascii_digit();
         let ends = (at + 1..=text.len()).rev().filter(|end| text[at..*end].iter().all(word));
         ends.filter(|end| text[*end..].starts_with(&first.behind)).find_map(|end| {
             let others = rest(others, text, end + first.behind.len())?;
@@ -270,12 +270,12 @@ proptest::proptest! {
         text in "[a1]{0,9}",
     ) {
         let placeholder = |(is_any, behind): (bool, String)| segment::Placeholder {
-            kind: if is_any { segment::Kind::Any } else { segment::Kind::Digits },
+            kind: if is_any { segment::PlaceholderKind::Any } else { segment::PlaceholderKind::Digits },
             behind: behind.into_bytes(),
         };
         let placeholders = placeholders.into_iter().map(placeholder).collect();
         let segment = Segment { prefix: prefix.into_bytes(), placeholders };
-        let (mut taken, mut places) = (Vec::new(), vec![segment::Place::default(); 3]);
+        let (mut taken, mut places) = (Vec::new(), vec![segment::MatchPosition::default(); 3]);
         let filled = segment.fill(text.as_bytes(), &mut places, |range| taken.push(range)).map(|()| taken);
         proptest::prop_assert_eq!(filled, tried(&segment, text.as_bytes()));
     }

@@ -1,7 +1,7 @@
-//! Cookies that go along with each request in nobody's name: `ck_visit_ip={address:base64}`.
+//! Cookies that go along with each anonymous request: `ck_visit_ip={address:base64}`.
 //!
 //! An application counts what Kasoku asks for as a visit of its own, unless a cookie says that this visitor has been counted. So the
-//! configuration may name such cookies (`nobody-cookies`). They are the same in each request in nobody's name, so no answer differs by
+//! configuration may name such cookies (`nobody-cookies`). They are the same in each anonymous request, so no answer differs by
 //! them from another; the cache decides by the request without them, since cookies make a request one of somebody ([`sent`]).
 
 use std::fmt;
@@ -17,14 +17,14 @@ const TEXT_BYTES_MAX: usize = 512;
 
 /// A cookie of nobody. It is written as `name=value`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub struct NobodysCookie {
+pub struct AnonymousCookie {
     name: String,
     value: String,
 }
 
 /// Why a text is no such cookie.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum NobodysCookieError {
+pub enum AnonymousCookieError {
     /// It has no `=`, or no name that a cookie can have.
     Name,
     /// Its value holds a character that no cookie's value can hold.
@@ -35,7 +35,7 @@ pub enum NobodysCookieError {
     Length,
 }
 
-impl fmt::Display for NobodysCookieError {
+impl fmt::Display for AnonymousCookieError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Name => f.write_str("it has no `=` behind the name of a cookie"),
@@ -46,26 +46,26 @@ impl fmt::Display for NobodysCookieError {
     }
 }
 
-impl std::error::Error for NobodysCookieError {}
+impl std::error::Error for AnonymousCookieError {}
 
-impl NobodysCookie {
+impl AnonymousCookie {
     /// Reads one.
     ///
     /// # Errors
     /// What is wrong with it.
-    pub fn parse(text: &str) -> Result<Self, NobodysCookieError> {
+    pub fn parse(text: &str) -> Result<Self, AnonymousCookieError> {
         if text.len() > TEXT_BYTES_MAX {
-            return Err(NobodysCookieError::Length);
+            return Err(AnonymousCookieError::Length);
         }
-        let (name, value) = text.split_once('=').ok_or(NobodysCookieError::Name)?;
+        let (name, value) = text.split_once('=').ok_or(AnonymousCookieError::Name)?;
         if !is_token(name) {
-            return Err(NobodysCookieError::Name);
+            return Err(AnonymousCookieError::Name);
         }
         if let Some(found) = value.chars().find(|letter| !letter.is_ascii_graphic() || *letter == ';') {
-            return Err(NobodysCookieError::Value(found));
+            return Err(AnonymousCookieError::Value(found));
         }
         if written(value, "", "").contains(['{', '}']) {
-            return Err(NobodysCookieError::Placeholder);
+            return Err(AnonymousCookieError::Placeholder);
         }
         Ok(Self { name: name.to_owned(), value: value.to_owned() })
     }
@@ -81,7 +81,7 @@ impl NobodysCookie {
     }
 }
 
-impl fmt::Display for NobodysCookie {
+impl fmt::Display for AnonymousCookie {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}={}", self.name, self.value)
     }
@@ -129,7 +129,7 @@ mod tests {
 
     #[test]
     fn what_is_no_cookie_is_refused() {
-        use NobodysCookieError::{Length, Name, Placeholder, Value};
+        use AnonymousCookieError::{Length, Name, Placeholder, Value};
         for (text, error) in [
             ("", Name),
             ("a", Name),
@@ -145,10 +145,10 @@ mod tests {
             ("a={", Placeholder),
             (&format!("a={}", "b".repeat(600)), Length),
         ] {
-            assert_eq!(NobodysCookie::parse(text), Err(error), "{text}");
+            assert_eq!(AnonymousCookie::parse(text), Err(error), "{text}");
         }
         for text in ["a=", "a=b=c", "2a0d={address:base64}"] {
-            assert_eq!(NobodysCookie::parse(text).unwrap().to_string(), text);
+            assert_eq!(AnonymousCookie::parse(text).unwrap().to_string(), text);
         }
     }
 }
