@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::print_stdout)]
 
-use kasoku_coding::{Levels, encode};
+use kasoku_coding::{CodingLevels, encode};
 use kasoku_semantics::coding::Coding;
 use std::time::Instant;
 
@@ -12,7 +12,7 @@ fn main() {
         println!("{path}: {} bytes", body.len());
         for (coding, levels) in [(Coding::Gzip, 1..=9), (Coding::Br, 0..=11), (Coding::Zstd, 1..=19)] {
             for level in levels {
-                let levels = Levels { gzip: level, br: level, zstd: level };
+                let levels = CodingLevels { gzip: level, br: level, zstd: level };
                 let begun = Instant::now();
                 let out = encode(coding, levels, body.len() as u64, body.chunks(256 << 10), usize::MAX).unwrap();
                 println!(

@@ -9,7 +9,7 @@
 //! What it does not do: decode, and code while a body is still coming in. zlib-rs and brotli are Rust; zstd is the
 //! reference library in C (docs/decisions/0016).
 
-pub use kasoku_semantics::coding::{Coding, Levels, ZSTD_LEVEL_MAX};
+pub use kasoku_semantics::coding::{Coding, CodingLevels, ZSTD_LEVEL_MAX};
 use std::io::{self, Write};
 
 /// Bytes of memory that brotli copies through.
@@ -20,7 +20,7 @@ const BROTLI_WINDOW_BITS: u32 = 22;
 
 /// Why there is no coded body.
 #[derive(Debug)]
-pub enum Failure {
+pub enum CodingError {
     /// It would have been longer than it may be.
     TooLong,
     /// The library's word.
@@ -33,11 +33,11 @@ pub enum Failure {
 /// It would be longer; or the pieces are not `length` bytes, which zstd writes into its head.
 pub fn encode<'b>(
     coding: Coding,
-    levels: Levels,
+    levels: CodingLevels,
     length: u64,
     pieces: impl Iterator<Item = &'b [u8]>,
     bytes_max: usize,
-) -> Result<Vec<u8>, Failure> {
+) -> Result<Vec<u8>, CodingError> {
     let mut out = Bounded { bytes: Vec::new(), bytes_max, is_full: false };
     let written = match coding {
         Coding::Gzip => gzip(levels.gzip, pieces, &mut out),
@@ -45,8 +45,8 @@ pub fn encode<'b>(
         Coding::Zstd => zstd(levels.zstd, length, pieces, &mut out),
     };
     match (out.is_full, written) {
-        (true, _) => Err(Failure::TooLong),
-        (false, Err(error)) => Err(Failure::Library(error)),
+        (true, _) => Err(CodingError::TooLong),
+        (false, Err(error)) => Err(CodingError::Library(error)),
         (false, Ok(())) => Ok(out.bytes),
     }
 }

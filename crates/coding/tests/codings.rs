@@ -2,7 +2,7 @@
 
 #![allow(clippy::unwrap_used, clippy::indexing_slicing, clippy::panic)]
 
-use kasoku_coding::{Failure, Levels, ZSTD_LEVEL_MAX, encode};
+use kasoku_coding::{CodingError, CodingLevels, ZSTD_LEVEL_MAX, encode};
 use kasoku_semantics::coding::Coding;
 use std::io::Read;
 
@@ -18,7 +18,7 @@ fn decoded(coding: Coding, bytes: &[u8]) -> Vec<u8> {
     out
 }
 
-fn coded(coding: Coding, levels: Levels, body: &[u8], piece_bytes: usize) -> Vec<u8> {
+fn coded(coding: Coding, levels: CodingLevels, body: &[u8], piece_bytes: usize) -> Vec<u8> {
     encode(coding, levels, body.len() as u64, body.chunks(piece_bytes), usize::MAX).unwrap()
 }
 
@@ -42,7 +42,7 @@ fn a_text_gets_smaller_and_stays_the_same_at_each_level() {
             Coding::Zstd => 1..=ZSTD_LEVEL_MAX,
         };
         for level in levels {
-            let out = coded(coding, Levels { gzip: level, br: level, zstd: level }, &body, 10_000);
+            let out = coded(coding, CodingLevels { gzip: level, br: level, zstd: level }, &body, 10_000);
             assert!(out.len() < body.len() / 3, "{coding:?} {level}: {}", out.len());
             assert!(decoded(coding, &out) == body, "{coding:?} {level}");
         }
@@ -53,8 +53,8 @@ fn a_text_gets_smaller_and_stays_the_same_at_each_level() {
 fn the_same_body_gives_the_same_bytes() {
     let body = text(5_000);
     for coding in Coding::ALL {
-        let once = coded(coding, Levels::default(), &body, 4096);
-        assert!(once == coded(coding, Levels::default(), &body, 4096), "{coding:?}");
+        let once = coded(coding, CodingLevels::default(), &body, 4096);
+        assert!(once == coded(coding, CodingLevels::default(), &body, 4096), "{coding:?}");
     }
 }
 
@@ -62,11 +62,12 @@ fn the_same_body_gives_the_same_bytes() {
 fn what_gets_too_long_is_given_up() {
     let body = text(5_000);
     for coding in Coding::ALL {
-        let length = coded(coding, Levels::default(), &body, 4096).len();
-        let within = |bytes_max| encode(coding, Levels::default(), body.len() as u64, body.chunks(4096), bytes_max);
+        let length = coded(coding, CodingLevels::default(), &body, 4096).len();
+        let within =
+            |bytes_max| encode(coding, CodingLevels::default(), body.len() as u64, body.chunks(4096), bytes_max);
         assert_eq!(within(length).unwrap().len(), length, "{coding:?}");
         for bytes_max in [0, 1, length / 2, length - 1] {
-            assert!(matches!(within(bytes_max), Err(Failure::TooLong)), "{coding:?} in {bytes_max}");
+            assert!(matches!(within(bytes_max), Err(CodingError::TooLong)), "{coding:?} in {bytes_max}");
         }
     }
 }
@@ -75,7 +76,7 @@ fn what_gets_too_long_is_given_up() {
 fn a_zstd_frame_wants_no_more_than_eight_mebibytes_of_window() {
     // Longer than that, or the window would be as long as the body. All zeros, since the level is slow.
     let body = vec![0; 20 << 20];
-    let out = coded(Coding::Zstd, Levels { zstd: ZSTD_LEVEL_MAX, ..Levels::default() }, &body, 1 << 20);
+    let out = coded(Coding::Zstd, CodingLevels { zstd: ZSTD_LEVEL_MAX, ..CodingLevels::default() }, &body, 1 << 20);
     let mut decoder = zstd::stream::read::Decoder::new(out.as_slice()).unwrap();
     decoder.window_log_max(23).unwrap();
     assert!(std::io::copy(&mut decoder, &mut std::io::sink()).unwrap() == body.len() as u64);
@@ -86,7 +87,7 @@ proptest::proptest! {
     fn decoding_gives_the_identity(body: Vec<u8>, piece_bytes in 1_usize..5000, repeats in 1_usize..20) {
         let body = body.repeat(repeats);
         for coding in Coding::ALL {
-            let out = coded(coding, Levels::default(), &body, piece_bytes);
+            let out = coded(coding, CodingLevels::default(), &body, piece_bytes);
             proptest::prop_assert!(decoded(coding, &out) == body, "{coding:?}");
         }
     }

@@ -2,7 +2,7 @@
 
 use crate::input::{field, lines};
 use kasoku_semantics::request_directives;
-use kasoku_wire::field::cache_control::{CacheControl, DELTA_SECONDS_MAX, Scope, directives};
+use kasoku_wire::field::cache_control::{CacheControl, DELTA_SECONDS_MAX, DirectiveScope, directives};
 
 pub(crate) fn run(data: &[u8]) {
     let lines = lines(data);
@@ -55,7 +55,7 @@ fn restricts(fewer: &CacheControl, all: &CacheControl) {
 
 fn unordered(mut all: CacheControl) -> CacheControl {
     for scope in [&mut all.no_cache, &mut all.private] {
-        if let Scope::Fields(names) = scope {
+        if let DirectiveScope::Fields(names) = scope {
             names.sort_unstable();
         }
     }
@@ -72,8 +72,8 @@ fn names_are_found(lines: &[Vec<u8>], all: &CacheControl) {
         })
     };
     assert_eq!(has(b"no-store"), all.no_store);
-    assert_eq!(has(b"private"), all.private != Scope::None);
-    assert_eq!(has(b"no-cache"), all.no_cache != Scope::None);
+    assert_eq!(has(b"private"), all.private != DirectiveScope::None);
+    assert_eq!(has(b"no-cache"), all.no_cache != DirectiveScope::None);
     assert_eq!(has(b"public"), all.public);
     assert_eq!(has(b"max-age"), all.max_age.is_some());
     assert_eq!(has(b"s-maxage"), all.s_maxage.is_some());

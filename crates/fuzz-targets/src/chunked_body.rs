@@ -3,7 +3,7 @@
 use bytes::BytesMut;
 use kasoku_wire::Fields;
 use kasoku_wire::http1::{
-    BodyDecoder, BodyError, BodyLength, BodyLimits, Decoded, HeadLimits, encode_chunk_head, encode_last_chunk,
+    BodyDecoder, BodyError, BodyLength, BodyLimits, DecodedBody, HeadLimits, encode_chunk_head, encode_last_chunk,
 };
 
 /// Small enough for a fuzzer to reach all of them.
@@ -49,14 +49,14 @@ fn decode<'a>(length: BodyLength, limits: &BodyLimits, pieces: impl Iterator<Ite
             let decoded = decoder.decode(&mut buf);
             assert!(buf.len() <= before, "the buffer grew");
             match decoded {
-                Ok(Decoded::Data(data)) => {
+                Ok(DecodedBody::Data(data)) => {
                     assert!(!data.is_empty() && before - buf.len() >= data.len());
                     content.extend_from_slice(&data);
                 }
-                Ok(Decoded::NeedMore) => break,
-                Ok(Decoded::End(trailers)) => {
+                Ok(DecodedBody::NeedMore) => break,
+                Ok(DecodedBody::End(trailers)) => {
                     assert!(decoder.is_done() && decoder.finish_on_close().is_ok());
-                    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(None)), "an end is an end");
+                    assert_eq!(decoder.decode(&mut buf), Ok(DecodedBody::End(None)), "an end is an end");
                     return Body { content, end: Some(Ok(trailers)), consumed: given - buf.len() };
                 }
                 Err(error) => {

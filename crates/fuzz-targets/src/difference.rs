@@ -44,7 +44,7 @@ fn two(one: &[u8], other: &[u8], markup: Markup, noise: &[Noise]) {
     assert!(found.len() <= DIFFERENCES_MAX);
     for one in &found {
         // What is no UTF-8 is written as three bytes each.
-        assert!([&one.nobodys, &one.visitors].iter().all(|line| line.len() <= 3 * LINE_BYTES_MAX + 6), "{one:?}");
+        assert!([&one.anonymous, &one.visitors].iter().all(|line| line.len() <= 3 * LINE_BYTES_MAX + 6), "{one:?}");
     }
     if found.is_empty() {
         let strict = differences(one, other, markup, &[]);

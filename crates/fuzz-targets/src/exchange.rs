@@ -13,9 +13,9 @@ use kasoku_semantics::directives::directives;
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::set_cookies::sets_cookie;
 use kasoku_semantics::{
-    Failure, Freshened, Freshness, HeadOutcome, Now, Policy, Profile, Reuse, Vary, cookies, fields_to_store, freshen,
-    freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates, may_look_up, part, precondition,
-    range, request_directives, reuse, stale_on_failure, storable, vary,
+    Freshened, Freshness, HeadOutcome, Now, OriginFailure, Policy, Profile, Reuse, Vary, cookies, fields_to_store,
+    freshen, freshness, goes_into_not_modified, head_response, invalidated_uris, invalidates, may_look_up, part,
+    precondition, range, request_directives, reuse, stale_on_failure, storable, vary,
 };
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use url::Url;
@@ -133,7 +133,7 @@ fn used(request: &RequestHead, freshness: &Freshness, policy: &Policy, now: Now)
         Reuse::Stale(_) | Reuse::StaleWhileRevalidate => assert!(may_be_stale && !freshness.is_fresh(now)),
         Reuse::Validate(reason) => assert!(!reason.id().is_empty()),
     }
-    for failure in [Failure::Disconnected, Failure::ServerError(StatusCode::BAD_GATEWAY)] {
+    for failure in [OriginFailure::Disconnected, OriginFailure::ServerError(StatusCode::BAD_GATEWAY)] {
         let allowed = stale_on_failure(freshness, &asked, failure, policy, now);
         assert!(allowed.is_err() || may_be_stale, "served stale although it must be validated");
     }

@@ -3,7 +3,7 @@
 use crate::arrival::prefixes_agree;
 use bytes::BytesMut;
 use kasoku_wire::fastcgi::encode::encode_params;
-use kasoku_wire::fastcgi::{Decoded, Decoder, EndRequest, FastCgiError, parse_values, split_pair};
+use kasoku_wire::fastcgi::{DecodedRecord, Decoder, EndRequest, FastCgiError, parse_values, split_pair};
 
 /// The sizes of the pieces in which the same bytes arrive.
 const PIECES: [usize; 4] = [1, 2, 7, 13];
@@ -47,18 +47,18 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Answer {
             let decoded = decoder.decode(&mut buf);
             assert!(buf.len() <= before, "the buffer grew");
             match decoded {
-                Ok(Decoded::NeedMore) => break,
-                Ok(Decoded::Stdout(data)) => {
+                Ok(DecodedRecord::NeedMore) => break,
+                Ok(DecodedRecord::Stdout(data)) => {
                     assert!(!data.is_empty() && !is_stdout_ended);
                     answer.stdout.extend_from_slice(&data);
                 }
-                Ok(Decoded::StdoutEnd) => assert!(!std::mem::replace(&mut is_stdout_ended, true)),
-                Ok(Decoded::Stderr(data)) => {
+                Ok(DecodedRecord::StdoutEnd) => assert!(!std::mem::replace(&mut is_stdout_ended, true)),
+                Ok(DecodedRecord::Stderr(data)) => {
                     assert!(!data.is_empty());
                     answer.stderr.extend_from_slice(&data);
                 }
-                Ok(Decoded::End(end)) => {
-                    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(end)), "an end is an end");
+                Ok(DecodedRecord::End(end)) => {
+                    assert_eq!(decoder.decode(&mut buf), Ok(DecodedRecord::End(end)), "an end is an end");
                     return Answer { end: Some(Ok(end)), consumed: given - buf.len(), ..answer };
                 }
                 Err(error) => {

@@ -2,7 +2,7 @@
 //! stands for the target is read as the value of Host too.
 
 use http::Method;
-use kasoku_wire::target::{Target, authority, parse_target, write_authority};
+use kasoku_wire::target::{RequestTarget, authority, parse_target, write_authority};
 use url::Url;
 
 pub(crate) fn run(data: &[u8]) {
@@ -40,19 +40,19 @@ fn host(value: &[u8]) {
 
 fn target(method: &Method, text: &str) {
     match parse_target(method, text) {
-        Ok(Target::Origin(path)) => assert!(path == text && path.starts_with('/') && *method != Method::CONNECT),
-        Ok(Target::Absolute { scheme, authority: named, path_and_query }) => {
+        Ok(RequestTarget::Origin(path)) => assert!(path == text && path.starts_with('/') && *method != Method::CONNECT),
+        Ok(RequestTarget::Absolute { scheme, authority: named, path_and_query }) => {
             assert!(matches!(scheme, "http" | "https") && *method != Method::CONNECT);
             assert!(path_and_query.starts_with('/') || (path_and_query == "*" && *method == Method::OPTIONS));
             let host = authority(named.as_bytes(), 80).expect("an authority that was accepted");
             let path = if path_and_query == "*" { "" } else { &path_and_query };
             let again = format!("{scheme}://{named}{path}");
-            let expected = Target::Absolute { scheme, authority: named, path_and_query: path_and_query.clone() };
+            let expected = RequestTarget::Absolute { scheme, authority: named, path_and_query: path_and_query.clone() };
             assert_eq!(parse_target(method, &again), Ok(expected));
             read_by_another(text, scheme, &host);
         }
-        Ok(Target::Authority(named)) => assert!(named == text && *method == Method::CONNECT),
-        Ok(Target::Asterisk) => assert!(text == "*" && *method == Method::OPTIONS),
+        Ok(RequestTarget::Authority(named)) => assert!(named == text && *method == Method::CONNECT),
+        Ok(RequestTarget::Asterisk) => assert!(text == "*" && *method == Method::OPTIONS),
         Err(error) => assert_eq!(error.status().as_u16(), 400),
     }
 }

@@ -2,7 +2,7 @@
 
 use crate::input::{field, lines};
 use kasoku_wire::Fields;
-use kasoku_wire::field::cache_control::{CacheControl, DELTA_SECONDS_MAX, Scope};
+use kasoku_wire::field::cache_control::{CacheControl, DELTA_SECONDS_MAX, DirectiveScope};
 use kasoku_wire::field::targeted::parse;
 use sfv::{Dictionary, Parser};
 
@@ -39,8 +39,8 @@ fn sent_again(all: &CacheControl, names: &[String]) {
         ("must-understand", all.must_understand),
         ("no-transform", all.no_transform),
         ("immutable", all.immutable),
-        ("no-cache", all.no_cache != Scope::None),
-        ("private", all.private != Scope::None),
+        ("no-cache", all.no_cache != DirectiveScope::None),
+        ("private", all.private != DirectiveScope::None),
     ];
     let durations = [
         ("max-age", all.max_age),

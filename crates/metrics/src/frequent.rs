@@ -12,7 +12,7 @@ use std::hash::{BuildHasher, RandomState};
 /// See the [module](self). `T` is what is added up of a key for as long as it is in the table.
 #[derive(Debug)]
 pub struct Frequent<T> {
-    entries: Vec<Entry<T>>,
+    entries: Vec<FrequentKey<T>>,
     entries_max: usize,
     key_bytes_max: usize,
     hasher: RandomState,
@@ -20,7 +20,7 @@ pub struct Frequent<T> {
 
 /// A key, and how often it came.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Entry<T> {
+pub struct FrequentKey<T> {
     /// The key, as far as there is room for it.
     pub key: String,
     hash: u64,
@@ -49,7 +49,7 @@ impl<T: Default> Frequent<T> {
         } else if self.entries.len() < self.entries_max {
             let mut sum = T::default();
             add(&mut sum);
-            self.entries.push(Entry { key: key.to_owned(), hash, count: 1, count_excess: 0, sum });
+            self.entries.push(FrequentKey { key: key.to_owned(), hash, count: 1, count_excess: 0, sum });
         } else if let Some(entry) = self.entries.iter_mut().min_by_key(|entry| entry.count) {
             // Its memory is used again.
             entry.key.clear();
@@ -62,7 +62,7 @@ impl<T: Default> Frequent<T> {
     }
 
     /// What is in it, in no order.
-    pub fn entries(&self) -> &[Entry<T>] {
+    pub fn entries(&self) -> &[FrequentKey<T>] {
         &self.entries
     }
 

@@ -136,15 +136,15 @@ impl Responses {
 }
 
 /// All workers' cells of one site.
-type Row = Arc<[Arc<SiteCells>]>;
+type SiteRow = Arc<[Arc<SiteCells>]>;
 
 /// All workers' cells of all sites, by name. Only a start, a reload and whoever reads them take the lock.
 #[derive(Debug)]
 pub(crate) struct Sites {
     workers: usize,
     /// Of what belongs to no site.
-    none: Row,
-    named: Mutex<BTreeMap<Arc<str>, Row>>,
+    none: SiteRow,
+    named: Mutex<BTreeMap<Arc<str>, SiteRow>>,
 }
 
 impl Sites {
@@ -173,7 +173,7 @@ impl Sites {
     }
 
     // Nobody panics while holding it.
-    fn named(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, Row>> {
+    fn named(&self) -> MutexGuard<'_, BTreeMap<Arc<str>, SiteRow>> {
         self.named.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
@@ -181,7 +181,7 @@ impl Sites {
 /// What stands in the place of a name where a request has no site: it was none, or no site has its host.
 pub const NO_SITE: &str = "(none)";
 
-fn row(workers: usize) -> Row {
+fn row(workers: usize) -> SiteRow {
     (0..workers).map(|_| Arc::default()).collect()
 }
 

@@ -11,8 +11,8 @@ use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
 use kasoku_metrics::Counter;
 use kasoku_options::{
-    ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options, OriginAddress, OriginLimits,
-    Route, Site,
+    ClientLimits, ControlSocket, HitHeaders, HostPattern, ListenAddress, Listener, Options, OriginAddress,
+    OriginLimits, Route, Site,
 };
 use kasoku_semantics::policy::{Policy, Profile};
 use std::collections::HashMap;
@@ -108,12 +108,12 @@ fn options(origin: SocketAddr) -> Options {
         workers: WORKERS,
         memory_bytes_max: MEMORY_BYTES_MAX,
         object_bytes_max: OBJECT_BYTES_MAX,
-        limits: Limits { drain_timeout: Duration::from_secs(1), ..Limits::default() },
+        limits: ClientLimits { drain_timeout: Duration::from_secs(1), ..ClientLimits::default() },
         request_buffer: kasoku_options::RequestBuffer::default(),
         trusted_proxies: Vec::new(),
         purge_from: Vec::new(),
         hit_headers: HitHeaders::default(),
-        access_log: kasoku_options::AccessLog::default(),
+        access_log: kasoku_options::AccessLogOptions::default(),
         program_log: kasoku_options::ProgramLog::default(),
         traces: kasoku_options::Traces::default(),
         sites: HOSTS.map(site).into(),

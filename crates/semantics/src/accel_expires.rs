@@ -1,4 +1,4 @@
-//! nginx's X-Accel-Expires: how long an answer may be kept, said to the proxy in front and to nobody else.
+//! nginx's X-Accel-Expires: a freshness lifetime for the proxy in front only.
 //!
 //! ```text
 //! X-Accel-Expires: 600            that many seconds
@@ -11,10 +11,10 @@
 //! fields that are one visitor's: `private="X-User"`). What it lifts is no permission to share an answer to Authorization or a cookie.
 //! A targeted field (RFC 9213) counts before it.
 //!
-//! It is heard wherever it is in a head. Who reads answers leaves it there only where it is to be heard: in those that name a file.
+//! These functions obey the field wherever it is present. The code that reads responses keeps it only in those that name a file.
 
 use kasoku_wire::ResponseHead;
-use kasoku_wire::field::cache_control::{CacheControl, Scope, delta_seconds};
+use kasoku_wire::field::cache_control::{CacheControl, DirectiveScope, delta_seconds};
 use kasoku_wire::field::{date, list};
 
 /// Its name, in lower case.
@@ -40,7 +40,7 @@ fn one(value: &[u8], response: &ResponseHead) -> Option<u64> {
 /// What Cache-Control says beside such a lifetime.
 pub(crate) fn over(control: CacheControl, lifetime: u64) -> CacheControl {
     // What is said of single fields is no word on the lifetime.
-    let of_fields = |scope: Scope| if scope.is_all() { Scope::None } else { scope };
+    let of_fields = |scope: DirectiveScope| if scope.is_all() { DirectiveScope::None } else { scope };
     let forbids_sharing = control.no_store || control.private.is_all();
     CacheControl {
         no_store: lifetime == 0,

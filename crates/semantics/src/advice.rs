@@ -5,14 +5,14 @@
 //! nobody here can know whether a page is the same for everybody. Where there is none, [`Advice::Nothing`] says why. Where the
 //! application would have to be changed, what the configuration could do instead is beside it, with its dangers (`overruling`).
 //!
-//! It deliberately does not suggest to change what is one visitor's by nature (a POST, an error), nor what clients send.
+//! It does not suggest changes to responses that belong to one visitor by nature (to a POST, an error), nor to what clients send.
 
 use crate::credentials::has_credentials;
 use crate::directives::control_field;
 use crate::evidence::{is_of_visitors, obstacles, sent_on};
 pub use crate::overruling::MayBeNoise;
 use crate::overruling::by_configuration;
-use crate::suggestion::{Change, SECONDS, Suggestion, is_failure};
+use crate::suggestion::{SECONDS, SuggestedChange, Suggestion, is_failure};
 use crate::vary::{Vary, vary};
 use crate::{Freshness, Policy, Reason, freshness, set_cookies};
 use http::StatusCode;
@@ -54,22 +54,22 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::Upgrade => "another protocol is not HTTP, and is not cached",
         Reason::PassRule => "the configuration says that these requests pass",
         Reason::PassUrl => "the configuration says that this URL passes",
-        Reason::PassValue => "a link to the page itself has the value as the application writes it",
+        Reason::PassTagValue => "a link to the page itself has the value as the application writes it",
         Reason::PassParameter => {
             "the configuration lists the parameters that shared pages take, and this is none of them"
         }
-        Reason::NotAPage => {
+        Reason::PageTextMissing => {
             "what the application says to nobody here is no page: each visitor is answered by the application itself; if it is one all the same, \
              `page-text` has to name a text of it"
         }
-        Reason::PageUnseen => {
+        Reason::PageUnchecked => {
             "a page that is shorter than a mebibyte, and not compressed by the application, can be looked through"
         }
         Reason::LeakGuard => {
             "what differs has to go out of the page, or is named in `guard-noise` where it is a clock or a counter; a token in a form, a meta or a \
              script is never noise: such a page is its visitor's"
         }
-        Reason::PageOfOne => "the configuration says by a text that such a page is its visitor's",
+        Reason::PersonalPage => "the configuration says by a text that such a page is its visitor's",
         Reason::LeakGuardPending => {
             "the first page of a URL pattern is compared with another visitor's; the next ones are shared"
         }
@@ -82,12 +82,12 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::PassCredentialInUrl => {
             "who has such a URL is somebody; a parameter that is none may be removed with `query.ignore`"
         }
-        Reason::CookieValueInAnswer => {
+        Reason::CookieValueInResponse => {
             "the page is made for one session: an application that leaves the session's id out of its pages lets them be kept"
         }
         Reason::PassAuthorization => "credentials are for the application to judge",
         Reason::PassCookie => {
-            "the cookie may say who somebody is; if it chooses among a few pages that are the same for everybody, `key-cookies` may name it"
+            "the cookie may say who somebody is; if it chooses among a few pages that are the same for everybody, `cookies.key` may name it"
         }
         Reason::VaryStar => {
             "the application says that the page depends on more than a request shows; one that names the fields it depends on can be kept"
@@ -95,7 +95,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::OnlyIfCachedMiss => {
             "the client wants a stored response or none; the same without only-if-cached fetches it"
         }
-        Reason::StatusOfThisRequest
+        Reason::RequestSpecificStatus
         | Reason::StatusNotModified
         | Reason::InterimStatus
         | Reason::RangeUnsatisfiable => "this status answers this one request",
@@ -108,7 +108,7 @@ fn hopeless(reason: Reason, status: StatusCode) -> Option<&'static str> {
         Reason::NotCacheable if is_failure(status) => {
             "an error is the application's to mend; nobody else should get this one"
         }
-        Reason::ErrorOfThisRequest => "an error is the application's to mend; nobody else should get this one",
+        Reason::RequestSpecificError => "an error is the application's to mend; nobody else should get this one",
         Reason::ContentTypeMismatch => {
             "a page under the name of a file may be one visitor's: send it under a name of its own; where a file should be, see whether `root` leads to it"
         }
@@ -154,7 +154,7 @@ pub fn advice(
         return Advice::Needless;
     }
     let works = works(&changes, request, response, freshness, policy);
-    let leaves_application = changes.iter().all(|one| matches!(one.change, Change::Set(..)));
+    let leaves_application = changes.iter().all(|one| matches!(one.change, SuggestedChange::Set(..)));
     let wants_instead = !works || !leaves_application;
     let instead = wants_instead.then(|| by_configuration(request, response, freshness, policy, may_be_noise)).flatten();
     match (works, instead) {
@@ -169,7 +169,7 @@ pub fn advice(
 pub fn advice_without_messages(reason: Reason) -> Advice {
     match reason {
         Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh => {
-            let change = Change::Set("cache.client-may-revalidate", "false".to_owned());
+            let change = SuggestedChange::Set("cache.client-may-revalidate", "false".to_owned());
             Advice::Changes(vec![Suggestion::of(change, "then no client can make the application work")])
         }
         Reason::ObjectTooLarge => {
@@ -195,7 +195,7 @@ pub fn advice_on_variants(stored: &ResponseHead, policy: &Policy) -> Advice {
 fn of_line(reason: Reason) -> Option<Suggestion> {
     match reason {
         Reason::SetCookie => Some(Suggestion::of(
-            Change::Omit("Set-Cookie".to_owned()),
+            SuggestedChange::Omit("Set-Cookie".to_owned()),
             "the cookie belongs to one visitor: set it where somebody logs in or writes, not on each page",
         )),
         _ => None,
@@ -220,13 +220,13 @@ fn lifetime(
     {
         // s-maxage would share it as well, and forbid to serve it stale.
         let value = format!("public, {}", String::from_utf8_lossy(said));
-        return vec![Suggestion::of(Change::Send(field.to_owned(), value), SHARED_LIFETIME)];
+        return vec![Suggestion::of(SuggestedChange::Send(field.to_owned(), value), SHARED_LIFETIME)];
     }
     let is_private = reasons.contains(&Reason::Private);
     let Some(targeted) = policy.targeted_fields.first() else {
         let value = format!("max-age=0, s-maxage={SECONDS}");
         let text = if is_private { NOT_PRIVATE } else { SHARED_LIFETIME };
-        return vec![Suggestion::of(Change::Send("Cache-Control".to_owned(), value), text)];
+        return vec![Suggestion::of(SuggestedChange::Send("Cache-Control".to_owned(), value), text)];
     };
     let of_somebody = has_credentials(&request.fields)
         && reasons.iter().any(|reason| matches!(reason, Reason::Cookie | Reason::Authorization));
@@ -242,10 +242,10 @@ fn lifetime(
     };
     let mut all = Vec::new();
     if is_silent {
-        let change = Change::Send("Cache-Control".to_owned(), "max-age=0".to_owned());
+        let change = SuggestedChange::Send("Cache-Control".to_owned(), "max-age=0".to_owned());
         all.push(Suggestion::of(change, ASKS_EACH_TIME));
     }
-    all.push(Suggestion::of(Change::Send(targeted.clone(), value), text));
+    all.push(Suggestion::of(SuggestedChange::Send(targeted.clone(), value), text));
     all
 }
 
@@ -267,13 +267,13 @@ fn works(
 }
 
 /// The messages and the policy as they would be.
-fn apply(change: &Change, fields: &mut Fields, policy: &mut Policy) {
+fn apply(change: &SuggestedChange, fields: &mut Fields, policy: &mut Policy) {
     match change {
-        Change::Send(name, value) => fields.set(name, value),
-        Change::Omit(name) => drop(fields.remove(name)),
-        Change::Set("cache.negative-ttl", _) => policy.negative_ttl_seconds = SECONDS,
-        Change::Set("ttl", _) => policy.grant.ttl_seconds = SECONDS,
-        Change::Set(..) => {}
+        SuggestedChange::Send(name, value) => fields.set(name, value),
+        SuggestedChange::Omit(name) => drop(fields.remove(name)),
+        SuggestedChange::Set("cache.negative-ttl", _) => policy.negative_ttl_seconds = SECONDS,
+        SuggestedChange::Set("ttl", _) => policy.grant.ttl_seconds = SECONDS,
+        SuggestedChange::Set(..) => {}
     }
 }
 

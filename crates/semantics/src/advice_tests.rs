@@ -8,15 +8,15 @@ fn advice_for(request: &RequestHead, response: &ResponseHead, policy: &Policy) -
     advice(request, response, &freshness, policy, &|_| true)
 }
 
-fn changes(request: &RequestHead, response: &ResponseHead) -> Vec<Change> {
+fn changes(request: &RequestHead, response: &ResponseHead) -> Vec<SuggestedChange> {
     match advice_for(request, response, &safe()) {
         Advice::Changes(all) | Advice::Either(all, _) => all.into_iter().map(|one| one.change).collect(),
         other => panic!("{other:?}"),
     }
 }
 
-fn send(name: &str, value: &str) -> Change {
-    Change::Send(name.to_owned(), value.to_owned())
+fn send(name: &str, value: &str) -> SuggestedChange {
+    SuggestedChange::Send(name.to_owned(), value.to_owned())
 }
 
 #[test]
@@ -32,9 +32,9 @@ fn where_the_application_says_nothing_it_should_first_and_the_configuration_can_
     let Advice::Either(first, instead) = silent else { panic!("{silent:?}") };
     let kept_here = [send("Cache-Control", "max-age=0"), send("CDN-Cache-Control", "max-age=60")];
     assert_eq!(first.iter().map(|one| one.change.clone()).collect::<Vec<_>>(), kept_here, "and by no browser");
-    assert_eq!(instead[0].change, Change::Set("ttl", "\"1m\"".to_owned()));
+    assert_eq!(instead[0].change, SuggestedChange::Set("ttl", "\"1m\"".to_owned()));
     let session = ok().with("Set-Cookie", "PHPSESSID=x");
-    let omitted = [Change::Omit("Set-Cookie".to_owned())];
+    let omitted = [SuggestedChange::Omit("Set-Cookie".to_owned())];
     assert_eq!(changes(&get(), &session), [&omitted[..], &kept_here].concat());
     for code in [301, 302, 308, 404, 410] {
         assert_eq!(changes(&get(), &status(code)), kept_here, "{code}");
@@ -70,7 +70,7 @@ fn who_asked_with_a_cookie_gets_a_page_that_says_it_may_be_shared() {
 #[test]
 fn all_that_is_in_the_way_is_named_at_once() {
     let session = cached("no-store").with("Set-Cookie", "PHPSESSID=x");
-    let expected = [Change::Omit("Set-Cookie".to_owned()), send("CDN-Cache-Control", "max-age=60")];
+    let expected = [SuggestedChange::Omit("Set-Cookie".to_owned()), send("CDN-Cache-Control", "max-age=60")];
     assert_eq!(changes(&get(), &session), expected);
 }
 
@@ -78,9 +78,9 @@ fn all_that_is_in_the_way_is_named_at_once() {
 fn no_vary_is_proposed_away() {
     for names in ["User-Agent, Accept-Language", "User-Agent", "Cookie", "*"] {
         let page = |control| cached(control).with("Vary", names);
-        let is_about_vary = |change: &Change| match change {
-            Change::Send(name, _) | Change::Omit(name) => name == "Vary",
-            Change::Set(_, value) => value.contains("vary"),
+        let is_about_vary = |change: &SuggestedChange| match change {
+            SuggestedChange::Send(name, _) | SuggestedChange::Omit(name) => name == "Vary",
+            SuggestedChange::Set(_, value) => value.contains("vary"),
         };
         for control in ["max-age=9", "no-store", "private"] {
             match advice_for(&get(), &page(control), &safe()) {
@@ -101,7 +101,7 @@ fn a_missing_page_has_a_setting_and_a_failure_has_none() {
     for code in [404, 410] {
         let advice = advice_for(&get(), &status(code), &safe());
         let Advice::Either(_, instead) = advice else { panic!("{advice:?}") };
-        assert_eq!(instead[0].change, Change::Set("cache.negative-ttl", "\"1m\"".to_owned()));
+        assert_eq!(instead[0].change, SuggestedChange::Set("cache.negative-ttl", "\"1m\"".to_owned()));
         assert!(instead[0].text.starts_with("if the page is the same"), "{instead:?}");
     }
     for control in ["no-cache", "no-store", "max-age=0", "private"] {
@@ -139,14 +139,14 @@ fn what_the_configuration_can_do_instead_is_beside_it_with_its_dangers() {
     assert!(matches!(advice_for(&get(), &forbidden, &policy), Advice::Either(..)));
     let missing = status(404).with("Cache-Control", "no-store");
     let Advice::Either(_, all) = advice_for(&get(), &missing, &safe()) else { panic!("no choice") };
-    assert_eq!(all[0].change, Change::Set("ttl-status", "{ 404 = \"1m\" }".to_owned()));
+    assert_eq!(all[0].change, SuggestedChange::Set("ttl-status", "{ 404 = \"1m\" }".to_owned()));
     let visitor = get().with("Cookie", "a=b");
     assert!(matches!(advice_for(&visitor, &cached("no-store"), &safe()), Advice::Changes(_)), "nothing is granted");
 }
 
 /// What a setting that overrules does to a policy.
-fn configure(change: &Change, policy: &mut Policy) {
-    let Change::Set(key, value) = change else { return };
+fn configure(change: &SuggestedChange, policy: &mut Policy) {
+    let SuggestedChange::Set(key, value) = change else { return };
     let grant = &mut policy.grant;
     match *key {
         "cache.negative-ttl" => policy.negative_ttl_seconds = SECONDS,
@@ -156,7 +156,7 @@ fn configure(change: &Change, policy: &mut Policy) {
             let is_listed = |one: &&Ignored| value.contains(&format!("\"{}\"", one.word()));
             grant.ignore = Ignored::ALL.iter().filter(is_listed).copied().collect();
         }
-        "session.cookies" | "noise-cookies" => {
+        "cookies.session" | "cookies.noise" => {
             let names = value.trim_matches(['[', ']']).split(", ").map(|name| name.trim_matches('"').to_owned());
             grant.dropped_cookies.extend(names);
         }

@@ -1,7 +1,7 @@
 //! Whether a page is written in units of more than a byte: UTF-16 or UTF-32. A text in bytes is not found in it, though browsers read it there.
 //!
-//! It is told by the type or by how the page begins, as browsers do. Whoever looks for something in pages takes such a one for unseen;
-//! it is so rare that to read it is not worth the code. Other charsets write letters and digits as ASCII does.
+//! The media type or a byte order mark tells, as in browsers. Scans treat such a page as unreadable: it is too rare to be worth decoding.
+//! Other charsets write letters and digits as ASCII does.
 
 use kasoku_wire::ResponseHead;
 

@@ -6,7 +6,7 @@
 //! variant as it was received and as it is sent on.
 //!
 //! Some applications let a visitor choose ("PC version"), and keep the choice in a session, of which a shared page knows nothing. So the
-//! choice can be kept in a cookie of ours as well ([`Device::cookie`]), which outweighs User-Agent. Whoever writes the cookie by hand
+//! choice can be kept in a cookie of ours as well ([`Device::cookie`]), which outweighs User-Agent. A client that forges the cookie only
 //! chooses among the same pages.
 //!
 //! There are two classes of devices, as in the tests of WordPress (`wp_is_mobile`) and gnuboard5: what has a small screen, and the

@@ -5,14 +5,14 @@
 //! behind it. The origin never gets to see that tag, and knows nothing of it. What this deliberately is not: decoding. A
 //! response that comes coded is sent as it came.
 
-pub use crate::coding_levels::{Levels, ZSTD_LEVEL_MAX};
+pub use crate::coding_levels::{CodingLevels, ZSTD_LEVEL_MAX};
 use crate::directives::directives;
 use crate::precondition::{Precondition, precondition};
 use crate::{Now, Policy, Validators};
 use http::{Method, StatusCode};
 use kasoku_wire::field::accept_language::preferences;
 use kasoku_wire::field::cache_control;
-use kasoku_wire::field::etag::{EntityTag, Tag, tags};
+use kasoku_wire::field::etag::{EntityTag, ListedTag, tags};
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
@@ -52,7 +52,7 @@ impl Coding {
 
 /// What a request accepts: qualities in thousandths, 0 where it does not accept it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub struct Accepted {
+pub struct AcceptedCodings {
     /// In the order of [`Coding::ALL`].
     codings: [u16; Coding::ALL.len()],
     /// `None`: it is accepted, and nothing says how much.
@@ -64,10 +64,10 @@ pub struct Accepted {
 //= RFC 9110 section 12.5.3
 //# If the representation has no content coding, then it is acceptable by default unless specifically excluded by the
 //# Accept-Encoding header field stating either "identity;q=0" or "*;q=0" without a more specific entry for "identity".
-pub fn accepted(request: &Fields) -> Accepted {
+pub fn accepted(request: &Fields) -> AcceptedCodings {
     // Reading the field costs a hit four times as much as seeing that there is none.
     if !request.contains("accept-encoding") {
-        return Accepted::default();
+        return AcceptedCodings::default();
     }
     let mut named: [Option<u16>; Coding::ALL.len()] = [None; Coding::ALL.len()];
     let (mut identity, mut any) = (None, None);
@@ -83,13 +83,13 @@ pub fn accepted(request: &Fields) -> Accepted {
         }
     }
     let is_all_excluded = any == Some(0);
-    Accepted {
+    AcceptedCodings {
         codings: named.map(|quality| quality.or(any).unwrap_or(0)),
         identity: identity.or(is_all_excluded.then_some(0)),
     }
 }
 
-impl Accepted {
+impl AcceptedCodings {
     /// Whether the request accepts that coding.
     pub fn accepts(&self, coding: Coding) -> bool {
         self.quality(coding) > 0
@@ -206,7 +206,7 @@ pub fn known_representation(
     validators: Validators,
     (response_time, now): (Now, Now),
     selected: Representation,
-    accepted: &Accepted,
+    accepted: &AcceptedCodings,
 ) -> Option<Representation> {
     let is_known = precondition(request, stored, validators, response_time, now) == Precondition::NotModified;
     // Nearly all requests name nothing: a hit pays for no more than this.
@@ -216,14 +216,14 @@ pub fn known_representation(
     let may_be_known = stored.status == StatusCode::OK && matches!(request.method, Method::GET | Method::HEAD);
     let own = EntityTag::of(&stored.fields);
     let names = |wanted: &EntityTag<'_>| {
-        tags(&request.fields, "if-none-match").any(|tag| matches!(tag, Tag::One(one) if one.weak_eq(wanted)))
+        tags(&request.fields, "if-none-match").any(|tag| matches!(tag, ListedTag::One(one) if one.weak_eq(wanted)))
     };
     match own {
         // A cache behind us that may not use what it has for its client must not be told to.
         Some(own) if is_known && names(&own) => (accepted.accepts_identity() || selected.is_none()).then_some(None),
         _ if is_known => Some(selected),
         Some(own) if may_be_known => tags(&request.fields, "if-none-match").find_map(|tag| {
-            let Tag::One(tag) = tag else { return None };
+            let ListedTag::One(tag) = tag else { return None };
             let (uncoded, coding) = uncoded_tag(&tag)?;
             (uncoded.weak_eq(&own) && accepted.accepts(coding)).then_some(Some(coding))
         }),

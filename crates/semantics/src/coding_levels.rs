@@ -2,7 +2,7 @@
 
 /// How much work goes into each coding; a higher level is slower and smaller.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub struct Levels {
+pub struct CodingLevels {
     /// 1 to 9. Default 6.
     pub gzip: u32,
     /// 0 to 11. Default 5; from 10 on a megabyte takes seconds.
@@ -14,7 +14,7 @@ pub struct Levels {
 /// Levels beyond have windows of more than the 8 MiB that a decoder of HTTP has to have (RFC 9659).
 pub const ZSTD_LEVEL_MAX: u32 = 19;
 
-impl Default for Levels {
+impl Default for CodingLevels {
     fn default() -> Self {
         Self { gzip: 6, br: 5, zstd: 9 }
     }

@@ -1,4 +1,4 @@
-//! Who is allowed to share what was made for somebody: Cookie, Authorization, Set-Cookie.
+//! Decides whether a response to a request with Cookie or Authorization, or one with Set-Cookie, may be shared.
 //!
 //! RFC 9111 protects Authorization (section 3.5) and leaves cookies to the origin's care, although applications tell visitors apart
 //! by cookies and send no cache directives at all. So in profile safe:
@@ -11,25 +11,24 @@
 //! And what was made for somebody must not hide under the name of a file (see `deception`), nor what is kept only because the
 //! operator says so.
 //!
-//! In profile rfc cookies mean nothing, as the RFCs say; unless the operator grants lifetimes (see `grant`): what nobody said
-//! may be shared is then guarded by the same rules. A cookie that is in the key says who somebody is to nobody else, and does
-//! not count.
+//! In profile rfc cookies mean nothing, as the RFCs say; unless the operator grants lifetimes (see `grant`): what nobody said may be shared
+//! is then guarded by the same rules. A cookie that is in the key selects its own stored response, so it does not count.
 
 use crate::cookies;
 use crate::deception::is_deceptive;
 use crate::directives::{Directives, directives};
-use crate::heard::heard;
+use crate::effective::effective;
 use crate::set_cookies::sets_cookie;
 use crate::{Policy, Reason};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 
-/// Whether the request says who sends it.
+/// Whether the request carries credentials: Authorization or Cookie.
 pub fn has_credentials(request: &Fields) -> bool {
     request.contains("authorization") || request.contains("cookie")
 }
 
 /// The same, but for cookies that are in the key.
-pub fn says_who(request: &Fields, policy: &Policy) -> bool {
+pub fn has_unkeyed_credentials(request: &Fields, policy: &Policy) -> bool {
     request.contains("authorization") || has_unkeyed_cookie(request, policy)
 }
 
@@ -43,8 +42,8 @@ fn has_unkeyed_cookie(request: &Fields, policy: &Policy) -> bool {
 /// be kept although it sets cookies. A 304 or a response to HEAD that is to update a stored response must pass
 /// this too, as part of [`freshen`](crate::freshen)'s caller: pass the updated head.
 pub fn may_share(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Result<(), Reason> {
-    let heard = heard(request, response, policy);
-    checks(request, &heard, &directives(&heard, policy), policy).try_for_each(|checked| checked)
+    let effective = effective(request, response, policy);
+    checks(request, &effective, &directives(&effective, policy), policy).try_for_each(|checked| checked)
 }
 
 /// What each rule says, in the order in which they decide.
@@ -54,10 +53,10 @@ pub(crate) fn checks<'c>(
     directives: &'c Directives,
     policy: &'c Policy,
 ) -> impl Iterator<Item = Result<(), Reason>> + 'c {
-    type Check = fn(&RequestHead, &ResponseHead, &Directives, &Policy) -> Result<(), Reason>;
-    const RFC: [Check; 1] = [shares_authorized];
-    const SAFE: [Check; 4] = [shares_authorized, shares_cookie, sets_none, is_what_it_is_called];
-    let checks: &[Check] = if policy.guards_visitors() { &SAFE } else { &RFC };
+    type SharingCheck = fn(&RequestHead, &ResponseHead, &Directives, &Policy) -> Result<(), Reason>;
+    const RFC: [SharingCheck; 1] = [shares_authorized];
+    const SAFE: [SharingCheck; 4] = [shares_authorized, shares_cookie, sets_none, is_what_it_is_called];
+    let checks: &[SharingCheck] = if policy.guards_visitors() { &SAFE } else { &RFC };
     checks.iter().map(|check| check(request, response, directives, policy))
 }
 
@@ -98,7 +97,7 @@ fn is_what_it_is_called(
     _: &Directives,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    let is_unsure = says_who(&request.fields, policy) || policy.grant.holds_for(request);
+    let is_unsure = has_unkeyed_credentials(&request.fields, policy) || policy.grant.holds_for(request);
     if is_unsure && is_deceptive(&request.target, response) {
         return Err(Reason::ContentTypeMismatch);
     }

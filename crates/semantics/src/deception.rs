@@ -1,6 +1,6 @@
-//! Web cache deception: a visitor is led to `/account.php/x.css`, the application ignores what follows its page, and a rule for
-//! `*.css` in front of it calls the answer public (Gil, 2017; Mirheidari et al., "Cached and Confused", 2020). Whoever asks for
-//! the same afterwards would get the visitor's page.
+//! Web cache deception: a visitor is led to `/account.php/x.css`, the application ignores what follows its page, and a rule for `*.css` in
+//! front of it calls the answer public (Gil, 2017; Mirheidari et al., "Cached and Confused", 2020). The next client that requests the same
+//! URL would get the visitor's page.
 //!
 //! So a path that names a kind of file must bring that kind, or the answer to a request that said who sent it is that visitor's
 //! own. Requests without cookies and credentials are not asked: there is nothing of a visitor in their answers.
@@ -11,15 +11,15 @@
 use kasoku_wire::ResponseHead;
 
 /// A kind of file: how paths end, and how its media types begin.
-struct Kind {
+struct FileType {
     extensions: &'static [&'static str],
     types: &'static [&'static str],
 }
 
 /// The extensions that caches and servers take for static files.
-const KINDS: [Kind; 6] = [
-    Kind { extensions: &["css"], types: &["text/css"] },
-    Kind {
+const KINDS: [FileType; 6] = [
+    FileType { extensions: &["css"], types: &["text/css"] },
+    FileType {
         extensions: &["js", "mjs"],
         types: &[
             "text/javascript",
@@ -29,25 +29,25 @@ const KINDS: [Kind; 6] = [
             "application/ecmascript",
         ],
     },
-    Kind {
+    FileType {
         extensions: &[
             "apng", "avif", "bmp", "cur", "gif", "ico", "jpeg", "jpg", "jxl", "pict", "png", "svg", "svgz", "tif",
             "tiff", "webp",
         ],
         types: &["image/"],
     },
-    Kind {
+    FileType {
         extensions: &["eot", "otf", "ttf", "woff", "woff2"],
         types: &["font/", "application/font", "application/x-font", "application/vnd.ms-fontobject"],
     },
-    Kind {
+    FileType {
         extensions: &[
             "aac", "avi", "flac", "flv", "m4a", "m4v", "mid", "midi", "mkv", "mov", "mp3", "mp4", "mpeg", "mpg", "oga",
             "ogg", "ogv", "wav", "webm", "wmv",
         ],
         types: &["audio/", "video/", "application/ogg"],
     },
-    Kind {
+    FileType {
         extensions: &[
             "7z", "apk", "bin", "bz2", "class", "csv", "deb", "dmg", "doc", "docx", "ejs", "eps", "exe", "gz", "iso",
             "jar", "msi", "odt", "pdf", "pls", "ppt", "pptx", "ps", "rar", "rpm", "swf", "tar", "torrent", "xls",
@@ -76,7 +76,7 @@ pub fn is_named_file(target: &str, response: &ResponseHead) -> bool {
 }
 
 /// The kind of file that a path names, however its dot is written.
-fn kind(target: &str) -> Option<&'static Kind> {
+fn kind(target: &str) -> Option<&'static FileType> {
     let path = target.split_once('?').map_or(target, |(path, _)| path).to_ascii_lowercase();
     let is_named = |extension: &&str| {
         path.strip_suffix(*extension).is_some_and(|before| before.ends_with('.') || before.ends_with("%2e"))

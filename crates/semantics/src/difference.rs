@@ -1,9 +1,9 @@
-//! Whether two pages are the same for everybody: one that was made for nobody, and one for a visitor.
+//! Compares an anonymous page with a visitor's page, to find out whether the page is the same for everybody.
 //!
 //! Where an operator grants a lifetime, a page is shared that never said that it may be. It may be if it does not depend on who asks, and whether it
 //! does can be seen: the same page is fetched in another visitor's name, and the two are compared byte by byte. A clock or a counter is
 //! named as noise ([`Noise`]). What stands in a form, in a `<meta>` or in a script is where tokens are, so there nothing is noise, or, in a script, only
-//! what names its value ([`Part`]).
+//! what names its value ([`PagePart`]).
 //!
 //! It is a comparison of bytes, and reads pages only as far as it has to know which part a byte is in.
 
@@ -17,7 +17,7 @@ use kasoku_wire::ResponseHead;
 pub use lines::{DIFFERENCES_MAX, LINE_BYTES_MAX, line};
 use noise::Reduced;
 pub use noise::{NOISE_BYTES_MAX, NOISE_MAX, Noise, NoiseError, names_token};
-pub use regions::Part;
+pub use regions::PagePart;
 use regions::regions;
 pub use renderings::{Fit, Rendering, TooManyLines};
 
@@ -61,22 +61,22 @@ impl Markup {
 
 /// Where two answers differ.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Place {
+pub enum DifferencePlace {
     /// In what is said before the body.
     Head,
     /// In that part of the body.
-    Body(Part),
+    Body(PagePart),
 }
 
-impl Place {
+impl DifferencePlace {
     /// One word for people.
     pub fn word(self) -> &'static str {
         match self {
             Self::Head => "head",
-            Self::Body(Part::Form) => "form",
-            Self::Body(Part::Meta) => "meta",
-            Self::Body(Part::Script) => "script",
-            Self::Body(Part::Page | Part::Sealed) => "page",
+            Self::Body(PagePart::Form) => "form",
+            Self::Body(PagePart::Meta) => "meta",
+            Self::Body(PagePart::Script) => "script",
+            Self::Body(PagePart::Page | PagePart::Sealed) => "page",
         }
     }
 }
@@ -86,25 +86,25 @@ impl Place {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Difference {
     /// Where it is.
-    pub place: Place,
+    pub place: DifferencePlace,
     /// The line of the answer to nobody.
-    pub nobodys: String,
+    pub anonymous: String,
     /// The line of the answer to the visitor.
     pub visitors: String,
 }
 
 /// Where the bodies of two answers differ by more than noise; empty: nowhere.
-pub fn differences(nobodys: &[u8], visitors: &[u8], markup: Markup, noise: &[Noise]) -> Vec<Difference> {
-    if nobodys == visitors {
+pub fn differences(anonymous: &[u8], visitors: &[u8], markup: Markup, noise: &[Noise]) -> Vec<Difference> {
+    if anonymous == visitors {
         return Vec::new();
     }
-    let [nobodys, visitors] = [nobodys, visitors].map(|body| Reduced::of(body, &regions(body, markup), noise));
-    if nobodys.bytes == visitors.bytes { Vec::new() } else { lines::differing(&nobodys, &visitors) }
+    let [anonymous, visitors] = [anonymous, visitors].map(|body| Reduced::of(body, &regions(body, markup), noise));
+    if anonymous.bytes == visitors.bytes { Vec::new() } else { lines::differing(&anonymous, &visitors) }
 }
 
 /// Whether a body has parts in which tokens are: a form, a meta, a script.
 pub fn has_parts(body: &[u8], markup: Markup) -> bool {
-    regions(body, markup).iter().any(|region| region.part != Part::Page)
+    regions(body, markup).iter().any(|region| region.part != PagePart::Page)
 }
 
 #[cfg(test)]

@@ -3,7 +3,7 @@
 
 use crate::{Policy, accel_expires};
 use kasoku_wire::ResponseHead;
-use kasoku_wire::field::cache_control::{CacheControl, Scope};
+use kasoku_wire::field::cache_control::{CacheControl, DirectiveScope};
 use kasoku_wire::field::targeted;
 
 /// The directives of a response that apply to this cache.
@@ -48,7 +48,7 @@ pub fn control_field<'p>(response: &ResponseHead, policy: &'p Policy) -> &'p str
 /// caches read.
 pub fn is_made_public(response: &ResponseHead, policy: &Policy) -> bool {
     let Directives { control, is_targeted, is_accel } = directives(response, policy);
-    control.s_maxage.is_some() || control.public || (is_targeted || is_accel) && control.private == Scope::None
+    control.s_maxage.is_some() || control.public || (is_targeted || is_accel) && control.private == DirectiveScope::None
 }
 
 impl Directives {
@@ -56,7 +56,7 @@ impl Directives {
     /// [`fields_to_store`](crate::fields_to_store)) in profile rfc; in profile safe it counts like the unqualified one, which
     /// X-Accel-Expires lifts.
     pub(crate) fn is_private(&self, policy: &Policy) -> bool {
-        let is_of_fields = self.control.private != Scope::None;
+        let is_of_fields = self.control.private != DirectiveScope::None;
         self.control.private.is_all() || (policy.is_safe() && !self.is_accel && is_of_fields)
     }
 

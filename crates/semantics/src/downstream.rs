@@ -1,21 +1,21 @@
-//! What clients, and caches on their way, are told: of a lifetime that the operator grants ([`tell`]), and of what answers a visitor whom
-//! the application knows ([`confine`]).
+//! Rewrites Cache-Control and Vary for clients and downstream caches: for a lifetime that the operator grants ([`announce_lifetime`]), and
+//! for responses to a logged-in visitor ([`confine`]).
 //!
-//! The stored head keeps the origin's own words. What was granted is granted here, where it can be purged, and to requests in
-//! nobody's name: so a browser must not show it once its visitor has logged in, and a cache behind us must not show it to whoever has.
-//! Unless the operator wants it announced, the response says so itself, in lines of their own: `no-cache`, and `Vary` with Cookie and what is in
-//! the key: a cache that asks whether its page still holds would hear of one class's page that it does, and show it to the others. Not what
-//! is named like a file, and is one (a style sheet, an image): that is the same for everybody, and a browser would ask for all of them with
-//! each page.
+//! The stored head keeps the origin's own words. A granted lifetime holds in this cache, where it can be purged, and for anonymous
+//! requests: a browser must not show the page once its visitor has logged in, and a downstream cache must not show it to logged-in
+//! visitors. Unless the operator wants it announced, the response says so itself, in lines of their own: `no-cache`, and `Vary` with Cookie
+//! and what is in the key: a cache that asks whether its page still holds would hear of one class's page that it does, and show it to the
+//! others. Not what is named like a file, and is one (a style sheet, an image): that is the same for everybody, and a browser would ask for
+//! all of them with each page.
 //!
-//! A page that answers a request with a session is for that visitor and for now, whatever its application says: a browser outlives a
-//! session, and who uses it next must neither be shown the page nor be able to ask whether it is still current. So it goes out as
-//! `private, no-store`. What is no page (JSON, an image that a script makes) may be kept, and used after the application has
-//! been asked: `private, no-cache`. Files by their name are left alone here as well, and so is what the application calls public, with a lifetime.
+//! A page that answers a request with a session is for that visitor at that time, whatever the application says: a browser outlives a
+//! session, and its next user must neither see the page nor be able to revalidate it. So it goes out as `private, no-store`. What is no
+//! page (JSON, an image that a script makes) may be kept, and used after the application has been asked: `private, no-cache`. Files by
+//! their name are left alone here as well, and so is what the application calls public, with a lifetime.
 
 use crate::coding::media_type;
 use crate::deception::is_named_file;
-use crate::heard::{directive_name, is_ignored};
+use crate::effective::{directive_name, is_ignored};
 use crate::{Freshness, Policy};
 use http::StatusCode;
 use kasoku_wire::field::cache_control::CacheControl;
@@ -75,7 +75,7 @@ fn is_public(head: &ResponseHead) -> bool {
 
 /// Tells clients what they may do with the answer to `request` whose lifetime was granted: not keep it without asking; or keep it for as
 /// long, in the place of what the origin says about it, where the policy wants that announced. Nothing where nothing was granted.
-pub fn tell(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshness, policy: &Policy) {
+pub fn announce_lifetime(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshness, policy: &Policy) {
     if !freshness.is_granted() {
         return;
     }
@@ -87,13 +87,13 @@ pub fn tell(request: &RequestHead, head: &mut ResponseHead, freshness: &Freshnes
 }
 
 /// Whether a response with these fields is one that no cache keeps, a browser's included, without asking.
-pub fn is_kept_by_nobody(fields: &Fields) -> bool {
+pub fn is_never_stored(fields: &Fields) -> bool {
     let forbids = |one: &[u8]| ["no-cache", "no-store"].iter().any(|word| one.eq_ignore_ascii_case(word.as_bytes()));
     list::members(fields, "cache-control").any(forbids)
 }
 
 fn withhold(fields: &mut Fields, policy: &Policy) {
-    if !is_kept_by_nobody(fields) {
+    if !is_never_stored(fields) {
         fields.push("Cache-Control", NO_CACHE);
     }
     for name in withheld_vary(policy) {
@@ -122,8 +122,12 @@ fn announce(fields: &mut Fields, freshness: &Freshness, policy: &Policy) {
     }
 }
 
-/// A stored head without what [`tell`] has put there, so that what the origin says next is read beside its own words.
-pub fn untold<'h>(head: &'h ResponseHead, freshness: &Freshness, policy: &Policy) -> Cow<'h, ResponseHead> {
+/// A stored head without what [`announce_lifetime`] has put there, so that what the origin says next is read beside its own words.
+pub fn without_announcement<'h>(
+    head: &'h ResponseHead,
+    freshness: &Freshness,
+    policy: &Policy,
+) -> Cow<'h, ResponseHead> {
     if !freshness.is_granted() {
         return Cow::Borrowed(head);
     }
@@ -170,9 +174,9 @@ mod tests {
         let request = RequestHead { target: target.to_owned(), ..get() };
         let freshness = freshness(&request, &head, NOW, NOW, &policy);
         let before = head.clone();
-        tell(&request, &mut head, &freshness, &policy);
+        announce_lifetime(&request, &mut head, &freshness, &policy);
         if freshness.source != LifetimeSource::None {
-            assert_eq!(untold(&head, &freshness, &policy).fields, before.fields, "{target}");
+            assert_eq!(without_announcement(&head, &freshness, &policy).fields, before.fields, "{target}");
         }
         head
     }
@@ -184,9 +188,9 @@ mod tests {
     #[test]
     fn what_somebody_may_keep_without_asking() {
         let of = |value: &str| [("Cache-Control", value)].into_iter().collect::<Fields>();
-        assert!(is_kept_by_nobody(&of("public, No-Cache")) && is_kept_by_nobody(&of("no-store")));
-        assert!(!is_kept_by_nobody(&of("max-age=5")) && !is_kept_by_nobody(&Fields::new()));
-        assert!(!is_kept_by_nobody(&of("no-cache=\"set-cookie\"")));
+        assert!(is_never_stored(&of("public, No-Cache")) && is_never_stored(&of("no-store")));
+        assert!(!is_never_stored(&of("max-age=5")) && !is_never_stored(&Fields::new()));
+        assert!(!is_never_stored(&of("no-cache=\"set-cookie\"")));
     }
 
     #[test]

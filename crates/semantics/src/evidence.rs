@@ -1,4 +1,4 @@
-//! What speaks for keeping a response, and what against it: line by line, for `kasoku explain`.
+//! Lists the header lines that speak for and against storing a response, for `kasoku explain`.
 //!
 //! Nothing is decided here. What speaks against is what [`objections`], [`reuse`] and [`may_look_up`] say, with the lines
 //! that they say it of; what speaks for is what [`freshness`](crate::freshness::freshness) has found. Sentences and sources
@@ -7,8 +7,8 @@
 
 use crate::credentials::has_credentials;
 use crate::directives::{control_field, directives};
+use crate::effective::{effective, is_touched, says_no_cache_as_of_old};
 use crate::ground::{Because, Ground};
-use crate::heard::{heard, is_touched, says_no_cache_as_of_old};
 use crate::reuse::{Reuse, reuse};
 use crate::set_cookies::is_dropped;
 use crate::storable::objections;
@@ -32,7 +32,7 @@ pub enum Side {
 
 /// Where a line stands.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Line<'m> {
+pub enum EvidenceLine<'m> {
     /// The request's method.
     Method(&'m Method),
     /// The response's status.
@@ -49,7 +49,7 @@ pub enum Line<'m> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Evidence<'m> {
     /// The line.
-    pub line: Line<'m>,
+    pub line: EvidenceLine<'m>,
     /// Whom it helps.
     pub side: Side,
     /// What it means.
@@ -95,7 +95,7 @@ pub fn of_request<'m>(
     }
     if refusal == Some(Reason::VaryMiss) {
         let lines = nominated.iter().flat_map(|name| lines_named(&request.fields, name));
-        all.extend(lines.map(|(name, value)| against(Line::Request(name, value), Reason::VaryMiss)));
+        all.extend(lines.map(|(name, value)| against(EvidenceLine::Request(name, value), Reason::VaryMiss)));
     }
     let wishes = request_directives(&request.fields);
     let wants_other = wishes.no_cache || wishes.max_age.is_some() || wishes.min_fresh.is_some();
@@ -142,13 +142,13 @@ pub fn of_response<'m>(
     for (name, value) in response.fields.iter().filter(|(name, value)| is_granting && is_touched(name, value, policy)) {
         let ground = if is_dropped(name, value, policy) { Ground::CookieDropped } else { Ground::Ignored };
         let because = Because::Ground(ground);
-        all.push(Evidence { line: Line::Response(name, value), side: Side::Neither, because });
+        all.push(Evidence { line: EvidenceLine::Response(name, value), side: Side::Neither, because });
     }
-    let heard = heard(request, response, policy);
-    if has_no_lifetime_for_pragma(&heard, freshness, policy) {
+    let effective = effective(request, response, policy);
+    if has_no_lifetime_for_pragma(&effective, freshness, policy) {
         all.extend(response_ground(response, "Pragma", Side::Against, Ground::PragmaNoCache));
     }
-    let directives = directives(&heard, policy);
+    let directives = directives(&effective, policy);
     let control = &directives.control;
     let field = control_field(response, policy);
     let may_share = !reasons.iter().any(|one| matches!(one, Reason::Cookie | Reason::Authorization));
@@ -165,13 +165,13 @@ pub fn of_response<'m>(
         ));
     }
     if policy.grace_seconds > 0 && !freshness.must_revalidate && !freshness.no_cache && freshness.lifetime > 0 {
-        all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
+        all.push(Evidence { line: EvidenceLine::Absent, side: Side::For, because: Because::Ground(Ground::Grace) });
     }
     all.extend(of_staleness(response, field, control, freshness, policy));
     for name in ["ETag", "Last-Modified"] {
         all.extend(response_ground(response, name, Side::For, Ground::Validator));
     }
-    if let Vary::Fields(names) = sent_on(vary(&heard.fields), policy) {
+    if let Vary::Fields(names) = sent_on(vary(&effective.fields), policy) {
         let splits = names.iter().any(|name| is_of_visitors(name));
         let (side, ground) =
             if splits { (Side::Against, Ground::VariesByVisitor) } else { (Side::Neither, Ground::Varies) };
@@ -200,7 +200,7 @@ fn of_staleness<'m>(
         (Some(_), None) => all.extend(with_directive(response, field, &[name], Side::For, own)),
         // Without a lifetime there is no time from which on it would be stale.
         (None, None) if set > policy.grace_seconds && freshness.source != LifetimeSource::None => {
-            all.push(Evidence { line: Line::Absent, side: Side::For, because: Because::Ground(setting) });
+            all.push(Evidence { line: EvidenceLine::Absent, side: Side::For, because: Because::Ground(setting) });
         }
         (None, _) => {}
     };
@@ -213,9 +213,10 @@ fn of_staleness<'m>(
 }
 
 /// Whether Pragma keeps a response from a lifetime that would be granted to it, or guessed.
-fn has_no_lifetime_for_pragma(heard: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
-    let may_be_guessed = policy.is_safe() && heard.fields.contains("pragma") && heard.fields.contains("last-modified");
-    freshness.source == LifetimeSource::None && (says_no_cache_as_of_old(heard, policy) || may_be_guessed)
+fn has_no_lifetime_for_pragma(effective: &ResponseHead, freshness: &Freshness, policy: &Policy) -> bool {
+    let may_be_guessed =
+        policy.is_safe() && effective.fields.contains("pragma") && effective.fields.contains("last-modified");
+    freshness.source == LifetimeSource::None && (says_no_cache_as_of_old(effective, policy) || may_be_guessed)
 }
 
 /// Fields of which nearly each visitor sends another value.
@@ -260,22 +261,24 @@ fn of_lifetime<'m>(response: &'m ResponseHead, freshness: &Freshness, policy: &P
         false => Evidence { line, side: Side::For, because: Because::Ground(ground) },
     };
     match freshness.source {
-        LifetimeSource::Negative | LifetimeSource::Status => all.push(mark(Line::Status(response.status.as_u16()))),
-        LifetimeSource::Ttl | LifetimeSource::Override => all.push(mark(Line::Absent)),
+        LifetimeSource::Negative | LifetimeSource::Status => {
+            all.push(mark(EvidenceLine::Status(response.status.as_u16())))
+        }
+        LifetimeSource::Ttl | LifetimeSource::Override => all.push(mark(EvidenceLine::Absent)),
         _ => {}
     }
     let is_bounded = policy.ttl_max_seconds > 0 && freshness.lifetime == policy.ttl_max_seconds;
     if is_bounded && freshness.source != LifetimeSource::None {
         let because = Because::Ground(Ground::TtlMax);
-        all.push(Evidence { line: Line::Absent, side: Side::Neither, because });
+        all.push(Evidence { line: EvidenceLine::Absent, side: Side::Neither, because });
     }
     if freshness.is_granted() {
         let announces = policy.grant.announce_ttl;
         let because = Because::Ground(if announces { Ground::Announced } else { Ground::NotAnnounced });
-        all.push(Evidence { line: Line::Absent, side: Side::Neither, because });
+        all.push(Evidence { line: EvidenceLine::Absent, side: Side::Neither, because });
     }
     let lines = response_lines(response, name).filter(|(_, value)| directive.is_empty() || names_any(value, directive));
-    all.extend(lines.map(|(name, value)| mark(Line::Response(name, value))));
+    all.extend(lines.map(|(name, value)| mark(EvidenceLine::Response(name, value))));
     let is_stated = matches!(freshness.source, LifetimeSource::Targeted | LifetimeSource::SMaxage);
     if is_stated && directives(response, policy).control.s_maxage.is_some() {
         all.extend(with_directive(response, field, &["max-age"], Side::Neither, Ground::MaxAgeOverruled));
@@ -301,16 +304,21 @@ fn of_no_lifetime(source: LifetimeSource) -> Ground {
     }
 }
 
-/// The lines that a reason is about, in both messages; [`Line::Absent`] where what is missing decides.
-fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHead, policy: &Policy) -> Vec<Line<'m>> {
+/// The lines that a reason is about, in both messages; [`EvidenceLine::Absent`] where what is missing decides.
+fn lines<'m>(
+    reason: Reason,
+    request: &'m RequestHead,
+    response: &'m ResponseHead,
+    policy: &Policy,
+) -> Vec<EvidenceLine<'m>> {
     let control = control_field(response, policy);
     let directive = |names: &'static [&'static str]| {
         let found = response_lines(response, control).filter(move |(_, value)| names_any(value, names));
-        found.map(|(name, value)| Line::Response(name, value)).collect::<Vec<_>>()
+        found.map(|(name, value)| EvidenceLine::Response(name, value)).collect::<Vec<_>>()
     };
     let fields = |names: &[&str]| {
         let found = names.iter().flat_map(|name| response_lines(response, name));
-        found.map(|(name, value)| Line::Response(name, value)).collect::<Vec<_>>()
+        found.map(|(name, value)| EvidenceLine::Response(name, value)).collect::<Vec<_>>()
     };
     let lines = match reason {
         Reason::NoStore if directives(response, policy).is_accel => fields(&[accel_expires::NAME]),
@@ -338,17 +346,17 @@ fn lines<'m>(reason: Reason, request: &'m RequestHead, response: &'m ResponseHea
         Reason::ObjectTooLarge => fields(&["Content-Length"]),
         Reason::InterimStatus
         | Reason::StatusNotModified
-        | Reason::StatusOfThisRequest
-        | Reason::ErrorOfThisRequest
+        | Reason::RequestSpecificStatus
+        | Reason::RequestSpecificError
         | Reason::MustUnderstand
-        | Reason::NotCacheable => vec![Line::Status(response.status.as_u16())],
+        | Reason::NotCacheable => vec![EvidenceLine::Status(response.status.as_u16())],
         _ => request_lines(reason, request).collect(),
     };
-    if lines.is_empty() { vec![Line::Absent] } else { lines }
+    if lines.is_empty() { vec![EvidenceLine::Absent] } else { lines }
 }
 
 /// The lines of a request that a reason is about.
-fn request_lines(reason: Reason, request: &RequestHead) -> impl Iterator<Item = Line<'_>> {
+fn request_lines(reason: Reason, request: &RequestHead) -> impl Iterator<Item = EvidenceLine<'_>> {
     let names: &[&str] = match reason {
         Reason::Authorization => &["Authorization"],
         Reason::Cookie => &["Cookie"],
@@ -364,18 +372,22 @@ fn request_lines(reason: Reason, request: &RequestHead) -> impl Iterator<Item = 
         _ => &[],
     };
     let is_method = matches!(reason, Reason::Method | Reason::HeadOnly);
-    let method = is_method.then_some(Line::Method(&request.method));
+    let method = is_method.then_some(EvidenceLine::Method(&request.method));
     let fields = names.iter().flat_map(|name| lines_named(&request.fields, name));
-    method.into_iter().chain(fields.map(|(name, value)| Line::Request(name, value)))
+    method.into_iter().chain(fields.map(|(name, value)| EvidenceLine::Request(name, value)))
 }
 
-fn against(line: Line<'_>, reason: Reason) -> Evidence<'_> {
+fn against(line: EvidenceLine<'_>, reason: Reason) -> Evidence<'_> {
     Evidence { line, side: Side::Against, because: Because::Reason(reason) }
 }
 
 fn ground<'m>(fields: &'m Fields, name: &str, side: Side, ground: Ground) -> impl Iterator<Item = Evidence<'m>> {
     let because = Because::Ground(ground);
-    lines_named(fields, name).map(move |(name, value)| Evidence { line: Line::Request(name, value), side, because })
+    lines_named(fields, name).map(move |(name, value)| Evidence {
+        line: EvidenceLine::Request(name, value),
+        side,
+        because,
+    })
 }
 
 fn response_ground<'m>(
@@ -386,7 +398,7 @@ fn response_ground<'m>(
 ) -> impl Iterator<Item = Evidence<'m>> {
     let because = Because::Ground(ground);
     let lines = response_lines(response, name);
-    lines.map(move |(name, value)| Evidence { line: Line::Response(name, value), side, because })
+    lines.map(move |(name, value)| Evidence { line: EvidenceLine::Response(name, value), side, because })
 }
 
 fn with_directive<'m>(
@@ -398,7 +410,7 @@ fn with_directive<'m>(
 ) -> Vec<Evidence<'m>> {
     let because = Because::Ground(ground);
     let lines = response_lines(response, field).filter(|(_, value)| names_any(value, names));
-    lines.map(|(name, value)| Evidence { line: Line::Response(name, value), side, because }).collect()
+    lines.map(|(name, value)| Evidence { line: EvidenceLine::Response(name, value), side, because }).collect()
 }
 
 fn response_lines<'m>(response: &'m ResponseHead, name: &str) -> impl Iterator<Item = (&'m [u8], &'m [u8])> {

@@ -12,7 +12,7 @@ fn points<'m>(request: &'m RequestHead, response: &'m ResponseHead, policy: &Pol
 
 fn sides(response: &ResponseHead) -> Vec<(Side, String)> {
     let shown = |one: &Evidence<'_>| match one.line {
-        Line::Response(name, value) => {
+        EvidenceLine::Response(name, value) => {
             format!("{}: {}", String::from_utf8_lossy(name), String::from_utf8_lossy(value))
         }
         _ => one.because.text().to_owned(),
@@ -105,11 +105,11 @@ fn a_reason_goes_with_the_lines_that_are_named_for_it() {
             for because in reasons {
                 let Because::Reason(reason) = because else { continue };
                 let lines: Vec<_> = all.iter().filter(|one| one.because == because).map(|one| &one.line).collect();
-                if lines.iter().any(|line| matches!(line, Line::Absent | Line::Status(_))) {
+                if lines.iter().any(|line| matches!(line, EvidenceLine::Absent | EvidenceLine::Status(_))) {
                     continue;
                 }
-                let is_named = |line: &Line<'_>, name: &[u8], value: &[u8]| match line {
-                    Line::Request(n, v) | Line::Response(n, v) => (*n, *v) == (name, value),
+                let is_named = |line: &EvidenceLine<'_>, name: &[u8], value: &[u8]| match line {
+                    EvidenceLine::Request(n, v) | EvidenceLine::Response(n, v) => (*n, *v) == (name, value),
                     _ => false,
                 };
                 let kept = |name: &[u8], value: &[u8]| !lines.iter().any(|line| is_named(line, name, value));

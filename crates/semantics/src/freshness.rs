@@ -4,10 +4,11 @@
 //! numbers and reads no header field.
 
 use crate::age::{corrected_initial_age, current_age, date_value};
-use crate::credentials::says_who;
+use crate::cache_status::CacheStatus;
+use crate::credentials::has_unkeyed_credentials;
 use crate::directives::{Directives, directives};
+use crate::effective::{EffectiveResponse, effective, says_no_cache_as_of_old};
 use crate::grant::is_covered;
-use crate::heard::{Heard, heard, says_no_cache_as_of_old};
 use crate::media_type::is_static;
 use crate::{Now, Policy};
 use http::StatusCode;
@@ -74,9 +75,9 @@ pub fn freshness(
     response_time: Now,
     policy: &Policy,
 ) -> Freshness {
-    let heard = heard(request, response, policy);
-    let directives = directives(&heard, policy);
-    let (source, lifetime) = lifetime(request, &heard, &directives, response_time, policy);
+    let effective = effective(request, response, policy);
+    let directives = directives(&effective, policy);
+    let (source, lifetime) = lifetime(request, &effective, &directives, response_time, policy);
     let control = &directives.control;
     let grace = policy.grace_seconds;
     Freshness {
@@ -104,6 +105,15 @@ impl Freshness {
     /// The response's age at `now`, in seconds.
     pub fn age(&self, now: Now) -> u64 {
         current_age(self.initial_age, self.response_time, now)
+    }
+
+    /// The Age of an answer made of it; `None` where the response was made or confirmed for this very request and is not older.
+    //= RFC 9111 section 4
+    //# When a stored response is used to satisfy a request without validation, a cache MUST generate an Age header field
+    pub fn age_field(&self, status: &CacheStatus, now: Now) -> Option<u64> {
+        let age = self.age(now);
+        let is_fetched_now = !status.hit && !status.collapsed;
+        (!is_fetched_now || age > 0).then_some(age)
     }
 
     /// Whether its age has not reached its lifetime.
@@ -151,12 +161,12 @@ impl Freshness {
 /// The first that applies (RFC 9111 section 4.2.1).
 fn lifetime(
     request: &RequestHead,
-    heard: &Heard<'_>,
+    effective: &EffectiveResponse<'_>,
     directives: &Directives,
     response_time: Now,
     policy: &Policy,
 ) -> (LifetimeSource, u64) {
-    let response: &ResponseHead = heard;
+    let response: &ResponseHead = effective;
     let control = &directives.control;
     if directives.is_targeted
         && let Some(seconds) = control.s_maxage.or(control.max_age)
@@ -184,14 +194,14 @@ fn lifetime(
     if directives.expires_applies(response) {
         return (LifetimeSource::Expires, expires_lifetime(response, response_time));
     }
-    if let Some(granted) = granted(request, heard, policy) {
+    if let Some(granted) = granted(request, effective, policy) {
         return granted;
     }
-    let may_grant = !says_who(&request.fields, policy);
+    let may_grant = !has_unkeyed_credentials(&request.fields, policy);
     if may_grant && policy.negative_ttl_seconds > 0 && is_negative(response.status) {
         return (LifetimeSource::Negative, policy.negative_ttl_seconds);
     }
-    let may_guess = !policy.is_safe() || (may_grant && is_nobodys(request, response, policy));
+    let may_guess = !policy.is_safe() || (may_grant && is_anonymous(request, response, policy));
     let guessed = may_guess.then(|| heuristic_lifetime(response, directives, response_time, policy)).flatten();
     let least = policy.grant.ttl_min_seconds;
     match guessed {
@@ -202,15 +212,15 @@ fn lifetime(
 }
 
 /// The lifetime that is granted to a response, if one is: it states none that is heard.
-fn granted(request: &RequestHead, heard: &Heard<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
+fn granted(request: &RequestHead, effective: &EffectiveResponse<'_>, policy: &Policy) -> Option<(LifetimeSource, u64)> {
     let grant = &policy.grant;
-    if !grant.holds_for(request) || says_no_cache_as_of_old(heard, policy) {
+    if !grant.holds_for(request) || says_no_cache_as_of_old(effective, policy) {
         return None;
     }
-    let (source, seconds) = match grant.of_status(heard.status) {
+    let (source, seconds) = match grant.of_status(effective.status) {
         Some(seconds) => (LifetimeSource::Status, seconds),
-        None if !is_covered(heard.status) => return None,
-        None if grant.ttl_override_seconds > 0 && (heard.is_overruled || grant.ttl_seconds == 0) => {
+        None if !is_covered(effective.status) => return None,
+        None if grant.ttl_override_seconds > 0 && (effective.is_overruled || grant.ttl_seconds == 0) => {
             (LifetimeSource::Override, grant.ttl_override_seconds)
         }
         None => (LifetimeSource::Ttl, grant.ttl_seconds),
@@ -220,7 +230,7 @@ fn granted(request: &RequestHead, heard: &Heard<'_>, policy: &Policy) -> Option<
 
 /// Whether a lifetime may be guessed of a response of which nobody has said that all may have it: it is a file by its type, and not a
 /// page that may show its visitor's address or language; or the request had nothing of a visitor, since the operator grants a lifetime.
-fn is_nobodys(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
+fn is_anonymous(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
     policy.is_of_files || is_static(response) || policy.grant.holds_for(request)
 }
 

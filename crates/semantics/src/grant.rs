@@ -1,18 +1,18 @@
 //! Lifetimes that the operator grants to responses that state none, or whatever they state.
 //!
-//! A script that sends no expiry can't be kept by the RFCs' rules; who runs it may know better. A [`Grant`] says how long its
-//! responses are fresh, and which of their own words do not count. What is granted holds only for a GET that reached the origin
-//! without Authorization, and with no cookie but those that are in the key: then the origin had nothing of one visitor to go by.
-//! Three things make that true:
+//! By the RFCs' rules, a script's response without an expiry can't be kept; the operator may know better. A [`Grant`] says how long its
+//! responses are fresh, and which of their own words do not count. What is granted holds only for a GET that reached the origin without
+//! Authorization, and with no cookie but those that are in the key: then the origin had nothing of one visitor to go by. Three things make
+//! that true:
 //!
-//! - Whoever asks the origin sends nothing of the client but what the grant names ([`Grant::reaches_origin`]): the key's fields
-//!   and cookies. What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
+//! - The request to the origin carries nothing of the client's but what the grant names ([`Grant::reaches_origin`]): the key's fields and
+//!   cookies. What is kept back can't change an answer, so it selects no variant either, whatever `Vary` says
 //!   ([`variant_key`](crate::vary::variant_key)).
-//! - What is named enters the key, beside what `Vary` nominates ([`nominated`](crate::heard::nominated)).
+//! - What is named enters the key, beside what `Vary` nominates ([`nominated`](crate::effective::nominated)).
 //! - A request that says who sends it passes ([`Grant::refuses`]), and neither reads nor changes what is stored.
 //!
 //! Only what [`Grant::ignore`] lists is overruled, and the cookies of [`Grant::dropped_cookies`]: all else that a response says still
-//! counts ([`heard`](crate::heard)). What clients are told of a granted lifetime is in [`downstream`](crate::downstream).
+//! counts ([`effective`](crate::effective)). What clients are told of a granted lifetime is in [`downstream`](crate::downstream).
 
 use crate::{classes, cookies};
 use http::{Method, StatusCode};
@@ -63,7 +63,7 @@ pub struct StatusTtl {
 
 /// Why a request is not served by a grant.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Refusal<'r> {
+pub enum GrantRefusal<'r> {
     /// It has Authorization.
     Authorization,
     /// It has this cookie.
@@ -150,12 +150,12 @@ impl Grant {
 
     /// Why a request with these fields passes, if it does; `allows` says of a cookie that is not in the key whether it may be
     /// taken away.
-    pub fn refuses<'r>(&self, request: &'r Fields, allows: impl Fn(&[u8]) -> bool) -> Option<Refusal<'r>> {
+    pub fn refuses<'r>(&self, request: &'r Fields, allows: impl Fn(&[u8]) -> bool) -> Option<GrantRefusal<'r>> {
         if request.contains("authorization") {
-            return Some(Refusal::Authorization);
+            return Some(GrantRefusal::Authorization);
         }
         let mut names = cookies::pairs(request).map(cookies::name);
-        names.find(|name| !cookies::is_any(&self.key_cookies, name) && !allows(name)).map(Refusal::Cookie)
+        names.find(|name| !cookies::is_any(&self.key_cookies, name) && !allows(name)).map(GrantRefusal::Cookie)
     }
 
     /// Whether what is granted holds for the answer to `request`, as it reached the origin.

@@ -1,4 +1,4 @@
-//! What is worth knowing of a message besides the [`Reason`] that decided: the second table that `kasoku explain` reads.
+//! The second table of `kasoku explain`: facts about a message besides the [`Reason`] that decided.
 //!
 //! A [`Reason`] says why something was not done as one would wish; a [`Ground`] why it could be, or why a line changed
 //! nothing.
@@ -54,7 +54,7 @@ grounds! {
     // What else helps.
     Validator, "RFC 9111 section 4.3", "The application can confirm it without sending it again.";
     Shared, "RFC 9111 section 3.5", "It may be shared although the request says who sent it.";
-    ForAVisitor, "DESIGN: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
+    ForAVisitor, "Kasoku: cookies and credentials", "The answer is shared only if it says so: s-maxage, or public with a lifetime.";
     StaleWhileRevalidate, "RFC 5861 section 3", "It may be served stale while it is refreshed.";
     SMaxageForbidsStale, "RFC 9111 section 5.2.2.10", "It is never served stale all the same: s-maxage forbids it.";
     StaleForbidden, "RFC 9111 section 4.2.4", "It is never served stale all the same: no-cache, must-revalidate or proxy-revalidate forbids it.";
@@ -81,7 +81,7 @@ grounds! {
     PathParametersStripped, "configuration", "These parameters of the path are left out of the key, and of the request to the application.";
     HostInKey, "configuration", "The configuration names the host of the key, which the application sees as well.";
     // What keeps visitors apart where a lifetime is granted.
-    NotSentOn, "DESIGN: what is not in the key", "It is not sent on, so what the application answers can't depend on it.";
+    NotSentOn, "Kasoku: what is not in the key", "It is not sent on, so what the application answers can't depend on it.";
     FieldInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
     CookieInKey, "configuration", "It is sent on and is in the key: each value has a variant of its own.";
     CookieNoise, "configuration", "It counts as noise and is not sent on: what the application answers can't depend on it.";
@@ -142,7 +142,6 @@ impl Because {
             | Self::Ground(Ground::ForAVisitor | Ground::PragmaNoCache) => "profile",
             Self::Reason(Reason::ClientNoCache | Reason::ClientMaxAge | Reason::ClientMinFresh)
             | Self::Ground(Ground::ClientIgnored) => "cache.client-may-revalidate",
-            Self::Ground(Ground::Targeted | Ground::TargetedZero | Ground::Overruled) => "cache.targeted-fields",
             Self::Ground(Ground::Heuristic) => "cache.heuristic-percent",
             Self::Ground(Ground::TwoReadings) => "path",
             Self::Ground(Ground::QueryIgnored) => "query.ignore",
@@ -151,34 +150,32 @@ impl Because {
             Self::Ground(Ground::Ttl) => "ttl",
             Self::Ground(Ground::TtlOverride) => "ttl-override",
             Self::Ground(Ground::TtlStatus) => "ttl-status",
-            Self::Ground(Ground::TtlMin) => "ttl-min",
             Self::Ground(Ground::TtlMax) => "ttl-max",
             Self::Ground(Ground::Ignored) => "ignore",
-            Self::Ground(Ground::Grace) => "grace",
-            Self::Ground(Ground::StaleWhileRevalidateSet) => "cache.stale-while-revalidate",
-            Self::Ground(Ground::StaleIfErrorSet) => "cache.stale-if-error",
+            Self::Ground(Ground::Grace | Ground::StaleWhileRevalidateSet | Ground::StaleIfErrorSet) => "grace",
             Self::Ground(Ground::Announced | Ground::NotAnnounced) => "announce-ttl",
-            Self::Reason(Reason::KeptTooLong) => "keep",
-            Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved) => "cookies",
-            Self::Ground(Ground::CookieInKey) => "key-cookies",
-            Self::Ground(Ground::CookieNotListed | Ground::CookiePasses) => "pass-cookies",
-            Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "noise-cookies",
+            Self::Reason(Reason::KeepExceeded) => "keep",
+            Self::Reason(Reason::PassCookie) | Self::Ground(Ground::CookieRemoved | Ground::CookieNotListed) => {
+                "cookies.others"
+            }
+            Self::Ground(Ground::CookieInKey) => "cookies.key",
+            Self::Ground(Ground::CookiePasses) => "cookies.pass",
+            Self::Ground(Ground::CookieNoise | Ground::NoiseDropped) => "cookies.noise",
             Self::Reason(Reason::PassUrl) | Self::Ground(Ground::FormSentBack) => "pass-urls",
             Self::Reason(Reason::PassParameter) => "query.known",
-            Self::Reason(Reason::PassValue) => "tags",
-            Self::Reason(Reason::NotAPage | Reason::PageUnseen) => "page-text",
-            Self::Reason(Reason::PageOfOne) => "private-text",
+            Self::Reason(Reason::PassTagValue) => "tags",
+            Self::Reason(Reason::PageTextMissing | Reason::PageUnchecked) => "page-text",
+            Self::Reason(Reason::PersonalPage) => "private-text",
             Self::Reason(Reason::LeakGuard | Reason::LeakGuardPending) => "guard",
             Self::Reason(Reason::Outage) => "outage-text",
             Self::Reason(Reason::RefusedUrl) => "refuse-urls",
             Self::Ground(Ground::EndsSession) => "session.logout",
             Self::Ground(Ground::LinkOfAVisitor) => "fresh-links",
             Self::Ground(Ground::WritesIntoSession) => "session.harmless-urls",
-            Self::Ground(Ground::ChoosesMobile) => "device-mobile-urls",
-            Self::Ground(Ground::ChoosesDesktop) => "device-desktop-urls",
+            Self::Ground(Ground::ChoosesMobile | Ground::ChoosesDesktop) => "device-urls",
             Self::Ground(Ground::ChangesPages) => "changes",
-            Self::Reason(Reason::PassSession | Reason::CookieValueUnseen)
-            | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "session.cookies",
+            Self::Reason(Reason::PassSession | Reason::CookieValueUnchecked)
+            | Self::Ground(Ground::CookieOfAnonymous | Ground::CookieDropped) => "cookies.session",
             Self::Ground(Ground::FieldInKey) => "key-fields",
             Self::Ground(Ground::PathParametersStripped) => "strip-path-parameters",
             Self::Ground(Ground::HostInKey) => "key-host",

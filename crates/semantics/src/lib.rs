@@ -13,7 +13,7 @@
 //! | in which content coding does it get it? | [`coding`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
-//! | for how long, where the operator says so, and on which condition? | [`grant`], [`heard`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
+//! | for how long, where the operator says so, and on which condition? | [`grant`], [`effective`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
 //! | is it the same for everybody? | [`difference`] |
 //! | what does an unsafe method make invalid? what is dropped together? | [`invalidation`], [`tags`] |
 //! | what do we tell the client about it? | [`downstream`], [`cache_status`], [`reason`] |
@@ -38,13 +38,13 @@ mod deception;
 pub mod difference;
 pub mod directives;
 pub mod downstream;
+pub mod effective;
 mod encoded;
 pub mod evidence;
 pub mod freshness;
 pub mod glob;
 pub mod grant;
 pub mod ground;
-pub mod heard;
 pub mod hop_by_hop;
 pub mod invalidation;
 pub mod links;
@@ -79,13 +79,13 @@ pub use deception::is_named_file;
 pub use freshness::{Freshness, LifetimeSource, freshness};
 pub use hop_by_hop::strip_hop_by_hop;
 pub use invalidation::{invalidated_uris, invalidates};
-pub use partial::{Part, combinable, missing, part};
+pub use partial::{PartialContent, combinable, missing, part};
 pub use policy::{Policy, Profile};
 pub use precondition::{Precondition, goes_into_not_modified, precondition};
 pub use range::{ByteRange, RangeOutcome, if_range_holds, range};
 pub use reason::Reason;
 pub use request::{RequestDirectives, may_look_up, request_directives};
-pub use reuse::{Failure, Reuse, reuse, stale_on_failure};
+pub use reuse::{OriginFailure, Reuse, reuse, stale_on_failure};
 pub use storable::{objections, post_stores_for_get, storable};
 pub use stored_fields::fields_to_store;
 pub use time::Now;

@@ -1,7 +1,6 @@
 //! What the media type of a response says about how it is made: whether it has an end, and whether it is a file or a page.
 //!
-//! The type is the application's word. A page that is called an image is shown by no browser as a page, so nobody gains by a
-//! wrong one.
+//! The type is the application's word. Browsers do not show a page that is declared as an image, so a wrong type gains an attacker nothing.
 
 use crate::coding::media_type;
 use kasoku_wire::ResponseHead;

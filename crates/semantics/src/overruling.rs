@@ -1,16 +1,16 @@
 //! What the configuration alone could do for a response that says it may not be kept, or sends a status that no lifetime is granted
 //! to: `ttl-override` or `ttl-status`, with the shortest `ignore` that is enough.
 //!
-//! Whoever writes that takes over what the application is responsible for, so each word comes with what it may lead to, in the
-//! words with which `kasoku check` warns of it. It is never found for a request that says who sends it, since nothing is granted to those,
-//! nor for errors that say nothing lasting.
+//! An operator who writes such a line takes over the application's responsibility, so each suggestion comes with its risk, in the words of
+//! the warning by `kasoku check`. It is never found for a request that says who sends it, since nothing is granted to those, nor for errors
+//! that say nothing lasting.
 
 use crate::credentials::has_credentials;
+use crate::effective::is_touched;
 use crate::evidence::obstacles;
 use crate::freshness::freshness;
 use crate::grant::{Grant, Ignored, StatusTtl, is_covered};
-use crate::heard::is_touched;
-use crate::suggestion::{Change, GRANTED, GRANTED_MINUTE, SECONDS, Suggestion, is_failure, is_negative};
+use crate::suggestion::{GRANTED, GRANTED_MINUTE, SECONDS, SuggestedChange, Suggestion, is_failure, is_negative};
 use crate::{Freshness, Policy, set_cookies};
 use http::{Method, StatusCode};
 use kasoku_wire::{RequestHead, ResponseHead};
@@ -67,14 +67,16 @@ pub(crate) fn by_configuration(
     if needed.is_empty() && cookies.is_empty() && is_negative(response.status) {
         let negative = Policy { negative_ttl_seconds: SECONDS, ..policy.clone() };
         if is_hit(&negative) {
-            let change = Change::Set("cache.negative-ttl", GRANTED_MINUTE.to_owned());
+            let change = SuggestedChange::Set("cache.negative-ttl", GRANTED_MINUTE.to_owned());
             return Some(vec![Suggestion::of(change, NEGATIVE)]);
         }
     }
     if needed.is_empty() && !cookies.is_empty() {
         // `ttl-override` would overrule nothing.
         let lifetime = match is_covered(response.status) {
-            true => changes.pop().map(|_| Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED)),
+            true => {
+                changes.pop().map(|_| Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED))
+            }
             false => changes.pop(),
         };
         return Some(lifetime.into_iter().chain(cookies.suggestions()).collect());
@@ -82,13 +84,13 @@ pub(crate) fn by_configuration(
     if needed.is_empty() {
         // What states nothing needs no more than `ttl`.
         let one = changes.pop()?;
-        let ttl = || Suggestion::of(Change::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
+        let ttl = || Suggestion::of(SuggestedChange::Set("ttl", GRANTED_MINUTE.to_owned()), GRANTED);
         return Some(vec![if is_covered(response.status) { ttl() } else { one }]);
     }
     let words: Vec<String> = own.grant.ignore.iter().map(|one| format!("\"{}\"", one.word())).collect();
     let mut dangers: Vec<&'static str> = needed.iter().map(|one| one.danger()).collect();
     dangers.dedup();
-    let change = Change::Set("ignore", format!("[{}]", words.join(", ")));
+    let change = SuggestedChange::Set("ignore", format!("[{}]", words.join(", ")));
     changes.push(Suggestion { change, text: OVERRULED, dangers });
     changes.extend(cookies.suggestions());
     Some(changes)
@@ -136,11 +138,11 @@ impl Cookies {
         let quoted = |names: &[String]| names.iter().map(|name| format!("\"{name}\"")).collect::<Vec<_>>().join(", ");
         let mut all = Vec::new();
         if !self.sessions.is_empty() {
-            let change = Change::Set("session.cookies", format!("[{}]", quoted(&self.sessions)));
+            let change = SuggestedChange::Set("cookies.session", format!("[{}]", quoted(&self.sessions)));
             all.push(Suggestion { change, text: SESSION, dangers: Vec::new() });
         }
         if !self.others.is_empty() {
-            let change = Change::Set("noise-cookies", format!("[\"default\", {}]", quoted(&self.others)));
+            let change = SuggestedChange::Set("cookies.noise", format!("[\"default\", {}]", quoted(&self.others)));
             all.push(Suggestion { change, text: NOISE, dangers: Vec::new() });
         }
         all
@@ -165,7 +167,7 @@ fn grants(status: StatusCode, grant: &mut Grant) -> Option<Option<Suggestion>> {
             ("ttl-override", GRANTED_MINUTE.to_owned())
         }
     };
-    Some(Some(Suggestion::of(Change::Set(key, value), GRANTED)))
+    Some(Some(Suggestion::of(SuggestedChange::Set(key, value), GRANTED)))
 }
 
 /// An entry of `ttl-status`, as it is written.
@@ -197,7 +199,7 @@ mod tests {
         let before = freshness(&get(), response, NOW, NOW, policy);
         let all = by_configuration(&get(), response, &before, policy, &|_| true).unwrap_or_default();
         let line = |one: &Suggestion| match &one.change {
-            Change::Set(key, value) => format!("{key} = {value}"),
+            SuggestedChange::Set(key, value) => format!("{key} = {value}"),
             other => panic!("{other:?}"),
         };
         all.iter().map(line).collect()
@@ -209,10 +211,10 @@ mod tests {
         let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\", \"no-cache\", \"expires\"]"];
         assert_eq!(written(&php, &safe()), expected);
         let with_session = php.with("Set-Cookie", "PHPSESSID=1");
-        let expected = ["ignore = [\"no-store\", \"no-cache\", \"expires\"]", "session.cookies = [\"PHPSESSID\"]"];
+        let expected = ["ignore = [\"no-store\", \"no-cache\", \"expires\"]", "cookies.session = [\"PHPSESSID\"]"];
         assert_eq!(written(&with_session, &safe())[1..], expected);
         let counted = ok().with("Set-Cookie", "PHPSESSID=1").with("Set-Cookie", "seen=1");
-        let expected = ["ttl = \"1m\"", "session.cookies = [\"PHPSESSID\"]", "noise-cookies = [\"default\", \"seen\"]"];
+        let expected = ["ttl = \"1m\"", "cookies.session = [\"PHPSESSID\"]", "cookies.noise = [\"default\", \"seen\"]"];
         assert_eq!(written(&counted, &safe()), expected);
         let rails = cached("max-age=0, private, must-revalidate").with("ETag", "\"a\"");
         assert_eq!(written(&rails, &safe())[1], "ignore = [\"private\", \"max-age\"]");
@@ -262,7 +264,7 @@ mod tests {
         assert_eq!(written(&status(302), &safe()), ["ttl-status = { 302 = \"1m\" }"]);
         let moved = status(302).with("Set-Cookie", "a=b").with("Cache-Control", "no-cache");
         let expected =
-            ["ttl-status = { 302 = \"1m\" }", "ignore = [\"no-cache\"]", "noise-cookies = [\"default\", \"a\"]"];
+            ["ttl-status = { 302 = \"1m\" }", "ignore = [\"no-cache\"]", "cookies.noise = [\"default\", \"a\"]"];
         assert_eq!(written(&moved, &safe()), expected);
         let missing = status(404).with("Cache-Control", "no-store");
         assert_eq!(written(&missing, &safe()), ["ttl-status = { 404 = \"1m\" }", "ignore = [\"no-store\"]"]);

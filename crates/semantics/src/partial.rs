@@ -11,7 +11,7 @@ use kasoku_wire::field::list;
 
 /// The part that a 206 carries.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Part {
+pub struct PartialContent {
     /// Which bytes of the whole.
     pub range: ByteRange,
     /// The whole's length in bytes, where the origin knows it.
@@ -20,7 +20,7 @@ pub struct Part {
 
 /// The part that `response` carries, whose body has `body_length` bytes (`None`: not known yet; then Content-Length
 /// counts, if there is one). `Err` for anything but a 206 with one Content-Range that fits.
-pub fn part(response: &ResponseHead, body_length: Option<u64>) -> Result<Part, Reason> {
+pub fn part(response: &ResponseHead, body_length: Option<u64>) -> Result<PartialContent, Reason> {
     if response.status != StatusCode::PARTIAL_CONTENT {
         return Err(Reason::ContentRangeInvalid);
     }
@@ -37,7 +37,7 @@ pub fn part(response: &ResponseHead, body_length: Option<u64>) -> Result<Part, R
     if is_wrong(body_length) || is_wrong(content_length(response)) {
         return Err(Reason::ContentRangeLength);
     }
-    Ok(Part { range, complete_length: complete })
+    Ok(PartialContent { range, complete_length: complete })
 }
 
 /// Whether `new`'s part may be put together with what is stored: the same strong validator, and the same complete
@@ -122,8 +122,8 @@ mod tests {
     #[test]
     fn a_part_says_where_it_belongs() {
         let part_of = |value| part(&partial(value), None).unwrap();
-        assert_eq!(part_of("bytes 4-9/10"), Part { range: bytes(4, 9), complete_length: Some(10) });
-        assert_eq!(part_of("bytes 4-9/*"), Part { range: bytes(4, 9), complete_length: None });
+        assert_eq!(part_of("bytes 4-9/10"), PartialContent { range: bytes(4, 9), complete_length: Some(10) });
+        assert_eq!(part_of("bytes 4-9/*"), PartialContent { range: bytes(4, 9), complete_length: None });
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What an operator may choose about the rules. Everything else follows from the RFCs.
+//! The caching rules that an operator may choose. Everything else follows from the RFCs.
 
 use crate::grant::Grant;
 use crate::tags::TagRules;

@@ -4,7 +4,7 @@ use crate::age::date_value;
 use crate::{Now, Validators};
 use http::{Method, StatusCode};
 use kasoku_wire::field::date;
-use kasoku_wire::field::etag::{EntityTag, Tag, tags};
+use kasoku_wire::field::etag::{EntityTag, ListedTag, tags};
 use kasoku_wire::{RequestHead, ResponseHead};
 
 /// What the conditions come to.
@@ -45,7 +45,7 @@ pub fn precondition(
 /// Whether If-None-Match names the strong tag of `stored`. Nothing else says that the client has this very response.
 fn names_own_tag(request: &RequestHead, stored: &ResponseHead) -> bool {
     let Some(own) = EntityTag::of(&stored.fields).filter(|own| !own.weak) else { return false };
-    tags(&request.fields, "if-none-match").any(|tag| matches!(tag, Tag::One(one) if one.weak_eq(&own)))
+    tags(&request.fields, "if-none-match").any(|tag| matches!(tag, ListedTag::One(one) if one.weak_eq(&own)))
 }
 
 fn is_unmodified_since(request: &RequestHead, stored: &ResponseHead, response_time: Now, now: Now) -> bool {

@@ -1,7 +1,7 @@
 //! Why the cache did what it did: one enum, one table.
 //!
-//! Cache-Status, the log, the metrics and `kasoku explain` read it; nobody writes explanations of their own. An id
-//! is stable: people grep for it and draw graphs of it.
+//! Cache-Status, the log, the metrics and `kasoku explain` read this table; no other code writes explanations. An id is stable: people grep
+//! for it and draw graphs of it.
 
 macro_rules! reasons {
     ($($variant:ident, $id:literal, $source:literal, $text:literal;)*) => {
@@ -22,7 +22,7 @@ macro_rules! reasons {
                 match self { $(Self::$variant => $text,)* }
             }
 
-            /// Where the rule stands: an RFC's section, `DESIGN: …`, or `configuration`.
+            /// Where the rule stands: an RFC's section, `Kasoku: …` for a rule of its own, or `configuration`.
             pub fn source(self) -> &'static str {
                 match self { $(Self::$variant => $source,)* }
             }
@@ -45,10 +45,10 @@ reasons! {
     Revalidated, "revalidated", "RFC 9111 section 4.3.3", "The origin confirmed that the stored response still holds.";
     UriMiss, "uri-miss", "RFC 9111 section 4", "Nothing is stored for this URI.";
     Purged, "purged", "configuration", "What was stored for this URI has been purged.";
-    Changed, "changed", "configuration", "What was stored for this URI has been dropped: a request has changed what it shows.";
-    KeptTooLong, "kept-too-long", "configuration", "What is stored is older than the configuration wants to keep it.";
+    Invalidated, "invalidated", "configuration", "What was stored for this URI has been dropped: a request has changed what it shows.";
+    KeepExceeded, "keep-exceeded", "configuration", "What is stored is older than the configuration wants to keep it.";
     RulesChanged, "rules-changed", "configuration", "What is stored for this URI was stored under rules that have changed since.";
-    SendfileChanged, "sendfile-changed", "configuration", "The file that the application had named is another by now, or can't be had: it is asked again.";
+    SendfileChanged, "sendfile-changed", "configuration", "The file that the application had named was replaced or can't be read: the application is asked again.";
     VaryMiss, "vary-miss", "RFC 9111 section 4.1", "Something is stored for this URI, but no variant fits the request's fields.";
     PartialMiss, "partial-miss", "RFC 9111 section 3.3", "Parts are stored, but not all that the request needs.";
     Stale, "stale", "RFC 9111 section 4.2", "The stored response is older than its freshness lifetime.";
@@ -66,43 +66,43 @@ reasons! {
     // Passing by.
     PassRule, "pass-rule", "configuration", "A rule says that this request passes the cache.";
     PassUrl, "pass-url", "configuration", "The configuration lists this URL among those that pass the cache.";
-    PassValue, "pass-value", "configuration", "A parameter by which such pages are dropped has a value that is not written in the plain way.";
+    PassTagValue, "pass-tag-value", "configuration", "A parameter by which such pages are dropped has a value that is not written in the plain way.";
     PassParameter, "pass-parameter", "configuration", "The URL has a parameter that the configuration does not list for such pages: what it does is not known.";
-    PassSession, "pass-session", "DESIGN: cookies and credentials", "The request carries a session that is not known to be anonymous: its page is its visitor's.";
-    PassCredentialInUrl, "pass-credential-in-url", "DESIGN: cookies and credentials", "The URL has a parameter that is named like a credential: its page is its visitor's.";
-    PassAuthorization, "pass-authorization", "DESIGN: cookies and credentials", "Here a request with Authorization passes: what is kept is for everybody.";
-    PassCookie, "pass-cookie", "DESIGN: cookies and credentials", "Here a request with a cookie that is not in the key passes: what is kept is for everybody.";
+    PassSession, "pass-session", "Kasoku: cookies and credentials", "The request carries a session that is not known to be anonymous: its page is its visitor's.";
+    PassCredentialInUrl, "pass-credential-in-url", "Kasoku: cookies and credentials", "The URL has a parameter that is named like a credential: its page is its visitor's.";
+    PassAuthorization, "pass-authorization", "Kasoku: cookies and credentials", "Here a request with Authorization passes: what is kept is for everybody.";
+    PassCookie, "pass-cookie", "Kasoku: cookies and credentials", "Here a request with a cookie that is not in the key passes: what is kept is for everybody.";
     Method, "method", "RFC 9111 section 3", "The method is one whose responses the cache does not keep.";
     HeadOnly, "head-only", "RFC 9110 section 9.3.2", "A response to HEAD has no content to store; it only updates what is stored.";
     OriginCondition, "origin-condition", "RFC 9111 section 4.3.2", "If-Match and If-Unmodified-Since can only be evaluated by the origin.";
     Upgrade, "upgrade", "RFC 9110 section 7.8", "The request asks for another protocol.";
     RequestBodyOnGet, "request-body-on-get", "RFC 9110 section 9.3.1", "A GET or HEAD with content means something that only the origin knows.";
-    KnownPrivate, "known-private", "DESIGN: two flows meet in one object", "The last response for this key could not be shared, so requests do not wait for each other.";
+    HitForMiss, "hit-for-miss", "Kasoku: one fetch for many requests", "The last response for this key could not be shared, so requests do not wait for each other.";
 
     // Not storing: the response.
     RequestNoStore, "request-no-store", "RFC 9111 section 5.2.1.5", "The request's no-store forbids storing the response.";
     NoStore, "no-store", "RFC 9111 section 5.2.2.5", "The response's no-store forbids storing it.";
     Private, "private", "RFC 9111 section 5.2.2.7", "The response is private to one visitor.";
     Authorization, "authorization", "RFC 9111 section 3.5", "The request carried Authorization, and the response does not say that it may be shared.";
-    Cookie, "cookie", "DESIGN: cookies and credentials", "The request carried Cookie, and the response has neither s-maxage nor public with a lifetime.";
-    ContentTypeMismatch, "content-type-mismatch", "DESIGN: cookies and credentials", "The path names a kind of file that this is not: it may be one visitor's page.";
-    SetCookie, "set-cookie", "DESIGN: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
-    CookieValueInAnswer, "cookie-value-in-answer", "DESIGN: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
-    CookieValueUnseen, "cookie-value-unseen", "DESIGN: cookies and credentials", "The response is too long, too slow, coded or in UTF-16: it can't be looked through for the value of a cookie to drop.";
-    NotAPage, "not-a-page", "configuration", "The answer lacks the text by which the configuration knows such a page: it is for who asked alone.";
-    PageOfOne, "page-of-one", "configuration", "A text stands in the answer by which the configuration knows a page of one visitor.";
-    PageUnseen, "page-unseen", "configuration", "The answer is too long, too slow or coded: it can't be looked through for the text of a page.";
+    Cookie, "cookie", "Kasoku: cookies and credentials", "The request carried Cookie, and the response has neither s-maxage nor public with a lifetime.";
+    ContentTypeMismatch, "content-type-mismatch", "Kasoku: cookies and credentials", "The path names a kind of file that this is not: it may be one visitor's page.";
+    SetCookie, "set-cookie", "Kasoku: cookies and credentials", "The response sets a cookie, which belongs to one visitor.";
+    CookieValueInResponse, "cookie-value-in-response", "Kasoku: cookies and credentials", "The value of a cookie that would be dropped stands in the response: it is one visitor's.";
+    CookieValueUnchecked, "cookie-value-unchecked", "Kasoku: cookies and credentials", "The response is too long, too slow, coded or in UTF-16: it can't be looked through for the value of a cookie to drop.";
+    PageTextMissing, "page-text-missing", "configuration", "The response lacks the text that marks such pages: only the client that asked gets it.";
+    PersonalPage, "personal-page", "configuration", "The response has a text that marks pages of one visitor.";
+    PageUnchecked, "page-unchecked", "configuration", "The answer is too long, too slow or coded: it can't be looked through for the text of a page.";
     LeakGuard, "leak-guard", "configuration", "Pages of this URL pattern differ by visitor, as a comparison has found: they are not shared.";
     LeakGuardPending, "leak-guard-pending", "configuration", "It is not known yet whether pages of this URL pattern differ by visitor: this one is not shared.";
-    EndlessStream, "endless-stream", "DESIGN: two flows meet in one object", "The response is a stream without an end: each client gets one of its own.";
-    Outage, "outage", "configuration", "The answer is one that the application gives while it is out of order.";
+    EndlessStream, "endless-stream", "Kasoku: one fetch for many requests", "The response is a stream without an end: each client gets one of its own.";
+    Outage, "outage", "configuration", "The response is the one that the application gives during an outage.";
     VaryStar, "vary-star", "RFC 9111 section 4.1", "Vary: * (or more fields than we follow) never matches another request.";
     VaryChanged, "vary-changed", "RFC 9111 section 4.1", "The origin now varies by other fields than the stored response was keyed by.";
     MustUnderstand, "must-understand", "RFC 9111 section 5.2.2.3", "must-understand, and the status code is not one we understand.";
     InterimStatus, "interim-status", "RFC 9111 section 3", "An interim (1xx) response is never stored.";
     StatusNotModified, "status-not-modified", "RFC 9111 section 3", "A 304 updates what is stored and is not stored itself.";
-    StatusOfThisRequest, "status-of-this-request", "RFC 9110 section 15.5", "The status answers this one request's condition, range or credentials.";
-    ErrorOfThisRequest, "error-of-this-request", "DESIGN: what is not in the key", "An error that one odd request may have provoked is not kept for others.";
+    RequestSpecificStatus, "request-specific-status", "RFC 9110 section 15.5", "The status answers this one request's condition, range or credentials.";
+    RequestSpecificError, "request-specific-error", "Kasoku: what is not in the key", "An error that one odd request may have provoked is not kept for others.";
     NotCacheable, "not-cacheable", "RFC 9111 section 3", "No expiry, no public, and a status that is not heuristically cacheable.";
     NoExpiryNoValidator, "no-expiry-no-validator", "RFC 9111 section 3", "Neither fresh nor possible to validate: storing it would be of no use.";
     Expired, "expired", "RFC 9111 section 3", "The application says itself that it is expired at once, and it has no validator: storing it would be of no use.";
@@ -133,7 +133,7 @@ reasons! {
     OriginOverloaded, "origin-overloaded", "FastCGI 1.0 section 5.5", "The application server said that it has too much to do.";
     ProgramNotStarted, "program-not-started", "RFC 3875 section 3.4", "The program that answers for this URL can't be run.";
     ProgramEnded, "program-ended", "RFC 3875 section 6", "The program ended before its answer was complete.";
-    ProgramOvertime, "program-overtime", "configuration", "The program ran for longer than it may, and was ended.";
+    ProgramTimeout, "program-timeout", "configuration", "The program ran for longer than it may, and was ended.";
     OriginBusy, "origin-busy", "configuration", "All connections to the origin are taken, and none became free in time.";
     OriginQueueFull, "origin-queue-full", "configuration", "All connections to the origin are taken, and too many requests wait for one.";
     OriginDown, "origin-down", "configuration", "The origin is down: it failed several times in a row, and the last attempt or check failed as well.";
@@ -149,13 +149,13 @@ reasons! {
     BodyTooLarge, "body-too-large", "RFC 9110 section 15.5.14", "The request's body is larger than allowed.";
     BodyMalformed, "body-malformed", "RFC 9112 section 6.3", "The request's body is malformed.";
     NoSite, "no-site", "configuration", "No site is configured for this host.";
-    WrongScheme, "wrong-scheme", "RFC 9110 section 15.5.20", "This connection is not secured, and https was asked for.";
+    WrongScheme, "wrong-scheme", "RFC 9110 section 15.5.20", "The request is for https, and this connection has no TLS.";
     RefusedUrl, "refused-url", "configuration", "The configuration refuses this URL.";
     MethodRefused, "method-refused", "RFC 9110 section 15.5.6", "This method is not served.";
     Expectation, "expectation", "RFC 9110 section 10.1.1", "Nothing but 100-continue can be expected.";
-    Loop, "loop", "RFC 9110 section 7.6.3", "The request comes back to where it was sent from.";
-    Stopped, "stopped", "configuration", "The program ended, and the time that it has for that was over before the answer was.";
-    PurgeRefused, "purge-refused", "configuration", "Who asked for the purge may not, or what is to be purged is not clear.";
+    Loop, "loop", "RFC 9110 section 7.6.3", "The request goes in a circle: Via names Kasoku too often.";
+    Shutdown, "shutdown", "configuration", "Kasoku shut down, and the grace period ended before the response did.";
+    PurgeRefused, "purge-refused", "configuration", "The sender may not purge, or the purge's target is not clear.";
 }
 
 #[cfg(test)]
@@ -178,7 +178,7 @@ mod tests {
         for reason in Reason::all() {
             assert!(reason.text().ends_with('.') && reason.text().len() < 120, "{}", reason.id());
             let source = reason.source();
-            let known = ["DESIGN: ", "RFC ", "FastCGI 1.0 section "];
+            let known = ["Kasoku: ", "RFC ", "FastCGI 1.0 section "];
             let is_known = source == "configuration" || known.iter().any(|start| source.starts_with(start));
             assert!(is_known, "{source}");
         }

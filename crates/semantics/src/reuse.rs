@@ -1,8 +1,8 @@
 //! Whether a stored response may be used now (RFC 9111 section 4), and when it may be used although it is stale
 //! (section 4.2.4, RFC 5861).
 //!
-//! The order: what the origin forbids, then what the client does not want, then whether it is fresh, then who permits
-//! it to be stale. The client's wishes are advice (section 5.2.1); the policy says whether they count.
+//! The order: what the origin forbids, then what the client refuses, then freshness, then permission to serve stale. The client's wishes
+//! are advice (section 5.2.1); the policy says whether they count.
 
 use crate::{Freshness, LifetimeSource, Now, Policy, Reason, RequestDirectives};
 use http::StatusCode;
@@ -58,7 +58,7 @@ pub fn reuse(freshness: &Freshness, directives: &RequestDirectives, policy: &Pol
 
 /// How the origin failed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Failure {
+pub enum OriginFailure {
     /// It could not be reached, or did not answer: "disconnected" in the words of RFC 9111.
     Disconnected,
     /// It answered with an error.
@@ -69,7 +69,7 @@ pub enum Failure {
 pub fn stale_on_failure(
     freshness: &Freshness,
     directives: &RequestDirectives,
-    failure: Failure,
+    failure: OriginFailure,
     policy: &Policy,
     now: Now,
 ) -> Result<Reason, Reason> {
@@ -90,7 +90,7 @@ pub fn stale_on_failure(
         return Err(reason);
     }
     // Its own stale-if-error also limits what is served while the origin is away (RFC 5861 section 4: "SHOULD NOT").
-    let is_allowed = failure == Failure::Disconnected && !freshness.has_stale_if_error;
+    let is_allowed = failure == OriginFailure::Disconnected && !freshness.has_stale_if_error;
     if is_allowed && staleness < policy.stale_disconnected_seconds {
         return Ok(Reason::HitStaleDisconnected);
     }
@@ -140,10 +140,10 @@ fn client_refuses(freshness: &Freshness, directives: &RequestDirectives, now: No
 }
 
 /// RFC 5861 section 4 counts these statuses, and no answer at all.
-fn counts_as_error(failure: Failure) -> bool {
+fn counts_as_error(failure: OriginFailure) -> bool {
     match failure {
-        Failure::Disconnected => true,
-        Failure::ServerError(status) => matches!(status.as_u16(), 500 | 502 | 503 | 504),
+        OriginFailure::Disconnected => true,
+        OriginFailure::ServerError(status) => matches!(status.as_u16(), 500 | 502 | 503 | 504),
     }
 }
 
@@ -162,12 +162,12 @@ mod tests {
         reuse(&fresh(&cached(response), policy), &asked(request), policy, later(seconds))
     }
 
-    fn failing(failure: Failure, seconds: u64, response: &str, policy: &Policy) -> Result<Reason, Reason> {
+    fn failing(failure: OriginFailure, seconds: u64, response: &str, policy: &Policy) -> Result<Reason, Reason> {
         let freshness = fresh(&cached(response), policy);
         stale_on_failure(&freshness, &RequestDirectives::default(), failure, policy, later(seconds))
     }
 
-    const UNAVAILABLE: Failure = Failure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
+    const UNAVAILABLE: OriginFailure = OriginFailure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
 
     #[test]
     fn a_stale_response_is_validated() {
@@ -215,7 +215,7 @@ mod tests {
             let expected = Reason::StaleMustRevalidate;
             assert_eq!(after(1, &response, "", &rfc()), Reuse::Fresh);
             assert_eq!(after(3, &response, "max-stale", &rfc()), Reuse::Validate(expected), "{response}");
-            assert_eq!(failing(Failure::Disconnected, 3, &response, &safe()), Err(expected), "{response}");
+            assert_eq!(failing(OriginFailure::Disconnected, 3, &response, &safe()), Err(expected), "{response}");
             assert_eq!(failing(UNAVAILABLE, 3, &response, &safe()), Err(expected), "{response}");
         }
     }
@@ -253,19 +253,19 @@ mod tests {
     #[test]
     fn stale_if_error_covers_errors_and_silence() {
         let response = "max-age=10, stale-if-error=60";
-        for failure in [Failure::Disconnected, UNAVAILABLE] {
+        for failure in [OriginFailure::Disconnected, UNAVAILABLE] {
             assert_eq!(failing(failure, 69, response, &safe()), Ok(Reason::HitStaleError));
             assert_eq!(failing(failure, 70, response, &safe()), Err(Reason::Stale));
         }
-        let not_found = Failure::ServerError(StatusCode::NOT_FOUND);
+        let not_found = OriginFailure::ServerError(StatusCode::NOT_FOUND);
         assert_eq!(failing(not_found, 11, response, &safe()), Err(Reason::Stale));
     }
 
     #[test]
     fn an_origin_that_is_away_is_stood_in_for_but_an_error_is_not() {
-        assert_eq!(failing(Failure::Disconnected, 60, "max-age=10", &safe()), Ok(Reason::HitStaleDisconnected));
+        assert_eq!(failing(OriginFailure::Disconnected, 60, "max-age=10", &safe()), Ok(Reason::HitStaleDisconnected));
         assert_eq!(failing(UNAVAILABLE, 60, "max-age=10", &safe()), Err(Reason::Stale));
-        assert_eq!(failing(Failure::Disconnected, 10 + 86_400, "max-age=10", &safe()), Err(Reason::Stale));
+        assert_eq!(failing(OriginFailure::Disconnected, 10 + 86_400, "max-age=10", &safe()), Err(Reason::Stale));
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! The values of cookies that are dropped, and whether they stand in a page.
+//! Searches a page for the values of cookies that were dropped from it.
 //!
 //! Which cookies those are says [`set_cookies`](crate::set_cookies); which parts of a value may stand in a page by themselves, `parts`; how a
 //! page may write them, `encoded`. Each costs a look at the whole page, so what holds another one is not looked for: the other is found first.

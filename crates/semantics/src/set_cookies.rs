@@ -1,12 +1,12 @@
 //! Cookies that a response sets, and which of them are dropped so that it can be kept.
 //!
-//! Many applications open a session for each visitor, so each page sets a cookie and could never be stored. Where a request has gone
-//! out in nobody's name (see `grant`), the session that it was given is nobody's: its cookie may be dropped, and the page kept. Only
-//! the names that the operator lists are ([`Grant::dropped_cookies`](crate::grant::Grant::dropped_cookies)), or all of them where
-//! `set-cookie` is ignored; a name that nobody has listed keeps the response from being stored.
+//! Many applications open a session for each visitor, so each page sets a cookie and could never be stored. Where a request has gone out
+//! anonymously (see `grant`), the session that it was given is nobody's: its cookie may be dropped, and the page kept. Only the names that
+//! the operator lists are ([`Grant::dropped_cookies`](crate::grant::Grant::dropped_cookies)), or all of them where `set-cookie` is ignored;
+//! a cookie with any other name keeps the response from being stored.
 //!
-//! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. Whoever got that page from the cache
-//! would share the session with all others, and its login. So the values of dropped cookies are [`Secrets`](crate::secrets::Secrets): a response
+//! A session's id may stand in the page as well: in links (`?PHPSESSID=…`), in a form, in Location. All clients that got the page from the
+//! cache would share that session, and a login in it. So the values of dropped cookies are [`Secrets`](crate::secrets::Secrets): a response
 //! that holds one of them is for the one client that asked.
 
 use crate::Policy;

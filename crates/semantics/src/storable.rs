@@ -3,8 +3,8 @@
 
 use crate::credentials;
 use crate::directives::{Directives, directives};
+use crate::effective::effective;
 use crate::freshness::is_heuristically_cacheable;
-use crate::heard::heard;
 use crate::media_type::is_endless;
 use crate::partial::part;
 use crate::request::request_directives;
@@ -22,9 +22,9 @@ pub fn storable(
     freshness: &Freshness,
     policy: &Policy,
 ) -> Result<(), Reason> {
-    let heard = heard(request, response, policy);
-    let directives = directives(&heard, policy);
-    let case = Case { request, response: &heard, directives: &directives, freshness, policy };
+    let effective = effective(request, response, policy);
+    let directives = directives(&effective, policy);
+    let case = StorabilityCase { request, response: &effective, directives: &directives, freshness, policy };
     checks(&case).try_for_each(|checked| checked)
 }
 
@@ -36,14 +36,14 @@ pub fn objections(
     freshness: &Freshness,
     policy: &Policy,
 ) -> Vec<Reason> {
-    let heard = heard(request, response, policy);
-    let directives = directives(&heard, policy);
-    let case = Case { request, response: &heard, directives: &directives, freshness, policy };
+    let effective = effective(request, response, policy);
+    let directives = directives(&effective, policy);
+    let case = StorabilityCase { request, response: &effective, directives: &directives, freshness, policy };
     checks(&case).filter_map(Result::err).collect()
 }
 
 /// What is decided about.
-struct Case<'c> {
+struct StorabilityCase<'c> {
     request: &'c RequestHead,
     /// As it is heard: without what the operator overrules.
     response: &'c ResponseHead,
@@ -55,9 +55,9 @@ struct Case<'c> {
 /// What each rule says, the one that decides first coming first; each is looked at when it is its turn.
 //= RFC 9111 section 3
 //# A cache MUST NOT store a response to a request unless:
-fn checks(case: &Case<'_>) -> impl Iterator<Item = Result<(), Reason>> {
-    type Check = fn(&Case<'_>) -> Result<(), Reason>;
-    const BEFORE: [Check; 6] = [
+fn checks(case: &StorabilityCase<'_>) -> impl Iterator<Item = Result<(), Reason>> {
+    type StorabilityCheck = fn(&StorabilityCase<'_>) -> Result<(), Reason>;
+    const BEFORE: [StorabilityCheck; 6] = [
         |case| method_allows(case.request, case.response, case.freshness),
         |case| status_allows(case.response, case.directives),
         |case| has_an_end(case.response),
@@ -65,7 +65,7 @@ fn checks(case: &Case<'_>) -> impl Iterator<Item = Result<(), Reason>> {
         |case| may_be_kept(case.response, case.directives),
         |case| is_no_visitors(case.directives, case.policy),
     ];
-    const AFTER: [Check; 4] = [
+    const AFTER: [StorabilityCheck; 4] = [
         |case| varies_by_fields(case.response),
         |case| is_cacheable(case.response, case.directives, case.freshness, case.policy),
         |case| is_everybodys(case.response.status, case.freshness, case.policy),
@@ -97,7 +97,7 @@ fn status_allows(response: &ResponseHead, directives: &Directives) -> Result<(),
         // They answer a condition, a range or a proxy's credentials, none of which is part of the key.
         StatusCode::PRECONDITION_FAILED
         | StatusCode::RANGE_NOT_SATISFIABLE
-        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => return Err(Reason::StatusOfThisRequest),
+        | StatusCode::PROXY_AUTHENTICATION_REQUIRED => return Err(Reason::RequestSpecificStatus),
         //= RFC 9111 section 3.3
         //# However, a cache MUST NOT store incomplete or partial-content responses if it does not support the Range and
         //# Content-Range header fields or if it does not understand the range units used in those fields.
@@ -176,7 +176,7 @@ fn is_everybodys(status: StatusCode, freshness: &Freshness, policy: &Policy) -> 
     let speaks_of_the_target = matches!(status.as_u16(), 401 | 404 | 405 | 410 | 451);
     let is_named = matches!(freshness.source, LifetimeSource::Negative | LifetimeSource::Status);
     if policy.is_safe() && is_error && !speaks_of_the_target && !is_named {
-        return Err(Reason::ErrorOfThisRequest);
+        return Err(Reason::RequestSpecificError);
     }
     Ok(())
 }

@@ -44,8 +44,8 @@ fn the_status_must_be_final_and_not_about_this_request_alone() {
     for (code, reason) in [
         (103, Reason::InterimStatus),
         (304, Reason::StatusNotModified),
-        (412, Reason::StatusOfThisRequest),
-        (416, Reason::StatusOfThisRequest),
+        (412, Reason::RequestSpecificStatus),
+        (416, Reason::RequestSpecificStatus),
         (206, Reason::ContentRangeInvalid),
     ] {
         assert_eq!(in_both(&status(code).with("Cache-Control", "max-age=10")), Err(reason), "{code}");
@@ -151,7 +151,7 @@ fn a_granted_lifetime_makes_an_error_cacheable() {
 fn an_error_that_one_request_may_have_provoked_is_not_everybodys() {
     for code in [400, 403, 406, 413, 414, 417, 421, 422, 429, 431, 499, 500, 501, 502, 503, 504, 599] {
         let response = status(code).with("Cache-Control", "public, max-age=10");
-        assert_eq!(stored(&get(), &response, &safe()), Err(Reason::ErrorOfThisRequest), "{code}");
+        assert_eq!(stored(&get(), &response, &safe()), Err(Reason::RequestSpecificError), "{code}");
         assert_eq!(stored(&get(), &response, &rfc()), Ok(()), "{code}");
     }
     for code in [200, 301, 404, 405, 410, 451] {

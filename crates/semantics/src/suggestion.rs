@@ -1,10 +1,10 @@
-//! A change that would make the next request a hit. Which ones are proposed, says [`advice`](crate::advice).
+//! A change that would make the next request a hit. [`advice`](crate::advice) decides which changes are proposed.
 
 use http::StatusCode;
 
 /// What to change.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Change {
+pub enum SuggestedChange {
     /// The application sends this field, in the place of those of its name.
     Send(String, String),
     /// The application does not send this field.
@@ -17,7 +17,7 @@ pub enum Change {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Suggestion {
     /// What to change.
-    pub change: Change,
+    pub change: SuggestedChange,
     /// When, and what it does: one sentence.
     pub text: &'static str,
     /// What it may lead to, a sentence each: where it overrules the application.
@@ -26,7 +26,7 @@ pub struct Suggestion {
 
 impl Suggestion {
     /// One that overrules nothing.
-    pub fn of(change: Change, text: &'static str) -> Self {
+    pub fn of(change: SuggestedChange, text: &'static str) -> Self {
         Self { change, text, dangers: Vec::new() }
     }
 }
@@ -38,7 +38,7 @@ pub(crate) const SECONDS: u64 = 60;
 pub(crate) const GRANTED_MINUTE: &str = "\"1m\"";
 
 pub(crate) const GRANTED: &str =
-    "if the page is the same for everybody; it is asked for in nobody's name then, without cookies and such";
+    "if the page is the same for everybody; it is asked for anonymously then, without cookies and such";
 /// Errors that say nothing lasting about the page.
 pub(crate) fn is_failure(status: StatusCode) -> bool {
     (status.is_client_error() || status.is_server_error()) && !is_negative(status)

@@ -81,7 +81,7 @@ impl TagRules {
     pub fn are_plain(&self, query: &str) -> bool {
         let values = self.templates.iter().flat_map(TagTemplate::values);
         let is_plain = |name: &str, sent: &str| {
-            let name = Name::of(name);
+            let name = ParameterName::of(name);
             let mut of_name = values.clone().filter(|value| name.is(&value.name)).peekable();
             if of_name.peek().is_none() {
                 // Most parameters make no tag. To read one that is percent-encoded allocates, and each hit comes here.
@@ -98,7 +98,7 @@ impl TagRules {
 /// the text whose pages do not get them.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct TagTemplate {
-    parts: Vec<Part>,
+    parts: Vec<TagPart>,
     unless: Option<String>,
 }
 
@@ -126,9 +126,9 @@ impl Excepted {
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Part {
+enum TagPart {
     Literal(String),
-    Value(Value),
+    Value(ParameterValue),
     /// Nothing is written; the parameter has to be there, or not to be there.
     Condition {
         name: String,
@@ -138,20 +138,20 @@ enum Part {
 
 /// The value of a parameter.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-struct Value {
+struct ParameterValue {
     name: String,
-    kind: Kind,
+    kind: ValueKind,
 }
 
 /// Which values of a parameter are plain.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum ValueKind {
     Any,
     Digits,
     Word,
 }
 
-impl Kind {
+impl ValueKind {
     /// Behind the name, in braces.
     const NAMED: [(&str, Self); 2] = [("digits", Self::Digits), ("word", Self::Word)];
 }
@@ -236,10 +236,10 @@ impl TagTemplate {
             for at in ends {
                 let rest = tag.get(at..).unwrap_or_default();
                 match part {
-                    Part::Literal(text) if rest.starts_with(text.as_str()) => drop(next.insert(at + text.len())),
-                    Part::Literal(_) => {}
-                    Part::Condition { .. } => drop(next.insert(at)),
-                    Part::Value(value) => {
+                    TagPart::Literal(text) if rest.starts_with(text.as_str()) => drop(next.insert(at + text.len())),
+                    TagPart::Literal(_) => {}
+                    TagPart::Condition { .. } => drop(next.insert(at)),
+                    TagPart::Value(value) => {
                         let lengths = 1..=rest.len().min(VALUE_BYTES_MAX);
                         let is_value =
                             |length: &usize| rest.get(..*length).and_then(|text| value.plain(text)).is_some();
@@ -252,14 +252,14 @@ impl TagTemplate {
         ends.contains(&tag.len())
     }
 
-    fn placeholders(&self) -> impl Iterator<Item = &Part> {
-        self.parts.iter().filter(|part| !matches!(part, Part::Literal(_)))
+    fn placeholders(&self) -> impl Iterator<Item = &TagPart> {
+        self.parts.iter().filter(|part| !matches!(part, TagPart::Literal(_)))
     }
 
-    fn values(&self) -> impl Iterator<Item = &Value> + Clone {
+    fn values(&self) -> impl Iterator<Item = &ParameterValue> + Clone {
         self.parts.iter().filter_map(|part| match part {
-            Part::Value(value) => Some(value),
-            Part::Literal(_) | Part::Condition { .. } => None,
+            TagPart::Value(value) => Some(value),
+            TagPart::Literal(_) | TagPart::Condition { .. } => None,
         })
     }
 
@@ -268,9 +268,9 @@ impl TagTemplate {
         let mut made = vec![String::new()];
         for part in &self.parts {
             let texts: Vec<Cow<'_, str>> = match part {
-                Part::Literal(text) => vec![Cow::Borrowed(text)],
-                Part::Value(value) => of.plain(value, tagged),
-                Part::Condition { name, is_there } => {
+                TagPart::Literal(text) => vec![Cow::Borrowed(text)],
+                TagPart::Value(value) => of.plain(value, tagged),
+                TagPart::Condition { name, is_there } => {
                     let has_it = of.has(name);
                     // Where it may stand was not read.
                     tagged.is_all_known &= has_it || !of.is_cut;
@@ -287,34 +287,34 @@ impl TagTemplate {
     }
 }
 
-fn push_literal(parts: &mut Vec<Part>, text: &str) -> Result<(), TemplateError> {
+fn push_literal(parts: &mut Vec<TagPart>, text: &str) -> Result<(), TemplateError> {
     let is_one = |letter: &char| letter.is_ascii_alphanumeric() || "-_.:".contains(*letter);
     match text.chars().find(|letter| !is_one(letter)) {
         Some('}') => Err(TemplateError::Placeholder),
         Some(other) => Err(TemplateError::Character(other)),
         None if text.is_empty() => Ok(()),
         None => {
-            parts.push(Part::Literal(text.to_ascii_lowercase()));
+            parts.push(TagPart::Literal(text.to_ascii_lowercase()));
             Ok(())
         }
     }
 }
 
 /// What stands in braces.
-fn placeholder(text: &str) -> Result<Part, TemplateError> {
+fn placeholder(text: &str) -> Result<TagPart, TemplateError> {
     for (mark, is_there) in [("?", true), ("!", false)] {
         if let Some(name) = text.strip_prefix(mark) {
-            return Ok(Part::Condition { name: parameter(name)?, is_there });
+            return Ok(TagPart::Condition { name: parameter(name)?, is_there });
         }
     }
     let (name, kind) = match text.split_once(':') {
-        None => (text, Kind::Any),
+        None => (text, ValueKind::Any),
         Some((name, kind)) => {
-            let named = Kind::NAMED.iter().find(|(known, _)| *known == kind);
+            let named = ValueKind::NAMED.iter().find(|(known, _)| *known == kind);
             (name, named.ok_or(TemplateError::Kind)?.1)
         }
     };
-    Ok(Part::Value(Value { name: parameter(name)?, kind }))
+    Ok(TagPart::Value(ParameterValue { name: parameter(name)?, kind }))
 }
 
 fn parameter(name: &str) -> Result<String, TemplateError> {
@@ -324,13 +324,13 @@ fn parameter(name: &str) -> Result<String, TemplateError> {
 }
 
 /// The name of a parameter, to be compared with those of templates.
-struct Name<'n> {
+struct ParameterName<'n> {
     name: &'n str,
     /// As PHP has it, which takes a dot and a space for an underscore; `None`: the same.
     mangled: Option<String>,
 }
 
-impl<'n> Name<'n> {
+impl<'n> ParameterName<'n> {
     /// Of one parameter, or of one of several (`id[]`, `id[3]`).
     fn of(read_name: &'n str) -> Self {
         // A loop, as for the other parts of URLs: names are too short for a search.
@@ -345,16 +345,18 @@ impl<'n> Name<'n> {
     }
 }
 
-impl Value {
+impl ParameterValue {
     fn is_plain(&self, text: &str) -> bool {
         if text.is_empty() || text.len() > VALUE_BYTES_MAX {
             return false;
         }
         let has_only = |others: &[u8]| text.bytes().all(|byte| byte.is_ascii_alphanumeric() || others.contains(&byte));
         match self.kind {
-            Kind::Any => has_only(b"-_"),
-            Kind::Word => has_only(b"_") && text.len() <= WORD_BYTES_MAX,
-            Kind::Digits => text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0')),
+            ValueKind::Any => has_only(b"-_"),
+            ValueKind::Word => has_only(b"_") && text.len() <= WORD_BYTES_MAX,
+            ValueKind::Digits => {
+                text.bytes().all(|byte| byte.is_ascii_digit()) && (text == "0" || !text.starts_with('0'))
+            }
         }
     }
 
@@ -369,13 +371,14 @@ impl Value {
 impl fmt::Display for TagTemplate {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         self.parts.iter().try_for_each(|part| match part {
-            Part::Literal(text) => f.write_str(text),
-            Part::Value(Value { name, kind }) => match Kind::NAMED.iter().find(|(_, one)| one == kind) {
+            TagPart::Literal(text) => f.write_str(text),
+            TagPart::Value(ParameterValue { name, kind }) => match ValueKind::NAMED.iter().find(|(_, one)| one == kind)
+            {
                 Some((kind, _)) => write!(f, "{{{name}:{kind}}}"),
                 None => write!(f, "{{{name}}}"),
             },
-            Part::Condition { name, is_there: true } => write!(f, "{{?{name}}}"),
-            Part::Condition { name, is_there: false } => write!(f, "{{!{name}}}"),
+            TagPart::Condition { name, is_there: true } => write!(f, "{{?{name}}}"),
+            TagPart::Condition { name, is_there: false } => write!(f, "{{!{name}}}"),
         })?;
         self.unless.as_ref().map_or(Ok(()), |text| write!(f, "{UNLESS}{text}"))
     }
@@ -412,12 +415,14 @@ impl Parameters {
     }
 
     fn has(&self, meant: &str) -> bool {
-        self.pairs.iter().any(|(name, text)| !text.is_empty() && Name::of(name).is(meant))
+        self.pairs.iter().any(|(name, text)| !text.is_empty() && ParameterName::of(name).is(meant))
     }
 
-    fn plain(&self, value: &Value, tagged: &mut Tagged) -> Vec<Cow<'_, str>> {
+    fn plain(&self, value: &ParameterValue, tagged: &mut Tagged) -> Vec<Cow<'_, str>> {
         let mut plain: Vec<Cow<'_, str>> = Vec::new();
-        for (_, text) in self.pairs.iter().filter(|(name, text)| !text.is_empty() && Name::of(name).is(&value.name)) {
+        for (_, text) in
+            self.pairs.iter().filter(|(name, text)| !text.is_empty() && ParameterName::of(name).is(&value.name))
+        {
             match value.plain(text) {
                 Some(text) if plain.contains(&text) => {}
                 Some(text) if plain.len() < TAGS_MAX => plain.push(text),

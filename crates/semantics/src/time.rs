@@ -3,6 +3,8 @@
 //! Two clocks, because they answer different questions. The wall clock is compared with what the origin wrote (Date,
 //! Expires) and may jump; the monotonic clock measures how long a response has been with us and may not.
 
+use std::time::Duration;
+
 /// One moment on both clocks.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Now {
@@ -31,6 +33,11 @@ impl Now {
     pub fn seconds_since(self, earlier: Now) -> u64 {
         self.mono_ms.saturating_sub(earlier.mono_ms) / 1000
     }
+}
+
+/// A duration in milliseconds.
+pub fn millis(duration: Duration) -> u64 {
+    u64::try_from(duration.as_millis()).unwrap_or(u64::MAX)
 }
 
 #[cfg(test)]

@@ -2,14 +2,14 @@
 //! changes in a stored response.
 //!
 //! These are the rules; a stale response is refreshed by them in `cache/src/verdict.rs` (`on_not_modified`), in the background
-//! where `engine/src/fetch.rs` (`refresh`) drives it.
+//! where `engine/src/cache/fetch.rs` (`refresh`) drives it.
 //!
 //! A 304 may carry what must never be kept (`no-store`, `private`, in profile safe Set-Cookie): then the entry goes, and the
 //! stored response, which the 304 has just confirmed, answers this one request. Fields that describe the stored bytes
 //! (Content-Encoding, Content-Length, Content-Range, ETag …) never change without them.
 
 use crate::directives::directives;
-use crate::heard::{heard_of_update, with_key};
+use crate::effective::{effective_update, with_key};
 use crate::set_cookies::sets_cookie;
 use crate::storable::forbids;
 use crate::stored_fields::{complete_date, storable_fields};
@@ -115,7 +115,7 @@ fn same_representation(stored: &ResponseHead, head: &ResponseHead) -> bool {
 
 /// Why `stored` may not be kept after this update, if it may not.
 fn refuses_update(stored: &ResponseHead, update: &ResponseHead, policy: &Policy) -> Option<Reason> {
-    let (stored, update) = (&*heard_of_update(stored, policy), &*heard_of_update(update, policy));
+    let (stored, update) = (&*effective_update(stored, policy), &*effective_update(update, policy));
     if let Some(reason) = forbids(update, &directives(update, policy), policy) {
         return Some(reason);
     }

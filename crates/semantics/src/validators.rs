@@ -1,4 +1,4 @@
-//! Whose validators a client gets, and which of its conditions count.
+//! Chooses the validators that a client gets (the application's or the cache's), and which of its conditions count.
 //!
 //! A validator names a representation. Where the operator grants a lifetime, a URL has one representation for everybody, which the
 //! cache keeps, and others for visitors whom the application knows. The application's validators do not tell them apart:

@@ -11,7 +11,7 @@ use http::{Method, StatusCode};
 use http_cache_semantics::{CacheOptions, CachePolicy};
 use kasoku_semantics::{Freshness, LifetimeSource, Now, Policy, Profile, Reason, freshness, storable};
 use kasoku_wire::field::age;
-use kasoku_wire::field::cache_control::{CacheControl, Scope};
+use kasoku_wire::field::cache_control::{CacheControl, DirectiveScope};
 use kasoku_wire::field::date;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use proptest::prelude::*;
@@ -191,7 +191,7 @@ fn why_they_do_not(exchange: &Exchange) -> Option<&'static str> {
     if !understood.contains(&response.status.as_u16()) {
         return Some("since RFC 9111 the status need not be understood, and 206 is");
     }
-    if matches!(control.private, Scope::Fields(_)) {
+    if matches!(control.private, DirectiveScope::Fields(_)) {
         return Some("private with an argument is about fields");
     }
     if control.must_understand && control.no_store {
@@ -219,7 +219,7 @@ fn why_freshness_differs(exchange: &Exchange, freshness: &Freshness, ours_is_fre
         if exchange.has("pragma") && !exchange.has("cache-control") {
             return Some("theirs reads Pragma in responses, which RFC 9111 section 5.4 calls unspecified");
         }
-        if matches!(control.no_cache, Scope::Fields(_)) {
+        if matches!(control.no_cache, DirectiveScope::Fields(_)) {
             return Some("no-cache with an argument is about fields");
         }
         return None;

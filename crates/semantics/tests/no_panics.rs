@@ -1,9 +1,9 @@
 //! Whatever the heads hold, each decision is made, and none panics.
 
 use http::{Method, StatusCode};
-use kasoku_semantics::downstream::{tell, untold};
+use kasoku_semantics::downstream::{announce_lifetime, without_announcement};
+use kasoku_semantics::effective::nominated;
 use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
-use kasoku_semantics::heard::nominated;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::set_cookies::not_dropped;
 use kasoku_semantics::*;
@@ -108,7 +108,7 @@ proptest! {
             let freshness = freshness(&request, &stored, one, two, &policy);
             let asked = request_directives(&request.fields);
             let _ = (freshness.age(one), freshness.remaining(one), reuse(&freshness, &asked, &policy, one));
-            let _ = stale_on_failure(&freshness, &asked, Failure::Disconnected, &policy, one);
+            let _ = stale_on_failure(&freshness, &asked, OriginFailure::Disconnected, &policy, one);
             let _ = (may_look_up(&request), storable(&request, &stored, &freshness, &policy));
             let _ = (freshen(&stored, &update, one, &policy), head_response(&stored, &update, one, &policy));
             let _ = precondition(&request, &stored, Validators::Any, one, two);
@@ -126,8 +126,8 @@ proptest! {
             cookies::write(&policy.grant.key_cookies, &once, &mut twice);
             prop_assert_eq!(&named, &twice, "what goes to the origin is what is in the key");
             let mut told = stored.clone();
-            tell(&request, &mut told, &freshness, &policy);
-            let _ = untold(&told, &freshness, &policy);
+            announce_lifetime(&request, &mut told, &freshness, &policy);
+            let _ = without_announcement(&told, &freshness, &policy);
             let secrets = Secrets::of(&request, &stored, &policy);
             let _ = (secrets.occur_in_head(&stored), not_dropped(&request, &stored, &policy).count());
             let _ = (nominated(&request, &stored, &policy), freshness.is_past_keeping(&policy, two));

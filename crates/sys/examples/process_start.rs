@@ -8,7 +8,7 @@
 //! ended and was waited for. All but fork take turns, so a machine that slows down slows each of them; fork comes after them, since it
 //! leaves the parent's memory write-protected, which whoever comes next would pay for.
 
-use kasoku_sys::process::{Bounds, Program, UMASK_DEFAULT, start};
+use kasoku_sys::process::{Bounds, ProgramSpec, UMASK_DEFAULT, start};
 use std::ffi::CString;
 use std::fs::File;
 use std::io;
@@ -68,7 +68,7 @@ fn ours(null: &File, bounds: Bounds) -> io::Result<Duration> {
     let environment = [CString::new("PATH=/usr/bin:/bin")?];
     let descriptor = null.as_fd();
     let at = Instant::now();
-    let started = start(&Program {
+    let started = start(&ProgramSpec {
         file: c"/bin/true",
         arguments: &arguments,
         environment: &environment,

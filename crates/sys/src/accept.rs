@@ -30,7 +30,7 @@ pub struct Acceptor {
 
 /// A connection that belongs to no event loop yet.
 #[derive(Debug)]
-pub struct Accepted {
+pub struct AcceptedSocket {
     pub(crate) socket: OwnedFd,
     /// Its first bytes have come as well, as far as anybody knows.
     pub(crate) has_data: bool,
@@ -90,7 +90,7 @@ impl Acceptor {
     }
 
     /// The next connection, if one waits.
-    pub fn try_accept(&self) -> io::Result<Option<Accepted>> {
+    pub fn try_accept(&self) -> io::Result<Option<AcceptedSocket>> {
         match self.accept_from(self.socket.get_ref()) {
             Ok(accepted) => Ok(Some(accepted)),
             Err(Errno::AGAIN) => Ok(None),
@@ -100,14 +100,14 @@ impl Acceptor {
 
     /// Waits for a connection. TCP connections send small writes at once: they inherit TCP_NODELAY from the listening
     /// socket.
-    pub async fn accept(&self) -> io::Result<Accepted> {
+    pub async fn accept(&self) -> io::Result<AcceptedSocket> {
         self.socket.async_io(Interest::READABLE, |listener| Ok(self.accept_from(listener)?)).await
     }
 
-    fn accept_from(&self, listener: &OwnedFd) -> Result<Accepted, Errno> {
+    fn accept_from(&self, listener: &OwnedFd) -> Result<AcceptedSocket, Errno> {
         let (socket, peer) = acceptfrom_with(listener, ACCEPTED)?;
         let peer = peer.and_then(|address| address.try_into().ok());
-        Ok(Accepted { socket, has_data: self.is_deferred, peer })
+        Ok(AcceptedSocket { socket, has_data: self.is_deferred, peer })
     }
 }
 

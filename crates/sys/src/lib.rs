@@ -10,5 +10,5 @@ pub mod stream;
 pub mod thread;
 pub mod usage;
 
-pub use accept::{Accepted, Acceptor};
+pub use accept::{AcceptedSocket, Acceptor};
 pub use stream::{Stream, Unsent};

@@ -11,7 +11,7 @@
 //! * As many descriptors as are usual, however many this process may have.
 //! * None of our capabilities. A service that may bind ports below 1024 has CAP_NET_BIND_SERVICE as an ambient capability, which
 //!   execve(2) hands on: a program with it can bind the server's own port beside it (SO_REUSEPORT) and answer its clients.
-//! * A umask of its own ([`Program::umask`]), whatever ours is.
+//! * A umask of its own ([`ProgramSpec::umask`]), whatever ours is.
 //! * Its bounds ([`Bounds`]) from its first instruction on. Set from outside after the start, they could miss what it has
 //!   forked until then.
 //!
@@ -22,7 +22,7 @@
 //! The calling thread stands still until the program's file has been opened and mapped. On a slow disk that may take
 //! long, so workers start programs on another thread.
 //!
-//! A [`Process`] is never left behind: dropping it kills its group, and somebody waits for it.
+//! A [`ChildProcess`] is never left behind: dropping it kills its group, and somebody waits for it.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
@@ -38,7 +38,7 @@ use tokio::io::unix::AsyncFd;
 
 /// A program, and what it is to find.
 #[derive(Clone, Copy, Debug)]
-pub struct Program<'a> {
+pub struct ProgramSpec<'a> {
     /// Its file. No shell is asked, and PATH is not searched.
     pub file: &'a CStr,
     /// Its arguments, its own name first.
@@ -77,7 +77,7 @@ pub struct Started(Child);
 
 /// A running program in the event loop of this thread.
 #[derive(Debug)]
-pub struct Process {
+pub struct ChildProcess {
     // Before the child: what is registered has to go before the descriptor is closed.
     watch: AsyncFd<OwnedFd>,
     child: Child,
@@ -99,13 +99,13 @@ pub enum Ending {
 /// # Errors
 /// Whatever keeps the file from being executed: `NotFound`, `PermissionDenied`, ENOEXEC (no program, and no `#!`), E2BIG (more than
 /// the kernel takes of arguments and environment); or the kernel's refusal to make a process or a descriptor.
-pub fn start(program: &Program<'_>) -> io::Result<Started> {
+pub fn start(program: &ProgramSpec<'_>) -> io::Result<Started> {
     let arguments = pointers(program.arguments);
     let environment = pointers(program.environment);
     let above = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, FIRST_OF_OUR_OWN);
     let standard = [above(program.stdin)?, above(program.stdout)?, above(program.stderr)?];
     let descriptors = rustix::process::getrlimit(Resource::Nofile).maximum.unwrap_or(u64::MAX);
-    let mut plan = Plan {
+    let mut plan = SpawnPlan {
         file: program.file.as_ptr(),
         arguments: arguments.as_ptr(),
         environment: environment.as_ptr(),
@@ -156,7 +156,7 @@ const DESCRIPTORS_MAX: u64 = 1024;
 const STACK_BYTES: usize = 64 << 10;
 
 /// All that the child reads and writes; it lives in the parent's memory.
-struct Plan {
+struct SpawnPlan {
     file: *const c_char,
     arguments: *const *const c_char,
     environment: *const *const c_char,
@@ -180,7 +180,7 @@ fn limit(soft: u64, hard: u64) -> libc::rlimit {
 
 /// Makes the child, which carries out the plan.
 #[allow(unsafe_code)]
-fn clone_into(plan: &mut Plan) -> io::Result<Started> {
+fn clone_into(plan: &mut SpawnPlan) -> io::Result<Started> {
     let mut stack = vec![0_u128; STACK_BYTES / size_of::<u128>()];
     let mut pidfd: c_int = -1;
     // SAFETY: an all-zero sigset_t is a valid value of it, and sigfillset writes all of it.
@@ -219,7 +219,7 @@ fn clone_into(plan: &mut Plan) -> io::Result<Started> {
 /// allocation, no lock, nothing that could panic.
 #[allow(unsafe_code)]
 extern "C" fn become_program(plan: *mut c_void) -> c_int {
-    let plan = plan.cast::<Plan>();
+    let plan = plan.cast::<SpawnPlan>();
     // SAFETY: `clone_into` hands over a valid plan and does not touch it until this function ends or execve does. Each call gets
     // pointers into it, or to values of this frame.
     unsafe {
@@ -381,11 +381,11 @@ impl Started {
     /// # Errors
     /// The kernel's; then the program has been killed.
     #[allow(unsafe_code)]
-    pub fn register(self) -> io::Result<Process> {
+    pub fn register(self) -> io::Result<ChildProcess> {
         let watched = self.0.pidfd.try_clone()?;
         // SAFETY: the descriptor is owned, and nobody takes it out or replaces it while it is registered.
         let watch = unsafe { AsyncFd::register_with_interest(watched, Interest::READABLE) }?;
-        Ok(Process { watch, child: self.0 })
+        Ok(ChildProcess { watch, child: self.0 })
     }
 
     /// Waits for its end, as `wait` in a shell.
@@ -394,13 +394,13 @@ impl Started {
     }
 }
 
-impl Process {
+impl ChildProcess {
     /// Its number, which is that of its group as well.
     pub fn number(&self) -> i32 {
         self.child.pid.as_raw_nonzero().get()
     }
 
-    /// Waits for its end. It is not waited for as wait(2) means it before [`Process::reap`], so its group can still be told
+    /// Waits for its end. It is not waited for as wait(2) means it before [`ChildProcess::reap`], so its group can still be told
     /// something.
     ///
     /// # Errors

@@ -20,7 +20,7 @@ fn run(file: &CStr, arguments: &[&str], bounds: Bounds) -> io::Result<Running> {
     let pipe = || pipe_with(PipeFlags::CLOEXEC).unwrap();
     let ((stdin, to_it), (from_it, stdout)) = (pipe(), pipe());
     let arguments: Vec<CString> = arguments.iter().map(|text| CString::new(*text).unwrap()).collect();
-    let started = start(&Program {
+    let started = start(&ProgramSpec {
         file,
         arguments: &arguments,
         environment: &[c"PATH=/usr/bin:/bin".to_owned()],

@@ -11,7 +11,7 @@
 
 mod send_file;
 
-use crate::Accepted;
+use crate::AcceptedSocket;
 use bytes::{BufMut, BytesMut};
 use rustix::io::Errno;
 use rustix::ioctl::{Getter, Opcode};
@@ -61,7 +61,7 @@ impl AsRawFd for Descriptor {
 
 impl Stream {
     /// A connection that a listening socket brought, to this thread or to another one.
-    pub fn accepted(accepted: Accepted) -> Self {
+    pub fn accepted(accepted: AcceptedSocket) -> Self {
         let stream = Self::new(accepted.socket.into(), accepted.peer.is_some());
         stream.is_readable.set(accepted.has_data);
         stream
@@ -372,7 +372,7 @@ mod tests {
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let (socket, peer) = listener.accept().unwrap();
         socket.set_nonblocking(true).unwrap();
-        (Stream::accepted(Accepted { socket: socket.into(), has_data, peer: Some(peer) }), client)
+        (Stream::accepted(AcceptedSocket { socket: socket.into(), has_data, peer: Some(peer) }), client)
     }
 
     #[tokio::test(flavor = "current_thread")]

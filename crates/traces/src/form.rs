@@ -1,6 +1,6 @@
 //! A span in OpenTelemetry's form.
 
-use kasoku_engine::trace::{Span, SpanKind, Value};
+use kasoku_engine::trace::{AttributeValue, Span, SpanKind};
 use opentelemetry::trace::{self, Link, SpanContext, SpanId, Status, TraceFlags, TraceId, TraceState};
 use opentelemetry::{InstrumentationScope, KeyValue};
 use opentelemetry_sdk::trace::{SpanData, SpanEvents, SpanLinks};
@@ -15,8 +15,8 @@ pub(crate) fn of(span: Span) -> SpanData {
             .map(|(trace_id, span_id)| Link::new(context(trace_id, span_id, TraceState::default()), Vec::new(), 0)),
     );
     let attribute = |(name, value)| match value {
-        Value::Text(text) => KeyValue::new(name, String::from(text)),
-        Value::Number(number) => KeyValue::new(name, number),
+        AttributeValue::Text(text) => KeyValue::new(name, String::from(text)),
+        AttributeValue::Number(number) => KeyValue::new(name, number),
     };
     SpanData {
         span_context: context(span.trace_id, span.span_id, state),

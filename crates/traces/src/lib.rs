@@ -56,7 +56,7 @@ impl Exporter {
         let exporter = exporter(url, &traces.service_name)?;
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build()?;
         let (stop, stopped) = oneshot::channel();
-        let sending = Sending { exporter, spans, cells, was_taken: true };
+        let sending = SpanBatches { exporter, spans, cells, was_taken: true };
         let run = move || runtime.block_on(sending.until(stopped));
         let thread = std::thread::Builder::new().name("traces".to_owned()).spawn(run)?;
         Ok(Some(Self { stop: Some(stop), thread: Some(thread) }))
@@ -89,7 +89,7 @@ fn exporter(url: &str, service_name: &str) -> io::Result<SpanExporter> {
     Ok(exporter)
 }
 
-struct Sending {
+struct SpanBatches {
     exporter: SpanExporter,
     spans: Spans,
     cells: Arc<Cells>,
@@ -97,7 +97,7 @@ struct Sending {
     was_taken: bool,
 }
 
-impl Sending {
+impl SpanBatches {
     async fn until(mut self, mut stopped: oneshot::Receiver<()>) {
         loop {
             let is_last = tokio::select! {

@@ -20,7 +20,7 @@
 //! A status line (`HTTP/1.1 200 OK`) is no field, so it is refused here. The type of the body is not checked.
 
 use crate::http1::grammar::trim_ows;
-use crate::http1::head::{Line, says_its_row, split_field};
+use crate::http1::head::{HeadLine, says_its_row, split_field};
 use crate::http1::{HeadError, HeadLimits, connection_options};
 use crate::{Fields, ResponseHead};
 use http::StatusCode;
@@ -108,7 +108,7 @@ pub fn parse_cgi_head(buf: &[u8], limits: &HeadLimits) -> Result<Option<(CgiHead
 }
 
 /// Splits the first line, which ends in LF or CRLF, off `buf`. `None`: need more.
-fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<Line<'_>>, HeadError> {
+fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<HeadLine<'_>>, HeadError> {
     let window = buf.get(..bytes_max).unwrap_or(buf);
     let Some(end) = memchr::memchr(b'\n', window) else {
         return if window.len() == bytes_max { Err(HeadError::TooLong) } else { Ok(None) };
@@ -118,7 +118,7 @@ fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<Line<'_>>, HeadError
     if text.contains(&b'\r') {
         return Err(HeadError::BareCr);
     }
-    Ok(Some(Line { text, rest: rest.get(1..).unwrap_or_default() }))
+    Ok(Some(HeadLine { text, rest: rest.get(1..).unwrap_or_default() }))
 }
 
 /// What the fields of a complete head ask for.

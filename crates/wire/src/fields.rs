@@ -14,7 +14,7 @@ use std::fmt;
 #[derive(Clone, Default, PartialEq, Eq)]
 pub struct Fields {
     block: Vec<u8>,
-    lines: Vec<Line>,
+    lines: Vec<FieldLine>,
     /// One bit for each of 64 kinds of names ([`kind`]) that are here: most names that anybody asks for are not.
     kinds: u64,
 }
@@ -30,13 +30,13 @@ fn kind(name: &[u8]) -> u64 {
 
 /// Where one line stands in the block: `start..start + name_len` is the name, the value follows `": "`.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Line {
+struct FieldLine {
     start: u32,
     name_len: u32,
     value_len: u32,
 }
 
-impl Line {
+impl FieldLine {
     fn value_start(self) -> usize {
         self.start as usize + self.name_len as usize + 2
     }
@@ -74,7 +74,7 @@ impl Fields {
 
     /// The memory that this value holds, in bytes.
     pub fn memory_bytes(&self) -> usize {
-        self.block.capacity() + self.lines.capacity() * size_of::<Line>()
+        self.block.capacity() + self.lines.capacity() * size_of::<FieldLine>()
     }
 
     /// Appends a line.
@@ -91,7 +91,7 @@ impl Fields {
         self.block.extend_from_slice(value);
         self.block.extend_from_slice(b"\r\n");
         self.kinds |= kind(name);
-        self.lines.push(Line { start, name_len: name.len() as u32, value_len: value.len() as u32 });
+        self.lines.push(FieldLine { start, name_len: name.len() as u32, value_len: value.len() as u32 });
     }
 
     /// Removes all lines and keeps their memory for the next ones.
@@ -185,7 +185,7 @@ impl Fields {
         self.kinds & kind(name.as_bytes()) != 0
     }
 
-    fn line(&self, line: Line) -> (&[u8], &[u8]) {
+    fn line(&self, line: FieldLine) -> (&[u8], &[u8]) {
         let name_start = line.start as usize;
         let name = self.block.get(name_start..name_start + line.name_len as usize).unwrap_or_default();
         let value = self.block.get(line.value_start()..line.end() - 2).unwrap_or_default();

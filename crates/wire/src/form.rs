@@ -13,7 +13,7 @@ const BOUNDARY_BYTES_MAX: usize = 70;
 
 /// What was read of a form.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Form {
+pub struct FormParameters {
     /// Names and values, in their order. Bytes that are no UTF-8 are U+FFFD.
     pub fields: Vec<(String, String)>,
     /// Whether the form was read to its end.
@@ -32,8 +32,8 @@ pub fn boundary(content_type: &[u8]) -> Option<Vec<u8>> {
 }
 
 /// Reads a body of multipart/form-data, or the beginning of one.
-pub fn read(body: &[u8], boundary: &[u8]) -> Form {
-    let mut form = Form::default();
+pub fn read(body: &[u8], boundary: &[u8]) -> FormParameters {
+    let mut form = FormParameters::default();
     let delimiter = [b"--", boundary].concat();
     let within = [b"\r\n", &*delimiter].concat();
     // What stands before the first delimiter is nobody's.

@@ -19,7 +19,7 @@ const HOST_BYTES_MAX: usize = 254;
 
 /// A request-target by its form.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Target<'a> {
+pub enum RequestTarget<'a> {
     /// Path and query, as sent. It begins with `/`.
     Origin(&'a str),
     /// A whole URI. Its authority takes the place of Host.
@@ -43,23 +43,23 @@ pub enum Target<'a> {
 /// # Errors
 /// [`RequestError::TargetForm`] when no form fits the method, or the scheme is not `http` or `https`;
 /// [`RequestError::Authority`] when the authority is malformed.
-pub fn parse_target<'a>(method: &Method, target: &'a str) -> Result<Target<'a>, RequestError> {
+pub fn parse_target<'a>(method: &Method, target: &'a str) -> Result<RequestTarget<'a>, RequestError> {
     if *method == Method::CONNECT {
         return authority_form(target);
     }
     if target.starts_with('/') {
-        return Ok(Target::Origin(target));
+        return Ok(RequestTarget::Origin(target));
     }
     if target == "*" {
-        return if *method == Method::OPTIONS { Ok(Target::Asterisk) } else { Err(RequestError::TargetForm) };
+        return if *method == Method::OPTIONS { Ok(RequestTarget::Asterisk) } else { Err(RequestError::TargetForm) };
     }
     absolute_form(method, target)
 }
 
 /// Checks `uri-host ":" port`; both have to be there.
-fn authority_form(target: &str) -> Result<Target<'_>, RequestError> {
+fn authority_form(target: &str) -> Result<RequestTarget<'_>, RequestError> {
     match parse_authority(target.as_bytes())? {
-        Authority { port: Some(_), .. } => Ok(Target::Authority(target)),
+        Authority { port: Some(_), .. } => Ok(RequestTarget::Authority(target)),
         Authority { port: None, .. } => Err(RequestError::TargetForm),
     }
 }
@@ -67,7 +67,7 @@ fn authority_form(target: &str) -> Result<Target<'_>, RequestError> {
 //= RFC 9112 section 3.2.2
 //# A server MUST accept the absolute-form in requests even though most HTTP/1.1 clients will only send the absolute-form
 //# to a proxy.
-fn absolute_form<'a>(method: &Method, target: &'a str) -> Result<Target<'a>, RequestError> {
+fn absolute_form<'a>(method: &Method, target: &'a str) -> Result<RequestTarget<'a>, RequestError> {
     let (scheme, rest) = target.split_once("://").ok_or(RequestError::TargetForm)?;
     let scheme = ["http", "https"].into_iter().find(|known| scheme.eq_ignore_ascii_case(known));
     let scheme = scheme.ok_or(RequestError::TargetForm)?;
@@ -87,7 +87,7 @@ fn absolute_form<'a>(method: &Method, target: &'a str) -> Result<Target<'a>, Req
         query if query.starts_with('?') => Cow::Owned(format!("/{query}")),
         path => Cow::Borrowed(path),
     };
-    Ok(Target::Absolute { scheme, authority, path_and_query })
+    Ok(RequestTarget::Absolute { scheme, authority, path_and_query })
 }
 
 /// The value of Host, or an authority, in the one spelling that keys and rules use: lower case, the canonical text of
@@ -203,8 +203,8 @@ fn parse_port(digits: &[u8]) -> Result<u16, RequestError> {
 mod tests {
     use super::*;
 
-    fn absolute<'a>(scheme: &'a str, authority: &'a str, path_and_query: &'a str) -> Target<'a> {
-        Target::Absolute { scheme, authority, path_and_query: path_and_query.into() }
+    fn absolute<'a>(scheme: &'a str, authority: &'a str, path_and_query: &'a str) -> RequestTarget<'a> {
+        RequestTarget::Absolute { scheme, authority, path_and_query: path_and_query.into() }
     }
 
     #[test]
@@ -213,16 +213,16 @@ mod tests {
         //# A server MUST accept the absolute-form in requests even though most HTTP/1.1 clients will only send the
         //# absolute-form to a proxy.
         let rows = [
-            (Method::GET, "/", Target::Origin("/")),
-            (Method::GET, "/a?b=http://c/", Target::Origin("/a?b=http://c/")),
-            (Method::GET, "//a/b", Target::Origin("//a/b")), // a path, not an authority
+            (Method::GET, "/", RequestTarget::Origin("/")),
+            (Method::GET, "/a?b=http://c/", RequestTarget::Origin("/a?b=http://c/")),
+            (Method::GET, "//a/b", RequestTarget::Origin("//a/b")), // a path, not an authority
             (Method::GET, "http://a/b?c", absolute("http", "a", "/b?c")),
             (Method::GET, "HTTPS://A:443", absolute("https", "A:443", "/")),
             (Method::GET, "http://[::1]:80?q", absolute("http", "[::1]:80", "/?q")),
             (Method::GET, "http://a?b/c://d", absolute("http", "a", "/?b/c://d")),
-            (Method::CONNECT, "a:443", Target::Authority("a:443")),
-            (Method::OPTIONS, "*", Target::Asterisk),
-            (Method::OPTIONS, "/a", Target::Origin("/a")),
+            (Method::CONNECT, "a:443", RequestTarget::Authority("a:443")),
+            (Method::OPTIONS, "*", RequestTarget::Asterisk),
+            (Method::OPTIONS, "/a", RequestTarget::Origin("/a")),
         ];
         for (method, target, expected) in rows {
             assert_eq!(parse_target(&method, target), Ok(expected), "{method} {target}");

@@ -4,7 +4,7 @@
 //! differs. What a minifier has written in one line is divided at its tags.
 
 use super::noise::Reduced;
-use super::{Difference, Place};
+use super::{Difference, DifferencePlace};
 
 /// Differences of one pair of pages that are told.
 pub const DIFFERENCES_MAX: usize = 6;
@@ -19,21 +19,21 @@ const BEFORE_BYTES: usize = 80;
 const LONG_LINE_BYTES: usize = 1_000;
 
 /// The lines in which two pages differ, which they do.
-pub(super) fn differing(nobodys: &Reduced, visitors: &Reduced) -> Vec<Difference> {
-    let at_tags = is_divided_at_tags(nobodys) || is_divided_at_tags(visitors);
-    let (one, other) = (Lines::of(&nobodys.bytes, at_tags), Lines::of(&visitors.bytes, at_tags));
+pub(super) fn differing(anonymous: &Reduced, visitors: &Reduced) -> Vec<Difference> {
+    let at_tags = is_divided_at_tags(anonymous) || is_divided_at_tags(visitors);
+    let (one, other) = (PageLines::of(&anonymous.bytes, at_tags), PageLines::of(&visitors.bytes, at_tags));
     let are_paired = one.clone().count() == other.clone().count();
     let mut all = Vec::new();
     let mut pairs = one.zip(other).filter(|((_, one), (_, other))| one != other);
     let shown = if are_paired { DIFFERENCES_MAX } else { 1 };
     for ((start, one), (_, other)) in pairs.by_ref().take(shown) {
-        all.push(difference(nobodys, start, one, other));
+        all.push(difference(anonymous, start, one, other));
     }
     if all.is_empty() {
         // One goes on where the other has ended.
-        let common = nobodys.bytes.len().min(visitors.bytes.len());
+        let common = anonymous.bytes.len().min(visitors.bytes.len());
         let rest = |page: &'_ Reduced| page.bytes.get(common..).unwrap_or_default().to_vec();
-        all.push(difference(nobodys, common.saturating_sub(1), &rest(nobodys), &rest(visitors)));
+        all.push(difference(anonymous, common.saturating_sub(1), &rest(anonymous), &rest(visitors)));
     }
     all
 }
@@ -45,13 +45,13 @@ pub(super) fn is_divided_at_tags(page: &Reduced) -> bool {
 
 /// The lines of a page, each with where it begins.
 pub(super) fn texts(page: &Reduced, at_tags: bool) -> impl Iterator<Item = (usize, &[u8])> {
-    Lines::of(&page.bytes, at_tags)
+    PageLines::of(&page.bytes, at_tags)
 }
 
-fn difference(nobodys: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Difference {
+fn difference(anonymous: &Reduced, start: usize, one: &[u8], other: &[u8]) -> Difference {
     let at = one.iter().zip(other).take_while(|(one, other)| one == other).count();
-    let place = Place::Body(nobodys.part_at(start + at.min(one.len().saturating_sub(1))));
-    Difference { place, nobodys: near(one, at), visitors: near(other, at) }
+    let place = DifferencePlace::Body(anonymous.part_at(start + at.min(one.len().saturating_sub(1))));
+    Difference { place, anonymous: near(one, at), visitors: near(other, at) }
 }
 
 /// A line for people, from its beginning.
@@ -80,19 +80,19 @@ fn near(line: &[u8], at: usize) -> String {
 
 /// The lines of a page, each with where it begins.
 #[derive(Clone)]
-struct Lines<'p> {
+struct PageLines<'p> {
     rest: &'p [u8],
     at: usize,
     at_tags: bool,
 }
 
-impl<'p> Lines<'p> {
+impl<'p> PageLines<'p> {
     fn of(page: &'p [u8], at_tags: bool) -> Self {
         Self { rest: page, at: 0, at_tags }
     }
 }
 
-impl<'p> Iterator for Lines<'p> {
+impl<'p> Iterator for PageLines<'p> {
     type Item = (usize, &'p [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {

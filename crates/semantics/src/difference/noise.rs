@@ -7,7 +7,7 @@
 //!
 //! What is noise is not looked at. So a pattern that may be about a token is refused ([`NoiseError::Token`]), and so is one that would fit anything.
 
-use super::regions::{Part, Region};
+use super::regions::{PagePart, Region};
 use memchr::memmem;
 use std::fmt;
 
@@ -36,20 +36,20 @@ const TRIES_MAX: usize = 16 << 10;
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct Noise {
     text: String,
-    pieces: Vec<Piece>,
+    pieces: Vec<NoisePiece>,
     /// Whether it names its value, so that it counts in scripts as well.
     names_its_value: bool,
 }
 
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-enum Piece {
+enum NoisePiece {
     Text(String),
-    Value(Kind),
+    Value(NoiseKind),
 }
 
 /// What a placeholder stands for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-enum Kind {
+enum NoiseKind {
     Digits,
     Hex,
     Number,
@@ -94,7 +94,7 @@ impl fmt::Display for NoiseError {
 
 impl std::error::Error for NoiseError {}
 
-impl Kind {
+impl NoiseKind {
     const ALL: [Self; 5] = [Self::Digits, Self::Hex, Self::Number, Self::Time, Self::Word];
 
     fn name(self) -> &'static str {
@@ -256,44 +256,44 @@ impl Noise {
             return Err(NoiseError::Length);
         }
         let pieces = pieces(text)?;
-        let values = pieces.iter().filter(|piece| matches!(piece, Piece::Value(_))).count();
+        let values = pieces.iter().filter(|piece| matches!(piece, NoisePiece::Value(_))).count();
         if values == 0 {
             return Err(NoiseError::NoPlaceholder);
         }
         if values > PLACEHOLDERS_MAX {
             return Err(NoiseError::TooMany);
         }
-        if pieces.windows(2).any(|pair| pair.iter().all(|piece| matches!(piece, Piece::Value(_)))) {
+        if pieces.windows(2).any(|pair| pair.iter().all(|piece| matches!(piece, NoisePiece::Value(_)))) {
             return Err(NoiseError::Adjacent);
         }
-        let texts = || pieces.iter().filter_map(Piece::text);
+        let texts = || pieces.iter().filter_map(NoisePiece::text);
         if let Some(word) = texts().find_map(token_word) {
             return Err(NoiseError::Token(word));
         }
         if texts().flat_map(str::chars).filter(|letter| !letter.is_whitespace()).count() < TEXT_CHARS_MIN {
             return Err(NoiseError::Bare);
         }
-        let name = pieces.first().and_then(Piece::text).unwrap_or_default();
+        let name = pieces.first().and_then(NoisePiece::text).unwrap_or_default();
         let names_its_value = name.chars().filter(|letter| letter.is_alphabetic()).count() >= NAME_LETTERS_MIN;
         Ok(Self { text: text.to_owned(), pieces, names_its_value })
     }
 
     /// Whether it may be noise in a part of a page.
-    fn counts_in(&self, part: Part) -> bool {
+    fn counts_in(&self, part: PagePart) -> bool {
         match part {
-            Part::Page => true,
-            Part::Script => self.names_its_value,
-            Part::Form | Part::Meta | Part::Sealed => false,
+            PagePart::Page => true,
+            PagePart::Script => self.names_its_value,
+            PagePart::Form | PagePart::Meta | PagePart::Sealed => false,
         }
     }
 
     /// Adds the values that it finds in a part of a page, from `start` on.
-    fn find(&self, text: &[u8], start: usize, tries: &mut usize, found: &mut Vec<Value>) {
+    fn find(&self, text: &[u8], start: usize, tries: &mut usize, found: &mut Vec<NoiseValue>) {
         let (leading, pieces) = match self.pieces.split_first() {
-            Some((Piece::Value(kind), rest)) => (Some(*kind), rest),
+            Some((NoisePiece::Value(kind), rest)) => (Some(*kind), rest),
             _ => (None, &self.pieces[..]),
         };
-        let Some((Piece::Text(first), pieces)) = pieces.split_first() else { return };
+        let Some((NoisePiece::Text(first), pieces)) = pieces.split_first() else { return };
         let finder = memmem::Finder::new(first);
         let mut from = 0;
         while let Some(offset) = finder.find(text.get(from..).unwrap_or_default()) {
@@ -306,7 +306,7 @@ impl Noise {
             let end = match leading {
                 None => values_behind(pieces, text, at + first.len(), start, found),
                 Some(kind) => kind.at_end(text.get(..at).unwrap_or_default()).and_then(|length| {
-                    found.push(Value { start: start + at - length, end: start + at, kind });
+                    found.push(NoiseValue { start: start + at - length, end: start + at, kind });
                     values_behind(pieces, text, at + first.len(), start, found)
                 }),
             };
@@ -319,25 +319,31 @@ impl Noise {
 }
 
 /// Adds the values of these pieces of a pattern, which stand in `text` from `at` on; the result is where they end.
-fn values_behind(pieces: &[Piece], text: &[u8], mut at: usize, start: usize, found: &mut Vec<Value>) -> Option<usize> {
+fn values_behind(
+    pieces: &[NoisePiece],
+    text: &[u8],
+    mut at: usize,
+    start: usize,
+    found: &mut Vec<NoiseValue>,
+) -> Option<usize> {
     let mut pieces = pieces.iter().peekable();
     while let Some(piece) = pieces.next() {
-        let Piece::Value(kind) = piece else { return None };
+        let NoisePiece::Value(kind) = piece else { return None };
         let rest = text.get(at..)?;
         let length = match pieces.next() {
-            Some(Piece::Text(behind)) => {
+            Some(NoisePiece::Text(behind)) => {
                 let near = rest.get(..VALUE_BYTES_MAX + behind.len()).unwrap_or(rest);
                 // A value has a byte at least.
                 let length = memmem::find(near.get(1..)?, behind.as_bytes())? + 1;
                 if !kind.fits(near.get(..length)?) {
                     return None;
                 }
-                found.push(Value { start: start + at, end: start + at + length, kind: *kind });
+                found.push(NoiseValue { start: start + at, end: start + at + length, kind: *kind });
                 length + behind.len()
             }
             _ => {
                 let length = kind.at_start(rest)?;
-                found.push(Value { start: start + at, end: start + at + length, kind: *kind });
+                found.push(NoiseValue { start: start + at, end: start + at + length, kind: *kind });
                 length
             }
         };
@@ -352,7 +358,7 @@ impl fmt::Display for Noise {
     }
 }
 
-impl Piece {
+impl NoisePiece {
     fn text(&self) -> Option<&str> {
         match self {
             Self::Text(text) => Some(text),
@@ -361,7 +367,7 @@ impl Piece {
     }
 }
 
-fn pieces(text: &str) -> Result<Vec<Piece>, NoiseError> {
+fn pieces(text: &str) -> Result<Vec<NoisePiece>, NoiseError> {
     let (mut pieces, mut literal) = (Vec::new(), String::new());
     let mut rest = text;
     while let Some((before, behind)) = rest.split_once('{') {
@@ -372,17 +378,17 @@ fn pieces(text: &str) -> Result<Vec<Piece>, NoiseError> {
             rest = behind;
             continue;
         }
-        let kind = Kind::ALL.into_iter().find(|kind| kind.name() == name);
+        let kind = NoiseKind::ALL.into_iter().find(|kind| kind.name() == name);
         let kind = kind.ok_or_else(|| NoiseError::Kind(name.to_owned()))?;
         if !literal.is_empty() {
-            pieces.push(Piece::Text(std::mem::take(&mut literal)));
+            pieces.push(NoisePiece::Text(std::mem::take(&mut literal)));
         }
-        pieces.push(Piece::Value(kind));
+        pieces.push(NoisePiece::Value(kind));
         rest = behind.get(name.len() + 1..).unwrap_or_default();
     }
     literal.push_str(rest);
     if !literal.is_empty() {
-        pieces.push(Piece::Text(literal));
+        pieces.push(NoisePiece::Text(literal));
     }
     Ok(pieces)
 }
@@ -446,10 +452,10 @@ fn token_word(text: &str) -> Option<String> {
 
 /// A value that is noise, by its place in the page.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-struct Value {
+struct NoiseValue {
     start: usize,
     end: usize,
-    kind: Kind,
+    kind: NoiseKind,
 }
 
 /// A page in which what is noise is written as its placeholder.
@@ -494,13 +500,13 @@ impl Reduced {
     }
 
     /// The part in which a place is.
-    pub(super) fn part_at(&self, at: usize) -> Part {
+    pub(super) fn part_at(&self, at: usize) -> PagePart {
         let number = self.regions.partition_point(|region| region.end <= at);
-        self.regions.get(number).or(self.regions.last()).map_or(Part::Page, |region| region.part)
+        self.regions.get(number).or(self.regions.last()).map_or(PagePart::Page, |region| region.part)
     }
 
     /// Whether so many bytes from a place on are all in one kind of part.
-    pub(super) fn is_all(&self, start: usize, bytes: usize, part: Part) -> bool {
+    pub(super) fn is_all(&self, start: usize, bytes: usize, part: PagePart) -> bool {
         let number = self.regions.partition_point(|region| region.end <= start);
         let mut begin = start;
         for region in self.regions.get(number..).unwrap_or_default() {

@@ -1,7 +1,7 @@
 //! The parts of a page, as far as they decide where two pages may differ: forms, `<meta>`, scripts, and the rest.
 //!
 //! Where a page may hold a token, no difference is noise. So the reader here errs to that side: it follows the tokenizer of HTML (WHATWG, section
-//! 13.2.5) as far as it decides about a part, and where browsers may read a page otherwise ([`Part::Sealed`]), the rest of the page
+//! 13.2.5) as far as it decides about a part, and where browsers may read a page otherwise ([`PagePart::Sealed`]), the rest of the page
 //! counts as a form. A page holds what visitors have written; none of them may end a form that a browser goes on with.
 //!
 //! One pass, and no memory but a list of where parts end.
@@ -11,7 +11,7 @@ use memchr::{memchr, memmem};
 
 /// What a place in a page belongs to.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
-pub enum Part {
+pub enum PagePart {
     /// None of the others: text, and tags that send nothing.
     Page,
     /// A `<script>`, or a body that is nothing else.
@@ -28,7 +28,7 @@ pub enum Part {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Region {
     pub(super) end: usize,
-    pub(super) part: Part,
+    pub(super) part: PagePart,
 }
 
 /// Elements whose tags hold what a form sends.
@@ -42,26 +42,26 @@ const BEGINNERS: [&[u8]; 7] = [b"form", b"input", b"button", b"select", b"textar
 
 /// The parts of a body, in order and without gaps.
 pub(super) fn regions(body: &[u8], markup: Markup) -> Vec<Region> {
-    let reader = Reader { body, markup, at: 0, regions: Vec::new(), form: None, has_noscript: false };
+    let reader = RegionReader { body, markup, at: 0, regions: Vec::new(), form: None, has_noscript: false };
     match markup {
         Markup::Html | Markup::Xml => reader.read(),
-        Markup::Script => vec![Region { end: body.len(), part: Part::Script }],
-        Markup::Text => vec![Region { end: body.len(), part: Part::Page }],
+        Markup::Script => vec![Region { end: body.len(), part: PagePart::Script }],
+        Markup::Text => vec![Region { end: body.len(), part: PagePart::Page }],
     }
 }
 
-struct Reader<'b> {
+struct RegionReader<'b> {
     body: &'b [u8],
     markup: Markup,
     at: usize,
     regions: Vec<Region>,
-    form: Option<Form>,
+    form: Option<OpenForm>,
     has_noscript: bool,
 }
 
 /// A form that has begun.
 #[derive(Clone, Copy, PartialEq, Eq)]
-struct Form {
+struct OpenForm {
     is_in_noscript: bool,
 }
 
@@ -69,14 +69,14 @@ struct Form {
 struct Unsure;
 
 /// A tag, from its `<` to behind its `>`.
-struct Tag<'b> {
+struct HtmlTag<'b> {
     name: &'b [u8],
     end: usize,
     is_closing: bool,
     closes_itself: bool,
 }
 
-impl Tag<'_> {
+impl HtmlTag<'_> {
     fn is(&self, name: &[u8]) -> bool {
         self.name.eq_ignore_ascii_case(name)
     }
@@ -86,12 +86,12 @@ impl Tag<'_> {
     }
 }
 
-impl<'b> Reader<'b> {
+impl<'b> RegionReader<'b> {
     fn read(mut self) -> Vec<Region> {
         while let Some(open) = memchr(b'<', self.rest()).map(|offset| self.at + offset) {
             self.go_to(open, self.usual());
             if let Err(Unsure) = self.markup_at(open) {
-                self.go_to(self.body.len(), Part::Sealed);
+                self.go_to(self.body.len(), PagePart::Sealed);
                 return self.regions;
             }
         }
@@ -104,12 +104,12 @@ impl<'b> Reader<'b> {
     }
 
     /// What text here belongs to.
-    fn usual(&self) -> Part {
-        if self.form.is_some() { Part::Form } else { Part::Page }
+    fn usual(&self) -> PagePart {
+        if self.form.is_some() { PagePart::Form } else { PagePart::Page }
     }
 
     /// All up to `end` is that part.
-    fn go_to(&mut self, end: usize, part: Part) {
+    fn go_to(&mut self, end: usize, part: PagePart) {
         self.at = end;
         match self.regions.last_mut() {
             Some(last) if last.part == part => last.end = end,
@@ -158,15 +158,15 @@ impl<'b> Reader<'b> {
             return Ok(());
         }
         if tag.is(b"form") {
-            self.form = self.form.or(Some(Form { is_in_noscript: self.has_noscript }));
-            self.go_to(tag.end, Part::Form);
+            self.form = self.form.or(Some(OpenForm { is_in_noscript: self.has_noscript }));
+            self.go_to(tag.end, PagePart::Form);
         } else if tag.is_any(&FIELDS) {
-            self.go_to(tag.end, Part::Form);
+            self.go_to(tag.end, PagePart::Form);
         } else if tag.is(b"meta") {
-            self.go_to(tag.end, if self.form.is_some() { Part::Form } else { Part::Meta });
+            self.go_to(tag.end, if self.form.is_some() { PagePart::Form } else { PagePart::Meta });
         } else if tag.is(b"textarea") {
             let end = closing(self.body, tag.end, tag.name).ok_or(Unsure)?;
-            self.go_to(end, Part::Form);
+            self.go_to(end, PagePart::Form);
         } else if tag.is(b"script") {
             self.script(&tag)?;
         } else if tag.is_any(&RAW) {
@@ -180,8 +180,8 @@ impl<'b> Reader<'b> {
         Ok(())
     }
 
-    fn script(&mut self, tag: &Tag<'_>) -> Result<(), Unsure> {
-        let part = if self.form.is_some() { Part::Form } else { Part::Script };
+    fn script(&mut self, tag: &HtmlTag<'_>) -> Result<(), Unsure> {
+        let part = if self.form.is_some() { PagePart::Form } else { PagePart::Script };
         if tag.closes_itself {
             // In XML that is all of it, in HTML it is not.
             if self.markup == Markup::Html {
@@ -203,7 +203,7 @@ impl<'b> Reader<'b> {
     }
 
     /// An element of text. Where that text looks like more, it is in a picture, in which browsers read it as elements.
-    fn raw(&mut self, tag: &Tag<'_>) -> Result<(), Unsure> {
+    fn raw(&mut self, tag: &HtmlTag<'_>) -> Result<(), Unsure> {
         if tag.closes_itself && self.markup == Markup::Xml {
             self.go_to(tag.end, self.usual());
             return Ok(());
@@ -248,7 +248,7 @@ fn is_space(byte: u8) -> bool {
 }
 
 /// Reads the tag that begins at `open`; `None`: it has no end.
-fn tag(body: &[u8], open: usize) -> Option<Tag<'_>> {
+fn tag(body: &[u8], open: usize) -> Option<HtmlTag<'_>> {
     let is_closing = body.get(open + 1) == Some(&b'/');
     let start = open + 1 + usize::from(is_closing);
     let end_of = |from: usize, is_end: &dyn Fn(u8) -> bool| {
@@ -259,7 +259,7 @@ fn tag(body: &[u8], open: usize) -> Option<Tag<'_>> {
     let mut was_slash = false;
     loop {
         match *body.get(at)? {
-            b'>' => return Some(Tag { name, end: at + 1, is_closing, closes_itself: was_slash }),
+            b'>' => return Some(HtmlTag { name, end: at + 1, is_closing, closes_itself: was_slash }),
             b'/' => (at, was_slash) = (at + 1, true),
             byte if is_space(byte) => at += 1,
             _ => {
@@ -308,24 +308,24 @@ mod tests {
     use super::*;
 
     /// The parts of a page, each with its text.
-    fn parts(page: &str, markup: Markup) -> Vec<(Part, &str)> {
+    fn parts(page: &str, markup: Markup) -> Vec<(PagePart, &str)> {
         let mut start = 0;
         let of = |region: Region| (region.part, &page[std::mem::replace(&mut start, region.end)..region.end]);
         regions(page.as_bytes(), markup).into_iter().map(of).collect()
     }
 
     #[track_caller]
-    fn expect(expected: &[(Part, &str)], markup: Markup) {
+    fn expect(expected: &[(PagePart, &str)], markup: Markup) {
         let page: String = expected.iter().map(|(_, text)| *text).collect();
         assert_eq!(parts(&page, markup), expected);
     }
 
     #[track_caller]
-    fn html(expected: &[(Part, &str)]) {
+    fn html(expected: &[(PagePart, &str)]) {
         expect(expected, Markup::Html);
     }
 
-    use Part::{Form, Meta, Page, Script, Sealed};
+    use PagePart::{Form, Meta, Page, Script, Sealed};
 
     #[test]
     fn forms_fields_and_metas_are_parts() {

@@ -1,4 +1,4 @@
-//! What changes in a page by itself, as several renderings of it for nobody show.
+//! Finds what changes in a page from request to request, by comparing several anonymous renderings.
 //!
 //! A database returns rows that sort alike in whatever order it finds them, and of a list that is cut (`LIMIT 10`) other rows each time. Such a page differs
 //! with each request, for nobody as for a visitor. So the lines of a visitor's page are held against those of nobody's pages: a line that all of
@@ -8,7 +8,7 @@
 use super::lines::{is_divided_at_tags, texts};
 use super::noise::{Noise, Reduced};
 use super::regions::regions;
-use super::{Markup, Part};
+use super::{Markup, PagePart};
 use std::collections::HashMap;
 use std::hash::{BuildHasher, RandomState};
 
@@ -20,13 +20,13 @@ const LINE_ENTRY_BYTES: u64 = 64;
 
 /// The lines of one rendering, each by its hash.
 pub struct Rendering {
-    lines: HashMap<u64, Line>,
+    lines: HashMap<u64, RenderedLine>,
     /// Of all of it, in its order.
     hash: u64,
 }
 
 #[derive(Clone, Copy)]
-struct Line {
+struct RenderedLine {
     count: u32,
     /// Whether it is outside of what may have a token, wherever it stands.
     is_plain: bool,
@@ -54,10 +54,11 @@ impl Rendering {
     /// It has too many lines.
     pub fn of(body: &[u8], markup: Markup, noise: &[Noise], keys: &RandomState) -> Result<Self, TooManyLines> {
         let page = Reduced::of(body, &regions(body, markup), noise);
-        let mut lines = HashMap::<u64, Line>::new();
+        let mut lines = HashMap::<u64, RenderedLine>::new();
         for (start, text) in texts(&page, is_divided_at_tags(&page)) {
-            let is_plain = page.is_all(start, text.len(), Part::Page);
-            let line = lines.entry(keys.hash_one(text.trim_ascii())).or_insert(Line { count: 0, is_plain: true });
+            let is_plain = page.is_all(start, text.len(), PagePart::Page);
+            let line =
+                lines.entry(keys.hash_one(text.trim_ascii())).or_insert(RenderedLine { count: 0, is_plain: true });
             line.count = line.count.saturating_add(1);
             line.is_plain &= is_plain;
             if lines.len() > LINES_MAX {
@@ -73,17 +74,18 @@ impl Rendering {
     }
 
     /// Whether a visitor's rendering has nothing that nobody does not get.
-    pub fn fit(&self, nobodys: &[Self]) -> Fit {
-        let vary = nobodys.windows(2).any(|pair| matches!(pair, [one, other] if one.hash != other.hash));
+    pub fn fit(&self, anonymous: &[Self]) -> Fit {
+        let vary = anonymous.windows(2).any(|pair| matches!(pair, [one, other] if one.hash != other.hash));
         let mut fit = if vary { Fit::Fits } else { Fit::Unseen };
-        for hash in nobodys.iter().chain([self]).flat_map(|one| one.lines.keys()) {
-            let counts = nobodys.iter().map(|one| one.count(*hash));
+        for hash in anonymous.iter().chain([self]).flat_map(|one| one.lines.keys()) {
+            let counts = anonymous.iter().map(|one| one.count(*hash));
             let (least, most) = (counts.clone().min().unwrap_or(0), counts.max().unwrap_or(0));
             let own = self.count(*hash);
             if least == most && own == least {
                 continue;
             }
-            let is_plain = nobodys.iter().chain([self]).all(|one| one.lines.get(hash).is_none_or(|line| line.is_plain));
+            let is_plain =
+                anonymous.iter().chain([self]).all(|one| one.lines.get(hash).is_none_or(|line| line.is_plain));
             if !vary || !is_plain {
                 return Fit::Differs;
             }
@@ -103,11 +105,11 @@ impl Rendering {
 mod tests {
     use super::*;
 
-    fn fit(visitors: &str, nobodys: &[&str]) -> Fit {
+    fn fit(visitors: &str, anonymous: &[&str]) -> Fit {
         let keys = RandomState::new();
         let rendering = |page: &str| Rendering::of(page.as_bytes(), Markup::Html, &[], &keys).unwrap();
-        let nobodys: Vec<Rendering> = nobodys.iter().map(|page| rendering(page)).collect();
-        rendering(visitors).fit(&nobodys)
+        let anonymous: Vec<Rendering> = anonymous.iter().map(|page| rendering(page)).collect();
+        rendering(visitors).fit(&anonymous)
     }
 
     #[test]
@@ -122,13 +124,13 @@ mod tests {
 
     #[test]
     fn rows_are_nobodys_where_nobody_gets_each_of_them_now_and_then() {
-        let nobodys = ["top\n1\n2\nend", "top\n2\n3\nend", "top\n4\n1\nend"];
-        assert_eq!(fit("top\n1\n3\nend", &nobodys), Fit::Fits);
-        assert_eq!(fit("top\n3\n5\nend", &nobodys), Fit::Unseen, "nobody got the fifth so far");
-        assert_eq!(fit("top\n1\n1\nend", &nobodys), Fit::Unseen, "nor one of them twice");
-        assert_eq!(fit("1\n3\nend", &nobodys), Fit::Unseen, "what all have is missing");
-        assert_eq!(fit("top\n1\n3\nend", &nobodys[..1]), Fit::Differs, "nothing changes");
-        assert_eq!(fit("top\n1\n3\nend", &[nobodys[0], nobodys[0]]), Fit::Differs, "nothing changes");
+        let anonymous = ["top\n1\n2\nend", "top\n2\n3\nend", "top\n4\n1\nend"];
+        assert_eq!(fit("top\n1\n3\nend", &anonymous), Fit::Fits);
+        assert_eq!(fit("top\n3\n5\nend", &anonymous), Fit::Unseen, "nobody got the fifth so far");
+        assert_eq!(fit("top\n1\n1\nend", &anonymous), Fit::Unseen, "nor one of them twice");
+        assert_eq!(fit("1\n3\nend", &anonymous), Fit::Unseen, "what all have is missing");
+        assert_eq!(fit("top\n1\n3\nend", &anonymous[..1]), Fit::Differs, "nothing changes");
+        assert_eq!(fit("top\n1\n3\nend", &[anonymous[0], anonymous[0]]), Fit::Differs, "nothing changes");
     }
 
     #[test]

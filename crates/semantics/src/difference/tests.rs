@@ -35,8 +35,8 @@ fn a_difference_is_found_where_it_is() {
                 ["0a1b", "9f8e77"].map(|name| of(&head.replace("NAME", name), &body.replace("NAME", name)));
             assert_eq!(places(&one, &other, &[]), [place], "{head}{body} {is_minified}");
             let found = differences(one.as_bytes(), other.as_bytes(), Markup::Html, &[]);
-            assert!(found[0].nobodys.contains("0a1b") && found[0].visitors.contains("9f8e77"), "{found:?}");
-            assert!(found[0].nobodys.len() <= LINE_BYTES_MAX + 6, "{found:?}");
+            assert!(found[0].anonymous.contains("0a1b") && found[0].visitors.contains("9f8e77"), "{found:?}");
+            assert!(found[0].anonymous.len() <= LINE_BYTES_MAX + 6, "{found:?}");
         }
     }
 }
@@ -62,7 +62,7 @@ fn each_line_that_differs_is_told_up_to_a_few() {
     assert_eq!(places(&of("a"), &of("b"), &[]).len(), DIFFERENCES_MAX);
     assert_eq!(places("a\nb\nc\n", "a\nx\n", &[]), ["page"]);
     let longer = differences(b"a\n", b"a\n<p>more</p>\n", Markup::Html, &[]);
-    assert_eq!((longer.len(), longer[0].nobodys.as_str(), longer[0].visitors.as_str()), (1, "", "<p>more</p>"));
+    assert_eq!((longer.len(), longer[0].anonymous.as_str(), longer[0].visitors.as_str()), (1, "", "<p>more</p>"));
     assert_eq!(places("", "x", &[]), ["page"]);
     assert_eq!(places("x", "", &[]), ["page"]);
 }
@@ -71,7 +71,7 @@ fn each_line_that_differs_is_told_up_to_a_few() {
 fn letters_are_not_cut() {
     let of = |name: &str| format!("{}{name}{}", "조".repeat(100), "회".repeat(100));
     let found = differences(of("a").as_bytes(), of("b").as_bytes(), Markup::Html, &[]);
-    assert!(!found[0].nobodys.contains('\u{fffd}') && found[0].nobodys.contains('a'), "{found:?}");
+    assert!(!found[0].anonymous.contains('\u{fffd}') && found[0].anonymous.contains('a'), "{found:?}");
 }
 
 #[test]

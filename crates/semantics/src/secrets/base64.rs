@@ -3,7 +3,7 @@
 /// The fewest characters of base64 that are read: in a shorter text, letters that mean themselves read as something else too often.
 const CODED_BYTES_MIN: usize = 16;
 
-/// The text that `coded` stands for, where it is base64 of either alphabet, padded or not, and that of printable ASCII. What is random
+/// The text that `compressed_responses` stands for, where it is base64 of either alphabet, padded or not, and that of printable ASCII. What is random
 /// is not: a byte in three is printable.
 pub(super) fn text(coded: &[u8]) -> Option<Vec<u8>> {
     let padding = coded.iter().rev().take_while(|byte| **byte == b'=').count();

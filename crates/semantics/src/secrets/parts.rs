@@ -1,4 +1,4 @@
-//! What of a cookie's value an application may write into its page instead of the whole.
+//! Splits a cookie's value into the parts that an application may write into a page.
 //!
 //! Frameworks put more into a cookie than the session's id: they sign it (`s:ID.SIGNATURE`), name the server that has the session
 //! (`ID!SERVER!NONE`), or put all of it into base64. The page has the id alone. Where the id ends in a value nobody says, so what is looked for

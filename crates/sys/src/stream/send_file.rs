@@ -6,12 +6,11 @@
 //!
 //! sendfile(2) knows no MSG_NOSIGNAL. A program in Rust ignores SIGPIPE; one in another language that embeds this must do so.
 
-use super::{NO_SIGNAL, Stream, poll_once};
+use super::{NO_SIGNAL, Stream};
 use rustix::net::SendFlags;
 use std::io::{self, IoSlice};
 use std::os::fd::AsFd;
 use std::task::{Context, Poll, ready};
-use std::time::Duration;
 
 /// What a client's TCP socket takes before that can be sent.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -35,13 +34,8 @@ impl Unsent {
 const MORE_FOLLOWS: SendFlags = SendFlags::MORE;
 
 impl Stream {
-    /// Sends what finds room at once of the `bytes_max` bytes of `file` at `offset`; `None`: nothing does. `Some(0)`: the file ends
-    /// there. [`io::ErrorKind::InvalidInput`]: this file can't be sent so, but can be read.
-    pub async fn send_file(&self, file: impl AsFd, offset: u64, bytes_max: usize) -> io::Result<Option<usize>> {
-        poll_once(|cx| self.poll_send_file(cx, file.as_fd(), offset, bytes_max)).await.transpose()
-    }
-
-    /// [`Stream::send_file`] as a poll. Pending: the task is woken when there is room.
+    /// Sends what finds room at once of the `bytes_max` bytes of `file` at `offset`; 0: the file ends there. Pending: the task is woken
+    /// when there is room. [`io::ErrorKind::InvalidInput`]: this file can't be sent so, but can be read.
     // Less than was asked for is not the sign of a full socket that it is elsewhere: the file may have ended. So the next call tells,
     // or a task could wait for room that is there.
     pub fn poll_send_file(
@@ -64,28 +58,43 @@ impl Stream {
         }
     }
 
-    /// Waits until something finds room; `TimedOut` when the peer takes nothing for longer than `pause_max`.
-    pub async fn has_room(&self, pause_max: Duration) -> io::Result<()> {
-        self.in_time(pause_max, |cx| self.watched()?.poll_write_ready(cx).map_ok(drop)).await
+    /// Ready when something finds room.
+    pub fn poll_room(&self, cx: &mut Context<'_>) -> Poll<io::Result<()>> {
+        self.watched()?.poll_write_ready(cx).map_ok(drop)
     }
 
     /// Writes what finds room at once of `start`, which more follows at once: both share a packet. Returns how much that was.
-    pub async fn write_start(&self, start: &[u8]) -> io::Result<usize> {
-        let written = poll_once(|cx| self.poll_write(cx, &[IoSlice::new(start)], NO_SIGNAL | MORE_FOLLOWS)).await;
-        let written = written.transpose()?.unwrap_or(0);
+    pub fn poll_write_start(&self, cx: &mut Context<'_>, start: &[u8]) -> Poll<io::Result<usize>> {
+        let written = ready!(self.poll_write(cx, &[IoSlice::new(start)], NO_SIGNAL | MORE_FOLLOWS))?;
         self.sent_bytes.set(self.sent_bytes.get() + written as u64);
-        Ok(written)
+        Poll::Ready(Ok(written))
     }
 }
 
 #[cfg(test)]
 mod tests {
+    use super::super::poll_once;
     use super::*;
     use bytes::BytesMut;
     use std::fs::File;
     use std::io::Write;
     use std::sync::atomic::{AtomicU32, Ordering};
+    use std::time::Duration;
     use tokio::net::{TcpListener, TcpStream, UnixStream};
+
+    impl Stream {
+        async fn has_room(&self, pause_max: Duration) -> io::Result<()> {
+            self.in_time(pause_max, |cx| self.poll_room(cx)).await
+        }
+
+        async fn write_start(&self, start: &[u8]) -> io::Result<usize> {
+            Ok(poll_once(|cx| self.poll_write_start(cx, start)).await.transpose()?.unwrap_or(0))
+        }
+
+        async fn send_file(&self, file: impl AsFd, offset: u64, bytes_max: usize) -> io::Result<Option<usize>> {
+            poll_once(|cx| self.poll_send_file(cx, file.as_fd(), offset, bytes_max)).await.transpose()
+        }
+    }
 
     const LONG: Duration = Duration::from_secs(10);
 

@@ -8,7 +8,7 @@ const END_REQUEST_BYTES: usize = 8;
 
 /// What a buffer holds next.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decoded {
+pub enum DecodedRecord {
     /// More bytes are needed.
     NeedMore,
     /// A piece of what the program prints, never empty.
@@ -59,16 +59,16 @@ impl ProtocolStatus {
 #[derive(Debug)]
 pub struct Decoder {
     request_id: u16,
-    state: State,
+    state: RecordState,
     is_stdout_ended: bool,
 }
 
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum RecordState {
     /// Before a header.
     Header,
     /// Within a stream's record: so many bytes of content are to come, and of padding behind them.
-    Content { stream: Stream, content_bytes: usize, padding_bytes: usize },
+    Content { stream: OutputStream, content_bytes: usize, padding_bytes: usize },
     /// Within padding.
     Padding(usize),
     /// Within END_REQUEST.
@@ -82,7 +82,7 @@ enum State {
 }
 
 #[derive(Clone, Copy, Debug)]
-enum Stream {
+enum OutputStream {
     Stdout,
     Stderr,
 }
@@ -90,99 +90,101 @@ enum Stream {
 impl Decoder {
     /// For the answer to the request of that number.
     pub fn new(request_id: u16) -> Self {
-        Self { request_id, state: State::Header, is_stdout_ended: false }
+        Self { request_id, state: RecordState::Header, is_stdout_ended: false }
     }
 
     /// Takes from the front of `buf` what can be told. Bytes of an answer are handed on as they came, without a copy.
     ///
     /// # Errors
     /// When what came is no such answer; it stays that way.
-    pub fn decode(&mut self, buf: &mut BytesMut) -> Result<Decoded, FastCgiError> {
+    pub fn decode(&mut self, buf: &mut BytesMut) -> Result<DecodedRecord, FastCgiError> {
         let decoded = self.next(buf);
         if let Err(error) = decoded {
-            self.state = State::Failed(error);
+            self.state = RecordState::Failed(error);
         }
         decoded
     }
 
-    fn next(&mut self, buf: &mut BytesMut) -> Result<Decoded, FastCgiError> {
+    fn next(&mut self, buf: &mut BytesMut) -> Result<DecodedRecord, FastCgiError> {
         loop {
             match self.state {
-                State::Header => {
-                    let Some(header) = Header::parse(buf)? else { return Ok(Decoded::NeedMore) };
+                RecordState::Header => {
+                    let Some(header) = Header::parse(buf)? else { return Ok(DecodedRecord::NeedMore) };
                     buf.advance(HEADER_BYTES);
                     if let Some(decoded) = self.begin(header)? {
                         return Ok(decoded);
                     }
                 }
-                State::Content { content_bytes: 0, padding_bytes, .. } => self.state = State::Padding(padding_bytes),
-                State::Content { stream, content_bytes, padding_bytes } => {
+                RecordState::Content { content_bytes: 0, padding_bytes, .. } => {
+                    self.state = RecordState::Padding(padding_bytes)
+                }
+                RecordState::Content { stream, content_bytes, padding_bytes } => {
                     if buf.is_empty() {
-                        return Ok(Decoded::NeedMore);
+                        return Ok(DecodedRecord::NeedMore);
                     }
                     let piece = buf.split_to(content_bytes.min(buf.len())).freeze();
                     let content_bytes = content_bytes - piece.len();
-                    self.state = State::Content { stream, content_bytes, padding_bytes };
+                    self.state = RecordState::Content { stream, content_bytes, padding_bytes };
                     return Ok(match stream {
-                        Stream::Stdout => Decoded::Stdout(piece),
-                        Stream::Stderr => Decoded::Stderr(piece),
+                        OutputStream::Stdout => DecodedRecord::Stdout(piece),
+                        OutputStream::Stderr => DecodedRecord::Stderr(piece),
                     });
                 }
-                State::Padding(0) => self.state = State::Header,
-                State::Padding(bytes) => match skip(buf, bytes) {
-                    0 => self.state = State::Header,
+                RecordState::Padding(0) => self.state = RecordState::Header,
+                RecordState::Padding(bytes) => match skip(buf, bytes) {
+                    0 => self.state = RecordState::Header,
                     left => {
-                        self.state = State::Padding(left);
-                        return Ok(Decoded::NeedMore);
+                        self.state = RecordState::Padding(left);
+                        return Ok(DecodedRecord::NeedMore);
                     }
                 },
-                State::EndRequest { padding_bytes } => {
+                RecordState::EndRequest { padding_bytes } => {
                     // Application status (4), protocol status, reserved (3).
                     let Some(&[a, b, c, d, protocol_status, ..]) = buf.first_chunk::<END_REQUEST_BYTES>() else {
-                        return Ok(Decoded::NeedMore);
+                        return Ok(DecodedRecord::NeedMore);
                     };
                     buf.advance(END_REQUEST_BYTES);
                     let app_status = u32::from_be_bytes([a, b, c, d]);
                     let protocol_status = ProtocolStatus::from_byte(protocol_status)?;
                     let end = EndRequest { app_status, protocol_status };
-                    self.state = State::LastPadding { bytes: padding_bytes, end };
+                    self.state = RecordState::LastPadding { bytes: padding_bytes, end };
                 }
-                State::LastPadding { bytes, end } => match skip(buf, bytes) {
-                    0 => self.state = State::Ended(end),
+                RecordState::LastPadding { bytes, end } => match skip(buf, bytes) {
+                    0 => self.state = RecordState::Ended(end),
                     bytes => {
-                        self.state = State::LastPadding { bytes, end };
-                        return Ok(Decoded::NeedMore);
+                        self.state = RecordState::LastPadding { bytes, end };
+                        return Ok(DecodedRecord::NeedMore);
                     }
                 },
-                State::Ended(end) => return Ok(Decoded::End(end)),
-                State::Failed(error) => return Err(error),
+                RecordState::Ended(end) => return Ok(DecodedRecord::End(end)),
+                RecordState::Failed(error) => return Err(error),
             }
         }
     }
 
     /// A record begins.
-    fn begin(&mut self, header: Header) -> Result<Option<Decoded>, FastCgiError> {
+    fn begin(&mut self, header: Header) -> Result<Option<DecodedRecord>, FastCgiError> {
         if header.request_id != self.request_id {
             return Err(FastCgiError::RequestId);
         }
         let (content_bytes, padding_bytes) = (usize::from(header.content_bytes), usize::from(header.padding_bytes));
         match header.kind {
             kind::STDOUT if content_bytes == 0 => {
-                self.state = State::Padding(padding_bytes);
+                self.state = RecordState::Padding(padding_bytes);
                 let is_first = !std::mem::replace(&mut self.is_stdout_ended, true);
-                Ok(is_first.then_some(Decoded::StdoutEnd))
+                Ok(is_first.then_some(DecodedRecord::StdoutEnd))
             }
             kind::STDOUT if self.is_stdout_ended => Err(FastCgiError::StreamEnded),
             kind::STDOUT => {
-                self.state = State::Content { stream: Stream::Stdout, content_bytes, padding_bytes };
+                self.state = RecordState::Content { stream: OutputStream::Stdout, content_bytes, padding_bytes };
                 Ok(None)
             }
             kind::STDERR => {
-                self.state = State::Content { stream: Stream::Stderr, content_bytes, padding_bytes };
+                self.state = RecordState::Content { stream: OutputStream::Stderr, content_bytes, padding_bytes };
                 Ok(None)
             }
             kind::END_REQUEST if content_bytes == END_REQUEST_BYTES => {
-                self.state = State::EndRequest { padding_bytes };
+                self.state = RecordState::EndRequest { padding_bytes };
                 Ok(None)
             }
             kind::END_REQUEST => Err(FastCgiError::RecordLength),

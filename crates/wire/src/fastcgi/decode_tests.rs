@@ -13,12 +13,12 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> (Outcome, BytesMut) {
         buf.extend_from_slice(piece);
         loop {
             match decoder.decode(&mut buf) {
-                Ok(Decoded::Stdout(data)) => stdout.extend_from_slice(&data),
-                Ok(Decoded::Stderr(data)) => stderr.extend_from_slice(&data),
-                Ok(Decoded::StdoutEnd) => {}
-                Ok(Decoded::NeedMore) => break,
-                Ok(Decoded::End(end)) => {
-                    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(end)), "an end is an end");
+                Ok(DecodedRecord::Stdout(data)) => stdout.extend_from_slice(&data),
+                Ok(DecodedRecord::Stderr(data)) => stderr.extend_from_slice(&data),
+                Ok(DecodedRecord::StdoutEnd) => {}
+                Ok(DecodedRecord::NeedMore) => break,
+                Ok(DecodedRecord::End(end)) => {
+                    assert_eq!(decoder.decode(&mut buf), Ok(DecodedRecord::End(end)), "an end is an end");
                     // Whatever else arrives stays in the buffer, so the rest is not given to it.
                     return ((stdout, stderr, Ok(Some(end))), buf);
                 }
@@ -78,9 +78,9 @@ fn standard_error_comes_between_pieces_of_output_as_it_was_written() {
     let mut order = Vec::new();
     loop {
         match decoder.decode(&mut buf).unwrap() {
-            Decoded::Stdout(data) => order.push(format!("out {}", data.len())),
-            Decoded::Stderr(data) => order.push(format!("err {}", String::from_utf8_lossy(&data))),
-            Decoded::End(end) => break assert_eq!(end, COMPLETE),
+            DecodedRecord::Stdout(data) => order.push(format!("out {}", data.len())),
+            DecodedRecord::Stderr(data) => order.push(format!("err {}", String::from_utf8_lossy(&data))),
+            DecodedRecord::End(end) => break assert_eq!(end, COMPLETE),
             other => panic!("{other:?}"),
         }
     }
@@ -122,10 +122,10 @@ fn each_way_to_end_a_request_is_told() {
 fn the_end_of_a_stream_comes_once_and_ends_it() {
     let twice = [record(kind::STDOUT, 1, b"", 1), record(kind::STDOUT, 1, b"", 0)].concat();
     let (mut decoder, mut buf) = (Decoder::new(1), BytesMut::from(&twice[..]));
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::StdoutEnd));
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::NeedMore));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedRecord::StdoutEnd));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedRecord::NeedMore));
     buf.extend_from_slice(&record(kind::STDERR, 1, b"late", 0));
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::Stderr(Bytes::from_static(b"late"))));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedRecord::Stderr(Bytes::from_static(b"late"))));
     buf.extend_from_slice(&record(kind::STDOUT, 1, b"more", 0));
     assert_eq!(decoder.decode(&mut buf), Err(FastCgiError::StreamEnded));
 }

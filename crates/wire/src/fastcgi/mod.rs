@@ -26,8 +26,8 @@ mod values;
 #[cfg(test)]
 mod properties;
 
-pub use decode::{Decoded, Decoder, EndRequest, ProtocolStatus};
-pub use pairs::{Pair, encode_pair, split_pair};
+pub use decode::{DecodedRecord, Decoder, EndRequest, ProtocolStatus};
+pub use pairs::{NameValuePair, encode_pair, split_pair};
 pub use values::{Values, parse_values};
 
 use std::fmt;

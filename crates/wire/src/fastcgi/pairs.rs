@@ -25,7 +25,7 @@ fn encode_length(length: usize, out: &mut Vec<u8>) {
 
 /// A pair, and what follows it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Pair<'a> {
+pub struct NameValuePair<'a> {
     /// Not checked in any way.
     pub name: &'a [u8],
     /// Not checked in any way.
@@ -38,7 +38,7 @@ pub struct Pair<'a> {
 ///
 /// # Errors
 /// [`FastCgiError::Pairs`]: `buf` ends within the pair.
-pub fn split_pair(buf: &[u8]) -> Result<Option<Pair<'_>>, FastCgiError> {
+pub fn split_pair(buf: &[u8]) -> Result<Option<NameValuePair<'_>>, FastCgiError> {
     if buf.is_empty() {
         return Ok(None);
     }
@@ -47,7 +47,7 @@ pub fn split_pair(buf: &[u8]) -> Result<Option<Pair<'_>>, FastCgiError> {
         let (value_bytes, rest) = split_length(rest)?;
         let (name, rest) = rest.split_at_checked(name_bytes)?;
         let (value, rest) = rest.split_at_checked(value_bytes)?;
-        Some(Pair { name, value, rest })
+        Some(NameValuePair { name, value, rest })
     };
     split().map(Some).ok_or(FastCgiError::Pairs)
 }

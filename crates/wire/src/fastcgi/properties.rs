@@ -34,11 +34,11 @@ fn decode<'a>(pieces: impl Iterator<Item = &'a [u8]>) -> Outcome {
         buf.extend_from_slice(piece);
         while ended.is_none() {
             match decoder.decode(&mut buf) {
-                Ok(Decoded::Stdout(data)) => stdout.extend_from_slice(&data),
-                Ok(Decoded::Stderr(data)) => stderr.extend_from_slice(&data),
-                Ok(Decoded::StdoutEnd) => {}
-                Ok(Decoded::NeedMore) => break,
-                Ok(Decoded::End(end)) => ended = Some(Ok(end)),
+                Ok(DecodedRecord::Stdout(data)) => stdout.extend_from_slice(&data),
+                Ok(DecodedRecord::Stderr(data)) => stderr.extend_from_slice(&data),
+                Ok(DecodedRecord::StdoutEnd) => {}
+                Ok(DecodedRecord::NeedMore) => break,
+                Ok(DecodedRecord::End(end)) => ended = Some(Ok(end)),
                 Err(error) => ended = Some(Err(error)),
             }
         }

@@ -57,14 +57,14 @@ impl<'a> Directive<'a> {
         delta_seconds(&self.text()?)
     }
 
-    /// The argument as a list of field names, lower case; [`Scope::All`] when there is none, or it is invalid.
-    pub fn scope(&self) -> Scope {
-        let Some(text) = self.text() else { return Scope::All };
+    /// The argument as a list of field names, lower case; [`DirectiveScope::All`] when there is none, or it is invalid.
+    pub fn scope(&self) -> DirectiveScope {
+        let Some(text) = self.text() else { return DirectiveScope::All };
         let names: Vec<&[u8]> = list::split(&text).collect();
         if names.is_empty() || self.is_malformed || !names.iter().all(|name| list::is_token(name)) {
-            return Scope::All;
+            return DirectiveScope::All;
         }
-        Scope::Fields(names.iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect())
+        DirectiveScope::Fields(names.iter().map(|name| String::from_utf8_lossy(name).to_ascii_lowercase()).collect())
     }
 }
 
@@ -88,7 +88,7 @@ pub fn directives<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item =
 
 /// What `no-cache` or `private` speaks of.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub enum Scope {
+pub enum DirectiveScope {
     /// The directive is not there.
     #[default]
     None,
@@ -98,7 +98,7 @@ pub enum Scope {
     Fields(Vec<String>),
 }
 
-impl Scope {
+impl DirectiveScope {
     /// Whether the directive is there without an argument.
     pub fn is_all(&self) -> bool {
         *self == Self::All
@@ -112,7 +112,7 @@ impl Scope {
         }
     }
 
-    fn join(&mut self, other: Scope) {
+    fn join(&mut self, other: DirectiveScope) {
         *self = match (std::mem::take(self), other) {
             (Self::None, scope) | (scope, Self::None) => scope,
             (Self::Fields(mut names), Self::Fields(more)) => {
@@ -130,9 +130,9 @@ pub struct CacheControl {
     /// Section 5.2.2.5.
     pub no_store: bool,
     /// Section 5.2.2.4.
-    pub no_cache: Scope,
+    pub no_cache: DirectiveScope,
     /// Section 5.2.2.7.
-    pub private: Scope,
+    pub private: DirectiveScope,
     /// Section 5.2.2.9.
     pub public: bool,
     /// Section 5.2.2.2.

@@ -57,7 +57,7 @@ impl<'a> EntityTag<'a> {
 }
 
 /// The members of an If-None-Match or If-Match, all lines, in order.
-pub fn tags<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = Tag<'a>> {
+pub fn tags<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = ListedTag<'a>> {
     fields.all(name).flat_map(|line| {
         let mut rest = line;
         // A quote inside an entity tag cannot be escaped, so tags are cut by hand and not as quoted strings.
@@ -66,21 +66,23 @@ pub fn tags<'a>(fields: &'a Fields, name: &'a str) -> impl Iterator<Item = Tag<'
             rest = after;
             Some(member)
         })
-        .filter_map(|member| if member == b"*" { Some(Tag::Any) } else { EntityTag::parse(member).map(Tag::One) })
+        .filter_map(|member| {
+            if member == b"*" { Some(ListedTag::Any) } else { EntityTag::parse(member).map(ListedTag::One) }
+        })
     })
 }
 
 /// A member of such a list.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Tag<'a> {
+pub enum ListedTag<'a> {
     /// `*`: whatever there is.
     Any,
     /// This one.
     One(EntityTag<'a>),
 }
 
-impl Tag<'_> {
-    /// Whether it names `tag` in the weak comparison; [`Tag::Any`] also names a representation without a tag.
+impl ListedTag<'_> {
+    /// Whether it names `tag` in the weak comparison; [`ListedTag::Any`] also names a representation without a tag.
     pub fn matches_weakly(&self, tag: Option<&EntityTag<'_>>) -> bool {
         match self {
             Self::Any => true,
@@ -137,15 +139,15 @@ mod tests {
     fn lists_hold_tags_with_commas_and_backslashes() {
         let fields: Fields = [("If-None-Match", "\"a,b\", W/\"c\\\""), ("If-None-Match", "d")].into_iter().collect();
         let list: Vec<_> = tags(&fields, "If-None-Match").collect();
-        assert_eq!(list, ["\"a,b\"", "W/\"c\\\"", "d"].map(|text| Tag::One(tag(text))));
+        assert_eq!(list, ["\"a,b\"", "W/\"c\\\"", "d"].map(|text| ListedTag::One(tag(text))));
         assert!(list[1].matches_weakly(Some(&tag("\"c\\\""))) && !list[1].matches_weakly(None));
     }
 
     #[test]
     fn a_star_matches_whatever_there_is() {
         let fields: Fields = [("If-None-Match", " * ")].into_iter().collect();
-        assert_eq!(tags(&fields, "if-none-match").collect::<Vec<_>>(), [Tag::Any]);
-        assert!(Tag::Any.matches_weakly(None));
+        assert_eq!(tags(&fields, "if-none-match").collect::<Vec<_>>(), [ListedTag::Any]);
+        assert!(ListedTag::Any.matches_weakly(None));
     }
 
     proptest::proptest! {

@@ -3,7 +3,7 @@
 //! The value is a Structured Fields dictionary. One that does not parse is no field at all, and the next one counts;
 //! so does an empty one. A directive of the wrong type is ignored, as section 2.1 wants.
 
-use super::cache_control::{CacheControl, DELTA_SECONDS_MAX, Scope};
+use super::cache_control::{CacheControl, DELTA_SECONDS_MAX, DirectiveScope};
 use crate::Fields;
 use sfv::{BareItem, Dictionary, ListEntry, Parser};
 
@@ -50,8 +50,12 @@ fn add(all: &mut CacheControl, key: &str, value: &BareItem) {
 
 /// A Boolean, or a String that lists field names. We do not keep parts of a response under these directives, so the
 /// qualified form counts as the unqualified one.
-fn scope(value: &BareItem) -> Scope {
-    if value.as_boolean() == Some(true) || value.as_string().is_some() { Scope::All } else { Scope::None }
+fn scope(value: &BareItem) -> DirectiveScope {
+    if value.as_boolean() == Some(true) || value.as_string().is_some() {
+        DirectiveScope::All
+    } else {
+        DirectiveScope::None
+    }
 }
 
 /// A non-negative Integer; others are ignored, like each wrong type.
@@ -88,7 +92,7 @@ mod tests {
     #[test]
     fn a_directive_of_the_wrong_type_is_ignored() {
         let all = targeted("max-age=1.5, s-maxage=\"3\", no-store=1, private, stale-if-error=(1 2)").unwrap();
-        assert_eq!(all, CacheControl { private: Scope::All, ..CacheControl::default() });
+        assert_eq!(all, CacheControl { private: DirectiveScope::All, ..CacheControl::default() });
     }
 
     proptest::proptest! {

@@ -22,7 +22,7 @@ const EXTENSION_EXCESS_BYTES_MAX: u64 = 16 * 1024;
 
 /// What [`BodyDecoder::decode`] found.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub enum Decoded {
+pub enum DecodedBody {
     /// The next piece of content, never empty.
     Data(Bytes),
     /// The buffer does not hold enough to go on.
@@ -35,7 +35,7 @@ pub enum Decoded {
 /// Takes one body from the front of a buffer. See the [module](self).
 #[derive(Debug)]
 pub struct BodyDecoder {
-    state: State,
+    state: BodyDecoderState,
     limits: BodyLimits,
     /// Bytes of chunk extensions seen, less the bytes of content announced.
     extension_excess: u64,
@@ -43,7 +43,7 @@ pub struct BodyDecoder {
 
 /// What stands next in the buffer.
 #[derive(Clone, Copy, Debug)]
-enum State {
+enum BodyDecoderState {
     /// Content of known length, more than 0 bytes of it.
     Content(u64),
     /// Content, until the peer closes.
@@ -66,13 +66,13 @@ impl BodyDecoder {
     /// A decoder for a body of that length. The limits matter to chunked bodies only.
     pub fn new(length: BodyLength, limits: &BodyLimits) -> Self {
         let state = match length {
-            BodyLength::None | BodyLength::Length(0) => State::Ended,
+            BodyLength::None | BodyLength::Length(0) => BodyDecoderState::Ended,
             //= RFC 9112 section 6.3
             //# If a valid Content-Length header field is present without Transfer-Encoding, its decimal value defines
             //# the expected message body length in octets.
-            BodyLength::Length(bytes) => State::Content(bytes),
-            BodyLength::Chunked => State::ChunkLine,
-            BodyLength::UntilClose => State::ContentUntilClose,
+            BodyLength::Length(bytes) => BodyDecoderState::Content(bytes),
+            BodyLength::Chunked => BodyDecoderState::ChunkLine,
+            BodyLength::UntilClose => BodyDecoderState::ContentUntilClose,
         };
         Self { state, limits: *limits, extension_excess: 0 }
     }
@@ -81,10 +81,10 @@ impl BodyDecoder {
     ///
     /// # Errors
     /// When the chunked coding is malformed or exceeds a limit; the same error again from then on.
-    pub fn decode(&mut self, buf: &mut BytesMut) -> Result<Decoded, BodyError> {
+    pub fn decode(&mut self, buf: &mut BytesMut) -> Result<DecodedBody, BodyError> {
         let decoded = self.step_to_result(buf);
         if let Err(error) = decoded {
-            self.state = State::Failed(error);
+            self.state = BodyDecoderState::Failed(error);
         }
         decoded
     }
@@ -95,15 +95,15 @@ impl BodyDecoder {
     /// [`BodyError::Truncated`] unless the body was complete or ends with the connection.
     pub fn finish_on_close(&mut self) -> Result<(), BodyError> {
         match self.state {
-            State::Ended => Ok(()),
+            BodyDecoderState::Ended => Ok(()),
             //= RFC 9112 section 8
             //# A response that has neither chunked transfer coding nor Content-Length is terminated by closure of the
             //# connection
-            State::ContentUntilClose => {
-                self.state = State::Ended;
+            BodyDecoderState::ContentUntilClose => {
+                self.state = BodyDecoderState::Ended;
                 Ok(())
             }
-            State::Failed(error) => Err(error),
+            BodyDecoderState::Failed(error) => Err(error),
             //= RFC 9112 section 6.3
             //# If the sender closes the connection or the recipient times out before the indicated number of octets are
             //# received, the recipient MUST consider the message to be incomplete and close the connection.
@@ -112,7 +112,7 @@ impl BodyDecoder {
             //# prematurely or when decoding a supposedly chunked transfer coding fails, MUST record the message as
             //# incomplete.
             _ => {
-                self.state = State::Failed(BodyError::Truncated);
+                self.state = BodyDecoderState::Failed(BodyError::Truncated);
                 Err(BodyError::Truncated)
             }
         }
@@ -120,60 +120,60 @@ impl BodyDecoder {
 
     /// Whether the body is complete and the connection stands at the next message.
     pub fn is_done(&self) -> bool {
-        matches!(self.state, State::Ended)
+        matches!(self.state, BodyDecoderState::Ended)
     }
 
     /// How many bytes of content are still to come, where that is known: not for chunked and close-delimited bodies.
     pub fn remaining(&self) -> Option<u64> {
         match self.state {
-            State::Content(bytes) => Some(bytes),
-            State::Ended => Some(0),
+            BodyDecoderState::Content(bytes) => Some(bytes),
+            BodyDecoderState::Ended => Some(0),
             _ => None,
         }
     }
 
     /// Goes from state to state until there is something to tell. Each turn consumes bytes or returns.
-    fn step_to_result(&mut self, buf: &mut BytesMut) -> Result<Decoded, BodyError> {
+    fn step_to_result(&mut self, buf: &mut BytesMut) -> Result<DecodedBody, BodyError> {
         loop {
             match self.state {
-                State::Ended => return Ok(Decoded::End(None)),
-                State::Failed(error) => return Err(error),
-                State::Content(left) => {
-                    let Some(data) = take_up_to(buf, left) else { return Ok(Decoded::NeedMore) };
+                BodyDecoderState::Ended => return Ok(DecodedBody::End(None)),
+                BodyDecoderState::Failed(error) => return Err(error),
+                BodyDecoderState::Content(left) => {
+                    let Some(data) = take_up_to(buf, left) else { return Ok(DecodedBody::NeedMore) };
                     self.state = match left.saturating_sub(data.len() as u64) {
-                        0 => State::Ended,
-                        left => State::Content(left),
+                        0 => BodyDecoderState::Ended,
+                        left => BodyDecoderState::Content(left),
                     };
-                    return Ok(Decoded::Data(data));
+                    return Ok(DecodedBody::Data(data));
                 }
-                State::ContentUntilClose => {
-                    return Ok(take_up_to(buf, u64::MAX).map_or(Decoded::NeedMore, Decoded::Data));
+                BodyDecoderState::ContentUntilClose => {
+                    return Ok(take_up_to(buf, u64::MAX).map_or(DecodedBody::NeedMore, DecodedBody::Data));
                 }
                 //= RFC 9112 section 7.1
                 //# A recipient MUST be able to parse and decode the chunked transfer coding.
-                State::ChunkLine => {
-                    let Some(size) = self.take_chunk_line(buf)? else { return Ok(Decoded::NeedMore) };
-                    self.state = if size == 0 { State::Trailers } else { State::ChunkData(size) };
+                BodyDecoderState::ChunkLine => {
+                    let Some(size) = self.take_chunk_line(buf)? else { return Ok(DecodedBody::NeedMore) };
+                    self.state = if size == 0 { BodyDecoderState::Trailers } else { BodyDecoderState::ChunkData(size) };
                 }
-                State::ChunkData(left) => {
-                    let Some(data) = take_up_to(buf, left) else { return Ok(Decoded::NeedMore) };
+                BodyDecoderState::ChunkData(left) => {
+                    let Some(data) = take_up_to(buf, left) else { return Ok(DecodedBody::NeedMore) };
                     self.state = match left.saturating_sub(data.len() as u64) {
-                        0 => State::ChunkEnd,
-                        left => State::ChunkData(left),
+                        0 => BodyDecoderState::ChunkEnd,
+                        left => BodyDecoderState::ChunkData(left),
                     };
-                    return Ok(Decoded::Data(data));
+                    return Ok(DecodedBody::Data(data));
                 }
-                State::ChunkEnd => match buf.as_ref() {
-                    [] | [b'\r'] => return Ok(Decoded::NeedMore),
+                BodyDecoderState::ChunkEnd => match buf.as_ref() {
+                    [] | [b'\r'] => return Ok(DecodedBody::NeedMore),
                     [b'\r', b'\n', ..] => {
                         buf.advance(2);
-                        self.state = State::ChunkLine;
+                        self.state = BodyDecoderState::ChunkLine;
                     }
                     _ => return Err(BodyError::ChunkEnd),
                 },
-                State::Trailers => {
-                    let Some(trailers) = self.take_trailers(buf)? else { return Ok(Decoded::NeedMore) };
-                    self.state = State::Ended;
+                BodyDecoderState::Trailers => {
+                    let Some(trailers) = self.take_trailers(buf)? else { return Ok(DecodedBody::NeedMore) };
+                    self.state = BodyDecoderState::Ended;
                     //= RFC 9112 section 7.1.2
                     //# A recipient that retains a received trailer field MUST either store/forward the trailer field
                     //# separately from the received header fields or merge the received trailer field into the header
@@ -182,7 +182,7 @@ impl BodyDecoder {
                     //# A recipient MUST NOT merge a received trailer field into the header section unless its
                     //# corresponding header field definition explicitly permits and instructs how the trailer field
                     //# value can be safely merged.
-                    return Ok(Decoded::End((!trailers.is_empty()).then_some(trailers)));
+                    return Ok(DecodedBody::End((!trailers.is_empty()).then_some(trailers)));
                 }
             }
         }

@@ -14,9 +14,9 @@ fn decode_within(length: BodyLength, bytes: &[u8], limits: &BodyLimits) -> Outco
     let (mut decoder, mut buf, mut content) = (BodyDecoder::new(length, limits), BytesMut::from(bytes), Vec::new());
     loop {
         match decoder.decode(&mut buf)? {
-            Decoded::Data(data) => content.extend_from_slice(&data),
-            Decoded::NeedMore => return Ok((content, None, buf.to_vec())),
-            Decoded::End(trailers) => return Ok((content, Some(trailers), buf.to_vec())),
+            DecodedBody::Data(data) => content.extend_from_slice(&data),
+            DecodedBody::NeedMore => return Ok((content, None, buf.to_vec())),
+            DecodedBody::End(trailers) => return Ok((content, Some(trailers), buf.to_vec())),
         }
     }
 }
@@ -44,9 +44,9 @@ fn a_body_of_known_length_leaves_the_next_message_in_the_buffer() {
 fn remaining_counts_down() {
     let mut decoder = BodyDecoder::new(BodyLength::Length(5), &BodyLimits::default());
     assert_eq!((decoder.remaining(), decoder.is_done()), (Some(5), false));
-    assert_eq!(decoder.decode(&mut BytesMut::from("hel")), Ok(Decoded::Data(Bytes::from("hel"))));
+    assert_eq!(decoder.decode(&mut BytesMut::from("hel")), Ok(DecodedBody::Data(Bytes::from("hel"))));
     assert_eq!((decoder.remaining(), decoder.is_done()), (Some(2), false));
-    assert_eq!(decoder.decode(&mut BytesMut::from("lo")), Ok(Decoded::Data(Bytes::from("lo"))));
+    assert_eq!(decoder.decode(&mut BytesMut::from("lo")), Ok(DecodedBody::Data(Bytes::from("lo"))));
     assert_eq!((decoder.remaining(), decoder.is_done()), (Some(0), true));
     assert_eq!(BodyDecoder::new(BodyLength::Chunked, &BodyLimits::default()).remaining(), None);
     assert_eq!(BodyDecoder::new(BodyLength::UntilClose, &BodyLimits::default()).remaining(), None);
@@ -57,7 +57,7 @@ fn content_leaves_the_buffer_without_a_copy() {
     let mut buf = BytesMut::from("5\r\nhello\r\n");
     let content_at = buf[3..].as_ptr();
     let mut decoder = BodyDecoder::new(BodyLength::Chunked, &BodyLimits::default());
-    let Ok(Decoded::Data(data)) = decoder.decode(&mut buf) else { panic!() };
+    let Ok(DecodedBody::Data(data)) = decoder.decode(&mut buf) else { panic!() };
     assert_eq!((&data[..], data.as_ptr()), (&b"hello"[..], content_at));
 }
 
@@ -85,8 +85,8 @@ fn trailers_are_given_apart_and_once() {
     let mut buf = BytesMut::from("0\r\nDigest: x\r\nB:y\r\n\r\nGET");
     let mut decoder = BodyDecoder::new(BodyLength::Chunked, &BodyLimits::default());
     let trailers: Fields = [("Digest", "x"), ("B", "y")].into_iter().collect();
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(Some(trailers))));
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(None)));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedBody::End(Some(trailers))));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedBody::End(None)));
     assert_eq!(&buf[..], b"GET");
 }
 
@@ -120,8 +120,8 @@ fn chunk_sizes_are_1_to_16_hex_digits() {
         assert_eq!(chunked_error(format!("{line}\r\nhello\r\n").as_bytes()), BodyError::ChunkSize, "{line:?}");
     }
     let mut decoder = BodyDecoder::new(BodyLength::Chunked, &BodyLimits::default());
-    assert_eq!(decoder.decode(&mut BytesMut::from("FFFFFFFFFFFFFFFF\r\nx")), Ok(Decoded::Data(Bytes::from("x"))));
-    assert!(matches!(decoder.state, State::ChunkData(left) if left == u64::MAX - 1));
+    assert_eq!(decoder.decode(&mut BytesMut::from("FFFFFFFFFFFFFFFF\r\nx")), Ok(DecodedBody::Data(Bytes::from("x"))));
+    assert!(matches!(decoder.state, BodyDecoderState::ChunkData(left) if left == u64::MAX - 1));
 }
 
 #[test]
@@ -199,7 +199,7 @@ fn a_body_cut_short_is_truncated() {
     ];
     for (length, bytes) in cut {
         let (mut decoder, mut buf) = (BodyDecoder::new(*length, &BodyLimits::default()), BytesMut::from(*bytes));
-        while decoder.decode(&mut buf).unwrap() != Decoded::NeedMore {}
+        while decoder.decode(&mut buf).unwrap() != DecodedBody::NeedMore {}
         assert_eq!(decoder.finish_on_close(), Err(BodyError::Truncated), "{length:?} {bytes:?}");
         assert_eq!(decoder.decode(&mut buf), Err(BodyError::Truncated));
     }
@@ -212,10 +212,10 @@ fn a_close_delimited_body_ends_when_the_peer_closes() {
     //# connection
     let mut decoder = BodyDecoder::new(BodyLength::UntilClose, &BodyLimits::default());
     let mut buf = BytesMut::from("0\r\n\r\n");
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::Data(Bytes::from("0\r\n\r\n"))));
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::NeedMore));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedBody::Data(Bytes::from("0\r\n\r\n"))));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedBody::NeedMore));
     assert!(!decoder.is_done());
     assert_eq!(decoder.finish_on_close(), Ok(()));
-    assert_eq!(decoder.decode(&mut buf), Ok(Decoded::End(None)));
+    assert_eq!(decoder.decode(&mut buf), Ok(DecodedBody::End(None)));
     assert!(decoder.is_done());
 }

@@ -27,7 +27,7 @@ pub enum BodyLength {
 /// # Errors
 /// Whatever leaves a doubt about it; then the connection has to be closed after the answer.
 pub fn request_body_length(head: &RequestHead) -> Result<BodyLength, RequestError> {
-    let Some(codings) = Codings::of(&head.fields) else { return request_content_length(&head.fields) };
+    let Some(codings) = TransferCodings::of(&head.fields) else { return request_content_length(&head.fields) };
     //= RFC 9112 section 6.1
     //# A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding header field MUST treat the
     //# message as if the framing is faulty, even if a Content-Length is present, and close the connection after
@@ -45,18 +45,18 @@ pub fn request_body_length(head: &RequestHead) -> Result<BodyLength, RequestErro
     match codings {
         //= RFC 9112 section 6.1
         //# A recipient MUST be able to parse the chunked transfer coding
-        Codings::Chunked => Ok(BodyLength::Chunked),
+        TransferCodings::Chunked => Ok(BodyLength::Chunked),
         //= RFC 9112 section 6.3
         //# If a Transfer-Encoding header field is present in a request and the chunked transfer coding is not the final
         //# encoding, the message body length cannot be determined reliably; the server MUST respond with the 400 (Bad
         //# Request) status code and then close the connection.
-        Codings::ChunkedNotLast | Codings::CompressedLast => Err(RequestError::ChunkedNotLast),
+        TransferCodings::ChunkedNotLast | TransferCodings::CompressedLast => Err(RequestError::ChunkedNotLast),
         //= RFC 9112 section 6.1
         //# A server that receives a request message with a transfer coding it does not understand SHOULD respond with
         //# 501 (Not Implemented).
-        Codings::ChunkedAfterOthers => Err(RequestError::TransferCodingUnknown),
-        Codings::ChunkedRepeated => Err(RequestError::ChunkedRepeated),
-        Codings::Malformed => Err(RequestError::TransferEncoding),
+        TransferCodings::ChunkedAfterOthers => Err(RequestError::TransferCodingUnknown),
+        TransferCodings::ChunkedRepeated => Err(RequestError::ChunkedRepeated),
+        TransferCodings::Malformed => Err(RequestError::TransferEncoding),
     }
 }
 
@@ -77,7 +77,7 @@ pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Res
     if is_bodiless {
         return Ok(BodyLength::None);
     }
-    let Some(codings) = Codings::of(&head.fields) else { return response_content_length(&head.fields) };
+    let Some(codings) = TransferCodings::of(&head.fields) else { return response_content_length(&head.fields) };
     //= RFC 9112 section 6.1
     //# A server or client that receives an HTTP/1.0 message containing a Transfer-Encoding header field MUST treat the
     //# message as if the framing is faulty, even if a Content-Length is present, and close the connection after
@@ -95,18 +95,18 @@ pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Res
         //= RFC 9112 section 6.3
         //# the message body length is determined by reading and decoding the chunked data until the transfer coding
         //# indicates the data is complete.
-        Codings::Chunked => Ok(BodyLength::Chunked),
+        TransferCodings::Chunked => Ok(BodyLength::Chunked),
         //= RFC 9112 section 6.3
         //# If a Transfer-Encoding header field is present in a response and the chunked transfer coding is not the
         //# final encoding, the message body length is determined by reading the connection until it is closed by the
         //# server.
-        Codings::ChunkedNotLast => Ok(BodyLength::UntilClose),
+        TransferCodings::ChunkedNotLast => Ok(BodyLength::UntilClose),
         // Where it ends would be clear, but not what it says: nobody here undoes the coding, and what is forwarded
         // carries none.
-        Codings::CompressedLast => Err(ResponseError::UnsupportedCoding),
-        Codings::ChunkedAfterOthers => Err(ResponseError::UnsupportedCoding),
-        Codings::ChunkedRepeated => Err(ResponseError::ChunkedRepeated),
-        Codings::Malformed => Err(ResponseError::TransferEncoding),
+        TransferCodings::CompressedLast => Err(ResponseError::UnsupportedCoding),
+        TransferCodings::ChunkedAfterOthers => Err(ResponseError::UnsupportedCoding),
+        TransferCodings::ChunkedRepeated => Err(ResponseError::ChunkedRepeated),
+        TransferCodings::Malformed => Err(ResponseError::TransferEncoding),
     }
 }
 
@@ -114,7 +114,7 @@ pub fn response_body_length(head: &ResponseHead, request_method: &Method) -> Res
 const COMPRESSIONS: [&[u8]; 5] = [b"gzip", b"x-gzip", b"deflate", b"compress", b"x-compress"];
 
 /// What Transfer-Encoding says, as far as framing cares.
-enum Codings {
+enum TransferCodings {
     /// Chunked and nothing else.
     Chunked,
     /// Other codings, then chunked.
@@ -129,7 +129,7 @@ enum Codings {
     Malformed,
 }
 
-impl Codings {
+impl TransferCodings {
     /// `None`: no such field.
     fn of(fields: &Fields) -> Option<Self> {
         if !fields.contains("transfer-encoding") {

@@ -74,14 +74,14 @@ impl fmt::Display for HeadError {
 impl std::error::Error for HeadError {}
 
 /// A complete line at the front of a buffer.
-pub(crate) struct Line<'a> {
+pub(crate) struct HeadLine<'a> {
     /// The line without its CRLF; no CR or LF is in it.
     pub(crate) text: &'a [u8],
     /// What follows the CRLF.
     pub(crate) rest: &'a [u8],
 }
 
-impl Line<'_> {
+impl HeadLine<'_> {
     /// How many bytes the line took, its CRLF included.
     pub(crate) fn bytes(&self) -> usize {
         self.text.len() + 2
@@ -91,7 +91,7 @@ impl Line<'_> {
 /// Splits the first line off `buf`. `None`: need more.
 ///
 /// A line that with its CRLF does not end within `bytes_max` bytes is [`HeadError::TooLong`].
-pub(crate) fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<Line<'_>>, HeadError> {
+pub(crate) fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<HeadLine<'_>>, HeadError> {
     let window = buf.get(..bytes_max).unwrap_or(buf);
     let is_full = window.len() == bytes_max;
     let Some(end) = memchr::memchr2(b'\r', b'\n', window) else {
@@ -101,7 +101,7 @@ pub(crate) fn next_line(buf: &[u8], bytes_max: usize) -> Result<Option<Line<'_>>
     match rest {
         [b'\r'] if !is_full => Ok(None),
         [b'\r', ..] if end + 1 == bytes_max => Err(HeadError::TooLong),
-        [b'\r', b'\n', rest @ ..] => Ok(Some(Line { text, rest })),
+        [b'\r', b'\n', rest @ ..] => Ok(Some(HeadLine { text, rest })),
         //= RFC 9112 section 2.2
         //# A recipient of such a bare CR MUST consider that element to be invalid or
         //# replace each bare CR with SP before processing the element or forwarding the message.

@@ -2,7 +2,7 @@
 //!
 //! A limit is part of the verdict, not a hint: what exceeds it is an error even where it could still be read. Two more that
 //! nobody sets stand in `request.rs` (the method's length, empty lines before a request); the deadline for a head is
-//! `head_timeout` in `engine/src/options.rs`.
+//! `head_timeout` in `options/src/limits.rs`.
 
 /// How much head a peer may send.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -38,7 +38,7 @@ pub mod response;
 #[cfg(test)]
 mod properties;
 
-pub use body::{BodyDecoder, Decoded};
+pub use body::{BodyDecoder, DecodedBody};
 pub use body_error::BodyError;
 pub use connection::{connection_options, keeps_alive};
 pub use encode::{encode_chunk_head, encode_last_chunk, encode_request_head, encode_status_line};

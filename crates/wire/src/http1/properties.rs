@@ -93,9 +93,9 @@ fn decode_in_pieces<'a>(length: BodyLength, limits: &BodyLimits, pieces: impl It
         buf.extend_from_slice(piece);
         loop {
             match decoder.decode(&mut buf) {
-                Ok(Decoded::Data(data)) => content.extend_from_slice(&data),
-                Ok(Decoded::NeedMore) => break,
-                Ok(Decoded::End(trailers)) => return (content, Some(Ok(trailers))),
+                Ok(DecodedBody::Data(data)) => content.extend_from_slice(&data),
+                Ok(DecodedBody::NeedMore) => break,
+                Ok(DecodedBody::End(trailers)) => return (content, Some(Ok(trailers))),
                 Err(error) => return (content, Some(Err(error))),
             }
         }

@@ -54,7 +54,7 @@ pub fn parse_request_into(
 }
 
 /// The first line that is not empty.
-fn request_line<'a>(buf: &'a [u8], limits: &HeadLimits) -> Result<Option<head::Line<'a>>, RequestError> {
+fn request_line<'a>(buf: &'a [u8], limits: &HeadLimits) -> Result<Option<head::HeadLine<'a>>, RequestError> {
     let line_bytes_max = limits.target_bytes_max.saturating_add(REQUEST_LINE_BYTES_BESIDES_TARGET);
     let mut rest = buf;
     //= RFC 9112 section 2.2

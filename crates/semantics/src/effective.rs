@@ -1,5 +1,5 @@
-//! A response as decisions read it: without what the operator overrules ([`Grant::ignore`](crate::grant::Grant::ignore)), and without the
-//! cookies that are dropped.
+//! The response as caching decisions read it: without what the operator overrules ([`Grant::ignore`](crate::grant::Grant::ignore)), and
+//! without the cookies that are dropped.
 
 use crate::Policy;
 use crate::grant::Ignored;
@@ -10,14 +10,14 @@ use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::borrow::Cow;
 use std::ops::Deref;
 
-/// A response as decisions read it: without what the operator overrules.
-pub(crate) struct Heard<'r> {
+/// The response as caching decisions read it: without what the operator overrules.
+pub(crate) struct EffectiveResponse<'r> {
     head: Cow<'r, ResponseHead>,
     /// Whether something of it was overruled; to drop a cookie overrules nothing.
     pub is_overruled: bool,
 }
 
-impl Deref for Heard<'_> {
+impl Deref for EffectiveResponse<'_> {
     type Target = ResponseHead;
 
     fn deref(&self) -> &ResponseHead {
@@ -26,14 +26,18 @@ impl Deref for Heard<'_> {
 }
 
 /// `response` without what the operator overrules, where that holds for the answer to `request`.
-pub(crate) fn heard<'r>(request: &RequestHead, response: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
+pub(crate) fn effective<'r>(
+    request: &RequestHead,
+    response: &'r ResponseHead,
+    policy: &Policy,
+) -> EffectiveResponse<'r> {
     let drops = |name: &[u8], value: &[u8]| is_dropped(name, value, policy);
     without_ignored(response, policy, policy.grant.holds_for(request), drops)
 }
 
 /// The same for an update, a 304 or a response to HEAD, of what was stored under a grant. A cookie that it sets is not dropped: what
 /// was confirmed to somebody to whom a session was given is not what was stored.
-pub(crate) fn heard_of_update<'r>(update: &'r ResponseHead, policy: &Policy) -> Heard<'r> {
+pub(crate) fn effective_update<'r>(update: &'r ResponseHead, policy: &Policy) -> EffectiveResponse<'r> {
     without_ignored(update, policy, policy.grant.is_granting(), |_, _| false)
 }
 
@@ -43,29 +47,29 @@ fn without_ignored<'r>(
     policy: &Policy,
     holds: bool,
     drops: impl Fn(&[u8], &[u8]) -> bool,
-) -> Heard<'r> {
+) -> EffectiveResponse<'r> {
     let ignore = &policy.grant.ignore;
     let is_overruled = holds && response.fields.iter().any(|(name, value)| is_overruled(name, value, policy));
     let drops_some = || response.fields.iter().any(|(name, value)| drops(name, value));
     if !(is_overruled || (holds && drops_some())) {
-        return Heard { head: Cow::Borrowed(response), is_overruled: false };
+        return EffectiveResponse { head: Cow::Borrowed(response), is_overruled: false };
     }
-    let mut heard = response.clone();
-    heard.fields = Fields::new();
+    let mut effective = response.clone();
+    effective.fields = Fields::new();
     for (name, value) in response.fields.iter() {
         if is_ignored_field(name, ignore) || drops(name, value) {
             continue;
         }
         if !is_control(name, policy) || !has_ignored(value, ignore) {
-            heard.fields.push(name, value);
+            effective.fields.push(name, value);
             continue;
         }
         let kept: Vec<&[u8]> = list::split(value).map(list::trim).filter(|one| !is_ignored(one, ignore)).collect();
         if !kept.is_empty() {
-            heard.fields.push(name, kept.join(&b", "[..]));
+            effective.fields.push(name, kept.join(&b", "[..]));
         }
     }
-    Heard { head: Cow::Owned(heard), is_overruled }
+    EffectiveResponse { head: Cow::Owned(effective), is_overruled }
 }
 
 /// Whether a line says something that does not count, or holds a directive that does not.
@@ -117,15 +121,15 @@ pub(crate) fn directive_name(member: &[u8]) -> &[u8] {
 }
 
 /// `Pragma: no-cache`, in profile safe, where nothing newer is said.
-pub(crate) fn says_no_cache_as_of_old(heard: &ResponseHead, policy: &Policy) -> bool {
-    let is_said = || list::members(&heard.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
-    policy.is_safe() && !heard.fields.contains("cache-control") && is_said()
+pub(crate) fn says_no_cache_as_of_old(effective: &ResponseHead, policy: &Policy) -> bool {
+    let is_said = || list::members(&effective.fields, "pragma").any(|one| one.eq_ignore_ascii_case(b"no-cache"));
+    policy.is_safe() && !effective.fields.contains("cache-control") && is_said()
 }
 
 /// The request fields by which responses of this kind are told apart: what the response nominates, and what is in the key
 /// anyway. Lower case, sorted, unique. Of a `Vary` that can't be followed, only the latter: it is not stored.
 pub fn nominated(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> Vec<String> {
-    with_key(vary(&heard(request, response, policy).fields), policy)
+    with_key(vary(&effective(request, response, policy).fields), policy)
 }
 
 /// What a `Vary` nominates, and what is in the key anyway.
@@ -141,5 +145,5 @@ pub(crate) fn with_key(vary: Vary, policy: &Policy) -> Vec<String> {
 }
 
 #[cfg(test)]
-#[path = "heard_tests.rs"]
+#[path = "effective_tests.rs"]
 mod tests;

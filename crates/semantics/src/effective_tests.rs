@@ -1,6 +1,6 @@
 use super::*;
-use crate::downstream::{tell, untold};
-use crate::grant::{Refusal, StatusTtl};
+use crate::downstream::{announce_lifetime, without_announcement};
+use crate::grant::{GrantRefusal, StatusTtl};
 use crate::testing::{NOW, at, cached, fresh, get, later, ok, rfc, safe, status};
 use crate::validation::Freshened;
 use crate::vary::variant_key;
@@ -180,7 +180,7 @@ fn a_status_may_have_a_lifetime_of_its_own() {
         assert_eq!(stored(&get(), &status(code), &policy), Ok(()), "{code}");
     }
     assert_eq!(lifetime(&status(301), &policy), (LifetimeSource::None, 0));
-    assert_eq!(stored(&get(), &status(412), &policy), Err(Reason::StatusOfThisRequest));
+    assert_eq!(stored(&get(), &status(412), &policy), Err(Reason::RequestSpecificStatus));
 }
 
 #[test]
@@ -224,7 +224,7 @@ fn a_granted_lifetime_is_told_to_clients_only_where_that_is_wanted() {
     let policy = granting(|policy| policy.grant.announce_ttl = true);
     let told = |response: &ResponseHead, policy: &Policy| {
         let mut head = response.clone();
-        tell(&get(), &mut head, &fresh(response, policy), policy);
+        announce_lifetime(&get(), &mut head, &fresh(response, policy), policy);
         head
     };
     assert_eq!(told(&ok(), &granting(|_| {})), ok().with("Cache-Control", "no-cache").with("Vary", "Cookie"));
@@ -232,8 +232,8 @@ fn a_granted_lifetime_is_told_to_clients_only_where_that_is_wanted() {
     let public = cached("public");
     let announced = told(&public, &policy);
     assert_eq!(announced.fields.only("cache-control"), Some(&b"public, max-age=3600"[..]));
-    assert_eq!(*untold(&announced, &fresh(&public, &policy), &policy), public);
-    assert_eq!(*untold(&told(&ok(), &policy), &fresh(&ok(), &policy), &policy), ok());
+    assert_eq!(*without_announcement(&announced, &fresh(&public, &policy), &policy), public);
+    assert_eq!(*without_announcement(&told(&ok(), &policy), &fresh(&ok(), &policy), &policy), ok());
 
     let mut of_key = policy.clone();
     of_key.grant.key_cookies = vec!["lang".to_owned()];
@@ -269,8 +269,8 @@ fn who_is_refused_and_for_which_cookie() {
         let request = get().with(name, value);
         let refusal = policy.grant.refuses(&request.fields, |cookie| cookie == b"_ga");
         refusal.map(|refusal| match refusal {
-            Refusal::Authorization => "authorization".to_owned(),
-            Refusal::Cookie(name) | Refusal::Session(name) => String::from_utf8_lossy(name).into_owned(),
+            GrantRefusal::Authorization => "authorization".to_owned(),
+            GrantRefusal::Cookie(name) | GrantRefusal::Session(name) => String::from_utf8_lossy(name).into_owned(),
         })
     };
     assert_eq!(refusal("Authorization", "Basic x").as_deref(), Some("authorization"));
