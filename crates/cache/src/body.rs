@@ -5,7 +5,7 @@
 //! still sends it. While a fill streams, chunks are whatever the origin's socket gave; [`Body::whole`] and [`Body::part`]
 //! copy them once into chunks of exact size, since a small piece of a read buffer would keep the whole buffer alive.
 //!
-//! A body may also lie elsewhere: then it has no bytes, and says where they are (`elsewhere`).
+//! A body may also be external: it has no bytes then and names the file that has them (`external_body`).
 //!
 //! A whole body also holds what has been made of it in content codings (`coding`), so that each response with these bytes has
 //! them: after a 304 as well.
@@ -13,9 +13,9 @@
 mod codings;
 
 use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
-use crate::elsewhere::Elsewhere;
+use crate::external_body::ExternalBody;
 use bytes::{Bytes, BytesMut};
-use codings::Codings;
+use codings::CodedBodies;
 use kasoku_semantics::range::ByteRange;
 use std::ops::Range;
 use std::sync::Arc;
@@ -31,9 +31,9 @@ pub struct Body {
     complete_length: Option<u64>,
     /// What it is charged for; nothing until it is to be stored.
     charge: Option<Charge>,
-    pub(crate) codings: Codings,
+    pub(crate) codings: CodedBodies,
     /// Where the bytes are, where they are not here.
-    elsewhere: Option<Box<Elsewhere>>,
+    external_body: Option<Box<ExternalBody>>,
 }
 
 #[derive(Clone, Debug)]
@@ -71,13 +71,13 @@ impl Body {
     }
 
     /// One that lies elsewhere.
-    pub fn elsewhere_at(elsewhere: Elsewhere) -> Self {
-        Self { complete_length: Some(0), elsewhere: Some(Box::new(elsewhere)), ..Self::default() }
+    pub fn external_body_at(external_body: ExternalBody) -> Self {
+        Self { complete_length: Some(0), external_body: Some(Box::new(external_body)), ..Self::default() }
     }
 
     /// Where the bytes are, where they are not here.
-    pub fn elsewhere(&self) -> Option<&Elsewhere> {
-        self.elsewhere.as_deref()
+    pub fn external_body(&self) -> Option<&ExternalBody> {
+        self.external_body.as_deref()
     }
 
     /// The same, charged for as long as anybody holds it.
@@ -182,8 +182,8 @@ impl Body {
         let chunks = |extent: &Extent| extent.length + chunk_overhead * extent.chunks.len() as u64;
         let extents =
             self.extents.iter().map(|extent| (size_of::<Extent>() + ALLOCATION_BYTES) as u64 + chunks(extent));
-        let elsewhere = self.elsewhere.as_ref().map_or(0, |it| it.memory_bytes());
-        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>() + elsewhere
+        let external_body = self.external_body.as_ref().map_or(0, |it| it.memory_bytes());
+        (size_of::<Self>() + 2 * ALLOCATION_BYTES) as u64 + extents.sum::<u64>() + external_body
     }
 }
 

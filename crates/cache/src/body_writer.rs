@@ -1,13 +1,13 @@
 //! The writing end of a fill's body: appends, stays within bounds, and stores what is complete.
 
-use crate::fill::{Fill, FillReader, Phase};
-use crate::refusals::Refusal;
+use crate::fill::{Fill, FillPhase, FillReader};
+use crate::refusals::StoreRefusal;
 use crate::save::{Finished, PartOf, Saved};
 use crate::{Cache, Key, Meta};
 use bytes::Bytes;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::reuse::Failure;
+use kasoku_semantics::reuse::OriginFailure;
 use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;
 use std::sync::Arc;
@@ -37,9 +37,9 @@ pub struct BodyWriter {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Abandoned {
     /// It can't be stored, and nobody reads it.
-    NobodyReads,
+    NoReaders,
     /// A part that goes on behind its end.
-    LongerThanPromised,
+    TooLong,
 }
 
 impl BodyWriter {
@@ -81,7 +81,7 @@ impl BodyWriter {
             (was_storable, state.is_storable, promised.is_some_and(|promised| state.body.end > promised))
         });
         if is_longer {
-            return Err(Abandoned::LongerThanPromised);
+            return Err(Abandoned::TooLong);
         }
         if was_storable && !is_storable {
             fills.end(&self.fill);
@@ -94,7 +94,7 @@ impl BodyWriter {
     fn remember_refusal(&self, lacks_memory: bool) {
         let reason = if lacks_memory { Reason::MemoryFull } else { Reason::ObjectTooLarge };
         let (status, at) = (self.meta.head.status.as_u16(), self.meta.freshness.response_time);
-        let refusal = Refusal { reason, status, at, has_credentials: false };
+        let refusal = StoreRefusal { reason, status, at, has_credentials: false };
         self.cache.0.refusals.remember(self.key.hash(), refusal);
     }
 
@@ -106,7 +106,7 @@ impl BodyWriter {
             .until_either([&self.fill.taken, &budget.freed], |state| {
                 let positions = || state.readers.iter().flatten().copied();
                 let (Some(slowest), Some(fastest)) = (positions().min(), positions().max()) else {
-                    return Some(Err(Abandoned::NobodyReads));
+                    return Some(Err(Abandoned::NoReaders));
                 };
                 if budget.is_full() {
                     // Nobody is cut here: all go at the pace of the slowest, and whoever delivers parts with those below
@@ -150,10 +150,10 @@ impl BodyWriter {
                 state.body.take_back(charge);
             }
             state.phase = match (is_completing, saved.entry.clone()) {
-                (false, _) => Phase::Ended(self.meta.clone(), trailers),
-                (true, Some(entry)) => Phase::Settled(entry, Reason::PartialMiss),
+                (false, _) => FillPhase::Ended(self.meta.clone(), trailers),
+                (true, Some(entry)) => FillPhase::Settled(entry, Reason::PartialMiss),
                 // The bytes were not those that were promised.
-                (true, None) => Phase::Cut,
+                (true, None) => FillPhase::Cut,
             };
         });
         saved.is_stored
@@ -165,13 +165,13 @@ impl BodyWriter {
     }
 
     /// Nobody can tell whether what has come is all of it: who asked gets it, it is not stored.
-    pub fn doubt(&self) {
+    pub fn mark_doubtful(&self) {
         self.fill.change(|state| state.is_poisoned = true);
     }
 
     /// The origin has failed within the body: nothing is stored, readers are cut, and the back-off begins.
     pub fn fail(self, reason: Reason, now: Now) {
-        self.cache.on_failed_fill(&self.fill, Failure::Disconnected, reason, &self.policy, now);
+        self.cache.on_failed_fill(&self.fill, OriginFailure::Disconnected, reason, &self.policy, now);
     }
 
     /// The head that readers get.

@@ -1,10 +1,9 @@
-//! The memory budget: one account of all that responses hold, wherever they are.
+//! The memory budget: one account for all memory that responses hold, stored or in flight.
 //!
-//! A response is charged from its first byte to the moment when nobody holds it any more: while it is a fill, while it is
-//! stored, and when it has been evicted or replaced and a slow client still reads it. What is stored may have seven
-//! eighths of the memory; the rest is for the others. When all together hold as much as they may, nothing more is
-//! admitted: responses go through without being stored, at the pace of their readers, and whoever delivers should part
-//! with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
+//! A response is charged from its first byte until its last reference is dropped: while it is a fill, while it is stored, and while a slow
+//! client still reads it after eviction. What is stored may have seven eighths of the memory; the rest is for the others. When all together
+//! hold as much as they may, nothing more is admitted: responses go through without being stored, at the pace of their readers, and whoever
+//! delivers should part with readers that are too slow, since clients that hold enough stop admission for all for as long as they hold it.
 //!
 //! Bodies of requests that wait for their ends are charged as well (`Budget::try_charge`). They have another place to go to, so
 //! they never make memory short, and all together have a small part of it: clients can make many of them at no cost.

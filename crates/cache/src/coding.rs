@@ -5,7 +5,7 @@
 //! [`Cache::add_coding`], which is slow and for a thread that serves nobody. It is charged to the memory's account, and
 //! weighs in the tier like everything that is stored.
 //!
-//! What it does not do: decide when, and for whom; and wait. Who finds none sends the body as it is.
+//! It does not decide when to compress or for which request, and it never waits. A request that finds no coded body gets the stored one.
 
 use crate::resource::BYTES_MIN;
 use crate::{Body, Cache, Entry};

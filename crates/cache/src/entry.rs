@@ -1,7 +1,7 @@
 //! A stored response: immutable, reference counted, shared by everyone who sends it.
 
 use crate::budget::{ALLOCATION_BYTES, Budget, Charge};
-use crate::generations::{Epoch, Generations, Standing};
+use crate::generations::{Epoch, Generations, Validity};
 use crate::own_tag::LINE_BYTES as OWN_TAG_LINE_BYTES;
 use crate::sync::{AtomicU64, Ordering};
 use crate::tags::Tags;
@@ -9,7 +9,7 @@ use crate::{Body, Key};
 use kasoku_semantics::Validators;
 use kasoku_semantics::age::date_value;
 use kasoku_semantics::coding::Coding;
-use kasoku_semantics::downstream::untold;
+use kasoku_semantics::downstream::without_announcement;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::validators::restore;
@@ -53,7 +53,7 @@ impl Meta {
 
     /// The head in the application's own words: without what clients are told of a granted lifetime, and with its validators.
     pub fn as_said(&self, policy: &Policy) -> Cow<'_, ResponseHead> {
-        let said = untold(&self.head, &self.freshness, policy);
+        let said = without_announcement(&self.head, &self.freshness, policy);
         let Some(withheld) = &self.withheld else { return said };
         let mut said = said.into_owned();
         restore(&mut said, withheld);
@@ -184,18 +184,18 @@ impl Entry {
 
     /// Whether no purge of many keys has met it.
     pub(crate) fn holds(&self, key: &Key, generations: &Generations) -> bool {
-        self.standing(key, generations).0 == Standing::Valid
+        self.standing(key, generations).0 == Validity::Valid
     }
 
     /// What the purges since its request began have left of it, up to that epoch.
-    pub(crate) fn standing(&self, key: &Key, generations: &Generations) -> (Standing, Epoch) {
+    pub(crate) fn standing(&self, key: &Key, generations: &Generations) -> (Validity, Epoch) {
         // Read before the marks: what is purged after this is found when the epoch is compared the next time.
         let epoch = generations.epoch();
         if self.is_checked(epoch) {
-            return (Standing::Valid, epoch);
+            return (Validity::Valid, epoch);
         }
         let standing = generations.standing(key.bytes(), self.meta.tags.as_deref(), self.meta.epoch);
-        if standing == Standing::Valid {
+        if standing == Validity::Valid {
             self.checked.store(epoch, Ordering::Relaxed);
         }
         (standing, epoch)

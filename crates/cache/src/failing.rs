@@ -1,31 +1,31 @@
-//! What failed a moment ago is not asked for again by everybody: back-off, for each thing that is fetched.
+//! Back-off after failed fetches: while it runs, most requests for the same thing do not reach the origin.
 //!
 //! A thing is what one fill can bring: a key, a variant of it, a range ([`Selection`]). After its fetch has failed, with
 //! no response, one that was cut, or an error that stale-if-error covers:
 //!
-//! - Who may have a stale response gets it at once, and nobody asks until the back-off is over: one second first, twice as long
-//!   after each failure that follows, at most `back_off_max_seconds`. Any other answer ends it.
-//! - Who asks next, then, or at once where nothing may be served stale, asks in nobody's name (a *probe*): with the fields that
-//!   we write and those that the variant is made of, and nothing else that a client sent. One visitor's odd request may have
-//!   crashed the process that served it; a second one of that kind must not decide what the others get.
+//! - A request that may have a stale response gets it at once, and the origin is not asked until the back-off is over: one second first,
+//!   twice as long after each failure that follows, at most `back_off_max_seconds`. Any other answer ends it.
+//! - The next request after that, or the first one where nothing may be served stale, is sent anonymously (a *probe*): with the fields that
+//!   we write and those that the variant is made of, and nothing else that a client sent. One visitor's odd request may have crashed the
+//!   process that served it; a second one of that kind must not decide what the others get.
 //! - Only the failure of a probe, which can't be due to one client's request, is told to others who have nothing stale: for a
 //!   second, without asking (docs/decisions/0013).
 //!
 //! A request that was never sent says nothing of what was asked: it counts only where something stale stands in, for a second
 //! only where the connection was refused, and not at all where the origin was known to be down, so that nobody asked.
 //!
-//! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for.
-//! It speaks of one thing only: that an origin as a whole is ill, is for who picks origins to know (docs/decisions/0012).
+//! Only fills that others may join are remembered. The memory is a hint, bounded in number: what it has forgotten is asked for. It covers
+//! single resources only; whether an origin as a whole is down is tracked by `kasoku_origin::health` (docs/decisions/0012).
 
-use crate::ask::Ask;
-use crate::fill::{Fill, FillReader, Phase};
+use crate::fill::{Fill, FillPhase, FillReader};
+use crate::query::CacheQuery;
 use crate::selection::Selection;
 use crate::sync::{AtomicUsize, Ordering};
 use crate::{Cache, Entry};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::RequestDirectives;
-use kasoku_semantics::reuse::{Failure, stale_on_failure};
+use kasoku_semantics::reuse::{OriginFailure, stale_on_failure};
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
 use kasoku_wire::Fields;
@@ -39,8 +39,8 @@ const FIRST_MS: u64 = 1_000;
 /// How long after its back-off a failure is still known, in milliseconds: the next one then counts as its successor.
 const KNOWN_MS: u64 = 60_000;
 
-/// What a request in nobody's name says of itself: applications and filters refuse who says nothing.
-pub const NOBODYS_OWN: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
+/// What an anonymous request says of itself: applications and filters refuse who says nothing.
+pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
 
 /// Things whose last fetch failed.
 pub(crate) struct Failing {
@@ -52,7 +52,7 @@ pub(crate) struct Failing {
 /// The last failure of a thing.
 #[derive(Clone, Copy)]
 struct Failed {
-    failure: Failure,
+    failure: OriginFailure,
     reason: Reason,
     /// Whether it can't be due to what one client sent.
     is_everybodys: bool,
@@ -62,10 +62,10 @@ struct Failed {
 }
 
 /// What the last failure means for a fill that a request needs.
-pub(crate) enum Advice {
+pub(crate) enum RetryDecision {
     /// Nothing.
     Ask,
-    /// Ask in nobody's name.
+    /// Ask anonymously.
     Probe,
     /// Do not ask: it would fail for this reason.
     Refuse(Reason),
@@ -110,7 +110,7 @@ impl Failed {
     /// Why a request gets nothing, if it can't get anything.
     fn refusal(&self, now: Now) -> Option<Reason> {
         let is_recent = now.mono_ms < self.at_ms.saturating_add(FIRST_MS.min(self.period_ms));
-        (is_recent && self.is_everybodys && self.failure == Failure::Disconnected).then_some(self.reason)
+        (is_recent && self.is_everybodys && self.failure == OriginFailure::Disconnected).then_some(self.reason)
     }
 }
 
@@ -119,64 +119,78 @@ impl Cache {
     /// anybody.
     pub(crate) fn stale_meanwhile(
         &self,
-        ask: &Ask<'_>,
+        query: &CacheQuery<'_>,
         directives: &RequestDirectives,
         entry: &Entry,
         selection: &Selection,
     ) -> Option<Reason> {
-        let failed = self.last_failure(ask, selection).filter(|failed| failed.is_backing_off(ask.now))?;
+        let failed = self.last_failure(query, selection).filter(|failed| failed.is_backing_off(query.now))?;
         let may_answer = entry.body.is_complete();
-        may_answer
-            .then(|| stale_on_failure(&entry.meta.freshness, directives, failed.failure, ask.policy, ask.now).ok())?
+        may_answer.then(|| {
+            stale_on_failure(&entry.meta.freshness, directives, failed.failure, query.policy, query.now).ok()
+        })?
     }
 
     /// Whether the back-off of a thing runs: a refresh that nobody waits for can wait for its end.
-    pub(crate) fn is_backing_off(&self, ask: &Ask<'_>, selection: &Selection) -> bool {
-        self.last_failure(ask, selection).is_some_and(|failed| failed.is_backing_off(ask.now))
+    pub(crate) fn is_backing_off(&self, query: &CacheQuery<'_>, selection: &Selection) -> bool {
+        self.last_failure(query, selection).is_some_and(|failed| failed.is_backing_off(query.now))
     }
 
     /// Whether the last fetch of a thing failed.
-    pub(crate) fn is_failing(&self, ask: &Ask<'_>, selection: &Selection) -> bool {
-        self.last_failure(ask, selection).is_some()
+    pub(crate) fn is_failing(&self, query: &CacheQuery<'_>, selection: &Selection) -> bool {
+        self.last_failure(query, selection).is_some()
     }
 
     /// What to do about a fill of that selection, which is to validate or replace what is `stored`.
     pub(crate) fn advice(
         &self,
-        ask: &Ask<'_>,
+        query: &CacheQuery<'_>,
         directives: &RequestDirectives,
         selection: &Selection,
         stored: Option<&Entry>,
-    ) -> Advice {
-        let Some(failed) = self.last_failure(ask, selection) else { return Advice::Ask };
-        if let Some(reason) = failed.refusal(ask.now) {
-            return Advice::Refuse(reason);
+    ) -> RetryDecision {
+        let Some(failed) = self.last_failure(query, selection) else { return RetryDecision::Ask };
+        if let Some(reason) = failed.refusal(query.now) {
+            return RetryDecision::Refuse(reason);
         }
         // An error is an answer: where nothing stands in for it, each client gets its own.
         let stands_in = |entry: &Entry| {
-            stale_on_failure(&entry.meta.freshness, directives, failed.failure, ask.policy, ask.now).is_ok()
+            stale_on_failure(&entry.meta.freshness, directives, failed.failure, query.policy, query.now).is_ok()
         };
-        if failed.failure == Failure::Disconnected || stored.is_some_and(stands_in) {
-            Advice::Probe
+        if failed.failure == OriginFailure::Disconnected || stored.is_some_and(stands_in) {
+            RetryDecision::Probe
         } else {
-            Advice::Ask
+            RetryDecision::Ask
         }
     }
 
     /// A client has waited for that fill for as long as it may. Nobody joins it any more, and others are served as if it had
     /// failed; what it brings in the end is stored all the same. `false`: there is no back-off.
-    pub fn on_slow(&self, ask: &Ask<'_>, reader: &FillReader) -> bool {
+    pub fn on_slow(&self, query: &CacheQuery<'_>, reader: &FillReader) -> bool {
         let fill = reader.fill();
-        if matches!(fill.state().phase, Phase::Waiting) {
+        if matches!(fill.state().phase, FillPhase::Waiting) {
             // Who can't join it finds why.
-            self.on_failed_fill(fill, Failure::Disconnected, Reason::OriginTimeoutFirstByte, ask.policy, ask.now);
+            self.on_failed_fill(
+                fill,
+                OriginFailure::Disconnected,
+                Reason::OriginTimeoutFirstByte,
+                query.policy,
+                query.now,
+            );
             fill.change(|state| state.is_late = true);
         }
-        ask.policy.back_off_max_seconds > 0
+        query.policy.back_off_max_seconds > 0
     }
 
     /// The fetch that this fill waited for has failed.
-    pub(crate) fn on_failed_fill(&self, fill: &Fill, failure: Failure, reason: Reason, policy: &Policy, now: Now) {
+    pub(crate) fn on_failed_fill(
+        &self,
+        fill: &Fill,
+        failure: OriginFailure,
+        reason: Reason,
+        policy: &Policy,
+        now: Now,
+    ) {
         let max_ms = policy.back_off_max_seconds.saturating_mul(1_000);
         // Where all origins are down nobody was asked: their own back-off says when somebody will be.
         if max_ms == 0 || !fill.is_joinable || reason == Reason::OriginDown {
@@ -196,12 +210,12 @@ impl Cache {
         }
     }
 
-    fn last_failure(&self, ask: &Ask<'_>, selection: &Selection) -> Option<Failed> {
+    fn last_failure(&self, query: &CacheQuery<'_>, selection: &Selection) -> Option<Failed> {
         let failing = &self.0.failing;
-        if !failing.is_used() || ask.policy.back_off_max_seconds == 0 {
+        if !failing.is_used() || query.policy.back_off_max_seconds == 0 {
             return None;
         }
-        failing.last(self.thing(ask.key.bytes(), selection), ask.now)
+        failing.last(self.thing(query.key.bytes(), selection), query.now)
     }
 
     fn thing(&self, key: &[u8], selection: &Selection) -> KeyHash {
@@ -222,7 +236,7 @@ pub(crate) fn was_never_sent(reason: Reason) -> bool {
 pub(crate) fn unname(fields: &mut Fields, kept: &[String]) {
     let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     fields.retain(|name, _| is_ours(name) || is_kept(name));
-    for (name, value) in NOBODYS_OWN {
+    for (name, value) in ANONYMOUS_FIELDS {
         if !is_kept(name.as_bytes()) {
             fields.push(name, value);
         }
@@ -252,7 +266,7 @@ mod tests {
 
     fn failed(ms: u64, is_everybodys: bool) -> Failed {
         let reason = Reason::OriginClosedEarly;
-        Failed { failure: Failure::Disconnected, reason, is_everybodys, at_ms: AT + ms, period_ms: 0 }
+        Failed { failure: OriginFailure::Disconnected, reason, is_everybodys, at_ms: AT + ms, period_ms: 0 }
     }
 
     #[test]
@@ -283,7 +297,7 @@ mod tests {
         let known = Failed { period_ms: 30_000, ..failed(0, true) };
         assert_eq!(known.refusal(at(999)), Some(Reason::OriginClosedEarly));
         assert_eq!(known.refusal(at(1_000)), None);
-        let error = Failure::ServerError(http::StatusCode::SERVICE_UNAVAILABLE);
+        let error = OriginFailure::ServerError(http::StatusCode::SERVICE_UNAVAILABLE);
         assert_eq!(Failed { failure: error, ..known }.refusal(at(0)), None, "an error is an answer");
     }
 

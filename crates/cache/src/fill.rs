@@ -1,5 +1,5 @@
 //! A fill: a response in the making that one task writes and any number of clients read, on any core. What the second
-//! client does with it: `join` in `engine/src/lookup.rs`; how the bytes reach it: `filling` in `engine/src/deliver.rs`.
+//! client does with it: `join` in `engine/src/cache/lookup.rs`; how the bytes reach it: `filling` in `engine/src/deliver/mod.rs`.
 //!
 //! ```text
 //! Waiting --release--> Released   each waiter asks for itself
@@ -9,20 +9,18 @@
 //!                               \---cut----> Cut
 //! ```
 //!
-//! The body is append-only while it may still be stored. Once it can't be (it grew too large, or all responses together
-//! hold too much), nobody joins it any more, the writer goes at the pace of the fastest reader, and what all readers have
-//! taken is dropped. A reader that falls behind the others by more than the largest object plus a window is cut. While
-//! memory is short, the writer goes at the pace of the slowest instead, and nobody is cut here.
-//! A writer that is dropped cuts its fill, so nobody waits for ever. Invalidation marks running fills of its
-//! key as poisoned: who waits gets the response, but it is never stored.
+//! The body is append-only while it may still be stored. Once it can't be (it grew too large, or all responses together hold too much),
+//! nobody joins it any more, the writer goes at the pace of the fastest reader, and what all readers have taken is dropped. A reader that
+//! falls behind the others by more than the largest object plus a window is cut. While memory is short, the writer goes at the pace of the
+//! slowest instead, and nobody is cut here. A writer that is dropped cuts its fill, so no reader waits for ever. An invalidation poisons
+//! the running fills of its key: waiting readers get the response, but it is never stored.
 //!
-//! What it deliberately does not do: it has no deadline and no task. Writers wait for origins, readers for writers, both
-//! under the deadlines of their callers.
+//! A fill has no deadline and no task of its own. Writers wait for origins, readers for writers, both under the deadlines of their callers.
 
 use crate::budget::Budget;
-use crate::generations::{Epoch, Generations, Standing};
-use crate::pieces::{Found, Pieces};
-use crate::selection::{Behalf, Selection, Which};
+use crate::generations::{Epoch, Generations, Validity};
+use crate::pieces::{PieceAt, Pieces};
+use crate::selection::{FillId, RequestedFor, Selection};
 use crate::sync::{Mutex, MutexGuard, PoisonError};
 use crate::tags::Tags;
 use crate::{Entry, Meta};
@@ -41,7 +39,7 @@ pub(crate) struct Fill {
     pub(crate) key: Box<[u8]>,
     /// What of the key: fills are joined only by requests for the same.
     pub(crate) selection: Selection,
-    behalf: Behalf,
+    requested_for: RequestedFor,
     /// The fingerprint of the rules that it was begun under: others do not join it.
     rules: u64,
     /// False for fills that nobody may join: the request asked for an answer of its own.
@@ -51,15 +49,15 @@ pub(crate) struct Fill {
     /// The epoch of purges in which it began.
     pub(crate) epoch: Epoch,
     generations: Arc<Generations>,
-    state: Mutex<State>,
+    state: Mutex<FillState>,
     /// For readers: there is more, or another phase.
     changed: Notify,
     /// For the writer: a reader of what can't be stored has got further, or has left.
     pub(crate) taken: Notify,
 }
 
-pub(crate) struct State {
-    pub(crate) phase: Phase,
+pub(crate) struct FillState {
+    pub(crate) phase: FillPhase,
     pub(crate) body: Pieces,
     /// How far each reader has got, in bytes; a place is `None` once its reader has left.
     pub(crate) readers: Vec<Option<u64>>,
@@ -69,7 +67,7 @@ pub(crate) struct State {
     pub(crate) is_late: bool,
 }
 
-pub(crate) enum Phase {
+pub(crate) enum FillPhase {
     Waiting,
     Released(Reason),
     Failed(Reason),
@@ -81,7 +79,7 @@ pub(crate) enum Phase {
 
 impl Fill {
     pub(crate) fn new(
-        which: Which<'_>,
+        which: FillId<'_>,
         is_joinable: bool,
         tags: Option<Arc<Tags>>,
         budget: &Arc<Budget>,
@@ -91,14 +89,14 @@ impl Fill {
             hash: which.hash,
             key: which.key.into(),
             selection: which.selection.clone(),
-            behalf: which.behalf,
+            requested_for: which.requested_for,
             rules: which.rules,
             is_joinable,
             tags,
             epoch: generations.epoch(),
             generations: generations.clone(),
-            state: Mutex::new(State {
-                phase: Phase::Waiting,
+            state: Mutex::new(FillState {
+                phase: FillPhase::Waiting,
                 body: Pieces::new(budget),
                 readers: Vec::new(),
                 is_storable: true,
@@ -110,19 +108,19 @@ impl Fill {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, FillState> {
         // Each change under the lock is complete in itself, so a panic elsewhere leaves a state that can be read.
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut State) -> T) -> T {
+    pub(crate) fn change<T>(&self, change: impl FnOnce(&mut FillState) -> T) -> T {
         let result = change(&mut self.state());
         self.changed.notify_waiters();
         result
     }
 
     /// Waits until `look` finds something in the state; looks again after each `signal`.
-    pub(crate) async fn until<T>(&self, signal: &Notify, mut look: impl FnMut(&mut State) -> Option<T>) -> T {
+    pub(crate) async fn until<T>(&self, signal: &Notify, mut look: impl FnMut(&mut FillState) -> Option<T>) -> T {
         loop {
             let changed = signal.notified();
             tokio::pin!(changed);
@@ -139,7 +137,7 @@ impl Fill {
     pub(crate) async fn until_either<T>(
         &self,
         signals: [&Notify; 2],
-        mut look: impl FnMut(&mut State) -> Option<T>,
+        mut look: impl FnMut(&mut FillState) -> Option<T>,
     ) -> T {
         loop {
             let [one, other] = signals.map(Notify::notified);
@@ -165,28 +163,28 @@ impl Fill {
     /// Whether what was stored of its key has been dropped together with others since it began, and not only made stale.
     pub(crate) fn is_of_the_past(&self) -> bool {
         let standing = self.generations.standing(&self.key, self.tags.as_deref(), self.epoch);
-        matches!(standing, Standing::Changed | Standing::Gone)
+        matches!(standing, Validity::Changed | Validity::Gone)
     }
 
     /// Whether its key was purged together with others since it began.
     fn is_purged(&self) -> bool {
-        self.generations.standing(&self.key, self.tags.as_deref(), self.epoch) != Standing::Valid
+        self.generations.standing(&self.key, self.tags.as_deref(), self.epoch) != Validity::Valid
     }
 }
 
 impl Fill {
-    pub(crate) fn can_be_joined(&self, which: Which<'_>) -> bool {
+    pub(crate) fn can_be_joined(&self, which: FillId<'_>) -> bool {
         let is_of_this = *self.key == *which.key && self.selection == *which.selection;
-        let is_alike = self.behalf == which.behalf && self.rules == which.rules;
+        let is_alike = self.requested_for == which.requested_for && self.rules == which.rules;
         is_of_this && is_alike && self.is_joinable && !self.is_purged() && {
             let state = self.state();
             state.is_storable && !state.is_poisoned && !state.is_late
         }
     }
 
-    /// Whether it is asked for in nobody's name.
+    /// Whether it is asked for anonymously.
     pub(crate) fn is_probe(&self) -> bool {
-        self.behalf == Behalf::Nobody
+        self.requested_for == RequestedFor::Anonymous
     }
 
     pub(crate) fn reader(self: &Arc<Self>) -> FillReader {
@@ -194,27 +192,27 @@ impl Fill {
     }
 
     pub(crate) fn release(&self, reason: Reason) {
-        self.change(|state| state.phase = Phase::Released(reason));
+        self.change(|state| state.phase = FillPhase::Released(reason));
     }
 
     pub(crate) fn fail(&self, reason: Reason) {
-        self.change(|state| state.phase = Phase::Failed(reason));
+        self.change(|state| state.phase = FillPhase::Failed(reason));
     }
 
     pub(crate) fn settle(&self, entry: Arc<Entry>, reason: Reason) {
-        self.change(|state| state.phase = Phase::Settled(entry, reason));
+        self.change(|state| state.phase = FillPhase::Settled(entry, reason));
     }
 
     pub(crate) fn start(&self, meta: Arc<Meta>) {
-        self.change(|state| state.phase = Phase::Streaming(meta));
+        self.change(|state| state.phase = FillPhase::Streaming(meta));
     }
 
     /// Cuts a fill that has not come to an end.
     pub(crate) fn cut(&self) {
         self.change(|state| {
             state.body.release_reserved();
-            if matches!(state.phase, Phase::Waiting | Phase::Streaming(_)) {
-                state.phase = Phase::Cut;
+            if matches!(state.phase, FillPhase::Waiting | FillPhase::Streaming(_)) {
+                state.phase = FillPhase::Cut;
             }
         });
     }
@@ -235,7 +233,7 @@ pub enum Joined {
 
 /// What a reader gets next.
 #[derive(Clone, Debug)]
-pub enum Next {
+pub enum FillEvent {
     /// The next piece of the body.
     Chunk(Bytes),
     /// The body is complete; trailer fields, if the origin sent some.
@@ -273,7 +271,7 @@ impl FillReader {
         &self.fill
     }
 
-    /// Whether it is asked for in nobody's name: a failure is not due to what a client sent.
+    /// Whether it is asked for anonymously: a failure is not due to what a client sent.
     pub fn is_probe(&self) -> bool {
         self.fill.is_probe()
     }
@@ -282,32 +280,32 @@ impl FillReader {
     pub async fn head(&self) -> Joined {
         self.fill
             .until(&self.fill.changed, |state| match &state.phase {
-                Phase::Waiting => None,
-                Phase::Released(reason) => Some(Joined::Released(*reason)),
-                Phase::Failed(reason) => Some(Joined::Failed(*reason)),
-                Phase::Settled(entry, reason) => Some(Joined::Settled(entry.clone(), *reason)),
-                Phase::Streaming(meta) | Phase::Ended(meta, _) => Some(Joined::Streaming(meta.clone())),
-                Phase::Cut => Some(Joined::Failed(Reason::OriginClosedEarly)),
+                FillPhase::Waiting => None,
+                FillPhase::Released(reason) => Some(Joined::Released(*reason)),
+                FillPhase::Failed(reason) => Some(Joined::Failed(*reason)),
+                FillPhase::Settled(entry, reason) => Some(Joined::Settled(entry.clone(), *reason)),
+                FillPhase::Streaming(meta) | FillPhase::Ended(meta, _) => Some(Joined::Streaming(meta.clone())),
+                FillPhase::Cut => Some(Joined::Failed(Reason::OriginClosedEarly)),
             })
             .await
     }
 
     /// Waits for the next piece of the body.
-    pub async fn next(&mut self) -> Next {
+    pub async fn next(&mut self) -> FillEvent {
         let offset = self.offset;
         let next = self
             .fill
             .until(&self.fill.changed, |state| match state.body.at(offset) {
-                Found::Piece(piece) => Some(Next::Chunk(piece)),
-                Found::Gone => Some(Next::Cut),
-                Found::NotYet => match &state.phase {
-                    Phase::Streaming(_) => None,
-                    Phase::Ended(_, trailers) => Some(Next::End(trailers.clone())),
-                    _ => Some(Next::Cut),
+                PieceAt::Piece(piece) => Some(FillEvent::Chunk(piece)),
+                PieceAt::Gone => Some(FillEvent::Cut),
+                PieceAt::NotYet => match &state.phase {
+                    FillPhase::Streaming(_) => None,
+                    FillPhase::Ended(_, trailers) => Some(FillEvent::End(trailers.clone())),
+                    _ => Some(FillEvent::Cut),
                 },
             })
             .await;
-        if let Next::Chunk(piece) = &next {
+        if let FillEvent::Chunk(piece) = &next {
             self.offset += piece.len() as u64;
             self.move_to(Some(self.offset));
         }

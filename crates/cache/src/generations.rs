@@ -1,4 +1,4 @@
-//! What has been purged as a whole: everything, a site, all URIs with one beginning, or all that has one tag. Nothing is scanned for it.
+//! Purges of many keys at once (everything, a site, a URI prefix, a tag), without a scan.
 //!
 //! The epoch counts such purges. Each stored response knows the epoch in which its request began, and the last one in which
 //! somebody has looked whether it still holds. A hit compares that with the present epoch: one number. Only when it has
@@ -46,7 +46,7 @@ pub enum Purge {
 
 /// What a purge of many keys meets.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Scope<'a> {
+pub enum PurgeScope<'a> {
     /// Everything.
     All,
     /// All URIs of this host, whatever their scheme and port. As in keys: lower case, IPv6 addresses in brackets.
@@ -59,9 +59,9 @@ pub enum Scope<'a> {
     Tagged(&'a str),
 }
 
-/// Why a [`Scope`] is none.
+/// Why a [`PurgeScope`] is none.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum ScopeError {
+pub enum PurgeScopeError {
     /// A prefix without scheme, host and a path.
     IncompletePrefix,
     /// A site without a name.
@@ -70,7 +70,7 @@ pub enum ScopeError {
     EmptyTag,
 }
 
-impl std::fmt::Display for ScopeError {
+impl std::fmt::Display for PurgeScopeError {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str(match self {
             Self::IncompletePrefix => "a prefix begins with scheme, host and a slash, like http://example.org/blog/",
@@ -80,11 +80,11 @@ impl std::fmt::Display for ScopeError {
     }
 }
 
-impl std::error::Error for ScopeError {}
+impl std::error::Error for PurgeScopeError {}
 
 /// What the purges have left of a response.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Standing {
+pub(crate) enum Validity {
     /// It holds.
     Valid,
     /// It is stale since then.
@@ -103,7 +103,7 @@ pub(crate) struct Generations {
 
 #[derive(Default)]
 struct Marks {
-    everything: Mark,
+    everything: PurgeMark,
     sites: HashMap<Box<str>, SiteMarks>,
     prefixes: usize,
     tagged: TagMarks,
@@ -111,13 +111,13 @@ struct Marks {
 
 #[derive(Default)]
 struct SiteMarks {
-    whole: Mark,
-    prefixes: HashMap<Box<str>, Mark>,
+    whole: PurgeMark,
+    prefixes: HashMap<Box<str>, PurgeMark>,
 }
 
 /// What came before these epochs is gone, or stale.
 #[derive(Clone, Copy, Default)]
-struct Mark {
+struct PurgeMark {
     gone: Epoch,
     changed: Epoch,
     stale: Epoch,
@@ -125,7 +125,7 @@ struct Mark {
     stale_since: Option<Now>,
 }
 
-impl Mark {
+impl PurgeMark {
     fn set(&mut self, purge: Purge, epoch: Epoch, now: Now) {
         match purge {
             Purge::Hard => self.gone = epoch,
@@ -147,12 +147,12 @@ impl Mark {
         self.gone.max(self.changed).max(self.stale)
     }
 
-    fn standing(&self, born: Epoch) -> Standing {
+    fn standing(&self, born: Epoch) -> Validity {
         match self.stale_since {
-            _ if born < self.gone => Standing::Gone,
-            _ if born < self.changed => Standing::Changed,
-            Some(since) if born < self.stale => Standing::Stale(since),
-            _ => Standing::Valid,
+            _ if born < self.gone => Validity::Gone,
+            _ if born < self.changed => Validity::Changed,
+            Some(since) if born < self.stale => Validity::Stale(since),
+            _ => Validity::Valid,
         }
     }
 }
@@ -167,21 +167,21 @@ impl Generations {
         self.epoch.load(Ordering::SeqCst)
     }
 
-    /// Purges what has begun until now. Who reads the epoch after this returns finds the marks.
-    pub(crate) fn purge(&self, scope: Scope<'_>, purge: Purge, now: Now) -> Result<(), ScopeError> {
+    /// Purges what has begun until now. Any thread that reads the epoch after this returns also sees the marks.
+    pub(crate) fn purge(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<(), PurgeScopeError> {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
         match scope {
-            Scope::All => marks.everything.set(purge, epoch, now),
-            Scope::Site("") => return Err(ScopeError::EmptySite),
-            Scope::Site(host) => marks.mark_site(host, purge, epoch, now),
-            Scope::Prefix(prefix) => {
-                let host = host_of(prefix).ok_or(ScopeError::IncompletePrefix)?;
+            PurgeScope::All => marks.everything.set(purge, epoch, now),
+            PurgeScope::Site("") => return Err(PurgeScopeError::EmptySite),
+            PurgeScope::Site(host) => marks.mark_site(host, purge, epoch, now),
+            PurgeScope::Prefix(prefix) => {
+                let host = host_of(prefix).ok_or(PurgeScopeError::IncompletePrefix)?;
                 marks.mark_prefix(host, prefix, purge, epoch, now);
             }
-            Scope::Tag(_, "") => return Err(ScopeError::EmptyTag),
-            Scope::Tag(site, tag) => marks.tagged.mark_tag(of_site(site), of_tag(site, tag), purge, epoch, now),
-            Scope::Tagged(site) => marks.tagged.mark_site(of_site(site), purge, epoch, now),
+            PurgeScope::Tag(_, "") => return Err(PurgeScopeError::EmptyTag),
+            PurgeScope::Tag(site, tag) => marks.tagged.mark_tag(of_site(site), of_tag(site, tag), purge, epoch, now),
+            PurgeScope::Tagged(site) => marks.tagged.mark_site(of_site(site), purge, epoch, now),
         }
         if marks.tagged.has_too_many_sites() {
             marks.everything.set(purge, epoch, now);
@@ -192,7 +192,7 @@ impl Generations {
         Ok(())
     }
 
-    /// Drops what has these tags, since they have changed. Who reads the epoch after this returns finds the marks.
+    /// Drops what has these tags, since they have changed. Any thread that reads the epoch after this returns also sees the marks.
     pub(crate) fn change(&self, tags: &Tags, now: Now) {
         let mut marks = self.marks();
         let epoch = self.epoch().saturating_add(1);
@@ -206,9 +206,9 @@ impl Generations {
     }
 
     /// What is left of a response of that key, with these tags, whose request began in that epoch.
-    pub(crate) fn standing(&self, key: &[u8], tags: Option<&Tags>, born: Epoch) -> Standing {
+    pub(crate) fn standing(&self, key: &[u8], tags: Option<&Tags>, born: Epoch) -> Validity {
         if born == self.epoch() {
-            return Standing::Valid;
+            return Validity::Valid;
         }
         // Keys are made of texts. One that is none belongs to no site.
         let uri = std::str::from_utf8(key).unwrap_or_default();
@@ -217,8 +217,8 @@ impl Generations {
         let of_prefixes = site.into_iter().flat_map(|site| &site.prefixes);
         let met = of_prefixes.filter(|(prefix, _)| uri.starts_with(&***prefix)).map(|(_, mark)| mark);
         let met = met.chain(site.map(|site| &site.whole)).chain([&marks.everything]);
-        let by_url = met.map(|mark| mark.standing(born)).fold(Standing::Valid, Standing::worse);
-        by_url.worse(tags.map_or(Standing::Valid, |tags| marks.tagged.standing(tags, born)))
+        let by_url = met.map(|mark| mark.standing(born)).fold(Validity::Valid, Validity::worse);
+        by_url.worse(tags.map_or(Validity::Valid, |tags| marks.tagged.standing(tags, born)))
     }
 
     fn marks(&self) -> MutexGuard<'_, Marks> {
@@ -227,7 +227,7 @@ impl Generations {
     }
 }
 
-impl Standing {
+impl Validity {
     fn worse(self, other: Self) -> Self {
         match (self, other) {
             (Self::Gone, _) | (_, Self::Gone) => Self::Gone,
@@ -281,10 +281,10 @@ impl Marks {
         let site = self.site(host);
         let mut widened = 0;
         if site.prefixes.len() >= PREFIXES_OF_SITE_MAX {
-            widened = site.widen(median(site.prefixes.values().map(Mark::last)));
+            widened = site.widen(median(site.prefixes.values().map(PurgeMark::last)));
         } else if self.prefixes >= PREFIXES_MAX {
             let all = self.sites.values().flat_map(|site| site.prefixes.values());
-            let up_to = median(all.map(Mark::last));
+            let up_to = median(all.map(PurgeMark::last));
             widened = self.sites.values_mut().map(|site| site.widen(up_to)).sum();
         }
         self.prefixes = self.prefixes.saturating_sub(widened);
@@ -293,7 +293,7 @@ impl Marks {
 
 impl SiteMarks {
     fn last(&self) -> Epoch {
-        self.prefixes.values().map(Mark::last).fold(self.whole.last(), Epoch::max)
+        self.prefixes.values().map(PurgeMark::last).fold(self.whole.last(), Epoch::max)
     }
 
     /// Makes marks of beginnings that are not younger than that the whole site's. Returns how many.
@@ -351,7 +351,7 @@ impl crate::Cache {
     ///
     /// # Errors
     /// The scope is none; nothing is purged.
-    pub fn purge_all_of(&self, scope: Scope<'_>, purge: Purge, now: Now) -> Result<(), ScopeError> {
+    pub fn purge_all_of(&self, scope: PurgeScope<'_>, purge: Purge, now: Now) -> Result<(), PurgeScopeError> {
         self.0.generations.purge(scope, purge, now)
     }
 
@@ -368,7 +368,7 @@ mod tests {
 
     const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 5 };
 
-    fn standing(generations: &Generations, uri: &str, born: Epoch) -> Standing {
+    fn standing(generations: &Generations, uri: &str, born: Epoch) -> Validity {
         generations.standing(uri.as_bytes(), None, born)
     }
 
@@ -376,34 +376,34 @@ mod tests {
     fn a_purge_meets_what_began_before_it_within_its_scope() {
         let generations = Generations::new();
         let before = generations.epoch();
-        generations.purge(Scope::Prefix("http://a.org/blog/"), Purge::Hard, NOW).unwrap();
+        generations.purge(PurgeScope::Prefix("http://a.org/blog/"), Purge::Hard, NOW).unwrap();
         let after = generations.epoch();
         for uri in ["http://a.org/blog/", "http://a.org/blog/1?page=2"] {
-            assert_eq!(standing(&generations, uri, before), Standing::Gone, "{uri}");
-            assert_eq!(standing(&generations, uri, after), Standing::Valid, "{uri}");
+            assert_eq!(standing(&generations, uri, before), Validity::Gone, "{uri}");
+            assert_eq!(standing(&generations, uri, after), Validity::Valid, "{uri}");
         }
         for uri in ["http://a.org/blog", "http://a.org/", "https://a.org/blog/", "http://b.org/blog/", "no URI"] {
-            assert_eq!(standing(&generations, uri, before), Standing::Valid, "{uri}");
+            assert_eq!(standing(&generations, uri, before), Validity::Valid, "{uri}");
         }
-        generations.purge(Scope::Site("a.org"), Purge::Soft, NOW).unwrap();
+        generations.purge(PurgeScope::Site("a.org"), Purge::Soft, NOW).unwrap();
         for uri in ["http://a.org/", "https://a.org:8443/x", "http://a.org/blog/"] {
-            assert_eq!(standing(&generations, uri, after), Standing::Stale(NOW), "{uri}");
+            assert_eq!(standing(&generations, uri, after), Validity::Stale(NOW), "{uri}");
         }
-        assert_eq!(standing(&generations, "http://a.org/blog/", before), Standing::Gone);
-        assert_eq!(standing(&generations, "http://www.a.org/", before), Standing::Valid);
-        generations.purge(Scope::All, Purge::Hard, NOW).unwrap();
-        assert_eq!(standing(&generations, "http://www.a.org/", after), Standing::Gone);
-        assert_eq!(standing(&generations, "no URI", after), Standing::Gone);
+        assert_eq!(standing(&generations, "http://a.org/blog/", before), Validity::Gone);
+        assert_eq!(standing(&generations, "http://www.a.org/", before), Validity::Valid);
+        generations.purge(PurgeScope::All, Purge::Hard, NOW).unwrap();
+        assert_eq!(standing(&generations, "http://www.a.org/", after), Validity::Gone);
+        assert_eq!(standing(&generations, "no URI", after), Validity::Gone);
     }
 
     #[test]
     fn a_scope_that_is_none_purges_nothing() {
         let generations = Generations::new();
         for prefix in ["", "http://", "http://a.org", "/blog/", "http:///x", "a.org/x"] {
-            let refused = generations.purge(Scope::Prefix(prefix), Purge::Hard, NOW);
-            assert_eq!(refused, Err(ScopeError::IncompletePrefix), "{prefix}");
+            let refused = generations.purge(PurgeScope::Prefix(prefix), Purge::Hard, NOW);
+            assert_eq!(refused, Err(PurgeScopeError::IncompletePrefix), "{prefix}");
         }
-        assert_eq!(generations.purge(Scope::Site(""), Purge::Hard, NOW), Err(ScopeError::EmptySite));
+        assert_eq!(generations.purge(PurgeScope::Site(""), Purge::Hard, NOW), Err(PurgeScopeError::EmptySite));
         assert_eq!(generations.epoch(), 0);
     }
 
@@ -424,21 +424,21 @@ mod tests {
     #[test]
     fn beyond_the_bound_old_prefixes_are_their_sites() {
         let generations = Generations::new();
-        let purge = |uri: &str, purge| generations.purge(Scope::Prefix(uri), purge, NOW).unwrap();
+        let purge = |uri: &str, purge| generations.purge(PurgeScope::Prefix(uri), purge, NOW).unwrap();
         for number in 0..PREFIXES_OF_SITE_MAX {
             purge(&format!("http://a.org/{number}/"), if number == 0 { Purge::Hard } else { Purge::Soft });
         }
-        assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Valid);
+        assert_eq!(standing(&generations, "http://a.org/x", 0), Validity::Valid);
         let before = generations.epoch();
         purge("http://a.org/more/", Purge::Soft);
-        assert_eq!(standing(&generations, "http://a.org/0/", 0), Standing::Gone);
-        assert_eq!(standing(&generations, "http://a.org/1/", 1), Standing::Stale(NOW));
-        assert_eq!(standing(&generations, "http://a.org/1000/", 1), Standing::Stale(NOW));
-        assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Gone, "as old as what was purged first");
-        assert_eq!(standing(&generations, "http://a.org/x", 1), Standing::Stale(NOW));
-        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Valid, "younger than the old purges");
-        assert_eq!(standing(&generations, "http://b.org/x", 0), Standing::Valid);
-        assert_eq!(standing(&generations, "http://a.org/more/x", before), Standing::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/0/", 0), Validity::Gone);
+        assert_eq!(standing(&generations, "http://a.org/1/", 1), Validity::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/1000/", 1), Validity::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/x", 0), Validity::Gone, "as old as what was purged first");
+        assert_eq!(standing(&generations, "http://a.org/x", 1), Validity::Stale(NOW));
+        assert_eq!(standing(&generations, "http://a.org/x", before), Validity::Valid, "younger than the old purges");
+        assert_eq!(standing(&generations, "http://b.org/x", 0), Validity::Valid);
+        assert_eq!(standing(&generations, "http://a.org/more/x", before), Validity::Stale(NOW));
         let marks = generations.marks();
         assert_eq!(marks.prefixes, marks.sites["a.org"].prefixes.len());
         assert!(marks.prefixes <= PREFIXES_OF_SITE_MAX / 2 + 1, "{}", marks.prefixes);
@@ -447,14 +447,14 @@ mod tests {
     #[test]
     fn a_site_with_many_prefixes_does_not_widen_those_of_others() {
         let generations = Generations::new();
-        let purge = |uri: &str| generations.purge(Scope::Prefix(uri), Purge::Hard, NOW).unwrap();
+        let purge = |uri: &str| generations.purge(PurgeScope::Prefix(uri), Purge::Hard, NOW).unwrap();
         for number in 0..4 * PREFIXES_OF_SITE_MAX {
             purge(&format!("http://busy.org/{number}/"));
         }
         let before = generations.epoch();
         purge("http://a.org/blog/");
-        assert_eq!(standing(&generations, "http://a.org/blog/1", before), Standing::Gone);
-        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Valid);
+        assert_eq!(standing(&generations, "http://a.org/blog/1", before), Validity::Gone);
+        assert_eq!(standing(&generations, "http://a.org/x", before), Validity::Valid);
     }
 
     #[test]
@@ -462,29 +462,29 @@ mod tests {
         let generations = Generations::new();
         for number in 0..=PREFIXES_MAX {
             let uri = format!("http://{}.org/{number}/", number % 100);
-            generations.purge(Scope::Prefix(&uri), Purge::Hard, NOW).unwrap();
+            generations.purge(PurgeScope::Prefix(&uri), Purge::Hard, NOW).unwrap();
         }
         let (half, marks) = (PREFIXES_MAX as u64 / 2, generations.marks());
         assert_eq!(marks.prefixes, marks.sites.values().map(|site| site.prefixes.len()).sum::<usize>());
         assert!(marks.prefixes <= PREFIXES_MAX / 2 + 1, "{}", marks.prefixes);
         drop(marks);
-        assert_eq!(standing(&generations, "http://0.org/x", half - 200), Standing::Gone);
-        assert_eq!(standing(&generations, "http://0.org/x", half + 200), Standing::Valid);
+        assert_eq!(standing(&generations, "http://0.org/x", half - 200), Validity::Gone);
+        assert_eq!(standing(&generations, "http://0.org/x", half + 200), Validity::Valid);
     }
 
     #[test]
     fn beyond_the_bound_old_sites_are_everything() {
         let generations = Generations::new();
         for number in 0..SITES_MAX {
-            generations.purge(Scope::Site(&format!("{number}.org")), Purge::Hard, NOW).unwrap();
+            generations.purge(PurgeScope::Site(&format!("{number}.org")), Purge::Hard, NOW).unwrap();
         }
         let before = generations.epoch();
-        assert_eq!(standing(&generations, "http://b.org/x", 0), Standing::Valid);
-        generations.purge(Scope::Prefix("http://a.org/x"), Purge::Soft, NOW).unwrap();
-        assert_eq!(standing(&generations, "http://b.org/x", 0), Standing::Gone);
-        assert_eq!(standing(&generations, "http://b.org/x", before), Standing::Valid);
-        assert_eq!(standing(&generations, "http://0.org/x", 0), Standing::Gone);
-        assert_eq!(standing(&generations, "http://a.org/x", before), Standing::Stale(NOW));
+        assert_eq!(standing(&generations, "http://b.org/x", 0), Validity::Valid);
+        generations.purge(PurgeScope::Prefix("http://a.org/x"), Purge::Soft, NOW).unwrap();
+        assert_eq!(standing(&generations, "http://b.org/x", 0), Validity::Gone);
+        assert_eq!(standing(&generations, "http://b.org/x", before), Validity::Valid);
+        assert_eq!(standing(&generations, "http://0.org/x", 0), Validity::Gone);
+        assert_eq!(standing(&generations, "http://a.org/x", before), Validity::Stale(NOW));
         assert!(generations.marks().sites.len() <= SITES_MAX / 2 + 1);
     }
 
@@ -492,9 +492,9 @@ mod tests {
     fn of_a_long_prefix_the_beginning_is_kept() {
         let generations = Generations::new();
         let long = format!("http://a.org/{}", "x".repeat(2 * PREFIX_BYTES_MAX));
-        generations.purge(Scope::Prefix(&long), Purge::Hard, NOW).unwrap();
-        assert_eq!(standing(&generations, &format!("{long}y"), 0), Standing::Gone);
-        assert_eq!(standing(&generations, "http://a.org/x", 0), Standing::Valid);
+        generations.purge(PurgeScope::Prefix(&long), Purge::Hard, NOW).unwrap();
+        assert_eq!(standing(&generations, &format!("{long}y"), 0), Validity::Gone);
+        assert_eq!(standing(&generations, "http://a.org/x", 0), Validity::Valid);
         let marks = generations.marks();
         assert!(marks.sites["a.org"].prefixes.keys().all(|kept| kept.len() == PREFIX_BYTES_MAX));
     }

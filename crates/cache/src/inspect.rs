@@ -1,17 +1,17 @@
-//! What a request would get, and why: the same decision as [`Cache::look_up`], of which nothing follows.
+//! Tells what a request would get, and why: the decision of [`Cache::look_up`], without side effects.
 //!
 //! No fill begins, nothing is dropped, replaced or counted as used. Between an answer of this and the request itself the
 //! cache may change: it is for people. What the origin would say is not known here; what it did say is judged by
 //! [`Cache::would_store`], by the rules that hold for a fill.
 
-use crate::ask::Ask;
-use crate::failing::Advice;
+use crate::failing::RetryDecision;
 use crate::lookup::{Judged, first_variant, is_joined_validation, without_fill};
-use crate::refusals::Refusal;
+use crate::query::CacheQuery;
+use crate::refusals::StoreRefusal;
 use crate::selection::Selection;
-use crate::verdict::{Exchange, meta};
+use crate::verdict::{OriginExchange, meta};
 use crate::{Cache, Entry};
-use kasoku_semantics::credentials::says_who;
+use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
@@ -22,7 +22,7 @@ use std::sync::Arc;
 
 /// What would happen.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub enum Outcome {
+pub enum LookupOutcome {
     /// The stored response answers.
     Hit(Reason),
     /// The origin is asked, and its answer may be stored.
@@ -38,7 +38,7 @@ pub enum Outcome {
     Failed(Reason, Reason),
 }
 
-impl Outcome {
+impl LookupOutcome {
     /// What it is, in a word.
     pub fn kind(self) -> &'static str {
         match self {
@@ -68,7 +68,7 @@ impl Outcome {
 #[derive(Clone, Debug)]
 pub struct Inspection {
     /// What would happen.
-    pub outcome: Outcome,
+    pub outcome: LookupOutcome,
     /// The stored response that the request selects, usable or not.
     pub entry: Option<Arc<Entry>>,
     /// The newest stored response that it does not select, where it selects none.
@@ -80,88 +80,101 @@ pub struct Inspection {
     /// Whether somebody is fetching something for this key at the moment.
     pub is_being_filled: bool,
     /// Whether requests for this key do not wait for each other, since the last answer could not be shared.
-    pub is_known_private: bool,
+    pub is_hit_for_miss: bool,
     /// What was last decided about it, while nothing is stored.
-    pub last_refusal: Option<Refusal>,
+    pub last_refusal: Option<StoreRefusal>,
 }
 
 impl Inspection {
     /// The same, where what would have been a hit must not be used any more, for that reason.
     #[must_use]
-    pub fn missed_for(self, ask: &Ask<'_>, reason: Reason) -> Self {
-        let is_hit = matches!(self.outcome, Outcome::Hit(_));
-        let outcome = if is_hit { asking(ask, &request_directives(&ask.request.fields), reason) } else { self.outcome };
+    pub fn missed_for(self, query: &CacheQuery<'_>, reason: Reason) -> Self {
+        let is_hit = matches!(self.outcome, LookupOutcome::Hit(_));
+        let outcome =
+            if is_hit { asking(query, &request_directives(&query.request.fields), reason) } else { self.outcome };
         Self { outcome, ..self }
     }
 }
 
 impl Cache {
     /// What a request would get now.
-    pub fn inspect(&self, ask: &Ask<'_>) -> Inspection {
-        let hash = ask.key.hash();
-        let stored = self.0.memory.value(hash, ask.key.bytes());
-        let directives = request_directives(&ask.request.fields);
-        let (outcome, entry) = match self.judge(ask, &directives, stored.as_deref()) {
-            Judged::Nothing => (self.miss(ask, &directives, None, &first_variant(ask).1, Reason::UriMiss), None),
+    pub fn inspect(&self, query: &CacheQuery<'_>) -> Inspection {
+        let hash = query.key.hash();
+        let stored = self.0.memory.value(hash, query.key.bytes());
+        let directives = request_directives(&query.request.fields);
+        let (outcome, entry) = match self.judge(query, &directives, stored.as_deref()) {
+            Judged::Nothing => (self.miss(query, &directives, None, &first_variant(query).1, Reason::UriMiss), None),
             Judged::OtherVariants(resource) => {
-                let variant = resource.variant_of(&ask.request.fields, ask.policy);
-                (self.miss(ask, &directives, None, &variant, Reason::VaryMiss), None)
+                let variant = resource.variant_of(&query.request.fields, query.policy);
+                (self.miss(query, &directives, None, &variant, Reason::VaryMiss), None)
             }
             Judged::Gone(entry, reason) => {
-                (self.miss(ask, &directives, Some(entry), &entry.meta.variant, reason), Some(entry.clone()))
+                (self.miss(query, &directives, Some(entry), &entry.meta.variant, reason), Some(entry.clone()))
             }
             Judged::Kept { entry, reuse, .. } => {
-                (self.of_kept(ask, &directives, &entry, reuse), Some(entry.into_owned()))
+                (self.of_kept(query, &directives, &entry, reuse), Some(entry.into_owned()))
             }
         };
         let other = stored.as_ref().filter(|_| entry.is_none()).and_then(|resource| resource.newest()).cloned();
         let mut nominated: Vec<String> = stored.iter().flat_map(|it| it.nominated()).map(str::to_owned).collect();
         nominated.sort_unstable();
         nominated.dedup();
-        let has_credentials = says_who(&ask.request.fields, ask.policy);
+        let has_credentials = has_unkeyed_credentials(&query.request.fields, query.policy);
         Inspection {
-            outcome: may_look_up(ask.request).err().map_or(outcome, Outcome::Pass),
+            outcome: may_look_up(query.request).err().map_or(outcome, LookupOutcome::Pass),
             entry,
             other,
             variants: stored.as_ref().map_or(0, |resource| resource.len()),
             nominated,
-            is_being_filled: self.0.fills.is_running(hash, ask.key.bytes()),
-            is_known_private: self.is_known_private(ask),
+            is_being_filled: self.0.fills.is_running(hash, query.key.bytes()),
+            is_hit_for_miss: self.is_hit_for_miss(query),
             last_refusal: self.0.refusals.last(hash, has_credentials),
         }
     }
 
-    fn of_kept(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Entry, reuse: Reuse) -> Outcome {
+    fn of_kept(
+        &self,
+        query: &CacheQuery<'_>,
+        directives: &RequestDirectives,
+        entry: &Entry,
+        reuse: Reuse,
+    ) -> LookupOutcome {
         let variant = &entry.meta.variant;
         let reason = match reuse {
             Reuse::Fresh => Reason::Hit,
             Reuse::Stale(reason) => reason,
             Reuse::StaleWhileRevalidate => Reason::HitStaleWhileRevalidate,
-            Reuse::Validate(reason) => return self.validation(ask, directives, entry, reason),
+            Reuse::Validate(reason) => return self.validation(query, directives, entry, reason),
         };
-        if self.covers(ask.request, entry) {
-            return Outcome::Hit(reason);
+        if self.covers(query.request, entry) {
+            return LookupOutcome::Hit(reason);
         }
         match (reuse, entry.body.complete_length()) {
-            (Reuse::StaleWhileRevalidate, _) => self.validation(ask, directives, entry, Reason::Stale),
+            (Reuse::StaleWhileRevalidate, _) => self.validation(query, directives, entry, Reason::Stale),
             (_, Some(length)) if length <= self.0.limits.object_bytes_max => {
-                asking(ask, directives, Reason::PartialMiss)
+                asking(query, directives, Reason::PartialMiss)
             }
-            _ => self.miss(ask, directives, Some(entry), variant, Reason::PartialMiss),
+            _ => self.miss(query, directives, Some(entry), variant, Reason::PartialMiss),
         }
     }
 
-    fn validation(&self, ask: &Ask<'_>, directives: &RequestDirectives, entry: &Entry, reason: Reason) -> Outcome {
+    fn validation(
+        &self,
+        query: &CacheQuery<'_>,
+        directives: &RequestDirectives,
+        entry: &Entry,
+        reason: Reason,
+    ) -> LookupOutcome {
         let selection = Selection::whole(&entry.meta.variant);
-        if let Some(reason) = self.stale_meanwhile(ask, directives, entry, &selection) {
-            return Outcome::Hit(reason);
+        if let Some(reason) = self.stale_meanwhile(query, directives, entry, &selection) {
+            return LookupOutcome::Hit(reason);
         }
         if !entry.body.is_complete() {
-            return self.miss(ask, directives, Some(entry), &entry.meta.variant, reason);
+            return self.miss(query, directives, Some(entry), &entry.meta.variant, reason);
         }
-        let outcome = asking(ask, directives, reason);
+        let outcome = asking(query, directives, reason);
         if is_joined_validation(reason) {
-            self.unless_failing(ask, directives, Some(entry), &selection, outcome)
+            self.unless_failing(query, directives, Some(entry), &selection, outcome)
         } else {
             outcome
         }
@@ -170,20 +183,20 @@ impl Cache {
     /// Nothing is stored that could be used or validated.
     fn miss(
         &self,
-        ask: &Ask<'_>,
+        query: &CacheQuery<'_>,
         directives: &RequestDirectives,
         seen: Option<&Entry>,
         variant: &[u8],
         reason: Reason,
-    ) -> Outcome {
-        let range = ask.request.fields.combined("range");
-        match asking(ask, directives, reason) {
-            Outcome::Ask(_) if range.is_some() && ask.request.fields.contains("if-range") => {
-                Outcome::Pass(Reason::IfRangeMiss)
+    ) -> LookupOutcome {
+        let range = query.request.fields.combined("range");
+        match asking(query, directives, reason) {
+            LookupOutcome::Ask(_) if range.is_some() && query.request.fields.contains("if-range") => {
+                LookupOutcome::Pass(Reason::IfRangeMiss)
             }
-            outcome if directives.no_cache && ask.policy.client_may_revalidate => outcome,
+            outcome if directives.no_cache && query.policy.client_may_revalidate => outcome,
             outcome => {
-                self.unless_failing(ask, directives, seen, &Selection::of_request(variant, range.as_deref()), outcome)
+                self.unless_failing(query, directives, seen, &Selection::of_request(variant, range.as_deref()), outcome)
             }
         }
     }
@@ -191,42 +204,43 @@ impl Cache {
     /// What becomes of asking where others may join it, and the last who asked got no answer.
     fn unless_failing(
         &self,
-        ask: &Ask<'_>,
+        query: &CacheQuery<'_>,
         directives: &RequestDirectives,
         seen: Option<&Entry>,
         selection: &Selection,
-        outcome: Outcome,
-    ) -> Outcome {
-        let Outcome::Ask(reason) = outcome else { return outcome };
-        if self.is_known_private(ask) {
+        outcome: LookupOutcome,
+    ) -> LookupOutcome {
+        let LookupOutcome::Ask(reason) = outcome else { return outcome };
+        if self.is_hit_for_miss(query) {
             return outcome;
         }
-        match self.advice(ask, directives, selection, seen) {
-            Advice::Refuse(why) => Outcome::Failed(why, reason),
-            Advice::Ask | Advice::Probe => outcome,
+        match self.advice(query, directives, selection, seen) {
+            RetryDecision::Refuse(why) => LookupOutcome::Failed(why, reason),
+            RetryDecision::Ask | RetryDecision::Probe => outcome,
         }
     }
 
     /// Whether requests for this key do not wait for each other.
-    fn is_known_private(&self, ask: &Ask<'_>) -> bool {
-        let is_visitor = ask.policy.profile == Profile::Safe && says_who(&ask.request.fields, ask.policy);
-        self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now)
+    fn is_hit_for_miss(&self, query: &CacheQuery<'_>) -> bool {
+        let is_visitor =
+            query.policy.profile == Profile::Safe && has_unkeyed_credentials(&query.request.fields, query.policy);
+        self.0.hit_for_miss.contains(query.key.hash(), is_visitor, query.now)
     }
 
     /// Whether an answer of the origin would be stored now: how long it is fresh, and all that keeps it from being stored,
     /// what decides first.
-    pub fn would_store(&self, ask: &Ask<'_>, exchange: &Exchange<'_>) -> (Freshness, Vec<Reason>) {
-        let meta = meta(exchange, ask.policy, self.0.generations.epoch());
-        let mut reasons = objections(exchange.request, exchange.response, &meta.freshness, ask.policy);
+    pub fn would_store(&self, query: &CacheQuery<'_>, exchange: &OriginExchange<'_>) -> (Freshness, Vec<Reason>) {
+        let meta = meta(exchange, query.policy, self.0.generations.epoch());
+        let mut reasons = objections(exchange.request, exchange.response, &meta.freshness, query.policy);
         reasons.extend(self.has_place_for(&meta, exchange.body_length).err());
         (meta.freshness, reasons)
     }
 }
 
-fn asking(ask: &Ask<'_>, directives: &RequestDirectives, reason: Reason) -> Outcome {
-    match without_fill(ask.request, directives, reason) {
-        None => Outcome::Ask(reason),
-        Some(Reason::OnlyIfCachedMiss) => Outcome::Unavailable(Reason::OnlyIfCachedMiss),
-        Some(reason) => Outcome::Pass(reason),
+fn asking(query: &CacheQuery<'_>, directives: &RequestDirectives, reason: Reason) -> LookupOutcome {
+    match without_fill(query.request, directives, reason) {
+        None => LookupOutcome::Ask(reason),
+        Some(Reason::OnlyIfCachedMiss) => LookupOutcome::Unavailable(Reason::OnlyIfCachedMiss),
+        Some(reason) => LookupOutcome::Pass(reason),
     }
 }

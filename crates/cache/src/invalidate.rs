@@ -39,7 +39,7 @@ impl Cache {
     fn invalidate_but(&self, key: &Key, spared: Option<&Arc<Fill>>) -> bool {
         // The order matters, see `save`.
         self.0.fills.poison(key.hash(), key.bytes(), spared);
-        self.0.known_private.forget(key.hash());
+        self.0.hit_for_miss.forget(key.hash());
         let mut was_stored = false;
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
             was_stored = resource.is_some();

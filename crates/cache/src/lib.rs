@@ -1,51 +1,51 @@
 //! Key, look-up, fill, save and invalidation over the tiers.
 //!
-//! This crate decides and remembers; it drives nobody. It spawns no task, sleeps nowhere and reads no clock, so any host
-//! can embed it. A caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or
-//! a [`FillWriter`] with which it must ask the origin. What the origin answers goes back into the writer, which says what
-//! it means ([`Verdict`]). A writer that is dropped wakes everyone who waits.
+//! This crate decides and stores; it performs no I/O. It spawns no task, never sleeps and reads no clock, so any host can embed it. A
+//! caller asks [`Cache::look_up`] and gets a [`Lookup`]: an entry to deliver, a running fill to join, or a [`FillWriter`] with which it
+//! must ask the origin. What the origin answers goes back into the writer, which says what it means ([`Verdict`]). A writer that is dropped
+//! wakes everyone who waits.
 //!
 //! In the order of the data:
 //!
 //! | file | job |
 //! |---|---|
-//! | [`key`], `ask` | what is looked up, and for whom |
+//! | [`key`], `query` | what is looked up, and for whom |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
 //! | [`fill`], `fills`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
-//! | `selection` | by what fills of one key are told apart: what they bring, and on whose behalf |
-//! | `failing` | what failed a moment ago, and what that means for who asks now |
+//! | `selection` | how fills of one key differ: the variant or range, and for whom the origin is asked |
+//! | `failing` | recent failures, and what they mean for the next request |
 //! | [`verdict`] | what the origin's answer means for the fill |
 //! | [`body_writer`] | appends to a fill, within bounds |
 //! | [`budget`] | what all responses together may hold |
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | `own_tag` | the entity tag that clients get in the place of the application's validators |
-//! | [`elsewhere`] | the answer whose bytes are a file of somebody else's: what is stored of it |
+//! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`coding`] | what is made of a stored body in content codings |
 //! | [`generations`], `tags` | what is purged as a whole: a site, all URIs with one beginning, all that has one tag |
-//! | `doubts` | what may have changed, and is dropped at most once a second |
+//! | `possible_changes` | tags of pages that may have changed, dropped at most once a second |
 //! | [`inspect`], [`refusals`] | why a request gets what it gets, for whoever asks: nothing is changed |
 //! | [`entry`], [`body`], [`resource`] | what is stored: a response, its bytes, all variants of a key |
 
-mod ask;
 pub mod body;
 pub mod body_writer;
 pub mod budget;
 pub mod coding;
-mod doubts;
-pub mod elsewhere;
+mod collapse;
 pub mod entry;
+pub mod external_body;
 mod failing;
 pub mod fill;
-mod fills;
 pub mod generations;
+pub mod hit_for_miss;
 pub mod inspect;
 pub mod invalidate;
 pub mod key;
-pub mod known_private;
 pub mod lookup;
 mod own_tag;
 mod pieces;
+mod possible_changes;
+mod query;
 pub mod refusals;
 pub mod resource;
 pub mod save;
@@ -54,35 +54,35 @@ mod sync;
 mod tags;
 pub mod verdict;
 
-pub use ask::Ask;
 pub use body::Body;
 pub use body_writer::BodyWriter;
-pub use doubts::Later;
-pub use elsewhere::Elsewhere;
 pub use entry::{Entry, Meta};
-pub use failing::NOBODYS_OWN;
-pub use fill::{FillReader, Joined, Next};
-pub use generations::{Purge, Scope, ScopeError};
+pub use external_body::ExternalBody;
+pub use failing::ANONYMOUS_FIELDS;
+pub use fill::{FillEvent, FillReader, Joined};
+pub use generations::{Purge, PurgeScope, PurgeScopeError};
 pub use key::Key;
 pub use lookup::Lookup;
+pub use possible_changes::DeferredDrop;
+pub use query::CacheQuery;
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;
 pub use budget::{HeldCharge, SpareCharge};
-use doubts::Doubts;
+use collapse::Fills;
 use failing::Failing;
-use fills::Fills;
 use generations::Generations;
+use hit_for_miss::HitForMiss;
 pub use kasoku_store::Evicted;
 use kasoku_store::Memory;
-use known_private::KnownPrivate;
+use possible_changes::PossibleChanges;
 use refusals::Refusals;
 use resource::Resource;
 use std::sync::Arc;
 
 /// Bounds of a cache.
 #[derive(Clone, Copy, Debug)]
-pub struct Limits {
+pub struct CacheLimits {
     /// What responses may hold in all, in bytes: stored, on their way, or evicted while somebody reads them.
     pub memory_bytes_max: u64,
     /// The largest response that is stored, in bytes of head and body.
@@ -91,36 +91,36 @@ pub struct Limits {
 
 /// The cache: shared by all workers, cheap to clone.
 #[derive(Clone)]
-pub struct Cache(Arc<Inner>);
+pub struct Cache(Arc<SharedCache>);
 
-struct Inner {
-    limits: Limits,
+struct SharedCache {
+    limits: CacheLimits,
     memory: Memory<Arc<Resource>>,
     fills: Fills,
     budget: Arc<Budget>,
-    known_private: KnownPrivate,
+    hit_for_miss: HitForMiss,
     failing: Failing,
     refusals: Refusals,
     generations: Arc<Generations>,
-    doubts: Doubts,
+    possible_changes: PossibleChanges,
 }
 
 impl Cache {
     /// An empty cache.
-    pub fn new(limits: Limits) -> Self {
+    pub fn new(limits: CacheLimits) -> Self {
         let budget = Budget::new(limits.memory_bytes_max);
         let generations = Arc::new(Generations::new());
         let resource_bytes_max = limits.object_bytes_max.max(resource::BYTES_MIN);
-        Self(Arc::new(Inner {
+        Self(Arc::new(SharedCache {
             limits,
             memory: Memory::new(budget.tier_bytes_max(), resource_bytes_max),
             fills: Fills::new(budget.clone(), generations.clone()),
             budget,
-            known_private: KnownPrivate::new(),
+            hit_for_miss: HitForMiss::new(),
             failing: Failing::new(),
             refusals: Refusals::new(),
             generations,
-            doubts: Doubts::default(),
+            possible_changes: PossibleChanges::default(),
         }))
     }
 

@@ -1,22 +1,21 @@
-//! The decision: may a stored response answer, must the origin be asked, or is the cache out of the game?
+//! Decides whether a stored response may answer, the origin must be asked, or the request bypasses the cache.
 //!
-//! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs. Between the
-//! two, a running fill may be stored and end; so who begins one looks once more whether something else is stored by now,
-//! under the registry's lock. A fill is stored before it leaves the registry: who does not find it there finds what it
-//! brought, and nobody asks for what somebody has just got. (Order of locks: the registry's before the index's. Nobody
-//! takes the registry's while holding the index's or that of a change.)
+//! Pure but for the registry of fills: a look-up that finds nothing begins a fill, or joins the one that runs. Between the two, a running
+//! fill may be stored and end; so a look-up that begins a fill checks the index once more under the registry's lock. A fill is stored
+//! before it leaves the registry: a request that no longer finds the fill finds the stored response, and no response is fetched twice.
+//! (Order of locks: the registry's before the index's. Nobody takes the registry's while holding the index's or that of a change.)
 
-use crate::ask::Ask;
-use crate::failing::Advice;
+use crate::collapse::FillStart;
+use crate::failing::RetryDecision;
 use crate::fill::{Fill, FillReader};
-use crate::fills::Begun;
-use crate::generations::Standing;
+use crate::generations::Validity;
+use crate::query::CacheQuery;
 use crate::resource::Resource;
-use crate::selection::{Behalf, Selection};
-use crate::verdict::{FillWriter, Purpose};
+use crate::selection::{RequestedFor, Selection};
+use crate::verdict::{FetchPurpose, FillWriter};
 use crate::{Cache, Entry, Meta};
 use http::Method;
-use kasoku_semantics::credentials::says_who;
+use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
@@ -40,7 +39,7 @@ pub enum Lookup {
     Join(FillReader, Reason),
     /// Ask the origin, for this reason, and write what it says.
     Fill(FillWriter, Reason),
-    /// Ask the origin, for this reason, in nobody's name, and wait for it like everybody else: the last who asked got no
+    /// Ask the origin, for this reason, anonymously, and wait for it like everybody else: the last who asked got no
     /// answer, which may have been due to what that client sent.
     Probe(FillWriter, FillReader, Reason),
     /// Nobody asks: the origin has just failed for the first reason, and there is nothing stored for the second.
@@ -73,59 +72,59 @@ impl Cache {
     ///
     /// `ask.request` may be the request as the client sent it, as long as `is_as_sent` says of each field by which
     /// variants are told apart whether the origin would get it unchanged.
-    pub fn hit(&self, ask: &Ask<'_>, is_as_sent: impl Fn(&str) -> bool) -> Option<(Arc<Entry>, Reason)> {
-        may_look_up(ask.request).ok()?;
-        let resource = self.0.memory.value(ask.key.hash(), ask.key.bytes())?;
+    pub fn hit(&self, query: &CacheQuery<'_>, is_as_sent: impl Fn(&str) -> bool) -> Option<(Arc<Entry>, Reason)> {
+        may_look_up(query.request).ok()?;
+        let resource = self.0.memory.value(query.key.hash(), query.key.bytes())?;
         if !resource.nominated().all(is_as_sent) {
             return None;
         }
-        let entry = resource.select(&ask.request.fields, ask.policy)?;
-        let is_good = entry.meta.is_under(ask.policy) && entry.holds(ask.key, &self.0.generations);
-        if !is_good || entry.body.elsewhere().is_some() {
+        let entry = resource.select(&query.request.fields, query.policy)?;
+        let is_good = entry.meta.is_under(query.policy) && entry.holds(query.key, &self.0.generations);
+        if !is_good || entry.body.external_body().is_some() {
             return None;
         }
-        let directives = request_directives(&ask.request.fields);
-        let reason = match reuse(&entry.meta.freshness, &directives, ask.policy, ask.now) {
+        let directives = request_directives(&query.request.fields);
+        let reason = match reuse(&entry.meta.freshness, &directives, query.policy, query.now) {
             Reuse::Fresh => Reason::Hit,
             Reuse::Stale(reason) => reason,
             Reuse::StaleWhileRevalidate | Reuse::Validate(_) => return None,
         };
-        self.covers(ask.request, entry).then(|| (entry.clone(), reason))
+        self.covers(query.request, entry).then(|| (entry.clone(), reason))
     }
 
     /// Looks up a request.
-    pub fn look_up(&self, ask: &Ask<'_>) -> Lookup {
-        if let Err(reason) = may_look_up(ask.request) {
+    pub fn look_up(&self, query: &CacheQuery<'_>) -> Lookup {
+        if let Err(reason) = may_look_up(query.request) {
             return Lookup::Pass(reason);
         }
-        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), decisions: 1 };
-        let stored = self.0.memory.value(ask.key.hash(), ask.key.bytes());
+        let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
+        let stored = self.0.memory.value(query.key.hash(), query.key.bytes());
         self.decide(asked, stored.as_deref())
     }
 
     /// Whether a response that another client's fill brought may answer this request as well, without asking again
     /// (RFC 9111 section 4: "provided that it is allowed to reuse that response for the requests in question").
-    pub fn may_share(&self, ask: &Ask<'_>, meta: &Meta) -> bool {
-        let directives = request_directives(&ask.request.fields);
-        meta.is_under(ask.policy)
-            && meta.is_selected_by(&ask.request.fields, ask.policy)
-            && !matches!(reuse(&meta.freshness, &directives, ask.policy, ask.now), Reuse::Validate(_))
+    pub fn may_share(&self, query: &CacheQuery<'_>, meta: &Meta) -> bool {
+        let directives = request_directives(&query.request.fields);
+        meta.is_under(query.policy)
+            && meta.is_selected_by(&query.request.fields, query.policy)
+            && !matches!(reuse(&meta.freshness, &directives, query.policy, query.now), Reuse::Validate(_))
     }
 
     /// For a request that waited for a fill which turned out to be another variant: joins, or begins, the fill of its own
     /// variant, now that the fields by which the origin chooses are known.
-    pub fn look_up_variant(&self, ask: &Ask<'_>, other: &Meta) -> Lookup {
+    pub fn look_up_variant(&self, query: &CacheQuery<'_>, other: &Meta) -> Lookup {
         let mut variant = Vec::new();
-        variant_key(&other.nominated, &ask.request.fields, ask.policy, &mut variant);
-        let asked = Asked { ask, directives: &request_directives(&ask.request.fields), decisions: 1 };
-        self.begin_miss(asked, Missed::variant(&variant), Reason::VaryMiss)
+        variant_key(&other.nominated, &query.request.fields, query.policy, &mut variant);
+        let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
+        self.begin_miss(asked, Miss::variant(&variant), Reason::VaryMiss)
     }
 
     /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
-    pub fn fill_alone(&self, ask: &Ask<'_>) -> FillWriter {
-        let fill = self.0.fills.begin_alone(ask.which(&Selection::default(), Behalf::Everybody), ask.tags());
-        self.writer(ask, fill, None, Purpose::Miss)
+    pub fn fill_alone(&self, query: &CacheQuery<'_>) -> FillWriter {
+        let fill = self.0.fills.begin_alone(query.which(&Selection::default(), RequestedFor::Everybody), query.tags());
+        self.writer(query, fill, None, FetchPurpose::Miss)
     }
 
     /// Whether a stored response has all bytes that a request wants.
@@ -134,26 +133,26 @@ impl Cache {
     }
 
     /// What a request gets when this is stored for its key.
-    fn decide(&self, asked: Asked<'_>, stored: Option<&Resource>) -> Lookup {
-        let ask = asked.ask;
-        match self.judge(ask, asked.directives, stored) {
+    fn decide(&self, asked: Decision<'_>, stored: Option<&Resource>) -> Lookup {
+        let query = asked.query;
+        match self.judge(query, asked.directives, stored) {
             Judged::Nothing => {
-                let (key, variant) = first_variant(ask);
-                self.begin_miss(asked, Missed { seen: None, variant: &variant, key: Some(key) }, Reason::UriMiss)
+                let (key, variant) = first_variant(query);
+                self.begin_miss(asked, Miss { seen: None, variant: &variant, key: Some(key) }, Reason::UriMiss)
             }
             Judged::OtherVariants(resource) => {
-                let variant = resource.variant_of(&ask.request.fields, ask.policy);
-                self.begin_miss(asked, Missed::variant(&variant), Reason::VaryMiss)
+                let variant = resource.variant_of(&query.request.fields, query.policy);
+                self.begin_miss(asked, Miss::variant(&variant), Reason::VaryMiss)
             }
             Judged::Gone(entry, reason) => {
-                if matches!(reason, Reason::Purged | Reason::Changed | Reason::KeptTooLong) {
-                    self.remove(ask.key, entry);
+                if matches!(reason, Reason::Purged | Reason::Invalidated | Reason::KeepExceeded) {
+                    self.remove(query.key, entry);
                 }
-                self.begin_miss(asked, Missed::entry(entry), reason)
+                self.begin_miss(asked, Miss::entry(entry), reason)
             }
             Judged::Kept { was, entry, reuse } => {
                 if let Cow::Owned(expired) = &entry {
-                    self.replace(ask.key, was, expired.clone(), || true);
+                    self.replace(query.key, was, expired.clone(), || true);
                 }
                 match reuse {
                     Reuse::Fresh => self.usable(asked, &entry, Reason::Hit),
@@ -168,61 +167,61 @@ impl Cache {
     /// What is to be thought of what is stored for a key, before anything is done about it.
     pub(crate) fn judge<'r>(
         &self,
-        ask: &Ask<'_>,
+        query: &CacheQuery<'_>,
         directives: &RequestDirectives,
         stored: Option<&'r Resource>,
     ) -> Judged<'r> {
         let Some(resource) = stored else { return Judged::Nothing };
-        let Some(was) = resource.select(&ask.request.fields, ask.policy) else {
+        let Some(was) = resource.select(&query.request.fields, query.policy) else {
             return Judged::OtherVariants(resource);
         };
-        match self.standing(ask, was) {
+        match self.standing(query, was) {
             Err(reason) => Judged::Gone(was, reason),
             Ok(entry) => {
-                let reuse = reuse(&entry.meta.freshness, directives, ask.policy, ask.now);
+                let reuse = reuse(&entry.meta.freshness, directives, query.policy, query.now);
                 Judged::Kept { was, entry, reuse }
             }
         }
     }
 
     /// The stored response, as far as purges and changed rules have left it.
-    fn standing<'e>(&self, ask: &Ask<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
-        if !entry.meta.is_under(ask.policy) {
+    fn standing<'e>(&self, query: &CacheQuery<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
+        if !entry.meta.is_under(query.policy) {
             return Err(Reason::RulesChanged);
         }
-        if entry.meta.freshness.is_past_keeping(ask.policy, ask.now) {
-            return Err(Reason::KeptTooLong);
+        if entry.meta.freshness.is_past_keeping(query.policy, query.now) {
+            return Err(Reason::KeepExceeded);
         }
-        let (standing, epoch) = entry.standing(ask.key, &self.0.generations);
+        let (standing, epoch) = entry.standing(query.key, &self.0.generations);
         match standing {
-            Standing::Valid => Ok(Cow::Borrowed(entry)),
-            Standing::Gone => Err(Reason::Purged),
-            Standing::Changed => Err(Reason::Changed),
-            Standing::Stale(since) => Ok(Cow::Owned(Arc::new(self.expired(entry, ask.key, since, epoch)))),
+            Validity::Valid => Ok(Cow::Borrowed(entry)),
+            Validity::Gone => Err(Reason::Purged),
+            Validity::Changed => Err(Reason::Invalidated),
+            Validity::Stale(since) => Ok(Cow::Owned(Arc::new(self.expired(entry, query.key, since, epoch)))),
         }
     }
 
-    fn usable(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
-        match needed(asked.ask.request, entry) {
+    fn usable(&self, asked: Decision<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
+        match needed(asked.query.request, entry) {
             Needed::Stored => Lookup::Hit(entry.clone(), reason, None),
             Needed::More(_) if entry.body.complete_length() > Some(self.0.limits.object_bytes_max) => {
-                self.begin_miss(asked, Missed::entry(entry), Reason::PartialMiss)
+                self.begin_miss(asked, Miss::entry(entry), Reason::PartialMiss)
             }
             Needed::More(missing) => self.begin_completion(asked, entry, missing),
-            Needed::Unknown => self.begin_miss(asked, Missed::entry(entry), Reason::PartialMiss),
+            Needed::Unknown => self.begin_miss(asked, Miss::entry(entry), Reason::PartialMiss),
         }
     }
 
-    fn usable_and_refresh(&self, asked: Asked<'_>, entry: &Arc<Entry>) -> Lookup {
-        let ask = asked.ask;
-        if !matches!(needed(ask.request, entry), Needed::Stored) {
+    fn usable_and_refresh(&self, asked: Decision<'_>, entry: &Arc<Entry>) -> Lookup {
+        let query = asked.query;
+        if !matches!(needed(query.request, entry), Needed::Stored) {
             return self.begin_validation(asked, entry, Reason::Stale);
         }
         let selection = Selection::whole(&entry.meta.variant);
-        let may_refresh = ask.request.method == Method::GET && !asked.directives.no_store;
-        let refresh = (may_refresh && !self.is_backing_off(ask, &selection)).then(|| {
+        let may_refresh = query.request.method == Method::GET && !asked.directives.no_store;
+        let refresh = (may_refresh && !self.is_backing_off(query, &selection)).then(|| {
             let reason = Reason::HitStaleWhileRevalidate;
-            let wanted = Wanted::joinable(selection, Some(entry), Purpose::Validate, reason);
+            let wanted = WantedFill::joinable(selection, Some(entry), FetchPurpose::Validate, reason);
             self.advise(asked, wanted).unwrap_or_else(|wanted| self.begin(asked, &wanted))
         });
         match refresh {
@@ -238,64 +237,65 @@ impl Cache {
         }
     }
 
-    fn begin_miss(&self, asked: Asked<'_>, missed: Missed<'_>, reason: Reason) -> Lookup {
-        let Asked { ask, directives, .. } = asked;
-        let Missed { seen, variant, key } = missed;
+    fn begin_miss(&self, asked: Decision<'_>, missed: Miss<'_>, reason: Reason) -> Lookup {
+        let Decision { query, directives, .. } = asked;
+        let Miss { seen, variant, key } = missed;
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
-        if let Some(reason) = self.no_page(ask) {
+        if let Some(reason) = self.no_page(query) {
             return Lookup::Pass(reason);
         }
-        let range = ask.request.fields.combined("range");
-        if range.is_some() && ask.request.fields.contains("if-range") {
+        let range = query.request.fields.combined("range");
+        if range.is_some() && query.request.fields.contains("if-range") {
             // Its answer depends on a validator that we do not know.
             return Lookup::Pass(Reason::IfRangeMiss);
         }
         let whole = Selection::whole(variant);
         if range.is_some()
-            && let Some(reader) = self.0.fills.join(ask.which(&whole, Behalf::Everybody))
+            && let Some(reader) = self.0.fills.join(query.which(&whole, RequestedFor::Everybody))
         {
             return Lookup::Join(reader, reason);
         }
-        let is_joinable = !(directives.no_cache && ask.policy.client_may_revalidate);
+        let is_joinable = !(directives.no_cache && query.policy.client_may_revalidate);
         let selection = Selection::of_request(variant, range.as_deref());
-        let wanted = Wanted::joinable(selection, seen, Purpose::Miss, reason);
-        self.begin_among_equals(asked, Wanted { is_joinable, key, ..wanted })
+        let wanted = WantedFill::joinable(selection, seen, FetchPurpose::Miss, reason);
+        self.begin_among_equals(asked, WantedFill { is_joinable, key, ..wanted })
     }
 
-    fn begin_validation(&self, asked: Asked<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
+    fn begin_validation(&self, asked: Decision<'_>, entry: &Arc<Entry>, reason: Reason) -> Lookup {
         let selection = Selection::whole(&entry.meta.variant);
-        if let Some(reason) = self.stale_meanwhile(asked.ask, asked.directives, entry, &selection) {
+        if let Some(reason) = self.stale_meanwhile(asked.query, asked.directives, entry, &selection) {
             return Lookup::Hit(entry.clone(), reason, None);
         }
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
         if !entry.body.is_complete() {
-            return self.begin_miss(asked, Missed::entry(entry), reason);
+            return self.begin_miss(asked, Miss::entry(entry), reason);
         }
         let is_joinable = is_joined_validation(reason);
-        let wanted = Wanted::joinable(selection, Some(entry), Purpose::Validate, reason);
-        self.begin_among_equals(asked, Wanted { is_joinable, ..wanted })
+        let wanted = WantedFill::joinable(selection, Some(entry), FetchPurpose::Validate, reason);
+        self.begin_among_equals(asked, WantedFill { is_joinable, ..wanted })
     }
 
-    fn begin_completion(&self, asked: Asked<'_>, entry: &Arc<Entry>, missing: ByteRange) -> Lookup {
+    fn begin_completion(&self, asked: Decision<'_>, entry: &Arc<Entry>, missing: ByteRange) -> Lookup {
         let reason = Reason::PartialMiss;
         if let Some(no_fill) = no_fill(asked, reason) {
             return no_fill;
         }
         let selection = Selection::missing(missing, entry);
-        let wanted = Wanted::joinable(selection, Some(entry), Purpose::Complete(missing), reason);
+        let wanted = WantedFill::joinable(selection, Some(entry), FetchPurpose::Complete(missing), reason);
         self.begin_among_equals(asked, wanted)
     }
 
     /// What an anonymous request brings may be for anybody; what a visitor's brings, in profile safe, hardly ever. So
     /// visitors wait for anonymous ones and for each other, and anonymous ones never wait for a visitor.
-    fn begin_among_equals(&self, asked: Asked<'_>, mut wanted: Wanted<'_>) -> Lookup {
-        let ask = asked.ask;
-        let is_visitor = ask.policy.profile == Profile::Safe && says_who(&ask.request.fields, ask.policy);
-        wanted.is_joinable &= !self.0.known_private.contains(ask.key.hash(), is_visitor, ask.now);
+    fn begin_among_equals(&self, asked: Decision<'_>, mut wanted: WantedFill<'_>) -> Lookup {
+        let query = asked.query;
+        let is_visitor =
+            query.policy.profile == Profile::Safe && has_unkeyed_credentials(&query.request.fields, query.policy);
+        wanted.is_joinable &= !self.0.hit_for_miss.contains(query.key.hash(), is_visitor, query.now);
         if wanted.is_joinable {
             match self.advise(asked, wanted) {
                 Ok(advised) => return advised,
@@ -304,47 +304,49 @@ impl Cache {
         }
         if is_visitor {
             if wanted.is_joinable
-                && let Some(reader) = self.0.fills.join(ask.which(&wanted.selection, Behalf::Everybody))
+                && let Some(reader) = self.0.fills.join(query.which(&wanted.selection, RequestedFor::Everybody))
             {
                 return Lookup::Join(reader, wanted.reason);
             }
-            wanted.behalf = Behalf::Visitors;
+            wanted.requested_for = RequestedFor::Visitors;
         }
         self.begin(asked, &wanted)
     }
 
     /// What follows from the last failure; or, when nothing does, the fill as it was wanted.
-    fn advise<'w>(&self, asked: Asked<'_>, wanted: Wanted<'w>) -> Result<Lookup, Wanted<'w>> {
+    fn advise<'w>(&self, asked: Decision<'_>, wanted: WantedFill<'w>) -> Result<Lookup, WantedFill<'w>> {
         let stored = wanted.seen.map(Arc::as_ref);
-        match self.advice(asked.ask, asked.directives, &wanted.selection, stored) {
-            Advice::Refuse(reason) => Ok(Lookup::Failed(reason, wanted.reason)),
-            Advice::Probe if wanted.kept().is_some() => {
-                Ok(self.begin(asked, &Wanted { behalf: Behalf::Nobody, ..wanted }))
+        match self.advice(asked.query, asked.directives, &wanted.selection, stored) {
+            RetryDecision::Refuse(reason) => Ok(Lookup::Failed(reason, wanted.reason)),
+            RetryDecision::Probe if wanted.kept().is_some() => {
+                Ok(self.begin(asked, &WantedFill { requested_for: RequestedFor::Anonymous, ..wanted }))
             }
-            Advice::Probe | Advice::Ask => Err(wanted),
+            RetryDecision::Probe | RetryDecision::Ask => Err(wanted),
         }
     }
 
-    fn begin(&self, asked: Asked<'_>, wanted: &Wanted<'_>) -> Lookup {
-        let Asked { ask, decisions, .. } = asked;
+    fn begin(&self, asked: Decision<'_>, wanted: &WantedFill<'_>) -> Lookup {
+        let Decision { query, decisions, .. } = asked;
         // Who may not join wants nothing of what another has brought either.
         let may_have_changed = wanted.is_joinable && decisions < DECISIONS_MAX;
         let changed = || {
-            let stored = || self.stored_since(ask, wanted.seen).map(Some);
-            if may_have_changed { stored().or_else(|| self.failed_since(ask, wanted)) } else { None }
+            let stored = || self.stored_since(query, wanted.seen).map(Some);
+            if may_have_changed { stored().or_else(|| self.failed_since(query, wanted)) } else { None }
         };
         match self.0.fills.begin(
-            ask.which(&wanted.selection, wanted.behalf),
+            query.which(&wanted.selection, wanted.requested_for),
             wanted.is_joinable,
-            || ask.tags(),
+            || query.tags(),
             changed,
         ) {
-            Begun::Running(reader) => Lookup::Join(reader, wanted.reason),
-            Begun::Needless(stored) => self.decide(Asked { decisions: decisions + 1, ..asked }, stored.as_deref()),
-            Begun::New(fill) => {
-                let base = wanted.seen.filter(|_| wanted.purpose != Purpose::Miss).cloned();
+            FillStart::Running(reader) => Lookup::Join(reader, wanted.reason),
+            FillStart::Needless(stored) => {
+                self.decide(Decision { decisions: decisions + 1, ..asked }, stored.as_deref())
+            }
+            FillStart::New(fill) => {
+                let base = wanted.seen.filter(|_| wanted.purpose != FetchPurpose::Miss).cloned();
                 let probe = wanted.kept().filter(|_| wanted.is_probe()).map(|kept| (kept, fill.reader()));
-                let writer = self.writer(ask, fill, base, wanted.purpose);
+                let writer = self.writer(query, fill, base, wanted.purpose);
                 match probe {
                     Some((kept, reader)) => Lookup::Probe(writer.probe(kept), reader, wanted.reason),
                     None => Lookup::Fill(writer, wanted.reason),
@@ -354,31 +356,37 @@ impl Cache {
     }
 
     /// What is stored for the key, if it has another response for this request than the one that was seen.
-    fn stored_since(&self, ask: &Ask<'_>, seen: Option<&Arc<Entry>>) -> Option<Arc<Resource>> {
-        let stored = self.0.memory.value(ask.key.hash(), ask.key.bytes())?;
-        let entry = stored.select(&ask.request.fields, ask.policy)?;
+    fn stored_since(&self, query: &CacheQuery<'_>, seen: Option<&Arc<Entry>>) -> Option<Arc<Resource>> {
+        let stored = self.0.memory.value(query.key.hash(), query.key.bytes())?;
+        let entry = stored.select(&query.request.fields, query.policy)?;
         (!seen.is_some_and(|seen| Arc::ptr_eq(seen, entry))).then_some(stored)
     }
 
     /// Why a request passes, where the application has said a moment ago that there is no page for everybody, and nothing has changed since.
-    fn no_page(&self, ask: &Ask<'_>) -> Option<Reason> {
-        let (reason, since) = self.0.known_private.passes(ask.key.hash(), ask.now)?;
-        let standing = self.0.generations.standing(ask.key.bytes(), ask.tags().as_deref(), since);
-        (standing == Standing::Valid).then_some(reason)
+    fn no_page(&self, query: &CacheQuery<'_>) -> Option<Reason> {
+        let (reason, since) = self.0.hit_for_miss.passes(query.key.hash(), query.now)?;
+        let standing = self.0.generations.standing(query.key.bytes(), query.tags().as_deref(), since);
+        (standing == Validity::Valid).then_some(reason)
     }
 
     /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.
-    fn failed_since(&self, ask: &Ask<'_>, wanted: &Wanted<'_>) -> Option<Option<Arc<Resource>>> {
+    fn failed_since(&self, query: &CacheQuery<'_>, wanted: &WantedFill<'_>) -> Option<Option<Arc<Resource>>> {
         let is_news = if wanted.is_probe() {
-            wanted.seen.is_some() && self.is_backing_off(ask, &wanted.selection)
+            wanted.seen.is_some() && self.is_backing_off(query, &wanted.selection)
         } else {
-            wanted.kept().is_some() && self.is_failing(ask, &wanted.selection)
+            wanted.kept().is_some() && self.is_failing(query, &wanted.selection)
         };
-        is_news.then(|| self.0.memory.value(ask.key.hash(), ask.key.bytes()))
+        is_news.then(|| self.0.memory.value(query.key.hash(), query.key.bytes()))
     }
 
-    fn writer(&self, ask: &Ask<'_>, fill: Arc<Fill>, base: Option<Arc<Entry>>, purpose: Purpose) -> FillWriter {
-        FillWriter::new(self.clone(), fill, ask.key.clone(), ask.policy.clone(), base, purpose)
+    fn writer(
+        &self,
+        query: &CacheQuery<'_>,
+        fill: Arc<Fill>,
+        base: Option<Arc<Entry>>,
+        purpose: FetchPurpose,
+    ) -> FillWriter {
+        FillWriter::new(self.clone(), fill, query.key.clone(), query.policy.clone(), base, purpose)
     }
 }
 
@@ -396,24 +404,24 @@ pub(crate) enum Judged<'r> {
 
 /// A decision in the making.
 #[derive(Clone, Copy)]
-struct Asked<'a> {
-    ask: &'a Ask<'a>,
+struct Decision<'a> {
+    query: &'a CacheQuery<'a>,
     directives: &'a RequestDirectives,
     /// How many were made, this one included; the ones before came too late.
     decisions: u8,
 }
 
 /// What a request has missed.
-struct Missed<'a> {
+struct Miss<'a> {
     /// What is stored and of no use.
     seen: Option<&'a Arc<Entry>>,
     /// The variant that it wants, as far as that is known.
     variant: &'a [u8],
-    /// See [`Wanted::key`].
+    /// See [`WantedFill::key`].
     key: Option<Vec<String>>,
 }
 
-impl<'a> Missed<'a> {
+impl<'a> Miss<'a> {
     fn entry(entry: &'a Arc<Entry>) -> Self {
         Self { seen: Some(entry), variant: &entry.meta.variant, key: None }
     }
@@ -424,26 +432,26 @@ impl<'a> Missed<'a> {
 }
 
 /// A fill that a request needs.
-struct Wanted<'a> {
+struct WantedFill<'a> {
     selection: Selection,
-    behalf: Behalf,
+    requested_for: RequestedFor,
     is_joinable: bool,
     /// The stored response that the decision was made with.
     seen: Option<&'a Arc<Entry>>,
     /// The fields that the variant is made of, where nothing is stored and the policy tells.
     key: Option<Vec<String>>,
-    purpose: Purpose,
+    purpose: FetchPurpose,
     reason: Reason,
 }
 
-impl<'a> Wanted<'a> {
+impl<'a> WantedFill<'a> {
     /// One on behalf of everybody, which others may join.
-    fn joinable(selection: Selection, seen: Option<&'a Arc<Entry>>, purpose: Purpose, reason: Reason) -> Self {
-        Self { selection, behalf: Behalf::Everybody, is_joinable: true, seen, key: None, purpose, reason }
+    fn joinable(selection: Selection, seen: Option<&'a Arc<Entry>>, purpose: FetchPurpose, reason: Reason) -> Self {
+        Self { selection, requested_for: RequestedFor::Everybody, is_joinable: true, seen, key: None, purpose, reason }
     }
 
     fn is_probe(&self) -> bool {
-        self.behalf == Behalf::Nobody
+        self.requested_for == RequestedFor::Anonymous
     }
 
     /// The fields of the request that its variant is made of, where that is known.
@@ -458,16 +466,16 @@ impl<'a> Wanted<'a> {
 
 /// The variant that a request wants of a key of which nothing is stored, and the fields that it is made of: what the policy has in
 /// the key in any case.
-pub(crate) fn first_variant(ask: &Ask<'_>) -> (Vec<String>, Vec<u8>) {
-    let (key, mut variant) = (ask.policy.grant.key(), Vec::new());
-    variant_key(&key, &ask.request.fields, ask.policy, &mut variant);
+pub(crate) fn first_variant(query: &CacheQuery<'_>) -> (Vec<String>, Vec<u8>) {
+    let (key, mut variant) = (query.policy.grant.key(), Vec::new());
+    variant_key(&key, &query.request.fields, query.policy, &mut variant);
     (key, variant)
 }
 
 /// Why the origin may not be asked on behalf of all: the client wants a stored response or none, nothing may be stored, or
 /// there will be no body.
-fn no_fill(asked: Asked<'_>, reason: Reason) -> Option<Lookup> {
-    let reason = without_fill(asked.ask.request, asked.directives, reason)?;
+fn no_fill(asked: Decision<'_>, reason: Reason) -> Option<Lookup> {
+    let reason = without_fill(asked.query.request, asked.directives, reason)?;
     Some(if reason == Reason::OnlyIfCachedMiss { Lookup::Unavailable(reason) } else { Lookup::Pass(reason) })
 }
 

@@ -1,11 +1,11 @@
-//! The entity tag of a response of which clients do not get the application's validators.
+//! Makes the entity tag that clients get instead of the application's validators.
 //!
 //! It is a strong tag of the stored bytes (`kasoku_semantics::validators` says where and why). The key is part of it, with scheme, host and query: a tag of one URL never
 //! confirms another URL. So is the variant, since two pages of the same bytes may still differ in their heads. It is the same in each
 //! process and after each restart, so browsers keep what they have. A content coding has the tag with the coding's name behind it.
 //!
-//! XXH3 is no cryptographic hash, and need not be one: whoever can choose two versions of a page such that both have one tag achieves
-//! that a browser goes on showing the first.
+//! XXH3 is not a cryptographic hash and need not be: an attacker who makes two versions of a page with the same tag only makes browsers
+//! keep showing the first.
 
 use crate::Key;
 use bytes::Bytes;
@@ -29,11 +29,11 @@ pub(crate) fn set(fields: &mut Fields, key: &Key, variant: &[u8], pieces: &[Byte
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::{Cache, Limits};
+    use crate::{Cache, CacheLimits};
 
     #[test]
     fn a_tag_is_of_the_bytes_the_url_and_the_variant() {
-        let cache = Cache::new(Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
+        let cache = Cache::new(CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 });
         let tag = |uri: &str, variant: &[u8], pieces: &[&'static str]| {
             let mut fields = Fields::new();
             let pieces: Vec<Bytes> = pieces.iter().map(|piece| Bytes::from_static(piece.as_bytes())).collect();

@@ -23,7 +23,7 @@ pub(crate) struct Pieces {
 }
 
 /// What is at an offset.
-pub(crate) enum Found {
+pub(crate) enum PieceAt {
     Piece(Bytes),
     NotYet,
     Gone,
@@ -71,16 +71,16 @@ impl Pieces {
     }
 
     /// What is here from that offset on, up to the end of its piece.
-    pub(crate) fn at(&self, offset: u64) -> Found {
+    pub(crate) fn at(&self, offset: u64) -> PieceAt {
         if offset >= self.end {
-            return Found::NotYet;
+            return PieceAt::NotYet;
         }
         let behind = self.pieces.partition_point(|(first, _)| *first <= offset);
         let Some((first, piece)) = behind.checked_sub(1).and_then(|index| self.pieces.get(index)) else {
-            return Found::Gone;
+            return PieceAt::Gone;
         };
         // The offset lies within this piece, so the distance fits in usize.
-        Found::Piece(piece.slice((offset - first) as usize..))
+        PieceAt::Piece(piece.slice((offset - first) as usize..))
     }
 
     /// Drops whole pieces before that offset.

@@ -1,7 +1,7 @@
-//! What was last decided about keys of which nothing is stored: for whoever asks why.
+//! Remembers why the last response of a key was not stored, for `kasoku explain`.
 //!
 //! Reason, status and time, and nothing of the response itself: what must not be stored is not stored here either. Requests
-//! with cookies or credentials and those without are remembered apart, as in `known_private`. It is a memory for people. One decision
+//! with cookies or credentials and those without are remembered apart, as in `hit_for_miss`. It is a memory for people. One decision
 //! is made by it, where it is a hint: what is too large to be kept is not fetched as a whole for each part of it that somebody
 //! wants ([`Cache::is_known_too_large`](crate::Cache::is_known_too_large)).
 
@@ -19,7 +19,7 @@ const TOO_LARGE_SECONDS: u64 = 3_600;
 
 /// One decision not to store.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Refusal {
+pub struct StoreRefusal {
     /// Why.
     pub reason: Reason,
     /// The status that the origin answered with.
@@ -31,14 +31,14 @@ pub struct Refusal {
 }
 
 /// See the [module](self).
-pub(crate) struct Refusals(Cache<(KeyHash, bool), Refusal>);
+pub(crate) struct Refusals(Cache<(KeyHash, bool), StoreRefusal>);
 
 impl Refusals {
     pub(crate) fn new() -> Self {
         Self(Cache::new(KEYS_MAX))
     }
 
-    pub(crate) fn remember(&self, hash: KeyHash, refusal: Refusal) {
+    pub(crate) fn remember(&self, hash: KeyHash, refusal: StoreRefusal) {
         self.0.insert((hash, refusal.has_credentials), refusal);
     }
 
@@ -49,7 +49,7 @@ impl Refusals {
     }
 
     /// The last one for such requests, or else for the other kind.
-    pub(crate) fn last(&self, hash: KeyHash, has_credentials: bool) -> Option<Refusal> {
+    pub(crate) fn last(&self, hash: KeyHash, has_credentials: bool) -> Option<StoreRefusal> {
         self.0.get(&(hash, has_credentials)).or_else(|| self.0.get(&(hash, !has_credentials)))
     }
 }
@@ -57,7 +57,7 @@ impl Refusals {
 impl crate::Cache {
     /// Whether the last answer for a key, not long ago, was too large to be stored.
     pub fn is_known_too_large(&self, key: &Key, now: Now) -> bool {
-        let is_such = |refusal: Refusal| {
+        let is_such = |refusal: StoreRefusal| {
             refusal.reason == Reason::ObjectTooLarge && now.seconds_since(refusal.at) < TOO_LARGE_SECONDS
         };
         [false, true].into_iter().filter_map(|kind| self.0.refusals.last(key.hash(), kind)).any(is_such)

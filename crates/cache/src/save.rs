@@ -1,4 +1,4 @@
-//! Where what is stored changes: a finished fill, a 304, the answer to a HEAD.
+//! Writes to the store: a finished fill, a 304, the response to a HEAD.
 //!
 //! Each change happens under the lock of its key, and looks there whether an invalidation came in between: an
 //! invalidation first poisons the running fills of a key and then removes what is stored, so whichever comes first, nothing
@@ -12,7 +12,7 @@ use crate::{Body, Cache, Entry, Key, Meta, own_tag};
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_semantics::Validators;
-use kasoku_semantics::partial::{Part, combinable};
+use kasoku_semantics::partial::{PartialContent, combinable};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validation::combined_head;
@@ -22,9 +22,9 @@ use std::sync::Arc;
 /// A body that is a part of a whole.
 pub(crate) enum PartOf {
     /// Stored as a part.
-    Alone(Part),
+    Alone(PartialContent),
     /// Combined with what is stored; readers wait for the whole.
-    Completing { base: Arc<Entry>, part: Part },
+    Completing { base: Arc<Entry>, part: PartialContent },
 }
 
 /// A finished fill.
@@ -74,7 +74,7 @@ impl Cache {
             }))
         });
         if saved.is_stored {
-            self.0.known_private.forget(finished.key.hash());
+            self.0.hit_for_miss.forget(finished.key.hash());
             self.0.refusals.forget(finished.key.hash());
         }
         saved
@@ -125,7 +125,7 @@ impl Cache {
     }
 
     /// Whether it was stored.
-    pub(crate) fn save_elsewhere(&self, key: &Key, entry: &Arc<Entry>, is_poisoned: impl Fn() -> bool) -> bool {
+    pub(crate) fn save_external_body(&self, key: &Key, entry: &Arc<Entry>, is_poisoned: impl Fn() -> bool) -> bool {
         let bytes_max = self.0.limits.object_bytes_max.max(BYTES_MIN);
         let mut is_stored = false;
         self.0.memory.update(key.hash(), key.bytes(), |resource| {
@@ -141,7 +141,7 @@ impl Cache {
             }))
         });
         if is_stored {
-            self.0.known_private.forget(key.hash());
+            self.0.hit_for_miss.forget(key.hash());
             self.0.refusals.forget(key.hash());
         }
         is_stored
@@ -153,7 +153,7 @@ impl Cache {
 fn brought(finished: Finished<'_>, budget: &Arc<Budget>) -> Option<Entry> {
     let Finished { key, pieces, .. } = finished;
     let length: u64 = pieces.iter().map(|piece| piece.len() as u64).sum();
-    let alone = |part: &Part| {
+    let alone = |part: &PartialContent| {
         (part.range.length() == length).then(|| {
             let body = Body::part(part.range.first, pieces, part.complete_length);
             Entry::new(Arc::new(without_range(finished.meta)), body.charged(budget), key, budget)

@@ -1,4 +1,4 @@
-//! By what the fills of one key are told apart: what they bring of it, and on whose behalf they ask for it.
+//! Identifies a fill among those of its key: the variant or range that it fetches, and for whom the origin is asked.
 
 use crate::Entry;
 use kasoku_semantics::range::ByteRange;
@@ -27,22 +27,22 @@ pub(crate) enum Portion {
 
 /// On whose behalf the origin is asked: a fill on behalf of others is not joined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Behalf {
+pub(crate) enum RequestedFor {
     /// All who may have a shared response.
     Everybody,
     /// Visitors with credentials: what they get is hardly ever for others.
     Visitors,
     /// Nobody: a probe has nothing of the client that caused it.
-    Nobody,
+    Anonymous,
 }
 
 /// Which fill: of which key, what of it, on whose behalf, by which rules.
 #[derive(Clone, Copy)]
-pub(crate) struct Which<'a> {
+pub(crate) struct FillId<'a> {
     pub(crate) hash: KeyHash,
     pub(crate) key: &'a [u8],
     pub(crate) selection: &'a Selection,
-    pub(crate) behalf: Behalf,
+    pub(crate) requested_for: RequestedFor,
     /// The fingerprint of the rules that it is begun under: requests by others do not join it.
     pub(crate) rules: u64,
 }

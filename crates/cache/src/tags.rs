@@ -1,4 +1,4 @@
-//! The tags of a response or of a fill, as marks know them: numbers, of which a response has few.
+//! The surrogate keys (tags) of a response, as hashes that are compared with purge marks.
 //!
 //! What a tag is, and of what it is made, says `kasoku_semantics::tags`. Here it is a hash of the site's name and the tag, the same in each
 //! process. Two tags of one hash are dropped together, which costs a miss and shows nobody anything old.

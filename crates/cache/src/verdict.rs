@@ -4,30 +4,30 @@
 //! where a stale response is refreshed by a 304, where stale-if-error takes effect, where a response turns out to be
 //! private, and where parts are combined.
 
-mod elsewhere;
+mod external_body;
 mod head;
 
 use crate::failing::{unname, was_never_sent};
 use crate::fill::Fill;
 use crate::generations::Epoch;
-use crate::refusals::Refusal;
+use crate::refusals::StoreRefusal;
 use crate::save::PartOf;
-use crate::selection::{Behalf, Selection, Which};
+use crate::selection::{FillId, RequestedFor, Selection};
 use crate::tags::Tags;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::Validators;
-use kasoku_semantics::credentials::{may_share, says_who};
-use kasoku_semantics::downstream::tell;
+use kasoku_semantics::credentials::{has_unkeyed_credentials, may_share};
+use kasoku_semantics::downstream::announce_lifetime;
+use kasoku_semantics::effective::nominated;
 use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::heard::nominated;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
-use kasoku_semantics::partial::{Part, combinable, part, range_value};
+use kasoku_semantics::partial::{PartialContent, combinable, part, range_value};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::request_directives;
-use kasoku_semantics::reuse::{Failure, stale_on_failure};
+use kasoku_semantics::reuse::{OriginFailure, stale_on_failure};
 use kasoku_semantics::storable::storable;
 use kasoku_semantics::stored_fields::fields_to_store;
 use kasoku_semantics::tags::Excepted;
@@ -45,7 +45,7 @@ pub struct FillWriter {
     key: Key,
     policy: Arc<Policy>,
     base: Option<Arc<Entry>>,
-    purpose: Purpose,
+    purpose: FetchPurpose,
     /// Of a probe: the fields that its variant is made of.
     kept: Vec<String>,
     /// Of the tags' templates those whose text stands in the page.
@@ -54,7 +54,7 @@ pub struct FillWriter {
 
 /// Why the origin is asked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Purpose {
+pub(crate) enum FetchPurpose {
     /// Nothing usable is stored.
     Miss,
     /// The stored response must be validated.
@@ -65,7 +65,7 @@ pub(crate) enum Purpose {
 
 /// One exchange with the origin.
 #[derive(Clone, Copy)]
-pub struct Exchange<'a> {
+pub struct OriginExchange<'a> {
     /// The request as it was sent.
     pub request: &'a RequestHead,
     /// The head of the final response.
@@ -105,7 +105,7 @@ impl FillWriter {
         key: Key,
         policy: Arc<Policy>,
         base: Option<Arc<Entry>>,
-        purpose: Purpose,
+        purpose: FetchPurpose,
     ) -> Self {
         Self { cache, fill: Some(fill), key, policy, base, purpose, kept: Vec::new(), excepted: Excepted::default() }
     }
@@ -131,7 +131,7 @@ impl FillWriter {
         for condition in ["if-none-match", "if-modified-since"] {
             request.fields.remove(condition);
         }
-        if let (Purpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
+        if let (FetchPurpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
             request.fields.remove("if-range");
             request.fields.set("Range", range_value(missing, base.body.complete_length()));
             let said = base.meta.as_said(&self.policy);
@@ -142,12 +142,12 @@ impl FillWriter {
     }
 
     /// What the origin's head means.
-    pub fn on_response(mut self, exchange: &Exchange<'_>) -> Verdict {
+    pub fn on_response(mut self, exchange: &OriginExchange<'_>) -> Verdict {
         let status = exchange.response.status;
         if status == StatusCode::NOT_MODIFIED {
             return self.on_not_modified(exchange);
         }
-        let failure = Failure::ServerError(status);
+        let failure = OriginFailure::ServerError(status);
         if let Some(settled) =
             self.settle_stale(exchange.request, failure, Reason::HitStaleError, exchange.response_time)
         {
@@ -156,14 +156,14 @@ impl FillWriter {
         if status == StatusCode::PARTIAL_CONTENT {
             return self.on_part(exchange);
         }
-        if status == StatusCode::RANGE_NOT_SATISFIABLE && self.purpose != Purpose::Miss {
+        if status == StatusCode::RANGE_NOT_SATISFIABLE && self.purpose != FetchPurpose::Miss {
             return self.ask_again();
         }
         self.on_whole(exchange)
     }
 
     /// Whether a response would be stored, as far as its head tells.
-    pub fn would_store(&self, exchange: &Exchange<'_>) -> bool {
+    pub fn would_store(&self, exchange: &OriginExchange<'_>) -> bool {
         exchange.response.status != StatusCode::NOT_MODIFIED && self.may_store(exchange).is_ok()
     }
 
@@ -173,14 +173,14 @@ impl FillWriter {
     }
 
     /// It is for the client that asked alone, for a reason that is not in its head.
-    pub fn for_one_client(self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+    pub fn for_one_client(self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         self.private(exchange, reason)
     }
 
     /// The application is out of order, and says so with a status that means something else. As after a server error, a stored response may
     /// answer, and stays.
-    pub fn on_outage(mut self, exchange: &Exchange<'_>) -> Verdict {
-        let failure = Failure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
+    pub fn on_outage(mut self, exchange: &OriginExchange<'_>) -> Verdict {
+        let failure = OriginFailure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
         let (request, now) = (exchange.request, exchange.response_time);
         if let Some(settled) = self.settle_stale(request, failure, Reason::HitStaleError, now) {
             return settled;
@@ -192,9 +192,9 @@ impl FillWriter {
 
     /// The body came too slowly to be looked through, or there was no memory for it. A stored response may answer, and stays; otherwise it is for the
     /// client that asked alone.
-    pub fn on_late(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+    pub fn on_late(mut self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         let (request, now) = (exchange.request, exchange.response_time);
-        match self.settle_stale(request, Failure::Disconnected, reason, now) {
+        match self.settle_stale(request, OriginFailure::Disconnected, reason, now) {
             Some(settled) => settled,
             None => self.private(exchange, reason),
         }
@@ -207,11 +207,13 @@ impl FillWriter {
         reason: Reason,
         now: Now,
     ) -> Result<(Arc<Entry>, Reason), Reason> {
-        if let Some(Verdict::Settled(entry, served)) = self.settle_stale(request, Failure::Disconnected, reason, now) {
+        if let Some(Verdict::Settled(entry, served)) =
+            self.settle_stale(request, OriginFailure::Disconnected, reason, now)
+        {
             return Ok((entry, served));
         }
         if !was_never_sent(reason) {
-            self.remember(Failure::Disconnected, reason, now);
+            self.remember(OriginFailure::Disconnected, reason, now);
         }
         self.end(|fill| fill.fail(reason));
         Err(reason)
@@ -239,7 +241,7 @@ impl FillWriter {
 
     /// The stored response that it is asked about.
     pub(crate) fn validated(&self) -> Option<&Arc<Entry>> {
-        self.base.as_ref().filter(|_| self.purpose == Purpose::Validate)
+        self.base.as_ref().filter(|_| self.purpose == FetchPurpose::Validate)
     }
 
     pub(crate) fn cache(&self) -> &Cache {
@@ -254,7 +256,7 @@ impl FillWriter {
         &self.policy
     }
 
-    fn on_not_modified(mut self, exchange: &Exchange<'_>) -> Verdict {
+    fn on_not_modified(mut self, exchange: &OriginExchange<'_>) -> Verdict {
         self.forget();
         let Some(base) = self.validated().cloned() else {
             return self.private(exchange, Reason::StatusNotModified);
@@ -264,7 +266,7 @@ impl FillWriter {
         let head = match freshen(&stored, exchange.response, now, &self.policy) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
-                if !says_who(&exchange.request.fields, &self.policy) {
+                if !has_unkeyed_credentials(&exchange.request.fields, &self.policy) {
                     self.cache.remove(&self.key, &base);
                 }
                 return self.settle_for_one(&base, exchange, reason);
@@ -275,9 +277,9 @@ impl FillWriter {
             return self.settle_for_one(&base, exchange, reason);
         }
         let meta = self.refreshed(&base, head, exchange);
-        if base.body.elsewhere().is_some() && !meta.freshness.is_explicit() {
+        if base.body.external_body().is_some() && !meta.freshness.is_explicit() {
             // It says no longer how long it holds.
-            if !says_who(&exchange.request.fields, &self.policy) {
+            if !has_unkeyed_credentials(&exchange.request.fields, &self.policy) {
                 self.cache.remove(&self.key, &base);
             }
             return self.settle_for_one(&base, exchange, Reason::Sendfile);
@@ -292,7 +294,7 @@ impl FillWriter {
 
     /// The stored response, with what the 304 said to this visitor, answers the request that asked; the others ask for
     /// themselves.
-    fn settle_for_one(mut self, base: &Entry, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+    fn settle_for_one(mut self, base: &Entry, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         self.end(|fill| fill.release(reason));
         let mut said = exchange.response.fields.clone();
         strip_hop_by_hop(&mut said);
@@ -309,10 +311,10 @@ impl FillWriter {
     }
 
     /// The stored response with the fields and the times that a 304 brought.
-    fn refreshed(&self, base: &Entry, mut head: ResponseHead, exchange: &Exchange<'_>) -> Meta {
-        let Exchange { request, response, request_time, response_time, .. } = *exchange;
+    fn refreshed(&self, base: &Entry, mut head: ResponseHead, exchange: &OriginExchange<'_>) -> Meta {
+        let OriginExchange { request, response, request_time, response_time, .. } = *exchange;
         let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
-        tell(request, &mut head, &freshness, &self.policy);
+        announce_lifetime(request, &mut head, &freshness, &self.policy);
         let withheld = base.meta.withheld.as_ref().map(|_| {
             let said = withhold(request, &mut head, response_time);
             // The bytes are the same, so their tag is.
@@ -326,7 +328,13 @@ impl FillWriter {
         Meta { head, freshness, withheld, epoch, rules, ..(*base.meta).clone() }
     }
 
-    fn settle_stale(&mut self, request: &RequestHead, failure: Failure, failed: Reason, now: Now) -> Option<Verdict> {
+    fn settle_stale(
+        &mut self,
+        request: &RequestHead,
+        failure: OriginFailure,
+        failed: Reason,
+        now: Now,
+    ) -> Option<Verdict> {
         let base = self.base.clone().filter(|base| base.body.is_complete() && !self.is_dropped())?;
         let directives = request_directives(&request.fields);
         let reason = stale_on_failure(&base.meta.freshness, &directives, failure, &self.policy, now).ok()?;
@@ -345,7 +353,7 @@ impl FillWriter {
         })
     }
 
-    fn remember(&self, failure: Failure, reason: Reason, now: Now) {
+    fn remember(&self, failure: OriginFailure, reason: Reason, now: Now) {
         if let Some(fill) = &self.fill {
             self.cache.on_failed_fill(fill, failure, reason, &self.policy, now);
         }
@@ -358,13 +366,13 @@ impl FillWriter {
         }
     }
 
-    fn on_part(self, exchange: &Exchange<'_>) -> Verdict {
+    fn on_part(self, exchange: &OriginExchange<'_>) -> Verdict {
         let part = part(exchange.response, exchange.body_length);
-        if let (Purpose::Complete(missing), Some(base)) = (self.purpose, self.base.clone()) {
+        if let (FetchPurpose::Complete(missing), Some(base)) = (self.purpose, self.base.clone()) {
             return match part {
                 Ok(part) if part.range == missing && belongs(&base, exchange, &self.policy, &part) => {
                     let body_length = Some(part.range.length());
-                    match self.may_store(&Exchange { body_length, ..*exchange }) {
+                    match self.may_store(&OriginExchange { body_length, ..*exchange }) {
                         Ok(meta) => {
                             let (nominated, variant) = (base.meta.nominated.clone(), base.meta.variant.clone());
                             let epoch = base.meta.epoch.min(meta.epoch);
@@ -379,11 +387,11 @@ impl FillWriter {
         }
         let part = match part {
             Ok(part) if exchange.request.fields.contains("range") => part,
-            Ok(_) => return self.private(exchange, Reason::StatusOfThisRequest),
+            Ok(_) => return self.private(exchange, Reason::RequestSpecificStatus),
             Err(reason) => return self.private(exchange, reason),
         };
         let body_length = Some(part.range.length());
-        match self.may_store(&Exchange { body_length, ..*exchange }) {
+        match self.may_store(&OriginExchange { body_length, ..*exchange }) {
             Ok(meta) => self.start(meta, Some(PartOf::Alone(part)), body_length),
             Err(reason) => self.private(exchange, reason),
         }
@@ -391,7 +399,7 @@ impl FillWriter {
 
     //= RFC 9111 section 4.3.3
     //# Instead, the cache MUST use the full response to satisfy the request.
-    fn on_whole(self, exchange: &Exchange<'_>) -> Verdict {
+    fn on_whole(self, exchange: &OriginExchange<'_>) -> Verdict {
         if exchange.response.status == StatusCode::RANGE_NOT_SATISFIABLE {
             return self.private(exchange, Reason::RangeUnsatisfiable);
         }
@@ -401,7 +409,7 @@ impl FillWriter {
         }
     }
 
-    pub(crate) fn may_store(&self, exchange: &Exchange<'_>) -> Result<Meta, Reason> {
+    pub(crate) fn may_store(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
         let tags = self.tags().map(|tags| tags.of_page(self.excepted));
         let meta = Meta { tags, ..meta(exchange, &self.policy, self.epoch()) };
         storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
@@ -436,17 +444,17 @@ impl FillWriter {
         }
     }
 
-    pub(crate) fn private(mut self, exchange: &Exchange<'_>, reason: Reason) -> Verdict {
+    pub(crate) fn private(mut self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
         self.forget();
         let has_credentials = self.remember_refusal(exchange, reason);
         let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
         if is_about_the_key {
-            self.cache.0.known_private.remember(self.key.hash(), has_credentials, exchange.response_time);
+            self.cache.0.hit_for_miss.remember(self.key.hash(), has_credentials, exchange.response_time);
         }
         // Where nothing is granted, it may be Accept that chooses the stream, and others ask for a page.
         let is_stream = reason == Reason::EndlessStream && self.policy.grant.is_granting();
-        if is_stream || matches!(reason, Reason::NotAPage | Reason::PageOfOne) {
-            let (known, now) = (&self.cache.0.known_private, exchange.response_time);
+        if is_stream || matches!(reason, Reason::PageTextMissing | Reason::PersonalPage) {
+            let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
             known.remember_no_page(self.key.hash(), reason, self.epoch(), now);
         }
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
@@ -463,10 +471,10 @@ impl FillWriter {
     }
 
     /// For whoever asks why. Returns whether the request said who sent it.
-    fn remember_refusal(&self, exchange: &Exchange<'_>, reason: Reason) -> bool {
-        let has_credentials = says_who(&exchange.request.fields, &self.policy);
+    fn remember_refusal(&self, exchange: &OriginExchange<'_>, reason: Reason) -> bool {
+        let has_credentials = has_unkeyed_credentials(&exchange.request.fields, &self.policy);
         let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
-        self.cache.0.refusals.remember(self.key.hash(), Refusal { reason, status, at, has_credentials });
+        self.cache.0.refusals.remember(self.key.hash(), StoreRefusal { reason, status, at, has_credentials });
         has_credentials
     }
 
@@ -474,11 +482,11 @@ impl FillWriter {
     fn ask_again(mut self) -> Verdict {
         let tags = self.tags();
         self.end(|fill| fill.release(Reason::PartialMiss));
-        let (selection, behalf) = (&Selection::default(), Behalf::Everybody);
+        let (selection, requested_for) = (&Selection::default(), RequestedFor::Everybody);
         let (hash, key, rules) = (self.key.hash(), self.key.bytes(), self.policy.rules);
-        let which = Which { hash, key, selection, behalf, rules };
+        let which = FillId { hash, key, selection, requested_for, rules };
         self.fill = Some(self.cache.0.fills.begin_alone(which, tags));
-        self.purpose = Purpose::Miss;
+        self.purpose = FetchPurpose::Miss;
         self.base = None;
         Verdict::AskAgain(self)
     }
@@ -492,14 +500,14 @@ impl FillWriter {
 }
 
 /// What would be stored of a response, but for its body.
-pub(crate) fn meta(exchange: &Exchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
-    let Exchange { request, response, request_time, response_time, .. } = *exchange;
+pub(crate) fn meta(exchange: &OriginExchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
+    let OriginExchange { request, response, request_time, response_time, .. } = *exchange;
     let freshness = freshness(request, response, request_time, response_time, policy);
     let nominated = nominated(request, response, policy);
     let mut variant = Vec::new();
     variant_key(&nominated, &request.fields, policy, &mut variant);
     let mut head = ResponseHead { fields: fields_to_store(response, response_time, policy), ..response.clone() };
-    tell(request, &mut head, &freshness, policy);
+    announce_lifetime(request, &mut head, &freshness, policy);
     let is_withheld = Validators::of(policy, exchange.is_file) == Validators::OwnTag;
     let withheld = is_withheld.then(|| Box::new(withhold(request, &mut head, response_time)));
     Meta { head, freshness, nominated, variant, withheld, tags: None, epoch, rules: policy.rules }
@@ -523,7 +531,7 @@ const OF_THE_STORED_BYTES: [&str; 6] =
 /// Whether the next answer for the key will probably not be shareable either, and not only this one.
 fn is_about_the_key(reason: Reason) -> bool {
     let of_this_request = [
-        Reason::StatusOfThisRequest,
+        Reason::RequestSpecificStatus,
         Reason::StatusNotModified,
         Reason::RangeUnsatisfiable,
         Reason::MultipartRange,
@@ -544,7 +552,7 @@ fn is_about_the_request(status: StatusCode) -> bool {
 }
 
 /// Whether a part may be put together with what is stored.
-fn belongs(base: &Entry, exchange: &Exchange<'_>, policy: &Policy, part: &Part) -> bool {
+fn belongs(base: &Entry, exchange: &OriginExchange<'_>, policy: &Policy, part: &PartialContent) -> bool {
     let response = exchange.response;
     let is_same_variant = match vary(&response.fields) {
         // Without the field it says nothing about it; an empty one says that the variants are one.

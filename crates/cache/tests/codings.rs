@@ -5,8 +5,8 @@
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::coding::Added;
-use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, Cache, Entry, Key, Limits, Lookup, Verdict};
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{Cache, CacheLimits, CacheQuery, Entry, Key, Lookup, Verdict};
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
@@ -24,7 +24,7 @@ struct Site {
 
 impl Site {
     fn new(memory_bytes_max: u64) -> Self {
-        let cache = Cache::new(Limits { memory_bytes_max, object_bytes_max: memory_bytes_max / 8 });
+        let cache = Cache::new(CacheLimits { memory_bytes_max, object_bytes_max: memory_bytes_max / 8 });
         let key = cache.key(URI);
         Self { cache, key, policy: Arc::new(Policy::new(Profile::Safe)) }
     }
@@ -33,7 +33,14 @@ impl Site {
     fn look_up(&self, seconds_later: u64) -> Lookup {
         let request = request();
         let now = NOW.after(seconds_later * 1000);
-        self.cache.look_up(&Ask { key: &self.key, request: &request, policy: &self.policy, now, read: None, also: &[] })
+        self.cache.look_up(&CacheQuery {
+            key: &self.key,
+            request: &request,
+            policy: &self.policy,
+            now,
+            read: None,
+            also: &[],
+        })
     }
 
     /// Stores a page of that length that is fresh for a minute.
@@ -75,8 +82,8 @@ fn response() -> ResponseHead {
     ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60").with("ETag", "\"1\"")
 }
 
-fn exchange<'a>(request: &'a RequestHead, response: &'a ResponseHead, now: Now) -> Exchange<'a> {
-    Exchange { request, response, request_time: now, response_time: now, body_length: None, is_file: false }
+fn exchange<'a>(request: &'a RequestHead, response: &'a ResponseHead, now: Now) -> OriginExchange<'a> {
+    OriginExchange { request, response, request_time: now, response_time: now, body_length: None, is_file: false }
 }
 
 #[test]

@@ -4,8 +4,10 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, BodyWriter, Cache, Entry, FillReader, FillWriter, Joined, Key, Limits, Lookup, Next, Verdict};
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{
+    BodyWriter, Cache, CacheLimits, CacheQuery, Entry, FillEvent, FillReader, FillWriter, Joined, Key, Lookup, Verdict,
+};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
@@ -29,14 +31,14 @@ impl Site {
     }
 
     fn with_object_bytes_max(object_bytes_max: u64) -> Self {
-        let cache = Cache::new(Limits { memory_bytes_max: 256 << 20, object_bytes_max });
+        let cache = Cache::new(CacheLimits { memory_bytes_max: 256 << 20, object_bytes_max });
         let key = cache.key(URI);
         Self { cache, key, policy: Arc::new(Policy::new(Profile::Safe)) }
     }
 
     fn look_up(&self, request: &RequestHead, seconds_later: u64) -> Lookup {
         let now = NOW.after(seconds_later * 1000);
-        self.cache.look_up(&Ask { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
+        self.cache.look_up(&CacheQuery { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
     }
 
     fn fill(&self, request: &RequestHead) -> FillWriter {
@@ -77,7 +79,14 @@ fn ok() -> ResponseHead {
 
 fn verdict(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> Verdict {
     let (request_time, response_time) = (NOW, NOW);
-    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None, is_file: false })
+    writer.on_response(&OriginExchange {
+        request,
+        response,
+        request_time,
+        response_time,
+        body_length: None,
+        is_file: false,
+    })
 }
 
 fn write(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> BodyWriter {
@@ -96,9 +105,9 @@ async fn read_all(reader: &mut FillReader) -> Result<String, String> {
     let mut read = String::new();
     loop {
         match reader.next().await {
-            Next::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
-            Next::End(_) => return Ok(read),
-            Next::Cut => return Err(read),
+            FillEvent::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
+            FillEvent::End(_) => return Ok(read),
+            FillEvent::Cut => return Err(read),
         }
     }
 }
@@ -190,7 +199,7 @@ async fn whoever_comes_to_begin_a_fill_when_its_variant_has_just_been_stored_ask
     let [quick, slow, other] = &waiting;
     let look_up_variant = async |reader: &FillReader, request: &RequestHead| {
         let Joined::Streaming(meta) = reader.head().await else { panic!("no head") };
-        let ask = Ask { key: &site.key, request, policy: &site.policy, now: NOW, read: None, also: &[] };
+        let ask = CacheQuery { key: &site.key, request, policy: &site.policy, now: NOW, read: None, also: &[] };
         site.cache.look_up_variant(&ask, &meta)
     };
     let Lookup::Fill(writer, _) = look_up_variant(quick, &request("2")).await else { panic!("not a fill") };
@@ -216,7 +225,7 @@ async fn a_304_refreshes_for_all_but_not_when_it_was_meant_for_one_visitor() {
         writer.prepare(&mut asked);
         assert_eq!(asked.fields.only("if-none-match"), Some(&b"\"1\""[..]));
         let later = NOW.after(120_000);
-        let exchange = Exchange {
+        let exchange = OriginExchange {
             request: &asked,
             response: &not_modified,
             request_time: later,
@@ -384,7 +393,7 @@ async fn a_head_request_is_answered_from_what_get_has_stored_and_updates_it() {
     assert!(matches!(site.look_up(&head, 1), Lookup::Hit(..)));
     assert!(matches!(site.look_up(&head, 120), Lookup::Pass(Reason::Stale)));
     let later = NOW.after(120_000);
-    let ask = Ask { key: &site.key, request: &head, policy: &site.policy, now: later, read: None, also: &[] };
+    let ask = CacheQuery { key: &site.key, request: &head, policy: &site.policy, now: later, read: None, also: &[] };
     let own = site.cache.fill_alone(&ask);
     site.cache.on_head(&ask, &ok().with("ETag", "\"1\""), later, later, &own);
     assert!(matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not freshen");
@@ -401,7 +410,7 @@ async fn a_range_of_a_whole_is_a_slice() {
 }
 
 /// Room for seven of the pages below.
-const SMALL: Limits = Limits { memory_bytes_max: 1 << 20, object_bytes_max: 128 << 10 };
+const SMALL: CacheLimits = CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 128 << 10 };
 const PAGE_BYTES: usize = 100 << 10;
 
 /// Asks for a page that is not stored yet; `false`: it may not be stored either, since memory is short.
@@ -413,7 +422,7 @@ async fn fill_page(site: &Site, number: usize) -> bool {
 }
 
 fn look_up(site: &Site, key: &Key) -> Lookup {
-    site.cache.look_up(&Ask { key, request: &get(), policy: &site.policy, now: NOW, read: None, also: &[] })
+    site.cache.look_up(&CacheQuery { key, request: &get(), policy: &site.policy, now: NOW, read: None, also: &[] })
 }
 
 #[tokio::test]
@@ -452,7 +461,14 @@ async fn a_fill_is_admitted_by_what_it_will_hold() {
         let (request_time, response_time) = (NOW, NOW);
         let (request, response) = (&get(), &with_length(PAGE_BYTES));
         let body_length = Some(PAGE_BYTES as u64);
-        writer.on_response(&Exchange { request, response, request_time, response_time, body_length, is_file: false })
+        writer.on_response(&OriginExchange {
+            request,
+            response,
+            request_time,
+            response_time,
+            body_length,
+            is_file: false,
+        })
     };
     let mut admitted: Vec<BodyWriter> = Vec::new();
     let refused = (0..).find_map(|number| match begin(number) {
@@ -479,7 +495,7 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
     let (mut fast, mut slow) = (body.reader(), body.reader());
     for _ in 0..4 {
         body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
-        assert!(matches!(fast.next().await, Next::Chunk(_)));
+        assert!(matches!(fast.next().await, FillEvent::Chunk(_)));
     }
     // Another fill takes all that is left, so this one can't be stored any more.
     let key = site.cache.key("http://a.example/other");
@@ -494,7 +510,7 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
     assert!(poll_once(&mut writing).is_none(), "it waits for the slow reader");
     // It has fallen behind by all that was written, and gets all of it.
     for piece in 0..5 {
-        assert!(matches!(slow.next().await, Next::Chunk(_)), "cut before piece {piece}");
+        assert!(matches!(slow.next().await, FillEvent::Chunk(_)), "cut before piece {piece}");
     }
     assert_eq!(poll_once(&mut writing), Some(Ok(())));
 }
@@ -506,7 +522,7 @@ async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
     let (mut fast, _slow) = (body.reader(), body.reader());
     for _ in 0..4 {
         body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
-        assert!(matches!(fast.next().await, Next::Chunk(_)));
+        assert!(matches!(fast.next().await, FillEvent::Chunk(_)));
     }
     // Another fill takes all that is left, so this one can't be stored any more.
     let key = site.cache.key("http://a.example/other");
@@ -519,7 +535,7 @@ async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
     tokio::pin!(writing);
     assert!(poll_once(&mut writing).is_none(), "it waits for the slow reader");
     // The other's reader leaves, and so does what it held.
-    assert!(matches!(fast.next().await, Next::Chunk(_)));
+    assert!(matches!(fast.next().await, FillEvent::Chunk(_)));
     assert!(poll_once(&mut writing).is_none());
     drop(push);
     drop((other, others_reader));

@@ -4,8 +4,8 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, BodyWriter, Cache, FillWriter, Limits, Lookup, Purge, Scope, Verdict};
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{BodyWriter, Cache, CacheLimits, CacheQuery, FillWriter, Lookup, Purge, PurgeScope, Verdict};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::tags::{TagTemplate, Tagged};
@@ -23,7 +23,7 @@ struct Board {
 
 impl Board {
     fn new() -> Self {
-        let cache = Cache::new(Limits { memory_bytes_max: 256 << 20, object_bytes_max: 16 << 20 });
+        let cache = Cache::new(CacheLimits { memory_bytes_max: 256 << 20, object_bytes_max: 16 << 20 });
         let mut policy = Policy::new(Profile::Safe);
         policy.tags.site = SITE.to_owned();
         policy.tags.templates =
@@ -34,7 +34,14 @@ impl Board {
     fn look_up(&self, target: &str, read: Option<&str>) -> Lookup {
         let key = self.cache.key(format!("http://{SITE}{target}"));
         let request = RequestHead::new(Method::GET, target);
-        self.cache.look_up(&Ask { key: &key, request: &request, policy: &self.policy, now: NOW, read, also: &[] })
+        self.cache.look_up(&CacheQuery {
+            key: &key,
+            request: &request,
+            policy: &self.policy,
+            now: NOW,
+            read,
+            also: &[],
+        })
     }
 
     fn begin(&self, target: &str, read: Option<&str>) -> BodyWriter {
@@ -46,7 +53,7 @@ impl Board {
         let request = RequestHead::new(Method::GET, target);
         let response = ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60");
         let (request_time, response_time, body_length) = (NOW, NOW, None);
-        let exchange = Exchange {
+        let exchange = OriginExchange {
             request: &request,
             response: &response,
             request_time,
@@ -84,16 +91,16 @@ async fn what_has_a_tag_is_dropped_with_it_whatever_its_url() {
         board.store(target, None).await;
     }
     board.store("/free/5", Some("/b?b=free&id=5")).await;
-    board.changes(&["post-free-5", "nobodys"]);
+    board.changes(&["post-free-5", "anonymous"]);
     assert!(board.is_hit(list) && board.is_hit(other) && !board.is_hit("/free/5"));
-    assert!(matches!(board.look_up(post, None), Lookup::Fill(_, Reason::Changed)));
+    assert!(matches!(board.look_up(post, None), Lookup::Fill(_, Reason::Invalidated)));
     board.changes(&["board-free"]);
     assert!(!board.is_hit(list) && board.is_hit(other));
     for site in ["b.example", ""] {
-        board.cache.purge_all_of(Scope::Tagged(site), Purge::Hard, NOW).unwrap();
+        board.cache.purge_all_of(PurgeScope::Tagged(site), Purge::Hard, NOW).unwrap();
     }
     assert!(board.is_hit(other), "another site's");
-    board.cache.purge_all_of(Scope::Tag(SITE, "board-qa"), Purge::Hard, NOW).unwrap();
+    board.cache.purge_all_of(PurgeScope::Tag(SITE, "board-qa"), Purge::Hard, NOW).unwrap();
     assert!(matches!(board.look_up(other, None), Lookup::Fill(_, Reason::Purged)));
 }
 
@@ -132,17 +139,19 @@ async fn what_has_a_tag_of_no_template_is_dropped_with_it_in_any_site() {
         policy.tags.templates.truncate(if site.is_empty() { 0 } else { 1 });
         let key = board.cache.key(format!("http://{SITE}/b?b=free"));
         let (request, also) = (RequestHead::new(Method::GET, "/b?b=free"), ["guarded /b".to_owned()]);
-        let ask = Ask { key: &key, request: &request, policy: &board.policy, now: NOW, read: None, also: &also };
+        let ask = CacheQuery { key: &key, request: &request, policy: &board.policy, now: NOW, read: None, also: &also };
         let Lookup::Fill(writer, _) = board.cache.look_up(&ask) else { panic!("no fill") };
         let mut body = Board::answered(writer, "/b?b=free");
         body.push(Bytes::from_static(b"page")).await.unwrap();
         assert!(body.finish(None));
         for other in ["guarded /c", "board-qa"] {
-            board.cache.purge_all_of(Scope::Tag(site, other), Purge::Hard, NOW).unwrap();
+            board.cache.purge_all_of(PurgeScope::Tag(site, other), Purge::Hard, NOW).unwrap();
         }
         assert!(matches!(board.cache.look_up(&ask), Lookup::Hit(..)));
-        let Lookup::Hit(..) = board.cache.look_up(&Ask { also: &[], ..ask }) else { panic!("it is found without") };
-        board.cache.purge_all_of(Scope::Tag(site, "guarded /b"), Purge::Hard, NOW).unwrap();
+        let Lookup::Hit(..) = board.cache.look_up(&CacheQuery { also: &[], ..ask }) else {
+            panic!("it is found without")
+        };
+        board.cache.purge_all_of(PurgeScope::Tag(site, "guarded /b"), Purge::Hard, NOW).unwrap();
         assert!(matches!(board.cache.look_up(&ask), Lookup::Fill(_, Reason::Purged)), "{site}");
     }
 }

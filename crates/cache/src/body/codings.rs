@@ -1,4 +1,4 @@
-//! The forms of a body in content codings, which live and go with it. They are made in `coding`.
+//! The compressed forms of a stored body; they share its lifetime. `coding` makes them.
 
 use super::Body;
 use crate::sync::{AtomicU64, Ordering};
@@ -7,14 +7,14 @@ use std::sync::{Arc, OnceLock};
 
 /// The coded forms of one body.
 #[derive(Debug, Default)]
-pub(crate) struct Codings {
+pub(crate) struct CodedBodies {
     /// In the order of [`Coding::ALL`].
     made: [OnceLock<Arc<Body>>; Coding::ALL.len()],
     /// A bit for each coding that somebody makes, has made or has tried in vain.
     begun: AtomicU64,
 }
 
-impl Codings {
+impl CodedBodies {
     fn bit(coding: Coding) -> u64 {
         1 << coding as u64
     }
@@ -39,7 +39,7 @@ impl Body {
     /// Takes over making that coding; `false`: somebody has already. Who can't go through with it says so by
     /// [`Body::give_up_coding`].
     pub fn begin_coding(&self, coding: Coding) -> bool {
-        let bit = Codings::bit(coding);
+        let bit = CodedBodies::bit(coding);
         // Nearly always somebody has, and reading is cheaper.
         self.codings.begun.load(Ordering::Relaxed) & bit == 0
             && self.codings.begun.fetch_or(bit, Ordering::Relaxed) & bit == 0
@@ -47,7 +47,7 @@ impl Body {
 
     /// Leaves it to the next who wants it.
     pub fn give_up_coding(&self, coding: Coding) {
-        self.codings.begun.fetch_and(!Codings::bit(coding), Ordering::Relaxed);
+        self.codings.begun.fetch_and(!CodedBodies::bit(coding), Ordering::Relaxed);
     }
 
     /// Keeps it, once. Whoever has begun it is the only one to do so.

@@ -2,13 +2,13 @@
 
 use crate::explore::explore;
 use crate::site::{NOW, answer, get, ok, push};
-use kasoku_cache::{Ask, Cache, Key, Limits, Lookup, Verdict};
+use kasoku_cache::{Cache, CacheLimits, CacheQuery, Key, Lookup, Verdict};
 use kasoku_semantics::policy::{Policy, Profile};
 use shuttle::thread;
 use std::sync::Arc;
 
 /// Room for few of the pages.
-const LIMITS: Limits = Limits { memory_bytes_max: 64 << 10, object_bytes_max: 8 << 10 };
+const LIMITS: CacheLimits = CacheLimits { memory_bytes_max: 64 << 10, object_bytes_max: 8 << 10 };
 
 const PAGE_BYTES: usize = 4000;
 
@@ -22,7 +22,7 @@ fn page(key: &Key) -> Vec<u8> {
 fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) -> bool {
     let mut is_stored = false;
     let key = cache.key(format!("http://a.example/{number}"));
-    match cache.look_up(&Ask { key: &key, request: &get(), policy, now: NOW, read: None, also: &[] }) {
+    match cache.look_up(&CacheQuery { key: &key, request: &get(), policy, now: NOW, read: None, also: &[] }) {
         Lookup::Hit(entry, ..) => {
             let mut read = Vec::new();
             for chunk in entry.body.chunks() {

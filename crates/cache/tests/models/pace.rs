@@ -4,7 +4,7 @@ use crate::explore::explore;
 use crate::site::{NOW, Site, begin, get, ok, push, spawn};
 use bytes::Bytes;
 use kasoku_cache::body_writer::Abandoned;
-use kasoku_cache::{Limits, Lookup, Next};
+use kasoku_cache::{CacheLimits, FillEvent, Lookup};
 use shuttle::future::block_on;
 use shuttle::rand::{Rng, thread_rng};
 
@@ -16,7 +16,7 @@ const PUSHES: usize = 5;
 #[test]
 fn a_writer_that_waits_for_its_readers_goes_on_when_they_read_and_stops_when_they_leave() {
     explore(|| {
-        let site = Site::with_limits(Limits { memory_bytes_max: 64 << 20, object_bytes_max: 64 << 10 });
+        let site = Site::with_limits(CacheLimits { memory_bytes_max: 64 << 20, object_bytes_max: 64 << 10 });
         let Lookup::Fill(writer, _) = site.look_up(&get(), NOW) else { panic!("not a fill") };
         let readers: Vec<_> = (0..2)
             .map(|_| {
@@ -27,10 +27,10 @@ fn a_writer_that_waits_for_its_readers_goes_on_when_they_read_and_stops_when_the
                     let mut bytes = 0;
                     for _ in 0..pieces_max {
                         match block_on(reader.next()) {
-                            Next::Chunk(piece) => bytes += piece.len(),
-                            Next::End(_) => return (bytes, true),
+                            FillEvent::Chunk(piece) => bytes += piece.len(),
+                            FillEvent::End(_) => return (bytes, true),
                             // Before the head there is nothing to read.
-                            Next::Cut => return (bytes, false),
+                            FillEvent::Cut => return (bytes, false),
                         }
                     }
                     (bytes, false)
@@ -40,7 +40,7 @@ fn a_writer_that_waits_for_its_readers_goes_on_when_they_read_and_stops_when_the
         let mut body = begin(writer, &ok());
         let mut is_abandoned = false;
         for _ in 0..PUSHES {
-            if push(&mut body, Bytes::from_static(&PIECE)) == Err(Abandoned::NobodyReads) {
+            if push(&mut body, Bytes::from_static(&PIECE)) == Err(Abandoned::NoReaders) {
                 is_abandoned = true;
                 break;
             }

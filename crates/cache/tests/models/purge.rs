@@ -3,7 +3,7 @@
 
 use crate::explore::explore;
 use crate::site::{Got, NOW, Site, get, spawn, version};
-use kasoku_cache::{Lookup, Purge, Scope};
+use kasoku_cache::{Lookup, Purge, PurgeScope};
 use kasoku_semantics::time::Now;
 use shuttle::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::Arc;
@@ -26,12 +26,12 @@ fn by_key(site: &Site) {
 }
 
 fn by_prefix(site: &Site) {
-    site.cache.purge_all_of(Scope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
+    site.cache.purge_all_of(PurgeScope::Prefix("http://a.example/p"), Purge::Hard, NOW).unwrap();
 }
 
 /// The response is validated before it is used again: the origin's answer of that moment counts.
 fn softly(site: &Site) {
-    site.cache.purge_all_of(Scope::Site("a.example"), Purge::Soft, NOW).unwrap();
+    site.cache.purge_all_of(PurgeScope::Site("a.example"), Purge::Soft, NOW).unwrap();
 }
 
 /// The page changes, and is purged.
@@ -86,7 +86,7 @@ fn of_what_is_stored(way: Way) {
     explore(move || {
         let site = Site::new();
         visit(&site, &Purged::default(), NOW);
-        site.cache.purge_all_of(Scope::Site("b.example"), Purge::Hard, NOW).unwrap();
+        site.cache.purge_all_of(PurgeScope::Site("b.example"), Purge::Hard, NOW).unwrap();
         purge_among_clients(&site, NOW, way);
     });
 }

@@ -2,8 +2,10 @@
 
 use bytes::Bytes;
 use http::{Method, StatusCode};
-use kasoku_cache::verdict::Exchange;
-use kasoku_cache::{Ask, BodyWriter, Cache, Entry, FillReader, FillWriter, Joined, Key, Limits, Lookup, Next, Verdict};
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{
+    BodyWriter, Cache, CacheLimits, CacheQuery, Entry, FillEvent, FillReader, FillWriter, Joined, Key, Lookup, Verdict,
+};
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -43,10 +45,10 @@ pub(crate) enum Got {
 
 impl Site {
     pub(crate) fn new() -> Arc<Self> {
-        Self::with_limits(Limits { memory_bytes_max: 64 << 20, object_bytes_max: 1 << 20 })
+        Self::with_limits(CacheLimits { memory_bytes_max: 64 << 20, object_bytes_max: 1 << 20 })
     }
 
-    pub(crate) fn with_limits(limits: Limits) -> Arc<Self> {
+    pub(crate) fn with_limits(limits: CacheLimits) -> Arc<Self> {
         let cache = Cache::new(limits);
         let key = cache.key("http://a.example/page");
         Arc::new(Self {
@@ -58,8 +60,8 @@ impl Site {
         })
     }
 
-    pub(crate) fn ask<T>(&self, request: &RequestHead, now: Now, ask: impl FnOnce(&Ask<'_>) -> T) -> T {
-        ask(&Ask { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
+    pub(crate) fn ask<T>(&self, request: &RequestHead, now: Now, ask: impl FnOnce(&CacheQuery<'_>) -> T) -> T {
+        ask(&CacheQuery { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
     }
 
     pub(crate) fn look_up(&self, request: &RequestHead, now: Now) -> Lookup {
@@ -136,7 +138,14 @@ pub(crate) fn ok() -> ResponseHead {
 
 pub(crate) fn answer(writer: FillWriter, request: &RequestHead, response: &ResponseHead, now: Now) -> Verdict {
     let (request_time, response_time) = (now, now);
-    writer.on_response(&Exchange { request, response, request_time, response_time, body_length: None, is_file: false })
+    writer.on_response(&OriginExchange {
+        request,
+        response,
+        request_time,
+        response_time,
+        body_length: None,
+        is_file: false,
+    })
 }
 
 pub(crate) fn begin(writer: FillWriter, response: &ResponseHead) -> BodyWriter {
@@ -191,9 +200,9 @@ fn read_body(mut reader: FillReader) -> Got {
     let mut read = String::new();
     loop {
         match block_on(reader.next()) {
-            Next::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
-            Next::End(_) => return Got::Whole(read),
-            Next::Cut => return Got::Cut(read),
+            FillEvent::Chunk(piece) => read.push_str(std::str::from_utf8(&piece).unwrap()),
+            FillEvent::End(_) => return Got::Whole(read),
+            FillEvent::Cut => return Got::Cut(read),
         }
     }
 }

@@ -1,8 +1,8 @@
-//! Changes that may not have happened: what they would drop is dropped at most once a second for each tag.
+//! Rate-limits invalidation by requests that may have changed nothing: each tag is dropped at most once a second.
 //!
-//! An application often says with a page of status 200 that something was refused: a wrong password, a form that was sent twice. Whoever could
-//! drop what is stored by such requests could keep a site from being served from memory. So the first drops at once, and those that come
-//! within a second after it drop together at that second's end. The caller waits for that ([`Later`]): nothing here has a clock.
+//! An application often says with a page of status 200 that something was refused: a wrong password, a form that was sent twice. If each
+//! such request invalidated, a client could keep a site out of the cache. So the first drops at once, and those that come within a second
+//! after it drop together at that second's end. The caller waits for that ([`DeferredDrop`]): nothing here has a clock.
 
 use crate::Cache;
 use crate::sync::{Mutex, MutexGuard, PoisonError};
@@ -22,10 +22,10 @@ const PATIENCE_MS: u64 = 1_000;
 
 /// By tag, or by the hash of a site for all that has tags there.
 #[derive(Default)]
-pub(crate) struct Doubts(Mutex<HashMap<TagHash, Dropped>>);
+pub(crate) struct PossibleChanges(Mutex<HashMap<TagHash, DroppedTag>>);
 
 #[derive(Clone, Copy)]
-struct Dropped {
+struct DroppedTag {
     at_ms: u64,
     /// When it will be dropped the next time, if somebody waits for that.
     next_ms: Option<u64>,
@@ -34,14 +34,14 @@ struct Dropped {
 /// What has to be dropped later, and when.
 #[derive(Clone, Debug)]
 #[must_use]
-pub struct Later {
+pub struct DeferredDrop {
     tags: Tags,
     /// On the monotonic clock of [`Now`], in milliseconds.
     pub at_ms: u64,
 }
 
-impl Doubts {
-    fn known(&self) -> MutexGuard<'_, HashMap<TagHash, Dropped>> {
+impl PossibleChanges {
+    fn known(&self) -> MutexGuard<'_, HashMap<TagHash, DroppedTag>> {
         // Each change under the lock is complete in itself, so a panic elsewhere leaves a table that can be read.
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
@@ -51,12 +51,12 @@ impl Doubts {
         let mut known = self.known();
         let of_site = tags.has_unknown.then_some(tags.site);
         known.extend(
-            tags.each.iter().copied().chain(of_site).map(|tag| (tag, Dropped { at_ms: now_ms, next_ms: None })),
+            tags.each.iter().copied().chain(of_site).map(|tag| (tag, DroppedTag { at_ms: now_ms, next_ms: None })),
         );
     }
 
     /// Which of these are dropped now, and which later.
-    fn sort(&self, tags: &Tags, now_ms: u64) -> (Tags, Option<Later>) {
+    fn sort(&self, tags: &Tags, now_ms: u64) -> (Tags, Option<DeferredDrop>) {
         let mut known = self.known();
         if known.len() >= TAGS_MAX {
             known.retain(|_, dropped| now_ms < dropped.at_ms + APART_MS + PATIENCE_MS);
@@ -77,7 +77,7 @@ impl Doubts {
                 Some(is_awaited)
             }
             _ => {
-                known.insert(tag, Dropped { at_ms: now_ms, next_ms: None });
+                known.insert(tag, DroppedTag { at_ms: now_ms, next_ms: None });
                 None
             }
         };
@@ -92,15 +92,15 @@ impl Doubts {
         let of = |each: Vec<TagHash>, has_unknown| Tags::of_hashes(tags.site, each.into(), has_unknown);
         let later = of(later, of_site == Some(Some(false)));
         let has_later = !later.each.is_empty() || later.has_unknown;
-        (of(at_once, of_site == Some(None)), has_later.then_some(Later { tags: later, at_ms }))
+        (of(at_once, of_site == Some(None)), has_later.then_some(DeferredDrop { tags: later, at_ms }))
     }
 }
 
 impl Cache {
     /// Drops what has these tags in that site, as [`Cache::drop_changed_tags`] does, where something may have changed; what was so
     /// dropped within the last second has to be dropped later, by whoever gets that back.
-    pub fn drop_doubtful_tags(&self, site: &str, changed: &Tagged, now: Now) -> Option<Later> {
-        let (at_once, later) = self.0.doubts.sort(&Tags::new(site, changed), now.mono_ms);
+    pub fn drop_possibly_changed_tags(&self, site: &str, changed: &Tagged, now: Now) -> Option<DeferredDrop> {
+        let (at_once, later) = self.0.possible_changes.sort(&Tags::new(site, changed), now.mono_ms);
         if !at_once.each.is_empty() || at_once.has_unknown {
             self.0.generations.change(&at_once, now);
         }
@@ -108,8 +108,8 @@ impl Cache {
     }
 
     /// Drops what had to be dropped later.
-    pub fn drop_later(&self, later: &Later, now: Now) {
-        self.0.doubts.are_dropped(&later.tags, now.mono_ms);
+    pub fn drop_later(&self, later: &DeferredDrop, now: Now) {
+        self.0.possible_changes.are_dropped(&later.tags, now.mono_ms);
         self.0.generations.change(&later.tags, now);
     }
 }
@@ -123,9 +123,9 @@ mod tests {
     }
 
     /// What is dropped at once, what later, and when that is.
-    fn sorted(doubts: &Doubts, tags: &Tags, now_ms: u64) -> (Vec<TagHash>, Vec<TagHash>, u64) {
+    fn sorted(possible_changes: &PossibleChanges, tags: &Tags, now_ms: u64) -> (Vec<TagHash>, Vec<TagHash>, u64) {
         let all = |tags: &Tags| tags.each.iter().copied().chain(tags.has_unknown.then_some(tags.site)).collect();
-        let (at_once, later) = doubts.sort(tags, now_ms);
+        let (at_once, later) = possible_changes.sort(tags, now_ms);
         let of_later = later.as_ref().map(|later| (all(&later.tags), later.at_ms));
         let (later, at_ms) = of_later.unwrap_or_default();
         (all(&at_once), later, at_ms)
@@ -133,33 +133,37 @@ mod tests {
 
     #[test]
     fn a_tag_is_dropped_once_a_second_and_at_its_end() {
-        let doubts = Doubts::default();
-        assert_eq!(sorted(&doubts, &tags(&[5], false), 100), (vec![5], vec![], 0));
-        assert_eq!(sorted(&doubts, &tags(&[5, 6], true), 200), (vec![6, 1], vec![5], 1_100));
+        let possible_changes = PossibleChanges::default();
+        assert_eq!(sorted(&possible_changes, &tags(&[5], false), 100), (vec![5], vec![], 0));
+        assert_eq!(sorted(&possible_changes, &tags(&[5, 6], true), 200), (vec![6, 1], vec![5], 1_100));
         assert_eq!(
-            sorted(&doubts, &tags(&[5], false), 1_100 - 1),
+            sorted(&possible_changes, &tags(&[5], false), 1_100 - 1),
             (vec![], vec![], 0),
             "somebody waits for it already"
         );
-        doubts.are_dropped(&tags(&[5], false), 1_110);
-        assert_eq!(sorted(&doubts, &tags(&[5], true), 1_150), (vec![], vec![5, 1], 2_110), "a second after that drop");
-        assert_eq!(sorted(&doubts, &tags(&[5], false), 2_200), (vec![5], vec![], 0));
+        possible_changes.are_dropped(&tags(&[5], false), 1_110);
+        assert_eq!(
+            sorted(&possible_changes, &tags(&[5], true), 1_150),
+            (vec![], vec![5, 1], 2_110),
+            "a second after that drop"
+        );
+        assert_eq!(sorted(&possible_changes, &tags(&[5], false), 2_200), (vec![5], vec![], 0));
     }
 
     #[test]
     fn who_never_comes_is_not_waited_for() {
-        let doubts = Doubts::default();
-        let _ = doubts.sort(&tags(&[5], false), 0);
-        assert_eq!(sorted(&doubts, &tags(&[5], false), 500).1, [5]);
-        assert_eq!(sorted(&doubts, &tags(&[5], false), 1_500).0, [5], "its time is over");
+        let possible_changes = PossibleChanges::default();
+        let _ = possible_changes.sort(&tags(&[5], false), 0);
+        assert_eq!(sorted(&possible_changes, &tags(&[5], false), 500).1, [5]);
+        assert_eq!(sorted(&possible_changes, &tags(&[5], false), 1_500).0, [5], "its time is over");
     }
 
     #[test]
     fn the_table_is_bounded() {
-        let doubts = Doubts::default();
+        let possible_changes = PossibleChanges::default();
         for number in 0..3 * TAGS_MAX as u64 {
-            assert_eq!(sorted(&doubts, &tags(&[number], false), 0).0, [number]);
+            assert_eq!(sorted(&possible_changes, &tags(&[number], false), 0).0, [number]);
         }
-        assert!(doubts.known().len() <= TAGS_MAX);
+        assert!(possible_changes.known().len() <= TAGS_MAX);
     }
 }

@@ -1,16 +1,16 @@
-//! What a request asks of the cache.
+//! The input of a look-up: key, request, policy and time.
 
 use crate::Key;
-use crate::selection::{Behalf, Selection, Which};
+use crate::selection::{FillId, RequestedFor, Selection};
 use crate::tags::Tags;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
-/// What is asked.
+/// The input of a look-up.
 #[derive(Clone, Copy)]
-pub struct Ask<'a> {
+pub struct CacheQuery<'a> {
     /// The effective request URI.
     pub key: &'a Key,
     /// The request as the client sent it, normalised as it will go to the origin; where the policy grants lifetimes, without
@@ -26,13 +26,13 @@ pub struct Ask<'a> {
     pub also: &'a [String],
 }
 
-impl Ask<'_> {
+impl CacheQuery<'_> {
     pub(crate) fn tags(&self) -> Option<Arc<Tags>> {
         Tags::of(self.key, self.read, self.policy, self.also)
     }
 
     /// Its fill of that selection.
-    pub(crate) fn which<'w>(&'w self, selection: &'w Selection, behalf: Behalf) -> Which<'w> {
-        Which { hash: self.key.hash(), key: self.key.bytes(), selection, behalf, rules: self.policy.rules }
+    pub(crate) fn which<'w>(&'w self, selection: &'w Selection, requested_for: RequestedFor) -> FillId<'w> {
+        FillId { hash: self.key.hash(), key: self.key.bytes(), selection, requested_for, rules: self.policy.rules }
     }
 }

@@ -4,7 +4,7 @@ use crate::budget::Budget;
 use crate::fill::{Fill, FillReader};
 use crate::generations::Generations;
 use crate::resource::Resource;
-use crate::selection::Which;
+use crate::selection::FillId;
 use crate::sync::{AtomicUsize, Mutex, MutexGuard, Ordering, PoisonError};
 use crate::tags::Tags;
 use kasoku_store::KeyHash;
@@ -25,7 +25,7 @@ pub(crate) struct Fills {
 }
 
 /// What [`Fills::begin`] found.
-pub(crate) enum Begun {
+pub(crate) enum FillStart {
     /// The caller must write it.
     New(Arc<Fill>),
     /// Somebody writes it.
@@ -47,29 +47,29 @@ impl Fills {
     /// fill, with the `tags` of what it brings.
     pub(crate) fn begin(
         &self,
-        which: Which<'_>,
+        which: FillId<'_>,
         is_joinable: bool,
         tags: impl FnOnce() -> Option<Arc<Tags>>,
         stored: impl FnOnce() -> Option<Option<Arc<Resource>>>,
-    ) -> Begun {
+    ) -> FillStart {
         let mut shard = self.shard(which.hash);
         let running = || shard.get(&which.hash)?.iter().find(|fill| fill.can_be_joined(which));
         if is_joinable && let Some(fill) = running() {
-            return Begun::Running(FillReader::new(fill.clone()));
+            return FillStart::Running(FillReader::new(fill.clone()));
         }
         if let Some(stored) = stored() {
-            return Begun::Needless(stored);
+            return FillStart::Needless(stored);
         }
-        Begun::New(self.add(&mut shard, which, is_joinable, tags()))
+        FillStart::New(self.add(&mut shard, which, is_joinable, tags()))
     }
 
     /// A new one that nobody joins.
-    pub(crate) fn begin_alone(&self, which: Which<'_>, tags: Option<Arc<Tags>>) -> Arc<Fill> {
+    pub(crate) fn begin_alone(&self, which: FillId<'_>, tags: Option<Arc<Tags>>) -> Arc<Fill> {
         self.add(&mut self.shard(which.hash), which, false, tags)
     }
 
     /// A reader of a running fill, if there is one.
-    pub(crate) fn join(&self, which: Which<'_>) -> Option<FillReader> {
+    pub(crate) fn join(&self, which: FillId<'_>) -> Option<FillReader> {
         let shard = self.shard(which.hash);
         let fill = shard.get(&which.hash)?.iter().find(|fill| fill.can_be_joined(which))?;
         Some(FillReader::new(fill.clone()))
@@ -102,7 +102,7 @@ impl Fills {
         }
     }
 
-    fn add(&self, shard: &mut Shard, which: Which<'_>, is_joinable: bool, tags: Option<Arc<Tags>>) -> Arc<Fill> {
+    fn add(&self, shard: &mut Shard, which: FillId<'_>, is_joinable: bool, tags: Option<Arc<Tags>>) -> Arc<Fill> {
         let fill = Arc::new(Fill::new(which, is_joinable, tags, &self.budget, &self.generations));
         shard.entry(which.hash).or_default().push(fill.clone());
         self.running.fetch_add(1, Ordering::Relaxed);

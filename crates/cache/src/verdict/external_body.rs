@@ -1,0 +1,41 @@
+//! The verdict on a response whose body is a file outside the cache ([`ExternalBody`]).
+//!
+//! Such a response is stored when its head has come. So its fill is not streamed but settled: each waiting request gets the entry and opens
+//! the file itself. It is stored by the rules for all responses, and by one more: the response itself must say how long it holds. Neither a
+//! guess nor a lifetime that an operator grants says that an application need not be asked whether somebody may have a file.
+
+use super::{FillWriter, OriginExchange, Verdict};
+use crate::external_body::ExternalBody;
+use crate::{Body, Entry, Meta};
+use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::reason::Reason;
+use std::sync::Arc;
+
+impl FillWriter {
+    /// Whether the stored response that is validated lies elsewhere.
+    pub fn validates_external_body(&self) -> bool {
+        self.validated().is_some_and(|base| base.body.external_body().is_some())
+    }
+
+    /// What a response means whose body lies elsewhere: [`Verdict::Kept`], or [`Verdict::Private`].
+    pub fn on_external_body(self, exchange: &OriginExchange<'_>, external_body: ExternalBody) -> Verdict {
+        let meta = match self.may_keep(exchange) {
+            Ok(meta) => meta,
+            Err(reason) => return self.private(exchange, reason),
+        };
+        let (cache, key) = (self.cache().clone(), self.key().clone());
+        let body = Body::external_body_at(external_body).charged(&cache.0.budget);
+        let entry = Arc::new(Entry::new(Arc::new(meta), body, &key, &cache.0.budget));
+        let is_stored = cache.save_external_body(&key, &entry, || self.is_poisoned());
+        self.settle(entry, Reason::Collapsed);
+        Verdict::Kept { is_stored }
+    }
+
+    fn may_keep(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
+        let OriginExchange { request, response, request_time, response_time, .. } = *exchange;
+        if !freshness(request, response, request_time, response_time, self.policy()).is_explicit() {
+            return Err(Reason::Sendfile);
+        }
+        self.may_store(&OriginExchange { body_length: Some(0), ..*exchange })
+    }
+}
