@@ -1,4 +1,4 @@
-//! Every failure: who is guilty, which status the client sees, which reason Cache-Status names. One table.
+//! The table of failures: who is at fault, which status the client gets, which reason Cache-Status names.
 
 use http::StatusCode;
 use kasoku_origin::error::{Error as OriginError, UploadError};
@@ -36,7 +36,7 @@ pub(crate) enum Fault {
     Origin(Reason),
 }
 
-/// Who has to change something.
+/// The party that has to change something.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Guilty {
     Client,
@@ -77,7 +77,7 @@ impl Fault {
                 Reason::OriginTimeoutConnect
                 | Reason::OriginTimeoutFirstByte
                 | Reason::OriginTimeoutBetweenBytes
-                | Reason::ProgramOvertime,
+                | Reason::ProgramTimeout,
             ) => StatusCode::GATEWAY_TIMEOUT,
             Self::Origin(
                 Reason::OriginDown
@@ -169,7 +169,7 @@ pub(crate) fn reason(error: &OriginError) -> Reason {
         OriginError::SendfileOff(_) => Reason::SendfileOff,
         OriginError::SendfileMalformed(_) => Reason::SendfileMalformed,
         OriginError::NotStarted(_) => Reason::ProgramNotStarted,
-        OriginError::Overtime => Reason::ProgramOvertime,
+        OriginError::ProgramTimeout => Reason::ProgramTimeout,
         OriginError::Upload(error) => of_upload(*error),
     }
 }

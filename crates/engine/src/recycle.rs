@@ -1,4 +1,4 @@
-//! Memory that a worker uses again.
+//! Pools of buffers that a worker reuses.
 //!
 //! A hit allocates nothing: the head of its request, its key and the head of its answer live in buffers that the request
 //! before has left here. A connection that waits for its next request holds none of them. The number of buffers that
@@ -24,9 +24,9 @@ pub(crate) trait Recycle {
 }
 
 /// Buffers of one kind.
-pub(crate) struct Pool<T>(RefCell<Vec<T>>);
+pub(crate) struct BufferPool<T>(RefCell<Vec<T>>);
 
-impl<T: Recycle> Pool<T> {
+impl<T: Recycle> BufferPool<T> {
     pub(crate) fn new() -> Self {
         Self(RefCell::new(Vec::with_capacity(KEPT_MAX)))
     }
@@ -97,7 +97,7 @@ mod tests {
 
     #[test]
     fn a_buffer_comes_back_empty_with_its_memory() {
-        let pool = Pool::<Vec<u8>>::new();
+        let pool = BufferPool::<Vec<u8>>::new();
         let mut buffer = pool.take();
         buffer.extend_from_slice(&[b'x'; 5000]);
         let place = buffer.as_ptr();
@@ -108,7 +108,7 @@ mod tests {
 
     #[test]
     fn neither_large_ones_nor_too_many_are_kept() {
-        let pool = Pool::<Vec<u8>>::new();
+        let pool = BufferPool::<Vec<u8>>::new();
         pool.give(Vec::with_capacity(KEPT_BYTES_MAX + 1));
         assert!(pool.0.borrow().is_empty());
         for _ in 0..KEPT_MAX + 5 {

@@ -18,7 +18,9 @@ mod boards;
 
 use kasoku_engine::explain::Question;
 use kasoku_metrics::Counter;
-use kasoku_options::{AccessLog, AddressRange, BeaconRules, HitHeaders, LogFormat, LogTarget, QueryKey};
+use kasoku_options::{
+    AccessLogOptions, AddressRange, BeaconRules, HitHeaders, LogFormat, LogTarget, OtherCookies, QueryKey,
+};
 use kasoku_testkit::{Exchange, Scenario, Setup, get, ok};
 use stats_alloc::{INSTRUMENTED_SYSTEM, StatsAlloc};
 use std::alloc::System;
@@ -162,7 +164,9 @@ impl Case {
         let _ = std::fs::remove_file(&file);
         self.lasts = TWO_ROUNDS;
         self.set(|setup| {
-            setup.options(|options| options.access_log = AccessLog { target: Some(LogTarget::File(file)), format })
+            setup.options(|options| {
+                options.access_log = AccessLogOptions { target: Some(LogTarget::File(file)), format }
+            })
         })
         .with(BROWSER)
     }
@@ -319,6 +323,7 @@ fn granted(name: &'static str, key_cookies: &[&str], fields: &str) -> Case {
         policy.grant.key_cookies = key_cookies;
         policy.grant.key_fields = vec!["upgrade-insecure-requests".to_owned()];
     });
+    let setup = setup.route(|route| route.cookies.others = Some(OtherCookies::Remove));
     let fields = format!("{BROWSER}{fields}");
     let script = vec![get("/page").answers(ok(&["Vary: User-Agent, Accept"], BODY))];
     let fills = vec![request("GET", "/page", &fields)];
@@ -403,7 +408,7 @@ fn measure(case: Case) -> (usize, usize) {
         }
     };
     (0..WARM_UP).for_each(&mut ask);
-    scene.counted(Counter::CodingsMade, case.codings);
+    scene.counted(Counter::Compressions, case.codings);
     (0..WARM_UP).for_each(&mut ask);
 
     let mut round = || {

@@ -212,7 +212,7 @@ impl Application {
     }
 
     /// Where it listens, as one of a route's origins.
-    pub fn address(&self) -> kasoku_options::Origin {
+    pub fn address(&self) -> kasoku_options::OriginOptions {
         let endpoint = OriginEndpoint::Tcp { host: "127.0.0.1".to_owned(), port: self.port };
         let address = if self.is_fastcgi { OriginAddress::FastCgi(endpoint) } else { OriginAddress::Scgi(endpoint) };
         address.into()

@@ -1,8 +1,10 @@
 //! A raw client: sends exact bytes, reads one response at a time.
 
 use crate::WAIT_MAX;
+use crate::memory;
 use crate::message::{Framing, Head};
 use crate::socket::{Content, Socket, Stopped, Stream};
+use kasoku_engine::Entrance;
 use socket2::{Domain, Socket as RawSocket, Type};
 use std::net::{IpAddr, SocketAddr, TcpStream};
 use std::os::unix::net::UnixStream;
@@ -100,6 +102,11 @@ impl Client {
         let socket = Socket::new(Stream::Tcp(raw.into()));
         socket.small_buffer();
         Self { socket }
+    }
+
+    /// Sends requests by doors in memory.
+    pub fn in_memory(entrance: Entrance) -> Self {
+        Self { socket: memory::connect(entrance) }
     }
 
     /// Connects to a Unix socket.

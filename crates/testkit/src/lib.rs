@@ -23,6 +23,7 @@ pub mod application;
 pub mod client;
 pub mod folder;
 pub mod gate;
+pub mod memory;
 pub mod message;
 pub mod origin;
 pub mod scenario;

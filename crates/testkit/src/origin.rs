@@ -81,7 +81,7 @@ impl Origin {
     }
 
     /// Listens where nobody did so far: an origin that comes back.
-    pub fn start_at(origin: &kasoku_options::Origin, script: impl IntoIterator<Item = Exchange>) -> Self {
+    pub fn start_at(origin: &kasoku_options::OriginOptions, script: impl IntoIterator<Item = Exchange>) -> Self {
         let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &origin.address else {
             panic!("not an address of TCP")
         };
@@ -108,7 +108,7 @@ impl Origin {
     }
 
     /// Where it listens, as one of a route's origins.
-    pub fn address(&self) -> kasoku_options::Origin {
+    pub fn address(&self) -> kasoku_options::OriginOptions {
         OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
 

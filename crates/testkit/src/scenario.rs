@@ -8,8 +8,8 @@ use kasoku_engine::clock::{Clock, SimulatedClock};
 use kasoku_engine::{Engine, StartError};
 use kasoku_metrics::Counter;
 use kasoku_options::{
-    AccessLog, AddressRange, ControlSocket, HitHeaders, HostPattern, Limits, ListenAddress, Listener, Options,
-    OriginAddress, ProgramLog, RequestBuffer, Route, Rule, Site, Traces,
+    AccessLogOptions, AddressRange, ClientLimits, ControlSocket, HitHeaders, HostPattern, ListenAddress, Listener,
+    Options, OriginAddress, ProgramLog, RequestBuffer, Route, Rule, Site, Traces,
 };
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::field::date;
@@ -42,10 +42,10 @@ impl Setup {
     /// The defaults of a profile.
     pub fn new(profile: Profile) -> Self {
         let listener = Listener::at(ListenAddress::Tcp(([127, 0, 0, 1], 0).into()));
-        let limits = Limits {
+        let limits = ClientLimits {
             drain_timeout: Duration::from_millis(500),
             drain_idle_timeout: Duration::ZERO,
-            ..Limits::default()
+            ..ClientLimits::default()
         };
         let options = Options {
             listeners: vec![listener],
@@ -62,7 +62,7 @@ impl Setup {
             trusted_proxies: Vec::new(),
             purge_from: AddressRange::loopback(),
             hit_headers: HitHeaders::default(),
-            access_log: AccessLog::default(),
+            access_log: AccessLogOptions::default(),
             program_log: ProgramLog::default(),
             traces: Traces::default(),
             sites: Vec::new(),
@@ -187,9 +187,13 @@ impl Scenario {
         Setup::rfc().run(script)
     }
 
-    /// A new connection to the first listener.
+    /// A new connection to the first listener; or none, and doors in memory, where `KASOKU_DOOR=memory`.
     pub fn client(&self) -> Client {
-        Client::connect(self.engine.addresses()[0])
+        match std::env::var("KASOKU_DOOR").as_deref() {
+            Ok("memory") => Client::in_memory(self.engine.entrance()),
+            Ok(door) => panic!("no such door: {door}"),
+            Err(_) => Client::connect(self.engine.addresses()[0]),
+        }
     }
 
     /// Moves the clock.

@@ -7,7 +7,9 @@ use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpStream};
 use std::os::fd::AsFd;
 use std::os::unix::net::UnixStream;
-use std::time::Duration;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::{Duration, Instant};
 
 /// A peer that takes nothing for this long holds up its sender.
 const HELD_UP_AFTER: Duration = Duration::from_millis(300);
@@ -20,6 +22,49 @@ pub(crate) enum Stream {
 pub(crate) struct Socket {
     stream: Stream,
     ahead: Vec<u8>,
+    /// Where a thread stands between, and this is the end of whoever sends.
+    sends: Option<HandedOver>,
+    /// The same, of that thread.
+    receives: Option<HandedOver>,
+}
+
+/// Bytes that go through a thread on their way. Whoever sends them waits until that thread has done what they ask for, so that requests
+/// arrive in the order in which a test has sent them.
+#[derive(Clone, Default)]
+pub(crate) struct HandedOver(Arc<Progress>);
+
+#[derive(Default)]
+struct Progress {
+    written: AtomicU64,
+    read: AtomicU64,
+    /// Bytes were read, and not dealt with yet.
+    is_busy: AtomicBool,
+    /// A request is with the engine: what comes behind it has to wait.
+    is_answering: AtomicBool,
+}
+
+impl HandedOver {
+    /// A request is with the engine, or is no longer.
+    pub(crate) fn answering(&self, is_answering: bool) {
+        self.0.is_answering.store(is_answering, Ordering::SeqCst);
+    }
+
+    fn has_read(&self, bytes: usize) {
+        self.0.is_busy.store(true, Ordering::SeqCst);
+        self.0.read.fetch_add(bytes as u64, Ordering::SeqCst);
+    }
+
+    fn wait(&self) {
+        let Progress { written, read, is_busy, is_answering } = &*self.0;
+        let begun = Instant::now();
+        let is_done = || {
+            is_answering.load(Ordering::SeqCst)
+                || read.load(Ordering::SeqCst) == written.load(Ordering::SeqCst) && !is_busy.load(Ordering::SeqCst)
+        };
+        while !is_done() && begun.elapsed() < WAIT_MAX {
+            std::thread::yield_now();
+        }
+    }
 }
 
 /// Why there is nothing more to read.
@@ -44,7 +89,7 @@ pub(crate) struct Content {
 
 impl Socket {
     pub(crate) fn new(stream: Stream) -> Self {
-        let socket = Self { stream, ahead: Vec::new() };
+        let socket = Self { stream, ahead: Vec::new(), sends: None, receives: None };
         socket.sock(|sock| {
             sock.set_read_timeout(Some(WAIT_MAX)).unwrap();
             sock.set_write_timeout(Some(WAIT_MAX)).unwrap();
@@ -55,6 +100,16 @@ impl Socket {
         socket
     }
 
+    /// The end of whoever sends, where a thread stands between.
+    pub(crate) fn sending(self, handed_over: HandedOver) -> Self {
+        Self { sends: Some(handed_over), ..self }
+    }
+
+    /// The end of that thread.
+    pub(crate) fn receiving(self, handed_over: HandedOver) -> Self {
+        Self { receives: Some(handed_over), ..self }
+    }
+
     fn sock<T>(&self, call: impl FnOnce(SockRef<'_>) -> T) -> T {
         match &self.stream {
             Stream::Tcp(stream) => call(SockRef::from(&stream.as_fd())),
@@ -63,10 +118,17 @@ impl Socket {
     }
 
     pub(crate) fn write(&mut self, bytes: &[u8]) -> io::Result<()> {
-        match &mut self.stream {
-            Stream::Tcp(stream) => stream.write_all(bytes),
-            Stream::Unix(stream) => stream.write_all(bytes),
+        if let Some(HandedOver(progress)) = &self.sends {
+            progress.written.fetch_add(bytes.len() as u64, Ordering::SeqCst);
         }
+        match &mut self.stream {
+            Stream::Tcp(stream) => stream.write_all(bytes)?,
+            Stream::Unix(stream) => stream.write_all(bytes)?,
+        }
+        if let Some(sends) = &self.sends {
+            sends.wait();
+        }
+        Ok(())
     }
 
     /// Writes until the peer takes nothing for [`HELD_UP_AFTER`], or all is written; returns how much was.
@@ -107,6 +169,9 @@ impl Socket {
 
     pub(crate) fn more(&mut self) -> Result<(), Stopped> {
         let mut buf = [0; 64 << 10];
+        if let Some(HandedOver(progress)) = &self.receives {
+            progress.is_busy.store(false, Ordering::SeqCst);
+        }
         let read = match &mut self.stream {
             Stream::Tcp(stream) => stream.read(&mut buf),
             Stream::Unix(stream) => stream.read(&mut buf),
@@ -115,6 +180,9 @@ impl Socket {
             Ok(0) => Err(Stopped::Eof),
             Ok(read) => {
                 self.ahead.extend_from_slice(&buf[..read]);
+                if let Some(receives) = &self.receives {
+                    receives.has_read(read);
+                }
                 Ok(())
             }
             Err(error) if matches!(error.kind(), io::ErrorKind::WouldBlock | io::ErrorKind::TimedOut) => {
@@ -122,6 +190,12 @@ impl Socket {
             }
             Err(_) => Err(Stopped::Reset),
         }
+    }
+
+    /// Whether the peer has closed both of its sides. Only a pair of Unix sockets tells.
+    pub(crate) fn has_left(&self) -> bool {
+        const MSG_NOSIGNAL: i32 = 0x4000;
+        self.sock(|sock| sock.send_with_flags(&[], MSG_NOSIGNAL).is_err())
     }
 
     /// Whether anything has come that was not used.

@@ -1,6 +1,6 @@
 //! Addresses of origins that cannot be reached.
 
-use kasoku_options::{Origin, OriginAddress, OriginEndpoint};
+use kasoku_options::{OriginAddress, OriginEndpoint, OriginOptions};
 use socket2::{Domain, Socket, Type};
 use std::io::{BufRead, BufReader, Write};
 use std::net::{SocketAddr, TcpListener};
@@ -10,7 +10,7 @@ const KNOCKERS: usize = 4;
 
 /// An address where nobody listens: connecting is refused. It stays taken for as long as the process runs, or the next who wants any
 /// port could get it, the engine among them. Who wants this one, gets it.
-pub fn dead_address() -> Origin {
+pub fn dead_address() -> OriginOptions {
     let taken = bound();
     let dead = address(taken.local_addr().unwrap().as_socket().unwrap());
     std::mem::forget(taken);
@@ -19,7 +19,7 @@ pub fn dead_address() -> Origin {
 
 /// An origin at a [`dead_address`] that goes away: it answers one request, listens no more, and closes when the next one comes on
 /// the connection that was kept.
-pub fn leaving_at(dead: &Origin, answer: Vec<u8>) {
+pub fn leaving_at(dead: &OriginOptions, answer: Vec<u8>) {
     let OriginAddress::Http(OriginEndpoint::Tcp { host, port }) = &dead.address else {
         panic!("not an address of TCP")
     };
@@ -58,7 +58,7 @@ impl Deaf {
     }
 
     /// Where it listens.
-    pub fn address(&self) -> Origin {
+    pub fn address(&self) -> OriginOptions {
         address(self.listener.local_addr().unwrap().as_socket().unwrap())
     }
 }
@@ -76,6 +76,6 @@ fn bound() -> Socket {
     socket
 }
 
-fn address(address: SocketAddr) -> Origin {
+fn address(address: SocketAddr) -> OriginOptions {
     OriginAddress::http(address.ip().to_string(), address.port()).into()
 }

@@ -1,19 +1,19 @@
-//! The cookies that go along with each request in nobody's name (`nobody-cookies`), as they are written into one, and taken out again.
+//! The cookies that go along with each anonymous request (`nobody-cookies`), as they are written into one, and taken out again.
 
-use crate::sites::Route;
+use crate::sites::ActiveRoute;
 use kasoku_semantics::cookies;
 use kasoku_wire::{Fields, RequestHead};
 use std::borrow::Cow;
 
 /// The cookies of whoever is told to have that address, as a value of Cookie; empty: there are none.
-pub(crate) fn of_address(route: &Route, address: &str) -> String {
-    let pairs: Vec<String> = route.cookies.nobodys.iter().map(|cookie| cookie.pair(address)).collect();
+pub(crate) fn of_address(route: &ActiveRoute, address: &str) -> String {
+    let pairs: Vec<String> = route.cookies.anonymous.iter().map(|cookie| cookie.pair(address)).collect();
     pairs.join("; ")
 }
 
-/// A request that asks for a page in nobody's name, as it is sent. The cache goes on deciding by the one that it was made of.
-pub(crate) fn sent<'r>(request: &'r RequestHead, route: &Route, address: &str) -> Cow<'r, RequestHead> {
-    if route.cookies.nobodys.is_empty() || !route.policy.grant.is_granting() {
+/// A request that asks for a page anonymously, as it is sent. The cache goes on deciding by the one that it was made of.
+pub(crate) fn sent<'r>(request: &'r RequestHead, route: &ActiveRoute, address: &str) -> Cow<'r, RequestHead> {
+    if route.cookies.anonymous.is_empty() || !route.policy.grant.is_granting() {
         return Cow::Borrowed(request);
     }
     let mut sent = request.clone();
@@ -27,13 +27,14 @@ pub(crate) fn sent<'r>(request: &'r RequestHead, route: &Route, address: &str) -
 }
 
 /// What a request says of its visitor, without the cookies that `route` may have added: they say nothing of anybody.
-pub(crate) fn without<'r>(request: &'r Fields, route: &Route) -> Cow<'r, Fields> {
-    let is_nobodys = |pair: &[u8]| route.cookies.nobodys.iter().any(|one| one.name().as_bytes() == cookies::name(pair));
+pub(crate) fn without<'r>(request: &'r Fields, route: &ActiveRoute) -> Cow<'r, Fields> {
+    let is_anonymous_page =
+        |pair: &[u8]| route.cookies.anonymous.iter().any(|one| one.name().as_bytes() == cookies::name(pair));
     // Where nothing is granted, such a cookie is the visitor's own.
-    if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_nobodys) {
+    if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_anonymous_page) {
         return Cow::Borrowed(request);
     }
-    let others: Vec<&[u8]> = cookies::pairs(request).filter(|pair| !is_nobodys(pair)).collect();
+    let others: Vec<&[u8]> = cookies::pairs(request).filter(|pair| !is_anonymous_page(pair)).collect();
     let mut without = request.clone();
     without.remove("cookie");
     if !others.is_empty() {
@@ -45,15 +46,15 @@ pub(crate) fn without<'r>(request: &'r Fields, route: &Route) -> Cow<'r, Fields>
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasoku_options::{self as options, NobodysCookie};
+    use kasoku_options::{self as options, AnonymousCookie};
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
-    fn route(cookies: &[&str]) -> Route {
+    fn route(cookies: &[&str]) -> ActiveRoute {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
-        route.cookies.nobodys = cookies.iter().map(|text| NobodysCookie::parse(text).unwrap()).collect();
-        Route::of(route, "", 0)
+        route.cookies.anonymous = cookies.iter().map(|text| AnonymousCookie::parse(text).unwrap()).collect();
+        ActiveRoute::of(route, "", 0)
     }
 
     #[test]
@@ -67,7 +68,7 @@ mod tests {
     fn they_stand_behind_the_cookies_of_the_key_in_one_field() {
         let mut route = route(&["c=1"]);
         let mut request = RequestHead::new(http::Method::GET, "/".to_owned());
-        let cookie = |route: &Route, request: &RequestHead| {
+        let cookie = |route: &ActiveRoute, request: &RequestHead| {
             let sent = sent(request, route, "0.0.0.0");
             let lines: Vec<_> =
                 sent.fields.all("cookie").map(|line| String::from_utf8_lossy(line).into_owned()).collect();
@@ -77,6 +78,6 @@ mod tests {
         request.fields.push("Cookie", "lang=de");
         assert_eq!(cookie(&route, &request), "lang=de; c=1");
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 0;
-        assert_eq!(cookie(&route, &request), "lang=de", "where nothing is granted, nobody asks in nobody's name");
+        assert_eq!(cookie(&route, &request), "lang=de", "where nothing is granted, nobody asks anonymously");
     }
 }

@@ -1,4 +1,5 @@
-//! Who has asked. The PROXY protocol's word is the peer's address already; a trusted proxy says it in a field.
+//! Finds the client's address: from a trusted proxy's `X-Forwarded-For` or `Forwarded`, else the peer's (which the PROXY protocol may have
+//! set).
 //!
 //! As for scheme and host, the last member of the list counts: it is what the proxy that talks to us has written; those
 //! before it are what it was told, by anybody. What is no address (`unknown`, `_hidden`) leaves the proxy's own.

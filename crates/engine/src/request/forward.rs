@@ -1,14 +1,14 @@
-//! The request as it goes to the origin.
+//! Builds the request for the origin.
 //!
 //! Two kinds: one whose answer may be shared, and one that passes. What is not in the key does not reach the origin on
-//! the first kind, since it could change an answer that others get (DESIGN, "Keys"): fields by which clients address
+//! the first kind, since it could change an answer that others get (docs/deviations.md, part 3): fields by which clients address
 //! proxies and frameworks are removed (`unkeyed`), and `Via` names nobody but us. A request that passes keeps what applications
 //! need. Where the operator grants a lifetime, the first kind takes nothing along but what is in the key (`visitor`), and the
-//! application is told an address that is nobody's ([`NOBODYS_ADDRESS`]).
+//! application is told an address that is nobody's ([`ANONYMOUS_ADDRESS`]).
 //!
 //! Where nothing is granted, the client's address is told on the first kind as well: the application itself has to say there that
 //! its answer may be shared, and one that counts visitors or ties sessions to addresses needs it. What Kasoku asks for by itself
-//! ([`Audience::Nobody`]) names nobody (docs/decisions/0003).
+//! ([`Audience::Background`]) names nobody (docs/decisions/0003).
 
 use crate::request::client_address::client;
 use crate::request::message::Request;
@@ -19,10 +19,10 @@ use crate::request::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
 use crate::request::visitor;
 use http::{Method, Version};
 use kasoku_semantics::coding::uncoded_tag;
-use kasoku_semantics::credentials::says_who;
+use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
 use kasoku_semantics::policy::Profile;
-use kasoku_wire::field::etag::{Tag, tags};
+use kasoku_wire::field::etag::{ListedTag, tags};
 use kasoku_wire::field::list;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
@@ -33,7 +33,7 @@ const VISITS_MAX: usize = 8;
 
 /// The address that is told where a lifetime is granted. To tell none would leave an HTTP server behind us with our own, which is often that of
 /// its own machine, and trusted.
-pub(crate) const NOBODYS_ADDRESS: &str = "0.0.0.0";
+pub(crate) const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
 
 /// Whether the answer may go to others as well.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -41,7 +41,7 @@ pub(crate) enum Audience {
     /// The answer may be stored, or joined by others.
     Shared,
     /// The same, where no client waits for it: a refresh in the background.
-    Nobody,
+    Background,
     /// The answer is for this client.
     OneClient,
 }
@@ -86,8 +86,8 @@ pub(crate) fn forward(
         visitor::write(&received, &routed.route, is_ours, &mut fields);
     }
     add_uncoded_tags(&received, routed, &mut fields);
-    let whose_address = whose_address(&request.head.fields, routed, audience);
-    let told = Told { received: &received, routed, peer, whose_address };
+    let told_address = told_address(&request.head.fields, routed, audience);
+    let told = ClientInfo { received: &received, routed, peer, told_address };
     told.write(&mut fields);
     //= RFC 9110 section 7.6.3
     //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
@@ -122,7 +122,7 @@ pub(crate) fn forward(
 
 /// Whether an origin is told the client's address.
 pub(crate) fn is_address_told(request: &Fields, routed: &Routed, audience: Audience) -> bool {
-    whose_address(request, routed, audience) == Address::Clients
+    told_address(request, routed, audience) == ToldAddress::Clients
 }
 
 /// Whether what is not in the key is kept back.
@@ -133,21 +133,21 @@ fn is_guarded(routed: &Routed, audience: Audience) -> bool {
 
 /// Whose address the origin is told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Address {
+enum ToldAddress {
     Clients,
-    /// [`NOBODYS_ADDRESS`].
-    Nobodys,
+    /// [`ANONYMOUS_ADDRESS`].
+    Anonymous,
 }
 
-fn whose_address(request: &Fields, routed: &Routed, audience: Audience) -> Address {
+fn told_address(request: &Fields, routed: &Routed, audience: Audience) -> ToldAddress {
     let policy = &routed.route.policy;
     // An error that is kept for all because the operator says so. Of a request that says who sends it, none is.
-    let grants_errors = || policy.negative_ttl_seconds > 0 && !says_who(request, policy);
+    let grants_errors = || policy.negative_ttl_seconds > 0 && !has_unkeyed_credentials(request, policy);
     match audience {
-        Audience::OneClient => Address::Clients,
-        Audience::Nobody => Address::Nobodys,
-        Audience::Shared if policy.grant.is_granting() || grants_errors() => Address::Nobodys,
-        Audience::Shared => Address::Clients,
+        Audience::OneClient => ToldAddress::Clients,
+        Audience::Background => ToldAddress::Anonymous,
+        Audience::Shared if policy.grant.is_granting() || grants_errors() => ToldAddress::Anonymous,
+        Audience::Shared => ToldAddress::Clients,
     }
 }
 
@@ -158,7 +158,7 @@ fn add_uncoded_tags(received: &Fields, routed: &Routed, fields: &mut Fields) {
         return;
     }
     for tag in tags(received, "if-match") {
-        if let Tag::One(tag) = tag
+        if let ListedTag::One(tag) = tag
             && let Some((uncoded, _)) = uncoded_tag(&tag)
         {
             fields.push("If-Match", uncoded.write());
@@ -239,24 +239,24 @@ fn is_any(name: &[u8], names: &[&str]) -> bool {
     names.iter().any(|one| is_same(name, one.as_bytes()))
 }
 
-/// What we tell the origin about the client.
-struct Told<'a> {
+/// The fields that tell the origin about the client.
+struct ClientInfo<'a> {
     received: &'a Fields,
     routed: &'a Routed,
     peer: &'a Peer,
-    whose_address: Address,
+    told_address: ToldAddress,
 }
 
-impl Told<'_> {
+impl ClientInfo<'_> {
     fn write(&self, fields: &mut Fields) {
         let (scheme, authority) = (self.routed.scheme, self.routed.authority());
-        match self.whose_address {
-            Address::Clients => self.write_with_address(fields),
-            Address::Nobodys => {
-                let member = format!("for={NOBODYS_ADDRESS};host={};proto={scheme}", quoted(authority));
+        match self.told_address {
+            ToldAddress::Clients => self.write_with_address(fields),
+            ToldAddress::Anonymous => {
+                let member = format!("for={ANONYMOUS_ADDRESS};host={};proto={scheme}", quoted(authority));
                 fields.push("Forwarded", member);
-                fields.push("X-Forwarded-For", NOBODYS_ADDRESS);
-                fields.push("X-Real-IP", NOBODYS_ADDRESS);
+                fields.push("X-Forwarded-For", ANONYMOUS_ADDRESS);
+                fields.push("X-Real-IP", ANONYMOUS_ADDRESS);
             }
         }
         fields.push("X-Forwarded-Proto", scheme);

@@ -1,45 +1,48 @@
-//! A request as its client has sent it, and how far its body has been read.
+//! A request as its client has sent it.
 
+use crate::error::Fault;
+use http::{Method, Version};
 use kasoku_wire::RequestHead;
 use kasoku_wire::http1::BodyLength;
-use std::cell::Cell;
-use std::rc::Rc;
 
 /// A request whose head is complete and sound.
 #[derive(Debug)]
 pub(crate) struct Request {
     pub(crate) head: RequestHead,
     pub(crate) body: BodyLength,
-    /// Whether the client wants to go on with this connection.
-    pub(crate) keeps_alive: bool,
 }
 
-/// How far a request's body has been read; nothing for a request without one.
-#[derive(Clone, Debug)]
-pub(crate) struct BodyState(Option<Rc<Cell<Progress>>>);
-
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Progress {
-    Unread,
-    Complete,
-}
-
-impl BodyState {
-    /// Of a request without a body when `length` is none, else of one that nobody has read.
-    pub(crate) fn new(length: BodyLength) -> Self {
-        let has_body = !matches!(length, BodyLength::None);
-        Self(has_body.then(|| Rc::new(Cell::new(Progress::Unread))))
+/// Looks whether such a request can be served, by whatever door it has come. Returns the length of its body.
+pub(crate) fn check(head: &mut RequestHead, body: BodyLength, body_bytes_max: u64) -> Result<BodyLength, Fault> {
+    let body = match body {
+        BodyLength::Length(length) if length > body_bytes_max => return Err(Fault::BodyTooLarge),
+        // An empty body is no body: `Content-Length: 0` on a GET changes nothing.
+        BodyLength::Length(0) => BodyLength::None,
+        length => length,
+    };
+    if matches!(head.method, Method::CONNECT | Method::TRACE) {
+        return Err(Fault::MethodRefused);
     }
-
-    /// Whether the next request begins where reading stands.
-    pub(crate) fn is_complete(&self) -> bool {
-        self.0.as_ref().is_none_or(|progress| progress.get() == Progress::Complete)
-    }
-
-    /// All of it has been read.
-    pub(crate) fn complete(&self) {
-        if let Some(progress) = &self.0 {
-            progress.set(Progress::Complete);
+    if head.fields.contains("expect") {
+        //= RFC 9110 section 10.1.1
+        //# A server that receives a 100-continue expectation in an HTTP/1.0 request MUST ignore that expectation.
+        if head.version == Version::HTTP_10 {
+            head.fields.remove("expect");
+        } else if !is_continue_expected(head) {
+            return Err(Fault::Expectation);
+        } else if matches!(body, BodyLength::None) {
+            // There is nothing to continue with.
+            head.fields.remove("expect");
         }
     }
+    Ok(body)
+}
+
+/// Whether the one expectation is 100-continue. Origins disagree on what others mean, and so on whether a body follows
+/// (`Expect: y 100-continue`): those are not passed on.
+//= RFC 9110 section 10.1.1
+//# A server that receives an Expect field value containing a member other than 100-continue MAY respond with a 417
+//# (Expectation Failed) status code
+fn is_continue_expected(head: &RequestHead) -> bool {
+    head.fields.only("expect").is_some_and(|value| value.eq_ignore_ascii_case(b"100-continue"))
 }

@@ -1,11 +1,11 @@
-//! What is told of a request besides what the cache did, in Cache-Status and the log.
+//! Extra details of a request for Cache-Status and the log, such as the cookie or the rule that decided.
 
 use crate::request::route::Routed;
 use crate::request::visitor;
-use crate::sites::Route;
+use crate::sites::ActiveRoute;
 use kasoku_options::UrlPattern;
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
-use kasoku_semantics::grant::Refusal;
+use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
@@ -26,14 +26,19 @@ pub(crate) struct Notes {
 
 /// Cookies that were dropped from a response that is kept, and the line that grants its lifetime.
 #[derive(Default)]
-pub(crate) struct Dropped {
+pub(crate) struct DroppedCookies {
     names: Option<Box<[u8]>>,
     rule: Option<Arc<str>>,
 }
 
-impl Dropped {
+impl DroppedCookies {
     /// Of a response that is kept.
-    pub(crate) fn of(request: &RequestHead, response: &ResponseHead, freshness: &Freshness, route: &Route) -> Self {
+    pub(crate) fn of(
+        request: &RequestHead,
+        response: &ResponseHead,
+        freshness: &Freshness,
+        route: &ActiveRoute,
+    ) -> Self {
         let lines = set_cookies::dropped(request, response, &route.policy);
         let names: Vec<&[u8]> = lines.map(|line| set_cookies::pair(line).0).collect();
         let by = match freshness.source {
@@ -66,23 +71,23 @@ impl Notes {
         let settings = &route.places.settings;
         let by = match reason {
             Reason::PassCookie | Reason::PassSession => {
-                let Some(Refusal::Cookie(name) | Refusal::Session(name)) =
+                let Some(GrantRefusal::Cookie(name) | GrantRefusal::Session(name)) =
                     visitor::refusal(request, route, is_anonymous)
                 else {
                     return;
                 };
                 self.cookie = Some(name.into());
                 match reason {
-                    Reason::PassSession => "session.cookies",
-                    _ if visitor::listed(request, route).is_some() => "pass-cookies",
-                    _ => "cookies",
+                    Reason::PassSession => "cookies.session",
+                    _ if visitor::listed(request, route).is_some() => "cookies.pass",
+                    _ => "cookies.others",
                 }
             }
             Reason::PassUrl => list_of(routed),
             Reason::PassParameter => "query.known",
-            Reason::PassValue => "tags",
-            Reason::NotAPage => "page-text",
-            Reason::PageOfOne => "private-text",
+            Reason::PassTagValue => "tags",
+            Reason::PageTextMissing => "page-text",
+            Reason::PersonalPage => "private-text",
             Reason::LeakGuard | Reason::LeakGuardPending => "guard",
             Reason::PassRule => {
                 self.rule.clone_from(&route.places.rule);
@@ -94,18 +99,18 @@ impl Notes {
     }
 
     /// Its URL is refused, by that route.
-    pub(crate) fn refused(&mut self, by: &Route) {
+    pub(crate) fn refused(&mut self, by: &ActiveRoute) {
         self.rule = by.places.settings.get("refuse-urls").cloned();
     }
 
     /// The response sets a cookie that is not dropped.
-    pub(crate) fn sets(&mut self, route: &Route, response: &Fields) {
+    pub(crate) fn sets(&mut self, route: &ActiveRoute, response: &Fields) {
         let dropped = &route.policy.grant.dropped_cookies;
         self.cookie = set_cookies::names(response).find(|name| !cookies::is_any(dropped, name)).map(Into::into);
     }
 
     /// The response is kept.
-    pub(crate) fn kept(&mut self, dropped: Dropped) {
+    pub(crate) fn kept(&mut self, dropped: DroppedCookies) {
         self.dropped = dropped.names;
         self.rule = dropped.rule;
     }
@@ -140,8 +145,7 @@ pub(crate) fn list_of(routed: &Routed) -> &'static str {
         () if is_in(&route.session.logout) => "session.logout",
         () if routed.is_any(|| route.fresh_links.iter().map(|one| &one.url)) => "fresh-links",
         () if is_in(&route.session.harmless_urls) => "session.harmless-urls",
-        () if is_in(&route.device_urls.mobile) => "device-mobile-urls",
-        () if is_in(&route.device_urls.desktop) => "device-desktop-urls",
+        () if is_in(&route.device_urls.mobile) || is_in(&route.device_urls.desktop) => "device-urls",
         () => "changes",
     }
 }

@@ -7,7 +7,7 @@
 //!
 //! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept (`guard`).
 
-use crate::sites::Route;
+use crate::sites::ActiveRoute;
 use kasoku_semantics::classes;
 use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use kasoku_wire::Fields;
@@ -48,7 +48,7 @@ pub(crate) struct Pattern {
 impl Pattern {
     /// That of a request; `None`: its pages are not guarded.
     /// `target`: as the application reads it.
-    pub(crate) fn of(route: &Route, authority: &str, target: &str, request: &Fields) -> Option<Self> {
+    pub(crate) fn of(route: &ActiveRoute, authority: &str, target: &str, request: &Fields) -> Option<Self> {
         if !is_guarded(route) {
             return None;
         }
@@ -77,17 +77,17 @@ impl Pattern {
 }
 
 /// A pattern for people, of a request of any route. `target`: as the application reads it.
-pub(crate) fn shown(route: &Route, host: &str, target: &str, request: &Fields) -> String {
+pub(crate) fn shown(route: &ActiveRoute, host: &str, target: &str, request: &Fields) -> String {
     format!("{host}{}{}", shape(target), class(route, request))
 }
 
 /// Whether pages of a route are looked at before they are shared.
-pub(crate) fn is_guarded(route: &Route) -> bool {
+pub(crate) fn is_guarded(route: &ActiveRoute) -> bool {
     route.guard.is_enabled && route.policy.grant.is_granting()
 }
 
 /// The class of visitors, where there are some.
-fn class(route: &Route, request: &Fields) -> String {
+fn class(route: &ActiveRoute, request: &Fields) -> String {
     let grant = &route.policy.grant;
     let device = grant.key_device.then(|| classes::device_name(request));
     let language =

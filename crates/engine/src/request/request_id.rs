@@ -5,7 +5,7 @@
 //! worker's, chosen at random, and 64 are different for each of its requests. So ids are unique over requests,
 //! workers, processes and machines. They are no secret, but nobody learns from two of them how many requests came between.
 //!
-//! A hit pays for a counter. The digits are only made where something writes them.
+//! A hit only increments a counter; the digits are formatted when the id is written.
 
 use crate::request::peer::Peer;
 use kasoku_wire::Fields;
@@ -19,7 +19,7 @@ pub(crate) const FIELD: &str = "X-Request-Id";
 const TOLD_BYTES_MAX: usize = 128;
 
 /// The digits of an id that is made here.
-pub(crate) type Digits = [u8; 32];
+pub(crate) type RequestIdDigits = [u8; 32];
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,7 +38,7 @@ impl<'r> RequestId<'r> {
     }
 
     /// As it is written; `digits` is room for one that is made.
-    pub(crate) fn text<'t>(&'t self, digits: &'t mut Digits) -> &'t [u8] {
+    pub(crate) fn text<'t>(&'t self, digits: &'t mut RequestIdDigits) -> &'t [u8] {
         match self {
             Self::Told(told) => told,
             Self::Made(number) => {
@@ -103,7 +103,7 @@ mod tests {
         let peer = Peer { address: None, is_trusted };
         let fields: Fields = fields.iter().copied().collect();
         let id = RequestId::of(&peer, &fields, 0x0123_4567_89ab_cdef_0011_2233_4455_6677);
-        String::from_utf8(id.text(&mut Digits::default()).to_vec()).unwrap()
+        String::from_utf8(id.text(&mut RequestIdDigits::default()).to_vec()).unwrap()
     }
 
     #[test]

@@ -28,11 +28,11 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
     match reason {
         Reason::UriMiss
         | Reason::Purged
-        | Reason::Changed
-        | Reason::KeptTooLong
+        | Reason::Invalidated
+        | Reason::KeepExceeded
         | Reason::RulesChanged
         | Reason::SendfileChanged
-        | Reason::KnownPrivate => Fwd::UriMiss,
+        | Reason::HitForMiss => Fwd::UriMiss,
         Reason::VaryMiss => Fwd::VaryMiss,
         Reason::PartialMiss => Fwd::Partial,
         Reason::Stale | Reason::StaleNoCache | Reason::StaleMustRevalidate | Reason::NoLifetime => Fwd::Stale,
@@ -48,9 +48,9 @@ pub(crate) fn fwd(reason: Reason) -> Fwd {
         Reason::PassRule
         | Reason::PassUrl
         | Reason::PassParameter
-        | Reason::PassValue
-        | Reason::NotAPage
-        | Reason::PageOfOne
+        | Reason::PassTagValue
+        | Reason::PageTextMissing
+        | Reason::PersonalPage
         | Reason::EndlessStream
         | Reason::LeakGuard
         | Reason::LeakGuardPending

@@ -1,4 +1,4 @@
-//! Who is asked for what: trusted proxies, effective request URI, site, rule, key.
+//! Routes a request: trusted proxies, effective request URI, site, rule and cache key.
 
 mod authority;
 mod find;
@@ -9,17 +9,17 @@ mod remembered;
 mod routed;
 
 use crate::error::Fault;
-use crate::recycle::Pool;
+use crate::recycle::BufferPool;
 use crate::request::path::PathReader;
 use crate::request::url_credentials;
-use crate::sites::{Route, Site};
+use crate::sites::{ActiveRoute, ActiveSite};
 pub(crate) use authority::KnownAuthority;
-use find::{Asked, find, stands_for};
+use find::{TargetParts, find, stands_for};
 use kasoku_cache::Cache;
 use kasoku_options::UrlPattern;
 use kasoku_semantics::invalidation::location_target;
 use kasoku_semantics::reason::Reason;
-use kasoku_wire::target::{Target, parse_target, write_authority};
+use kasoku_wire::target::{RequestTarget, parse_target, write_authority};
 use kasoku_wire::{Fields, RequestHead};
 use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
@@ -34,14 +34,14 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 
 /// Where an answer sends its client, as the application there would read it.
-pub(crate) struct Elsewhere {
+pub(crate) struct RedirectTarget {
     target: String,
     stands_for: Option<String>,
 }
 
-impl Elsewhere {
+impl RedirectTarget {
     /// Of the Location of an answer; `None`: it has none, or one that nobody can read.
-    pub(crate) fn of(sites: &[Site], routed: &Routed, answer: &Fields) -> Option<Self> {
+    pub(crate) fn of(sites: &[ActiveSite], routed: &Routed, answer: &Fields) -> Option<Self> {
         let target = location_target(routed.key.uri(), answer)?;
         let site = sites.get(routed.site)?;
         let stands_for = stands_for(site, &target, &mut PathReader::default());
@@ -55,15 +55,15 @@ impl Elsewhere {
     /// Whether one of these patterns fits it.
     pub(crate) fn is_any(&self, patterns: &[UrlPattern]) -> bool {
         let mut paths = PathReader::default();
-        Asked::new(&self.target, self.stands_for.as_deref(), &mut paths).is_any(patterns.iter())
+        TargetParts::new(&self.target, self.stands_for.as_deref(), &mut paths).is_any(patterns.iter())
     }
 }
 
-/// What a worker keeps to route requests with: memory that is used again, and what it has read last.
+/// A worker's reusable memory for routing, with the results of the last requests.
 #[derive(Clone, Copy)]
-pub(crate) struct Desk<'w> {
+pub(crate) struct RouteScratch<'w> {
     pub(crate) cache: &'w Cache,
-    pub(crate) uris: &'w Pool<String>,
+    pub(crate) uris: &'w BufferPool<String>,
     pub(crate) known_authority: &'w RefCell<KnownAuthority>,
     pub(crate) paths: &'w RefCell<PathReader>,
     pub(crate) remembered: &'w RefCell<Remembered>,
@@ -71,8 +71,8 @@ pub(crate) struct Desk<'w> {
 
 /// Finds the site and the rule of a request, and its key. `own_address`: what the client has reached.
 pub(crate) fn route(
-    sites: &[Site],
-    desk: Desk<'_>,
+    sites: &[ActiveSite],
+    scratch: RouteScratch<'_>,
     head: &RequestHead,
     is_trusted: bool,
     own_address: impl FnOnce() -> Option<SocketAddr>,
@@ -86,12 +86,12 @@ pub(crate) fn route(
         return Err(Fault::WrongScheme);
     }
     // The one text that a request needs, made in memory that is used again.
-    let mut uri = desk.uris.take();
+    let mut uri = scratch.uris.take();
     uri.push_str(scheme);
     uri.push_str("://");
     let authority_start = uri.len();
     match proxied.host.or(host) {
-        Some(host) => desk.known_authority.borrow_mut().write(host, default_port, &mut uri)?,
+        Some(host) => scratch.known_authority.borrow_mut().write(host, default_port, &mut uri)?,
         // HTTP/1.0 without Host: the address that the client has reached.
         None => match own_address() {
             Some(own) => {
@@ -101,38 +101,38 @@ pub(crate) fn route(
             None => uri.push_str("localhost"),
         },
     }
-    let paths = &mut desk.paths.borrow_mut();
-    let of = Authority { uri, start: authority_start, scheme };
+    let paths = &mut scratch.paths.borrow_mut();
+    let of = NormalisedAuthority { uri, start: authority_start, scheme };
     let (number, site) = of.site(sites)?;
     if !is_worth_it(site) {
-        return route_in(sites, number, desk.cache, paths, of, &target);
+        return route_in(sites, number, scratch.cache, paths, of, &target);
     }
-    let mut remembered = desk.remembered.borrow_mut();
+    let mut remembered = scratch.remembered.borrow_mut();
     if let Some(lead) = remembered.find(number, &target) {
-        return Ok(lead.follow(of.for_keys_of(site), desk.cache, paths));
+        return Ok(lead.follow(of.for_keys_of(site), scratch.cache, paths));
     }
-    let routed = route_in(sites, number, desk.cache, paths, of, &target)?;
+    let routed = route_in(sites, number, scratch.cache, paths, of, &target)?;
     remembered.keep(&target, &routed);
     Ok(routed)
 }
 
 /// A URI up to the end of its authority, normalised.
-struct Authority {
+struct NormalisedAuthority {
     uri: String,
     /// Where the authority begins.
     start: usize,
     scheme: &'static str,
 }
 
-impl Authority {
+impl NormalisedAuthority {
     /// The site that serves it, with its number.
-    fn site<'s>(&self, sites: &'s [Site]) -> Result<(usize, &'s Site), Fault> {
+    fn site<'s>(&self, sites: &'s [ActiveSite]) -> Result<(usize, &'s ActiveSite), Fault> {
         let number = site_number(sites, self.uri.get(self.start..).unwrap_or_default());
         number.and_then(|number| Some((number, sites.get(number)?))).ok_or(Fault::NoSite)
     }
 
     /// With the host that the keys of a site have.
-    fn for_keys_of(mut self, site: &Site) -> Self {
+    fn for_keys_of(mut self, site: &ActiveSite) -> Self {
         if let Some(host) = &site.route.key.host {
             self.uri.truncate(self.start);
             self.uri.push_str(host);
@@ -142,10 +142,10 @@ impl Authority {
 }
 
 fn route_from(
-    sites: &[Site],
+    sites: &[ActiveSite],
     cache: &Cache,
     paths: &mut PathReader,
-    of: Authority,
+    of: NormalisedAuthority,
     target: &str,
 ) -> Result<Routed, Fault> {
     let (number, _) = of.site(sites)?;
@@ -154,15 +154,15 @@ fn route_from(
 
 /// The same in the site of that number, whatever the authority.
 fn route_in(
-    sites: &[Site],
+    sites: &[ActiveSite],
     number: usize,
     cache: &Cache,
     paths: &mut PathReader,
-    of: Authority,
+    of: NormalisedAuthority,
     target: &str,
 ) -> Result<Routed, Fault> {
     let site = sites.get(number).ok_or(Fault::NoSite)?;
-    let Authority { mut uri, scheme, .. } = of.for_keys_of(site);
+    let NormalisedAuthority { mut uri, scheme, .. } = of.for_keys_of(site);
     let authority_end = uri.len();
     let target = &*without_path_parameters(target, &site.route.key.path_parameters);
     let long = stands_for(site, target, paths);
@@ -194,7 +194,7 @@ fn route_in(
 }
 
 /// Why a request passes, if it does, for what its query says: a credential, or a parameter that pages do not take.
-fn passes_by_query(target: &str, read: &str, route: &Route) -> Option<Reason> {
+fn passes_by_query(target: &str, read: &str, route: &ActiveRoute) -> Option<Reason> {
     let is_short = !std::ptr::eq(target, read);
     let credential = url_credentials::passes(target, route);
     let credential = credential.or_else(|| is_short.then(|| url_credentials::passes(read, route)).flatten());
@@ -202,44 +202,49 @@ fn passes_by_query(target: &str, read: &str, route: &Route) -> Option<Reason> {
 }
 
 /// The route that refuses a target of this site, if one does.
-pub(crate) fn refusing<'s>(site: &'s Site, target: &str, paths: &mut PathReader) -> Option<&'s Arc<Route>> {
+pub(crate) fn refusing<'s>(site: &'s ActiveSite, target: &str, paths: &mut PathReader) -> Option<&'s Arc<ActiveRoute>> {
     let long = stands_for(site, target, paths);
     find(site, target, long.as_deref(), paths).refusing()
 }
 
 /// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
-pub(crate) fn route_url(sites: &[Site], cache: &Cache, head: &RequestHead) -> Result<Routed, Fault> {
+pub(crate) fn route_url(sites: &[ActiveSite], cache: &Cache, head: &RequestHead) -> Result<Routed, Fault> {
     let (host, target, claimed) = host_and_target(head)?;
     let (scheme, default_port) = if claimed == Some("https") { ("https", 443) } else { ("http", 80) };
     let mut uri = format!("{scheme}://");
     let start = uri.len();
     write_authority(host.unwrap_or_default(), default_port, &mut uri).map_err(Fault::Request)?;
-    route_from(sites, cache, &mut PathReader::default(), Authority { uri, start, scheme }, &target)
+    route_from(sites, cache, &mut PathReader::default(), NormalisedAuthority { uri, start, scheme }, &target)
 }
 
 /// Path and query of a URI as keys spell it, of the site of that number, as the application reads them.
-pub(crate) fn read_target_of(sites: &[Site], site: usize, uri: &str) -> Option<String> {
+pub(crate) fn read_target_of(sites: &[ActiveSite], site: usize, uri: &str) -> Option<String> {
     let (_, target) = base_and_target(uri)?;
     Some(stands_for(sites.get(site)?, target, &mut PathReader::default()).unwrap_or_else(|| target.to_owned()))
 }
 
 /// Path and query of another URL of the same site, as the application reads them.
-pub(crate) fn read_beside<'t>(sites: &[Site], routed: &Routed, target: &'t str) -> Cow<'t, str> {
+pub(crate) fn read_beside<'t>(sites: &[ActiveSite], routed: &Routed, target: &'t str) -> Cow<'t, str> {
     let site = sites.get(routed.site);
     let long = site.and_then(|site| stands_for(site, target, &mut PathReader::default()));
     long.map_or(Cow::Borrowed(target), Cow::Owned)
 }
 
 /// Where another target of the same site belongs.
-pub(crate) fn route_beside(sites: &[Site], desk: Desk<'_>, base: &Base, target: &str) -> Option<Routed> {
+pub(crate) fn route_beside(
+    sites: &[ActiveSite],
+    scratch: RouteScratch<'_>,
+    base: &Base,
+    target: &str,
+) -> Option<Routed> {
     let scheme = if base.uri.starts_with("https://") { "https" } else { "http" };
-    let of = Authority { uri: base.uri.clone(), start: scheme.len() + "://".len(), scheme };
+    let of = NormalisedAuthority { uri: base.uri.clone(), start: scheme.len() + "://".len(), scheme };
     // The host of the keys may be another than the site's own, and another site's.
-    route_in(sites, base.site, desk.cache, &mut desk.paths.borrow_mut(), of, target).ok()
+    route_in(sites, base.site, scratch.cache, &mut scratch.paths.borrow_mut(), of, target).ok()
 }
 
 /// A URI as its key spells it: with the query as its route wants it.
-pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> String {
+pub(crate) fn canonical(sites: &[ActiveSite], paths: &mut PathReader, uri: String) -> String {
     let split =
         uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
     let Some((scheme, (authority, target))) = split else { return uri };
@@ -254,7 +259,7 @@ pub(crate) fn canonical(sites: &[Site], paths: &mut PathReader, uri: String) -> 
 }
 
 /// The route of another target of the same site, and whether its requests pass: where a program redirects to by itself.
-pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str) -> (Arc<Route>, bool) {
+pub(crate) fn route_redirect(site: &ActiveSite, paths: &mut PathReader, target: &str) -> (Arc<ActiveRoute>, bool) {
     let long = stands_for(site, target, paths);
     let found = find(site, target, long.as_deref(), paths);
     let (route, passes) = (found.route, found.passes());
@@ -263,7 +268,7 @@ pub(crate) fn route_elsewhere(site: &Site, paths: &mut PathReader, target: &str)
 }
 
 /// The host that keys have for requests to this one.
-pub(crate) fn host_in_keys<'h>(sites: &'h [Site], authority: &'h str) -> &'h str {
+pub(crate) fn host_in_keys<'h>(sites: &'h [ActiveSite], authority: &'h str) -> &'h str {
     serving(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
 }
 
@@ -277,22 +282,22 @@ type Claimed<'r> = (Option<&'r [u8]>, Cow<'r, str>, Option<&'r str>);
 fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
     let host = || head.fields.first("host");
     Ok(match parse_target(&head.method, &head.target).map_err(Fault::Request)? {
-        Target::Origin(target) => (host(), Cow::Borrowed(target), None),
-        Target::Absolute { scheme, authority, path_and_query } => {
+        RequestTarget::Origin(target) => (host(), Cow::Borrowed(target), None),
+        RequestTarget::Absolute { scheme, authority, path_and_query } => {
             (Some(authority.as_bytes()), path_and_query, Some(scheme))
         }
-        Target::Asterisk => (host(), Cow::Borrowed("*"), None),
-        Target::Authority(_) => return Err(Fault::MethodRefused),
+        RequestTarget::Asterisk => (host(), Cow::Borrowed("*"), None),
+        RequestTarget::Authority(_) => return Err(Fault::MethodRefused),
     })
 }
 
 /// The site that serves an authority.
-pub(crate) fn serving<'o>(sites: &'o [Site], authority: &str) -> Option<&'o Site> {
+pub(crate) fn serving<'o>(sites: &'o [ActiveSite], authority: &str) -> Option<&'o ActiveSite> {
     sites.get(site_number(sites, authority)?)
 }
 
-fn site_number(sites: &[Site], authority: &str) -> Option<usize> {
-    let is_served = |site: &Site| {
+fn site_number(sites: &[ActiveSite], authority: &str) -> Option<usize> {
+    let is_served = |site: &ActiveSite| {
         if site.hosts.is_empty() {
             return true;
         }
@@ -307,20 +312,20 @@ mod tests {
     use kasoku_options::{self as options, HostPattern};
     use kasoku_semantics::policy::Profile;
 
-    fn plain() -> Arc<Route> {
-        Arc::new(Route::of(options::Route::new(Profile::Safe, Vec::new()), "", 0))
+    fn plain() -> Arc<ActiveRoute> {
+        Arc::new(ActiveRoute::of(options::Route::new(Profile::Safe, Vec::new()), "", 0))
     }
 
     #[test]
     fn a_program_that_leads_to_a_credential_in_a_url_makes_a_page_for_one() {
-        let site = Site { name: "any".to_owned(), hosts: Vec::new(), rules: Vec::new(), route: plain() };
-        let passes = |target: &str| route_elsewhere(&site, &mut PathReader::default(), target).1;
+        let site = ActiveSite { name: "any".to_owned(), hosts: Vec::new(), rules: Vec::new(), route: plain() };
+        let passes = |target: &str| route_redirect(&site, &mut PathReader::default(), target).1;
         assert!(passes("/list?sid=5") && passes("/list;jsessionid=5") && !passes("/list?page=5"));
     }
 
     #[test]
     fn the_first_site_that_matches_serves() {
-        let site_of = |hosts: Vec<HostPattern>, name: &str| Site {
+        let site_of = |hosts: Vec<HostPattern>, name: &str| ActiveSite {
             name: name.to_owned(),
             hosts,
             rules: Vec::new(),

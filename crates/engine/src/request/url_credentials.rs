@@ -1,16 +1,16 @@
 //! Credentials in URLs: a session, a token or a password in the query, in a parameter of the path, or as ASP.NET writes it without cookies.
 //!
-//! Who has such a URL is who it was made for, so its page is not for others, whatever it says of itself: the request passes. It goes by
-//! the parameter's name alone. The names are those of sessions (PHP, Java servlets, ASP, ColdFusion, shops) and of tokens; names that
-//! have a plain meaning as well (`session` of a conference, `key`, `auth`) are none. What a rule removes from key and request
-//! (`query.ignore`, `strip-path-parameters`) is gone before this looks.
+//! A URL with a credential belongs to one visitor, so its page is not for others, whatever the response says: the request passes. Only the
+//! parameter's name decides. The names are those of sessions (PHP, Java servlets, ASP, ColdFusion, shops) and of tokens; names that have a
+//! plain meaning as well (`session` of a conference, `key`, `auth`) are none. What a rule removes from key and request (`query.ignore`,
+//! `strip-path-parameters`) is gone before this looks.
 //!
 //! So are the answers of a service that somebody has logged in with: OAuth 1 (RFC 5849), OpenID and SAML by their names, and OAuth 2 and
 //! OpenID Connect by `state` beside `code` or `error` (RFC 6749 section 4.1.2), each of which has a plain meaning alone.
 //!
 //! In profile rfc only where a lifetime is granted: an application that says `public` there is believed.
 
-use crate::sites::Route;
+use crate::sites::ActiveRoute;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::query::{any_pair, name_and_value, pairs, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
@@ -95,7 +95,7 @@ const ODD: [u8; 5] = *b";(%+[";
 const BEGINNINGS: [&str; 3] = ["aspsessionid", "openid_", "hauth_"];
 
 /// Why a request for that target passes, if it does, because of its parameters.
-pub(crate) fn passes(target: &str, route: &Route) -> Option<Reason> {
+pub(crate) fn passes(target: &str, route: &ActiveRoute) -> Option<Reason> {
     let policy = &route.policy;
     let is_guarded = policy.profile == Profile::Safe || policy.grant.is_granting();
     (is_guarded && are_in(target, &route.session.cookies)).then_some(Reason::PassCredentialInUrl)
@@ -223,10 +223,10 @@ mod tests {
     use kasoku_options as options;
     use std::sync::Arc;
 
-    fn route(profile: Profile) -> Route {
+    fn route(profile: Profile) -> ActiveRoute {
         let mut route = options::Route::new(profile, Vec::new());
         Arc::make_mut(&mut route.session).cookies.push("G5SESS*".to_owned());
-        Route::of(route, "", 0)
+        ActiveRoute::of(route, "", 0)
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! What a route that grants lifetimes does with what a request says of its visitor.
+//! Separates visitors from anonymous requests on routes that grant lifetimes.
 //!
 //! A granted lifetime is right only where the answer does not depend on who asks (see `semantics::grant`). So a request that
 //! says who sends it, by Authorization or by a cookie that the route neither has in its key nor takes for noise, passes: it goes to
@@ -9,15 +9,15 @@
 //! Where the operator has listed the cookies by which an application knows somebody, those alone make a request pass, and all
 //! others are removed: what nobody has listed is not taken for noise in silence, since the list itself says so.
 //!
-//! In the place of what programs say of themselves the origin gets what every request in nobody's name says
-//! ([`NOBODYS_OWN`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
+//! In the place of what programs say of themselves the origin gets what every anonymous request says
+//! ([`ANONYMOUS_FIELDS`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
 use crate::request::route::Routed;
-use crate::sites::Route;
-use kasoku_cache::{Cache, NOBODYS_OWN};
+use crate::sites::ActiveRoute;
+use kasoku_cache::{ANONYMOUS_FIELDS, Cache};
 use kasoku_options::{OtherCookies, SessionRules};
-use kasoku_semantics::grant::{Grant, Refusal};
+use kasoku_semantics::grant::{Grant, GrantRefusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -33,11 +33,11 @@ const HANDLED: [&str; 6] = ["host", "connection", "cookie", "content-length", "t
 
 /// Why a request passes, if it does, although its answer might be kept: it says who sends it. `is_anonymous`: the session that it
 /// carries, if it carries one, is known to be nobody's.
-pub(crate) fn passes(request: &Fields, route: &Route, is_anonymous: bool) -> Option<Reason> {
+pub(crate) fn passes(request: &Fields, route: &ActiveRoute, is_anonymous: bool) -> Option<Reason> {
     refusal(request, route, is_anonymous).map(|refusal| match refusal {
-        Refusal::Authorization => Reason::PassAuthorization,
-        Refusal::Cookie(_) => Reason::PassCookie,
-        Refusal::Session(_) => Reason::PassSession,
+        GrantRefusal::Authorization => Reason::PassAuthorization,
+        GrantRefusal::Cookie(_) => Reason::PassCookie,
+        GrantRefusal::Session(_) => Reason::PassSession,
     })
 }
 
@@ -48,7 +48,7 @@ pub(crate) fn part_passes(request: &Fields, routed: &Routed, cache: &Cache, now:
 }
 
 /// The same as [`passes`], with the name of the cookie.
-pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route, is_anonymous: bool) -> Option<Refusal<'r>> {
+pub(crate) fn refusal<'r>(request: &'r Fields, route: &ActiveRoute, is_anonymous: bool) -> Option<GrantRefusal<'r>> {
     if !has_a_say(route) {
         // Where nothing else is said of visitors, who has a session passes all the same.
         return session(request, &route.session);
@@ -56,7 +56,7 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route, is_anonymous: bool
     if let Some(name) = listed(request, route)
         && !request.contains("authorization")
     {
-        return Some(Refusal::Cookie(name));
+        return Some(GrantRefusal::Cookie(name));
     }
     let is_granting = route.policy.grant.is_granting();
     // Where nothing is granted, no cookie would be kept back.
@@ -78,19 +78,19 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &Route, is_anonymous: bool
 }
 
 /// The first cookie of a session, or of somebody who has none and says to be known.
-fn session<'r>(request: &'r Fields, rules: &SessionRules) -> Option<Refusal<'r>> {
+fn session<'r>(request: &'r Fields, rules: &SessionRules) -> Option<GrantRefusal<'r>> {
     if rules.cookies.is_empty() {
         return None;
     }
-    let is_somebodys = |pair: &&[u8]| {
+    let is_identified = |pair: &&[u8]| {
         let name = cookies::name(pair);
         cookies::is_any(&rules.cookies, name) || rules.says_anonymous(pair) == Some(false)
     };
-    cookies::pairs(request).find(is_somebodys).map(|pair| Refusal::Session(cookies::name(pair)))
+    cookies::pairs(request).find(is_identified).map(|pair| GrantRefusal::Session(cookies::name(pair)))
 }
 
 /// The first of a request's cookies with which the operator wants it to pass, be it in the key or noise as well.
-pub(crate) fn listed<'r>(request: &'r Fields, route: &Route) -> Option<&'r [u8]> {
+pub(crate) fn listed<'r>(request: &'r Fields, route: &ActiveRoute) -> Option<&'r [u8]> {
     if route.cookies.pass.is_empty() {
         return None;
     }
@@ -99,37 +99,35 @@ pub(crate) fn listed<'r>(request: &'r Fields, route: &Route) -> Option<&'r [u8]>
 
 /// Whether anybody has to pass for who they are: where a lifetime is granted, or where the operator has said so. An application that
 /// ties sessions to addresses has to be told them, and may be only where the answer is for nobody else.
-pub(crate) fn has_a_say(route: &Route) -> bool {
+pub(crate) fn has_a_say(route: &ActiveRoute) -> bool {
     let is_said = route.cookies.others == Some(OtherCookies::Pass) || !route.cookies.pass.is_empty();
     route.policy.grant.is_granting() || is_said
 }
 
-/// What becomes of a cookie that is neither in the key nor noise. Who has listed the cookies by which somebody is known has said that
-/// the others do not count; who has named those that choose a page as well, but not where a session knows somebody: what is known
-/// beside it, by single sign-on, is known by a cookie that nobody has named.
-fn others(route: &Route) -> OtherCookies {
-    let names_all = !route.policy.grant.key_cookies.is_empty() && route.session.cookies.is_empty();
-    let removes = names_all || !route.cookies.pass.is_empty();
-    route.cookies.others.unwrap_or(if removes { OtherCookies::Remove } else { OtherCookies::Pass })
+/// What becomes of a cookie that is in no list: it may be somebody's, unless the operator says that it is not. Where no lifetime is
+/// granted, none makes a request pass unless the operator says so, and none is removed.
+fn others(route: &ActiveRoute) -> OtherCookies {
+    let by_default = if route.policy.grant.is_granting() { OtherCookies::Pass } else { OtherCookies::Remove };
+    route.cookies.others.unwrap_or(by_default)
 }
 
 /// Whether an answer is one visitor's: the request says who sends it, or the answer begins or ends a session. Noise and what is in the
 /// key say nothing of anybody.
-pub(crate) fn is_of_a_visitor(request: &Fields, response: &Fields, route: &Route) -> bool {
+pub(crate) fn is_of_a_visitor(request: &Fields, response: &Fields, route: &ActiveRoute) -> bool {
     let says_nothing = |name: &[u8]| {
         cookies::is_any(&route.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
     };
-    let names_somebody = |name: &[u8]| !says_nothing(name);
+    let names_visitor = |name: &[u8]| !says_nothing(name);
     route.knows_visitors()
         && (request.contains("authorization")
-            || cookies::pairs(request).map(cookies::name).any(names_somebody)
-            || set_cookies::names(response).any(names_somebody))
+            || cookies::pairs(request).map(cookies::name).any(names_visitor)
+            || set_cookies::names(response).any(names_visitor))
 }
 
 /// What of a received request is in the key, and what is kept back: each line, of Cookie each cookie, and why.
 pub(crate) fn kept_apart<'r>(
     received: &'r Fields,
-    route: &'r Route,
+    route: &'r ActiveRoute,
 ) -> impl Iterator<Item = (&'r [u8], &'r [u8], Ground)> {
     let grant = &route.policy.grant;
     let of_cookie = |pair| match cookies::name(pair) {
@@ -148,7 +146,7 @@ pub(crate) fn kept_apart<'r>(
 }
 
 /// Appends what of a received request goes on, as `is_ours` leaves it, and what every request of this kind says.
-pub(crate) fn write(received: &Fields, route: &Route, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
+pub(crate) fn write(received: &Fields, route: &ActiveRoute, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
     let grant = &route.policy.grant;
     let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
     for (name, value) in received.iter() {
@@ -169,7 +167,7 @@ pub(crate) fn write(received: &Fields, route: &Route, is_ours: impl Fn(&[u8]) ->
     if !kept.is_empty() {
         out.push("Cookie", kept);
     }
-    for (name, value) in NOBODYS_OWN {
+    for (name, value) in ANONYMOUS_FIELDS {
         if !grant.reaches_origin(name.as_bytes()) {
             out.push(name, value);
         }
@@ -177,7 +175,7 @@ pub(crate) fn write(received: &Fields, route: &Route, is_ours: impl Fn(&[u8]) ->
 }
 
 /// Takes from a request that is about to be sent what its client wants of a cache. Its conditions are ours by then.
-pub(crate) fn keep_wishes_back(request: &mut RequestHead, route: &Route) {
+pub(crate) fn keep_wishes_back(request: &mut RequestHead, route: &ActiveRoute) {
     if route.policy.grant.is_granting() {
         for name in ["cache-control", "pragma"] {
             request.fields.remove(name);
@@ -197,11 +195,11 @@ mod tests {
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
-    fn route(change: impl FnOnce(&mut options::Route)) -> Route {
+    fn route(change: impl FnOnce(&mut options::Route)) -> ActiveRoute {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         change(&mut route);
-        Route::of(route, "", 0)
+        ActiveRoute::of(route, "", 0)
     }
 
     fn fields(lines: &[(&str, &str)]) -> Fields {
@@ -224,14 +222,14 @@ mod tests {
         assert_eq!(passing("Accept-Language", "de"), None);
         let none = || options::Route::new(Profile::Safe, Vec::new());
         assert_eq!(
-            passes(&fields(&[("Cookie", "sid=1")]), &Route::of(none(), "", 0), false),
+            passes(&fields(&[("Cookie", "sid=1")]), &ActiveRoute::of(none(), "", 0), false),
             None,
             "nothing is granted"
         );
         let mut told = none();
         told.cookies.others = Some(OtherCookies::Pass);
         Arc::make_mut(&mut told.policy).grant.key_cookies = vec!["sid".to_owned()];
-        let told = Route::of(told, "", 0);
+        let told = ActiveRoute::of(told, "", 0);
         let passing = |name, value| passes(&fields(&[(name, value)]), &told, false);
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie), "no cookie is in the key here");
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
@@ -239,13 +237,9 @@ mod tests {
     }
 
     #[test]
-    fn a_route_that_names_cookies_removes_the_others_unless_it_says_otherwise() {
+    fn a_cookie_in_no_list_makes_a_request_pass_unless_the_others_are_removed() {
         let other = fields(&[("Cookie", "lang=de; sid=1")]);
-        assert_eq!(passes(&other, &route(|route| key_cookies(route, &["lang"])), false), None);
-        let strict = route(|route| {
-            key_cookies(route, &["lang"]);
-            route.cookies.others = Some(OtherCookies::Pass);
-        });
+        let strict = route(|route| key_cookies(route, &["lang"]));
         assert_eq!(passes(&other, &strict, false), Some(Reason::PassCookie));
         assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), &strict, false), None);
         let with_session = route(|route| {
@@ -261,14 +255,15 @@ mod tests {
     }
 
     #[test]
-    fn who_has_a_listed_cookie_passes_and_all_other_cookies_are_removed() {
+    fn who_has_a_listed_cookie_passes_where_all_other_cookies_are_removed() {
         let wordpress = |change: fn(&mut options::Route)| {
             route(|route| {
+                route.cookies.others = Some(OtherCookies::Remove);
                 route.cookies.pass = vec!["wordpress_logged_in_*".to_owned()];
                 change(route);
             })
         };
-        let passing = |route: &Route, cookies| passes(&fields(&[("Cookie", cookies)]), route, false);
+        let passing = |route: &ActiveRoute, cookies| passes(&fields(&[("Cookie", cookies)]), route, false);
         let plain = wordpress(|_| {});
         assert_eq!(passing(&plain, "a=1; wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
         assert_eq!(passing(&plain, "wordpress_test_cookie=1; theme=dark"), None);
@@ -280,9 +275,12 @@ mod tests {
         assert_eq!(passing(&in_key, "wordpress_lang=de"), None);
         let noise = wordpress(|route| route.cookies.noise = vec!["*".to_owned()]);
         assert_eq!(passing(&noise, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
-        let strict = wordpress(|route| route.cookies.others = Some(OtherCookies::Pass));
+        let strict = wordpress(|route| route.cookies.others = None);
         assert_eq!(passing(&strict, "theme=dark"), Some(Reason::PassCookie), "no other is removed");
-        let not_granting = wordpress(|route| Arc::make_mut(&mut route.policy).grant.ttl_seconds = 0);
+        let not_granting = wordpress(|route| {
+            route.cookies.others = None;
+            Arc::make_mut(&mut route.policy).grant.ttl_seconds = 0;
+        });
         assert_eq!(passing(&not_granting, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
         assert_eq!(passing(&not_granting, "theme=dark"), None);
     }

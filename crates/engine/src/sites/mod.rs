@@ -14,26 +14,26 @@ use std::sync::Arc;
 
 /// A site: which hosts, and what happens to their requests.
 #[derive(Clone, Debug)]
-pub(crate) struct Site {
+pub(crate) struct ActiveSite {
     pub(crate) name: String,
     /// Empty: any host.
     pub(crate) hosts: Vec<HostPattern>,
     /// The first whose path matches decides.
-    pub(crate) rules: Vec<Rule>,
+    pub(crate) rules: Vec<ActiveRule>,
     /// What happens when no rule matches.
-    pub(crate) route: Arc<Route>,
+    pub(crate) route: Arc<ActiveRoute>,
 }
 
 /// One rule of a site.
 #[derive(Clone, Debug)]
-pub(crate) struct Rule {
+pub(crate) struct ActiveRule {
     pub(crate) path: Glob,
-    pub(crate) route: Arc<Route>,
+    pub(crate) route: Arc<ActiveRoute>,
 }
 
 /// What happens to a request once its site and rule are known. All that was declared can be read as its own.
 #[derive(Clone, Debug)]
-pub(crate) struct Route {
+pub(crate) struct ActiveRoute {
     pub(crate) declared: options::Route,
     /// The caching rules, with what follows from the others: their fingerprint, whose tags responses get, which cookies are dropped.
     pub(crate) policy: Arc<Policy>,
@@ -51,7 +51,7 @@ pub(crate) struct Route {
     pub(crate) compression_mark: u64,
 }
 
-impl Deref for Route {
+impl Deref for ActiveRoute {
     type Target = options::Route;
 
     fn deref(&self) -> &options::Route {
@@ -60,21 +60,21 @@ impl Deref for Route {
 }
 
 /// The sites as requests are routed by.
-pub(crate) fn sites(options: &options::Options) -> Vec<Site> {
-    options.sites.iter().map(Site::of).collect()
+pub(crate) fn sites(options: &options::Options) -> Vec<ActiveSite> {
+    options.sites.iter().map(ActiveSite::of).collect()
 }
 
 /// The names under which the URL patterns of these sites are known.
-pub(crate) fn guarded_as(sites: &[Site]) -> Vec<Arc<str>> {
-    sites.iter().flat_map(Site::routes).map(|route| route.guarded_as.clone()).collect()
+pub(crate) fn guarded_as(sites: &[ActiveSite]) -> Vec<Arc<str>> {
+    sites.iter().flat_map(ActiveSite::routes).map(|route| route.guarded_as.clone()).collect()
 }
 
-impl Site {
+impl ActiveSite {
     /// What is made of one that was declared.
     pub(crate) fn of(declared: &options::Site) -> Self {
         let hosts = Arc::new(GuardedHosts::of(declared));
         let route = |route: &Arc<options::Route>, path: &str| {
-            let mut made = Route::of(options::Route::clone(route), tagged_as(declared), of_name(&declared.name));
+            let mut made = ActiveRoute::of(options::Route::clone(route), tagged_as(declared), of_name(&declared.name));
             made.guarded_hosts = hosts.clone();
             let mut hasher = DefaultHasher::new();
             (&*declared.name, path, made.policy.rules, &*made.guard).hash(&mut hasher);
@@ -87,7 +87,7 @@ impl Site {
             rules: declared
                 .rules
                 .iter()
-                .map(|rule| Rule { path: rule.path.clone(), route: route(&rule.route, rule.path.as_str()) })
+                .map(|rule| ActiveRule { path: rule.path.clone(), route: route(&rule.route, rule.path.as_str()) })
                 .collect(),
             route: route(&declared.route, ""),
         }
@@ -99,17 +99,17 @@ impl Site {
     }
 
     /// Its own route, and those of its rules.
-    pub(crate) fn routes(&self) -> impl Iterator<Item = &Arc<Route>> {
+    pub(crate) fn routes(&self) -> impl Iterator<Item = &Arc<ActiveRoute>> {
         std::iter::once(&self.route).chain(self.rules.iter().map(|rule| &rule.route))
     }
 
     /// The same, to be completed.
-    pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Arc<Route>> {
+    pub(super) fn routes_mut(&mut self) -> impl Iterator<Item = &mut Arc<ActiveRoute>> {
         std::iter::once(&mut self.route).chain(self.rules.iter_mut().map(|rule| &mut rule.route))
     }
 }
 
-impl Route {
+impl ActiveRoute {
     /// What is made of one that was declared. `tagged_as`: whose tags its responses get, if any do; `counted_as`: the site as which visitors
     /// are counted.
     pub(crate) fn of(declared: options::Route, tagged_as: &str, counted_as: u64) -> Self {
@@ -195,7 +195,7 @@ fn of_compression(compression: &Compression) -> u64 {
 mod tests {
     use super::*;
     use kasoku_options::{
-        CookiePattern, FreshLink, NobodysCookie, OriginAddress, SessionRules, UrlPattern, UrlTemplate,
+        AnonymousCookie, CookiePattern, FreshLink, OriginAddress, SessionRules, UrlPattern, UrlTemplate,
     };
     use kasoku_semantics::policy::Profile;
     use std::time::Duration;
@@ -203,7 +203,7 @@ mod tests {
     fn rules(change: impl FnOnce(&mut options::Route)) -> u64 {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         change(&mut route);
-        Route::of(route, "", 0).policy.rules
+        ActiveRoute::of(route, "", 0).policy.rules
     }
 
     #[test]
@@ -220,7 +220,7 @@ mod tests {
         assert_ne!(plain, granting(|policy| policy.strip_fields.push("a".to_owned())));
         assert_ne!(plain, rules(|route| route.cookies.noise.clear()));
         assert_ne!(plain, rules(|route| route.cookies.pass.push("a".to_owned())));
-        assert_ne!(plain, rules(|route| route.cookies.nobodys.extend(NobodysCookie::parse("a=b"))));
+        assert_ne!(plain, rules(|route| route.cookies.anonymous.extend(AnonymousCookie::parse("a=b"))));
         assert_ne!(plain, rules(|route| Arc::make_mut(&mut route.session).cookies.push("a".to_owned())));
         let fresh = || FreshLink {
             url: UrlPattern::parse("/a").unwrap(),
@@ -249,7 +249,7 @@ mod tests {
         let asked = |change: fn(&mut options::Route)| {
             let mut route = options::Route::new(Profile::Safe, Vec::new());
             change(&mut route);
-            Route::of(route, "", 0).asked_about_sessions
+            ActiveRoute::of(route, "", 0).asked_about_sessions
         };
         fn rules(route: &mut options::Route) -> &mut SessionRules {
             Arc::make_mut(&mut route.session)

@@ -56,7 +56,7 @@ fn have_made(scene: &Scenario, client: &mut Client, accepts: &str, made: u64) {
     if !response.is_hit() {
         assert!(client.get_with("/", &[accepts]).is_hit());
     }
-    scene.counted(Counter::CodingsMade, made);
+    scene.counted(Counter::Compressions, made);
 }
 
 fn set(setup: Setup, change: impl FnOnce(&mut Compression)) -> Setup {
@@ -75,7 +75,7 @@ fn a_coding_is_made_on_the_first_hit_that_accepts_it_and_served_from_then_on() {
             assert_eq!(response.field("vary"), "Accept-Encoding");
             assert_eq!(response.field("etag"), "\"abc\"");
         }
-        scene.counted(Counter::CodingsMade, 1);
+        scene.counted(Counter::Compressions, 1);
         for _ in 0..2 {
             let coded = client.get_with("/", &[GZIP]);
             assert!(coded.is_hit());
@@ -89,10 +89,10 @@ fn a_coding_is_made_on_the_first_hit_that_accepts_it_and_served_from_then_on() {
         }
         let total = |counter| scene.engine.metrics().total(counter);
         scene.settled();
-        assert_eq!((total(Counter::CodingsMade), total(Counter::Coded)), (1, 2), "once for all");
+        assert_eq!((total(Counter::Compressions), total(Counter::CompressedResponses)), (1, 2), "once for all");
         let coded_bytes = client.get_with("/", &[GZIP]).body.len();
-        scene.counted(Counter::Coded, 3);
-        assert_eq!(total(Counter::CodedBytesSaved), 3 * (page().len() - coded_bytes) as u64);
+        scene.counted(Counter::CompressedResponses, 3);
+        assert_eq!(total(Counter::CompressionBytesSaved), 3 * (page().len() - coded_bytes) as u64);
     }
 }
 
@@ -104,7 +104,7 @@ fn each_client_gets_what_it_likes_best_and_else_what_is_there() {
     // br is made for this one, which gets gzip meanwhile.
     let meanwhile = client.get_with("/", &[ALL]);
     assert_eq!((meanwhile.field("content-encoding").as_str(), decoded(&meanwhile)), ("gzip", page()));
-    scene.counted(Counter::CodingsMade, 2);
+    scene.counted(Counter::Compressions, 2);
     have_made(&scene, &mut client, ZSTD, 3);
     for (accepts, coding, tag) in [
         (ALL, "br", "\"abc-br\""),
@@ -153,7 +153,7 @@ fn never_coded(setup: Setup, other: Vec<u8>) -> Response {
     have_made(&scene, &mut client, ALL, 1);
     let response = client.get_with("/other", &[ALL]);
     assert!(response.is_hit());
-    assert_eq!(scene.engine.metrics().total(Counter::CodingsMade), 1);
+    assert_eq!(scene.engine.metrics().total(Counter::Compressions), 1);
     response
 }
 
@@ -189,14 +189,14 @@ fn what_gets_no_smaller_is_sent_as_it_is_and_tried_once() {
     for _ in 0..2 {
         client.get_with("/", &[GZIP]);
     }
-    scene.counted(Counter::CodingsUseless, 1);
+    scene.counted(Counter::CompressionsDiscarded, 1);
     for _ in 0..3 {
         let response = client.get_with("/", &[GZIP]);
         assert_eq!((response.is_hit(), response.body), (true, noise()));
     }
     client.get_with("/", &[BR]);
-    scene.counted(Counter::CodingsUseless, 2);
-    assert_eq!(scene.engine.metrics().total(Counter::CodingsUseless), 2);
+    scene.counted(Counter::CompressionsDiscarded, 2);
+    assert_eq!(scene.engine.metrics().total(Counter::CompressionsDiscarded), 2);
 }
 
 #[test]
@@ -248,7 +248,7 @@ fn each_variant_has_its_own_codings() {
     for _ in 0..2 {
         client.get_with("/", &[GZIP, "X-Theme: dark"]);
     }
-    scene.counted(Counter::CodingsMade, 2);
+    scene.counted(Counter::Compressions, 2);
     let (plain, dark) = (client.get_with("/", &[GZIP]), client.get_with("/", &[GZIP, "X-Theme: dark"]));
     assert_eq!((decoded(&plain), plain.field("etag").as_str()), (page(), "\"abc-gzip\""));
     assert_eq!((decoded(&dark), dark.field("etag").as_str()), (page().to_uppercase(), "\"dark-gzip\""));
@@ -352,7 +352,7 @@ fn the_origin_is_asked_about_its_own_tag_and_a_304_keeps_what_was_made() {
     let asked = scene.origin.requests()[1].field("if-none-match");
     assert_eq!(asked.as_deref(), Some("\"abc\""));
     assert_eq!(client.get_with("/", &[GZIP, "If-None-Match: \"abc-gzip\""]).status, 304);
-    assert_eq!(scene.engine.metrics().total(Counter::CodingsMade), 1, "once for these bytes");
+    assert_eq!(scene.engine.metrics().total(Counter::Compressions), 1, "once for these bytes");
 }
 
 #[test]

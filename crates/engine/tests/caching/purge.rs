@@ -1,19 +1,19 @@
 //! What PURGE and the operator's purges drop, for whom, and what they leave.
 
 use kasoku_cache::Purge;
-use kasoku_engine::purge::{PurgeError, Purged, Target};
+use kasoku_engine::purge::{PurgeError, PurgeTarget, Purged};
 use kasoku_metrics::Counter;
 use kasoku_options::{AddressRange, HostPattern, ListenAddress, Listener};
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, ok};
 
 const FRESH: &str = "Cache-Control: max-age=60";
 
-fn url(url: &str) -> Target {
-    Target::Url(url.to_owned())
+fn url(url: &str) -> PurgeTarget {
+    PurgeTarget::Url(url.to_owned())
 }
 
-fn prefix(prefix: &str) -> Target {
-    Target::Prefix(prefix.to_owned())
+fn prefix(prefix: &str) -> PurgeTarget {
+    PurgeTarget::Prefix(prefix.to_owned())
 }
 
 #[test]
@@ -150,7 +150,7 @@ fn a_soft_purge_is_validated_where_nothing_may_be_served_stale() {
     ]);
     let mut client = scene.client();
     client.get("/");
-    scene.engine.handle().purge(&Target::Site("example.org".to_owned()), Purge::Soft).unwrap();
+    scene.engine.handle().purge(&PurgeTarget::Site("example.org".to_owned()), Purge::Soft).unwrap();
     assert_eq!(client.get("/").detail(), "revalidated");
     assert!(client.get("/").is_hit());
 }
@@ -168,7 +168,7 @@ fn a_prefix_drops_all_below_it_and_a_site_all_of_a_host() {
     assert_eq!((again.is_hit(), again.detail().as_str()), (false, "purged"));
     assert!(client.get("/about").is_hit());
     assert!(client.get("/blog/1").is_hit());
-    scene.engine.handle().purge(&Target::Site("Example.Org".to_owned()), Purge::Hard).unwrap();
+    scene.engine.handle().purge(&PurgeTarget::Site("Example.Org".to_owned()), Purge::Hard).unwrap();
     assert!(!client.get("/about").is_hit());
 }
 
@@ -186,7 +186,7 @@ fn a_purge_of_one_site_leaves_the_other() {
     };
     ask("a.example");
     ask("b.example");
-    scene.engine.handle().purge(&Target::Site("a.example".to_owned()), Purge::Hard).unwrap();
+    scene.engine.handle().purge(&PurgeTarget::Site("a.example".to_owned()), Purge::Hard).unwrap();
     assert_eq!(ask("b.example").text(), "b");
     assert_eq!(ask("a.example").text(), "a again");
 }
@@ -258,7 +258,7 @@ fn a_url_is_purged_as_its_rule_spells_the_query() {
 
 #[test]
 fn what_is_fetched_during_a_purge_is_answered_and_not_stored() {
-    for target in [url("http://example.org/"), prefix("http://example.org/"), Target::All] {
+    for target in [url("http://example.org/"), prefix("http://example.org/"), PurgeTarget::All] {
         for purge in [Purge::Hard, Purge::Soft] {
             let gate = Gate::new();
             let scene = Scenario::safe([
@@ -288,7 +288,7 @@ fn what_is_no_url_purges_nothing() {
         assert!(handle.purge(&prefix(target), Purge::Hard).is_err(), "{target}");
     }
     for host in ["", "a b", "a.org/x"] {
-        assert!(handle.purge(&Target::Site(host.to_owned()), Purge::Hard).is_err(), "{host}");
+        assert!(handle.purge(&PurgeTarget::Site(host.to_owned()), Purge::Hard).is_err(), "{host}");
     }
 }
 
@@ -314,7 +314,7 @@ fn what_lacks_a_host_or_a_path_says_how_it_is_written() {
 #[test]
 fn a_site_of_many_hosts_is_purged_by_its_name_where_it_is_the_only_one() {
     for (hosts, name) in [(vec![], "default"), (vec![HostPattern::Below(".example.org".to_owned())], "*.example.org")] {
-        let named = |site: &str| Target::Site(site.to_owned());
+        let named = |site: &str| PurgeTarget::Site(site.to_owned());
         let scene = Setup::safe()
             .site(&hosts, |_| {})
             .options(|options| options.sites.iter_mut().for_each(|site| site.name = name.to_owned()))
@@ -335,9 +335,9 @@ fn a_site_of_many_hosts_beside_others_is_not_purged_by_its_name() {
         .site(&[HostPattern::Below(".b.org".to_owned())], |_| {})
         .run([]);
     let handle = scene.engine.handle();
-    let refused = handle.purge(&Target::Site("*.b.org".to_owned()), Purge::Hard).unwrap_err().to_string();
+    let refused = handle.purge(&PurgeTarget::Site("*.b.org".to_owned()), Purge::Hard).unwrap_err().to_string();
     assert!(refused.starts_with("the site *.b.org serves many hosts") && refused.contains("--all"), "{refused}");
-    handle.purge(&Target::Site("www.b.org".to_owned()), Purge::Hard).unwrap();
+    handle.purge(&PurgeTarget::Site("www.b.org".to_owned()), Purge::Hard).unwrap();
 }
 
 #[test]
@@ -345,12 +345,12 @@ fn a_host_that_no_site_serves_is_an_error() {
     let hosts = [HostPattern::Exact("a.org".to_owned()), HostPattern::Below(".a.org".to_owned())];
     let scene = Setup::safe().site(&hosts, |route| route.key.host = Some("keys.org".to_owned())).run([]);
     let handle = scene.engine.handle();
-    for target in [url("http://nohost/"), prefix("http://nohost/x"), Target::Site("nohost".to_owned())] {
+    for target in [url("http://nohost/"), prefix("http://nohost/x"), PurgeTarget::Site("nohost".to_owned())] {
         let refused = handle.purge(&target, Purge::Hard).unwrap_err().to_string();
         assert_eq!(refused, "no site is configured for the host nohost (sites: a.org, *.a.org)", "{target:?}");
     }
     for host in ["a.org", "A.org", "www.a.org", "keys.org"] {
-        handle.purge(&Target::Site(host.to_owned()), Purge::Hard).unwrap();
+        handle.purge(&PurgeTarget::Site(host.to_owned()), Purge::Hard).unwrap();
         handle.purge(&url(&format!("http://{host}:8080/")), Purge::Hard).unwrap();
     }
 }

@@ -2,7 +2,7 @@
 
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
 use kasoku_metrics::Counter;
-use kasoku_options::{Options, Places, Route, UrlPattern};
+use kasoku_options::{Options, Route, SettingLocations, UrlPattern};
 use kasoku_testkit::application::prints;
 use kasoku_testkit::{Application, Folder, Scenario, Setup, get, head, ok, post};
 use std::sync::Arc;
@@ -16,7 +16,8 @@ fn urls(patterns: &[&str]) -> Vec<UrlPattern> {
 /// A route that refuses these, as if that stood in line 7 of a file.
 fn refusing(route: &mut Route, patterns: &[&str]) {
     route.refuse_urls = urls(patterns);
-    route.places = Places { settings: [("refuse-urls", "kasoku.toml:7".into())].into(), ..Places::default() };
+    route.places =
+        SettingLocations { settings: [("refuse-urls", "kasoku.toml:7".into())].into(), ..SettingLocations::default() };
 }
 
 /// Tells by its header which line refused.

@@ -1,6 +1,6 @@
 //! New settings while the program runs: what they change, what stays, and what a failed reload leaves.
 
-use kasoku_options::{AccessLog, ListenAddress, Listener, LogFormat, LogTarget, Options, Route, Rule};
+use kasoku_options::{AccessLogOptions, ListenAddress, Listener, LogFormat, LogTarget, Options, Route, Rule};
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Client, Gate, Scenario, Setup, get, head, ok};
 use std::sync::Arc;
@@ -258,7 +258,7 @@ fn a_reload_that_fails_changes_nothing() {
     assert!(failed.to_string().ends_with("somebody listens there already"), "{failed}");
     options.listeners.pop();
     let target = Some(LogTarget::File("/proc/nothing/can/be/here".into()));
-    options.access_log = AccessLog { target, format: LogFormat::Common };
+    options.access_log = AccessLogOptions { target, format: LogFormat::Common };
     assert!(scene.engine.reload(options).is_err());
     let hit = client.get("/");
     assert_eq!((hit.is_hit(), hit.has("X-Cache-Hit")), (true, false));
@@ -271,7 +271,7 @@ fn the_access_log_goes_where_the_new_settings_say() {
     std::fs::create_dir_all(&directory).unwrap();
     let log = |name: &str| {
         let target = Some(LogTarget::File(directory.join(name)));
-        AccessLog { target, format: LogFormat::Common }
+        AccessLogOptions { target, format: LogFormat::Common }
     };
     let lines = |name: &str| std::fs::read_to_string(directory.join(name)).unwrap_or_default().lines().count();
     let first = log("first");
@@ -289,7 +289,7 @@ fn the_access_log_goes_where_the_new_settings_say() {
     scene.engine.reopen_log();
     scene.eventually(|| directory.join("second").exists());
     client.get("/");
-    reload(&mut scene, |options| options.access_log = AccessLog::default());
+    reload(&mut scene, |options| options.access_log = AccessLogOptions::default());
     assert_eq!((lines("first"), lines("moved"), lines("second")), (1, 2, 1));
     client.get("/");
     drop(scene);

@@ -170,7 +170,7 @@ fn equivalent_targets_that_are_spelled_differently_are_not_confused() {
 }
 
 /// An address on which nobody listens: no test uses this one of the loopback's addresses.
-fn nobody() -> options::Origin {
+fn nobody() -> options::OriginOptions {
     OriginAddress::http("127.0.0.77", 1).into()
 }
 

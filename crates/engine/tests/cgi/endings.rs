@@ -50,7 +50,7 @@ fn a_program_that_runs_for_too_long_is_504_before_its_head_and_cut_behind_it() {
         ("b.cgi", &format!("{PAGE} while :; do echo more; sleep 0.05; done")),
     ]);
     let served = programs.serve(|route| route.origin.programs.run_timeout = SHORT);
-    is_failure(&served.client().get("/a.cgi"), 504, "program-overtime");
+    is_failure(&served.client().get("/a.cgi"), 504, "program-timeout");
     let cut = served.client().ask("GET", "/b.cgi", &[]).cut_response();
     assert_eq!((cut.status, cut.ending), (200, Ending::Cut));
     served.is_idle();

@@ -190,7 +190,7 @@ fn what_a_stop_cuts_has_its_line_and_is_counted() {
     let of = |line: &Value| (line["status"].as_u64(), line["bytes"].as_u64(), line["reason"].to_string());
     assert_eq!(
         objects.iter().map(of).collect::<Vec<_>>(),
-        [(Some(200), Some(3), "\"stopped\"".to_owned()), (Some(503), Some(0), "\"stopped\"".to_owned())]
+        [(Some(200), Some(3), "\"shutdown\"".to_owned()), (Some(503), Some(0), "\"shutdown\"".to_owned())]
     );
     assert!(objects.iter().all(|line| line["aborted"] == true));
     let total = |counter| metrics.total(counter);

@@ -1,6 +1,6 @@
 //! Cache-Status (RFC 9211): what the cache did, and which rule decided.
 
-use kasoku_options::{HostPattern, Origin, OriginAddress};
+use kasoku_options::{HostPattern, OriginAddress, OriginOptions};
 use kasoku_testkit::{Client, Gate, Response, Scenario, Setup, get, ok, post, reply};
 use std::time::Duration;
 
@@ -246,7 +246,7 @@ fn what_the_origin_did_wrong_is_the_detail() {
 #[test]
 fn an_origin_that_nobody_listens_for_is_the_detail() {
     // No test listens at this one of the loopback's addresses.
-    let address = Origin::from(OriginAddress::http("127.0.0.77", 1));
+    let address = OriginOptions::from(OriginAddress::http("127.0.0.77", 1));
     for (method, line) in [("GET", "fwd=uri-miss"), ("POST", "fwd=method")] {
         let address = address.clone();
         let engine = Setup::safe().site(&[], |route| route.origins = vec![address]).run_without_origin();

@@ -2,7 +2,7 @@
 
 use kasoku_metrics::Counter;
 use kasoku_options::HostPattern;
-use kasoku_testkit::{Client, Ending, Scenario, Setup, get, ok, post, reply};
+use kasoku_testkit::{Client, Ending, Gate, Scenario, Setup, get, ok, post, reply};
 use std::time::Duration;
 
 const SHORT: Duration = Duration::from_millis(100);
@@ -163,6 +163,24 @@ fn what_is_sent_behind_a_request_is_charged_and_where_there_is_no_room_the_conne
         response.has("connection")
     });
     assert_eq!(last.map(|response| response.field("connection")).as_deref(), Some("close"));
+}
+
+#[test]
+fn what_a_client_sends_while_it_waits_for_its_answer_is_read_ahead_once_and_a_little() {
+    let gate = Gate::new();
+    let scene = Scenario::safe([get("/a").waits(&gate).answers(ok(&["Cache-Control: no-store"], "a"))]);
+    let mut client = scene.client();
+    client.ask("GET", "/a", &[]);
+    scene.origin.arrived(1);
+    let before = scene.engine.cache().held_bytes();
+    for _ in 0..4 {
+        client.send(format!("GET /b HTTP/1.1\r\nX: {}", "x".repeat(16 << 10)));
+        scene.settled();
+    }
+    // What is more than a usual head would be charged.
+    assert_eq!(scene.engine.cache().held_bytes(), before);
+    gate.open();
+    assert_eq!(client.response().text(), "a");
 }
 
 #[test]

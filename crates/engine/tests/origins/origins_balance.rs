@@ -1,9 +1,9 @@
 //! Several origins of one site: which of them is asked.
 
 use kasoku_options::OriginHealth;
-use kasoku_options::{Balance, Origin as Configured};
-use kasoku_origin::group::{Asking, Chosen, key_hash};
-use kasoku_origin::{Directory, Group};
+use kasoku_options::{Balance, OriginOptions as Configured};
+use kasoku_origin::group::{Attempts, NextOrigin, key_hash};
+use kasoku_origin::{Group, OriginRegistry};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Gate, Origin, Setup, get, ok};
 
@@ -39,15 +39,15 @@ fn by_hash_the_same_url_always_goes_to_the_same_origin() {
     let scene = Setup::safe()
         .site(&[], |route| (route.balance, route.origins) = (Balance::Hash, configured.clone()))
         .run_with_own_origins();
-    let group = Group::new(Balance::Hash, &configured, 1, &Directory::default(), 0);
+    let group = Group::new(Balance::Hash, &configured, 1, &OriginRegistry::default(), 0);
     let mut client = scene.client();
     for number in 0..60 {
         // Cookies make it a variant, or a request for one visitor: the URL alone counts.
         for fields in [&["Host: example.org"][..], &["Host: example.org", "Cookie: a=1"]] {
             let url = format!("http://example.org/{number}?q");
-            let mut asking = Asking::new(key_hash(url.as_bytes()), true);
+            let mut asking = Attempts::new(key_hash(url.as_bytes()), true);
             let chosen = group.choose(&mut asking, &OriginHealth::default(), 0);
-            let Chosen::Ask(choice) = chosen else { panic!("nothing speaks against them") };
+            let NextOrigin::Ask(choice) = chosen else { panic!("nothing speaks against them") };
             let at = configured.iter().position(|origin| origin.address == choice.origin.address).unwrap();
             origins[at].then(get(&format!("/{number}?q")).answers(ok(&[NOT_STORED], at.to_string())));
             assert_eq!(client.get_with(&format!("/{number}?q"), fields).text(), at.to_string());

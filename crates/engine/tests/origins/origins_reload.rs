@@ -1,6 +1,6 @@
 //! What is known of origins when new settings come while the program runs.
 
-use kasoku_options::{Balance, Options, Origin as Configured, Route};
+use kasoku_options::{Balance, Options, OriginOptions as Configured, Route};
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{Gate, Origin, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;

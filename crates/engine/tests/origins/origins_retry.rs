@@ -1,7 +1,7 @@
 //! When a request goes on to another origin, and when it must not.
 
 use kasoku_metrics::Counter;
-use kasoku_options::Origin as Configured;
+use kasoku_options::OriginOptions as Configured;
 use kasoku_testkit::unreachable::dead_address;
 use kasoku_testkit::{BOTH, Exchange, Origin, Setup, get, ok, on, reply};
 use std::time::Duration;

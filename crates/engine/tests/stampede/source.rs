@@ -4,7 +4,7 @@
 //! number in the order of arrival. Events are [`Latch`]es that the test opens, and [`Source::arrived`].
 
 use crate::PATIENCE;
-use kasoku_options::{Origin, OriginAddress};
+use kasoku_options::{OriginAddress, OriginOptions};
 use socket2::{Domain, SockRef, Socket, Type};
 use std::io::{Read, Write};
 use std::net::{SocketAddr, TcpListener, TcpStream};
@@ -108,7 +108,7 @@ impl Source {
         Self { address, asked }
     }
 
-    pub(crate) fn address(&self) -> Origin {
+    pub(crate) fn address(&self) -> OriginOptions {
         OriginAddress::http(self.address.ip().to_string(), self.address.port()).into()
     }
 

@@ -14,7 +14,7 @@
 //! - `anonymous/changes.rs`: what a write changes of what is stored.
 //! - `anonymous/beacon.rs`: how the application hears of visitors who are served from memory.
 //! - `anonymous/fresh_links.rs`: links on shared pages that an application makes for one visitor each.
-//! - `anonymous/nobodys_cookies.rs`: what is asked for in nobody's name is no visit.
+//! - `anonymous/nobodys_cookies.rs`: what is asked for anonymously is no visit.
 //! - `anonymous/guard.rs`: pages that are compared before they are shared.
 //! - `anonymous/doctor.rs`: what is proposed for what is missed, and what never.
 //! - `anonymous/leaks.rs`: leaks that other caches had, rebuilt.
@@ -39,7 +39,9 @@ mod ways;
 
 use crate::poisoning::application;
 use kasoku_engine::explain::Question;
-use kasoku_options::{CookiePattern, OtherCookies, Places, Route, SessionProbe, SessionRules, StatefulUrl, UrlPattern};
+use kasoku_options::{
+    CookiePattern, OtherCookies, Route, SessionProbe, SessionRules, SettingLocations, StatefulUrl, UrlPattern,
+};
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Scenario, Setup};
@@ -89,15 +91,15 @@ fn of_a_board(route: &mut Route) {
     session(route).logout = urls(&["/logout.php"]);
     let written = [
         ("ttl-override", 1),
-        ("cookies", 2),
+        ("cookies.others", 2),
         ("pass-urls", 3),
-        ("session.cookies", 4),
-        ("pass-cookies", 5),
+        ("cookies.session", 4),
+        ("cookies.pass", 5),
         ("ttl", 6),
         ("session.logout", 7),
     ];
     let settings = written.map(|(key, line)| (key, format!("board.toml:{line}").into())).into();
-    route.places = Places { settings, rule: Some("board.toml:9".into()), ..Places::default() };
+    route.places = SettingLocations { settings, rule: Some("board.toml:9".into()), ..SettingLocations::default() };
 }
 
 /// The same, where the application is asked whether a session is anonymous.

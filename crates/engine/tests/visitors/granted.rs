@@ -12,7 +12,7 @@ mod visitors;
 use crate::poisoning::application;
 use crate::programs;
 use application::{Application, Asked, Does};
-use kasoku_options::Route;
+use kasoku_options::{OtherCookies, Route};
 use kasoku_semantics::grant::Grant;
 use kasoku_semantics::policy::Policy;
 use kasoku_testkit::{Setup, ok};
@@ -26,6 +26,11 @@ fn ttl(setup: Setup) -> Setup {
 /// The route grants that.
 fn grant(setup: Setup, change: impl FnOnce(&mut Grant)) -> Setup {
     setup.policy(|policy| change(&mut policy.grant))
+}
+
+/// Cookies that are in no list are removed.
+fn removing(setup: Setup) -> Setup {
+    setup.route(|route| route.cookies.others = Some(OtherCookies::Remove))
 }
 
 fn policy(route: &mut Route) -> &mut Policy {

@@ -1,4 +1,4 @@
-//! Which rule decides about a target, and which lists of URL patterns it is in.
+//! Finds the rule of a target, and the lists of URL patterns that it matches.
 //!
 //! A path is compared as it was sent, and as applications read it ([`PathReader`]). A short address is compared as the address as well for
 //! which it stands (`rewrite`), so the rule for `/bbs/board.php` is the rule for `/free/5`, in front of an origin of HTTP too, which does its
@@ -6,17 +6,17 @@
 //! the origin sends is none.
 
 use crate::request::path::PathReader;
-use crate::sites::{Route, Site};
+use crate::sites::{ActiveRoute, ActiveSite};
 use http::Method;
 use kasoku_options::UrlPattern;
-use kasoku_options::glob::{Glob, Pairs, Path};
+use kasoku_options::glob::{BytePairs, Glob, Path};
 use kasoku_options::url_pattern::Fitting;
 use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
 
 /// Path and query of a target.
-pub(super) struct Asked<'t> {
+pub(super) struct TargetParts<'t> {
     sent: Path<'t>,
     query: Option<&'t str>,
     /// The path as applications read it, where that is another one.
@@ -24,10 +24,10 @@ pub(super) struct Asked<'t> {
     /// Those for which it is short.
     long: Option<(Path<'t>, Option<&'t str>)>,
     /// What one of these paths has.
-    pairs: Pairs,
+    pairs: BytePairs,
 }
 
-impl<'t> Asked<'t> {
+impl<'t> TargetParts<'t> {
     /// A target, and the one for which it is short, if it is.
     pub(super) fn new(target: &'t str, stands_for: Option<&'t str>, paths: &'t mut PathReader) -> Self {
         let (path, query) = path_and_query(target);
@@ -74,41 +74,41 @@ impl<'t> Asked<'t> {
 }
 
 /// The target for which one is short, if it is.
-pub(super) fn stands_for(site: &Site, target: &str, paths: &mut PathReader) -> Option<String> {
+pub(super) fn stands_for(site: &ActiveSite, target: &str, paths: &mut PathReader) -> Option<String> {
     paths.stands_for(&site.route.gateway.rewrites, target)
 }
 
 /// Where a target of a site leads.
-pub(super) struct Found<'s, 't> {
+pub(super) struct MatchedRoute<'s, 't> {
     /// The route of the first rule that fits its path as it was sent, or the site's own.
-    pub(super) route: &'s Arc<Route>,
+    pub(super) route: &'s Arc<ActiveRoute>,
     /// The same of the path as applications read it.
-    as_read: &'s Arc<Route>,
+    as_read: &'s Arc<ActiveRoute>,
     /// None: the site says nothing of paths.
-    asked: Option<Asked<'t>>,
+    asked: Option<TargetParts<'t>>,
 }
 
 /// Finds the route of a target of this site, and of the one for which it is short, if it is.
 pub(super) fn find<'s, 't>(
-    site: &'s Site,
+    site: &'s ActiveSite,
     target: &'t str,
     stands_for: Option<&'t str>,
     paths: &'t mut PathReader,
-) -> Found<'s, 't> {
+) -> MatchedRoute<'s, 't> {
     let own = &site.route;
     if site.rules.is_empty() && own.refuse_urls.is_empty() && !lists_urls(own) {
-        return Found { route: own, as_read: own, asked: None };
+        return MatchedRoute { route: own, as_read: own, asked: None };
     }
-    let asked = Asked::new(target, stands_for, paths);
+    let asked = TargetParts::new(target, stands_for, paths);
     let first_match = |is_match: &dyn Fn(&Glob) -> bool| {
         site.rules.iter().find(|rule| is_match(&rule.path)).map_or(own, |rule| &rule.route)
     };
     let route = first_match(&|rule| asked.fits_as_sent(rule));
     let as_read = if asked.read.is_some() { first_match(&|rule| asked.fits_as_read(rule)) } else { route };
-    Found { route, as_read, asked: Some(asked) }
+    MatchedRoute { route, as_read, asked: Some(asked) }
 }
 
-impl<'s> Found<'s, '_> {
+impl<'s> MatchedRoute<'s, '_> {
     /// Why the request passes, if it does.
     ///
     /// Applications differ in how they read a path: some decode it and fold dot segments before they look, some after. Where
@@ -127,20 +127,20 @@ impl<'s> Found<'s, '_> {
     /// Where a path can be read in two ways, a URL that may pass does pass, and one that may be refused is refused. So the lists of two routes
     /// count: of the one to which the path leads as it was sent, and of the one to which it leads as applications read it. `/open/../data/x` is
     /// refused by the site's list although the rule for `/open/*` has an empty one.
-    pub(super) fn refusing(&self) -> Option<&'s Arc<Route>> {
+    pub(super) fn refusing(&self) -> Option<&'s Arc<ActiveRoute>> {
         let asked = self.asked.as_ref()?;
         let other = (!Arc::ptr_eq(self.route, self.as_read)).then_some(self.as_read);
         std::iter::once(self.route).chain(other).find(|route| asked.is_any(route.refuse_urls.iter()))
     }
 }
 
-fn lists_urls(route: &Route) -> bool {
+fn lists_urls(route: &ActiveRoute) -> bool {
     urls(route).next().is_some()
 }
 
 /// The URLs of a route that pass: those of its list, and those that write into a session or end it, of which the application makes links for one
 /// visitor, or which change something, of which it has to hear.
-fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
+fn urls(route: &ActiveRoute) -> impl Iterator<Item = &UrlPattern> {
     let listed = route.pass_urls.iter().chain(&route.session.logout).chain(&route.session.harmless_urls);
     let changes = route.changes.list.iter().filter(|change| change.method.as_ref().is_none_or(Method::is_safe));
     let fresh = route.fresh_links.iter().map(|one| &one.url);
@@ -154,26 +154,26 @@ fn urls(route: &Route) -> impl Iterator<Item = &UrlPattern> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::sites::Rule;
+    use crate::sites::ActiveRule;
     use kasoku_options::{self as options, Rewrite};
     use kasoku_semantics::policy::Profile;
 
-    fn route(change: impl FnOnce(&mut options::Route)) -> Arc<Route> {
+    fn route(change: impl FnOnce(&mut options::Route)) -> Arc<ActiveRoute> {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         change(&mut route);
-        Arc::new(Route::of(route, "", 0))
+        Arc::new(ActiveRoute::of(route, "", 0))
     }
 
-    fn site(rules: Vec<(&str, Arc<Route>)>, route: Arc<Route>) -> Site {
-        let rules = rules.into_iter().map(|(path, route)| Rule { path: path.into(), route }).collect();
-        Site { name: "any".to_owned(), hosts: Vec::new(), rules, route }
+    fn site(rules: Vec<(&str, Arc<ActiveRoute>)>, route: Arc<ActiveRoute>) -> ActiveSite {
+        let rules = rules.into_iter().map(|(path, route)| ActiveRule { path: path.into(), route }).collect();
+        ActiveSite { name: "any".to_owned(), hosts: Vec::new(), rules, route }
     }
 
     fn patterns(urls: &[&str]) -> Vec<UrlPattern> {
         urls.iter().map(|url| UrlPattern::parse(url).unwrap()).collect()
     }
 
-    fn passes(site: &Site, target: &str) -> bool {
+    fn passes(site: &ActiveSite, target: &str) -> bool {
         let mut paths = PathReader::default();
         let long = stands_for(site, target, &mut paths);
         find(site, target, long.as_deref(), &mut paths).passes().is_some()
@@ -236,13 +236,13 @@ mod tests {
         assert_eq!(found("/free/x"), (false, None, false));
     }
 
-    fn refusing_site(urls: &[&str], rules: &[(&str, &[&str])]) -> Site {
+    fn refusing_site(urls: &[&str], rules: &[(&str, &[&str])]) -> ActiveSite {
         let list = |urls: &[&str]| route(|route| route.refuse_urls = patterns(urls));
         site(rules.iter().map(|(path, urls)| (*path, list(urls))).collect(), list(urls))
     }
 
     #[track_caller]
-    fn expect(site: &Site, refused: &[&str], served: &[&str]) {
+    fn expect(site: &ActiveSite, refused: &[&str], served: &[&str]) {
         for (target, expected) in refused.iter().map(|it| (it, true)).chain(served.iter().map(|it| (it, false))) {
             let found = find(site, target, None, &mut PathReader::default()).refusing().is_some();
             assert_eq!(found, expected, "{target}");

@@ -6,13 +6,13 @@
 //! in the list. A page that is dropped by its tags is found by them only if its parameters are written in the one way in which the requests
 //! that change it write them.
 
-use crate::sites::Route;
+use crate::sites::ActiveRoute;
 use kasoku_options::glob::matches;
 use kasoku_semantics::query::{name_and_value, parts, path_and_query, read_name};
 use kasoku_semantics::reason::Reason;
 
 /// Why a request for that target passes, if it does, because of a parameter that is not listed.
-pub(super) fn passes(target: &str, route: &Route) -> Option<Reason> {
+pub(super) fn passes(target: &str, route: &ActiveRoute) -> Option<Reason> {
     let (known, tags) = (&route.query.known[..], &route.policy.tags);
     let is_any_known = known.is_empty() && tags.templates.is_empty();
     if is_any_known || !route.policy.grant.is_granting() {
@@ -24,7 +24,7 @@ pub(super) fn passes(target: &str, route: &Route) -> Option<Reason> {
     if !known.is_empty() && parts(query).any(is_unknown) {
         return Some(Reason::PassParameter);
     }
-    (!tags.are_plain(query)).then_some(Reason::PassValue)
+    (!tags.are_plain(query)).then_some(Reason::PassTagValue)
 }
 
 fn is_known(pair: &str, known: &[String]) -> bool {
@@ -40,11 +40,11 @@ mod tests {
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
-    fn route(known: &[&str]) -> Route {
+    fn route(known: &[&str]) -> ActiveRoute {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         route.query.known = known.iter().map(|name| (*name).to_owned()).collect();
-        Route::of(route, "", 0)
+        ActiveRoute::of(route, "", 0)
     }
 
     #[test]
@@ -69,7 +69,7 @@ mod tests {
             assert_eq!(passes(target, &board), None, "{target}");
         }
         for target in ["/b?wr_id=05", "/b?bo_table=free&wr_id=5%20", "/b?bo.table=a.b", "/b?wr_id[]=x"] {
-            assert_eq!(passes(target, &board), Some(Reason::PassValue), "{target}");
+            assert_eq!(passes(target, &board), Some(Reason::PassTagValue), "{target}");
         }
     }
 

@@ -1,4 +1,4 @@
-//! Remembers where the targets lead that a worker was asked for lately.
+//! Caches the routes of recently requested targets, per worker.
 //!
 //! Rule, lists of URLs, short address, parameters and tags follow from a target and the settings alone. Under the policy of an application they
 //! cost more than all the rest of a hit, and most requests are for few of a site's targets. So each worker keeps what it found, beside the settings
@@ -7,10 +7,10 @@
 //! A target has one place in the table, and the last one that was asked for has it: a crawler costs others the time that finding takes, and no more.
 //! A place keeps its memory for the next target, so a hit on a page that was found before allocates nothing.
 
-use super::Authority;
-use super::routed::Routed;
 use crate::request::path::PathReader;
-use crate::sites::{Route, Site};
+use crate::request::route::NormalisedAuthority;
+use crate::request::route::routed::Routed;
+use crate::sites::{ActiveRoute, ActiveSite};
 use kasoku_cache::Cache;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::reason::Reason;
@@ -28,22 +28,22 @@ const TARGET_BYTES_MAX: usize = 256;
 #[derive(Default)]
 pub(crate) struct Remembered {
     /// Empty before the first.
-    places: Vec<Option<Lead>>,
+    places: Vec<Option<RememberedRoute>>,
     hasher: foldhash::fast::RandomState,
 }
 
 /// Where a target leads.
-pub(super) struct Lead {
-    texts: Texts,
+pub(super) struct RememberedRoute {
+    texts: RememberedTexts,
     site: usize,
-    route: Arc<Route>,
+    route: Arc<ActiveRoute>,
     passes: Option<Reason>,
-    refused_by: Option<Arc<Route>>,
+    refused_by: Option<Arc<ActiveRoute>>,
     is_short: bool,
 }
 
 #[derive(Default)]
-struct Texts {
+struct RememberedTexts {
     /// The target as it was sent.
     sent: String,
     /// As the key has it.
@@ -54,14 +54,14 @@ struct Texts {
 
 /// Whether a site's targets are worth remembering: where nothing depends on them, not even whether they hold a credential, they lead where they
 /// lead at once.
-pub(super) fn is_worth_it(site: &Site) -> bool {
+pub(super) fn is_worth_it(site: &ActiveSite) -> bool {
     let is_safe = site.route.policy.profile == Profile::Safe;
     is_safe || !site.rules.is_empty() || !site.route.gateway.rewrites.is_empty()
 }
 
 impl Remembered {
     /// Where that target of the site of that number leads, if somebody remembers.
-    pub(super) fn find(&self, site: usize, target: &str) -> Option<&Lead> {
+    pub(super) fn find(&self, site: usize, target: &str) -> Option<&RememberedRoute> {
         let lead = self.places.get(self.place(site, target))?.as_ref()?;
         (lead.site == site && lead.texts.sent == target).then_some(lead)
     }
@@ -82,7 +82,7 @@ impl Remembered {
         write(&mut texts.sent, target);
         write(&mut texts.asked_for, led.target());
         write(&mut texts.stands_for, stands_for.unwrap_or_default());
-        *place = Some(Lead {
+        *place = Some(RememberedRoute {
             texts,
             site: led.site,
             route: led.route.clone(),
@@ -103,10 +103,10 @@ fn write(place: &mut String, text: &str) {
     place.push_str(text);
 }
 
-impl Lead {
+impl RememberedRoute {
     /// The same for a request to that authority.
-    pub(super) fn follow(&self, of: Authority, cache: &Cache, paths: &mut PathReader) -> Routed {
-        let Authority { mut uri, scheme, .. } = of;
+    pub(super) fn follow(&self, of: NormalisedAuthority, cache: &Cache, paths: &mut PathReader) -> Routed {
+        let NormalisedAuthority { mut uri, scheme, .. } = of;
         let authority_end = uri.len();
         uri.push_str(&self.texts.asked_for);
         Routed {
@@ -125,17 +125,17 @@ impl Lead {
 
 #[cfg(test)]
 mod tests {
-    use super::super::route_in;
     use super::*;
-    use crate::sites::Rule;
+    use crate::request::route::route_in;
+    use crate::sites::ActiveRule;
     use kasoku_options::{self as options, Rewrite, TagTemplate, UrlPattern};
     use kasoku_semantics::policy::Profile;
 
-    fn sites() -> [Site; 2] {
+    fn sites() -> [ActiveSite; 2] {
         let route = |change: &dyn Fn(&mut options::Route)| {
             let mut route = options::Route::new(Profile::Safe, Vec::new());
             change(&mut route);
-            Arc::new(Route::of(route, "", 0))
+            Arc::new(ActiveRoute::of(route, "", 0))
         };
         let patterns = |url: &str| vec![UrlPattern::parse(url).unwrap()];
         let board = route(&|route| {
@@ -151,12 +151,13 @@ mod tests {
             route.gateway.rewrites =
                 vec![Rewrite::parse("/{b:word}/{id:digits} => /b.php?bo_table={b}&wr_id={id}").unwrap()];
         });
-        let other = Site { name: "other".to_owned(), hosts: Vec::new(), rules: Vec::new(), route: route(&|_| {}) };
+        let other =
+            ActiveSite { name: "other".to_owned(), hosts: Vec::new(), rules: Vec::new(), route: route(&|_| {}) };
         let rules = vec![
-            Rule { path: "/b.php".into(), route: board },
-            Rule { path: "/own/*".into(), route: route(&|route| route.pass = true) },
+            ActiveRule { path: "/b.php".into(), route: board },
+            ActiveRule { path: "/own/*".into(), route: route(&|route| route.pass = true) },
         ];
-        [Site { name: "boards".to_owned(), hosts: Vec::new(), rules, route: own }, other]
+        [ActiveSite { name: "boards".to_owned(), hosts: Vec::new(), rules, route: own }, other]
     }
 
     fn told(routed: &Routed) -> impl PartialEq + std::fmt::Debug {
@@ -177,10 +178,11 @@ mod tests {
     #[test]
     fn what_is_remembered_is_what_is_found() {
         let (sites, cache) =
-            (sites(), Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 }));
+            (sites(), Cache::new(kasoku_cache::CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 }));
         let mut remembered = Remembered::default();
         let mut paths = PathReader::default();
-        let of = |host: &str| Authority { uri: format!("http://{host}"), start: "http://".len(), scheme: "http" };
+        let of =
+            |host: &str| NormalisedAuthority { uri: format!("http://{host}"), start: "http://".len(), scheme: "http" };
         let mut found = Vec::new();
         for (site, host) in [(0, "a.org"), (0, "b.example.org"), (1, "a.org")] {
             for target in [
@@ -217,10 +219,10 @@ mod tests {
     #[test]
     fn what_is_too_long_is_not_kept_and_the_table_does_not_grow() {
         let (sites, cache) =
-            (sites(), Cache::new(kasoku_cache::Limits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 }));
+            (sites(), Cache::new(kasoku_cache::CacheLimits { memory_bytes_max: 1 << 20, object_bytes_max: 1 << 16 }));
         let mut remembered = Remembered::default();
         let mut keep = |target: &str| {
-            let of = Authority { uri: "http://a".to_owned(), start: "http://".len(), scheme: "http" };
+            let of = NormalisedAuthority { uri: "http://a".to_owned(), start: "http://".len(), scheme: "http" };
             let routed = route_in(&sites, 0, &cache, &mut PathReader::default(), of, target).ok().unwrap();
             remembered.keep(target, &routed);
             (remembered.find(0, target).is_some(), remembered.places.len())

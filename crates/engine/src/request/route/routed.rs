@@ -1,9 +1,9 @@
 //! Where a request belongs: a value, which the steps after routing read.
 
-use super::find::Asked;
 use crate::request::path::PathReader;
 use crate::request::pattern::Pattern;
-use crate::sites::Route;
+use crate::request::route::find::TargetParts;
+use crate::sites::ActiveRoute;
 use kasoku_cache::Key;
 use kasoku_options::UrlPattern;
 use kasoku_semantics::reason::Reason;
@@ -13,11 +13,11 @@ use std::sync::Arc;
 
 /// Where a request belongs.
 pub(crate) struct Routed {
-    pub(crate) route: Arc<Route>,
+    pub(crate) route: Arc<ActiveRoute>,
     /// Why it passes, if it does: its rule says so, its path can be read in two ways, or something in its URL is one visitor's.
     pub(crate) passes: Option<Reason>,
     /// The route that refuses its URL, if one does.
-    pub(crate) refused_by: Option<Arc<Route>>,
+    pub(crate) refused_by: Option<Arc<ActiveRoute>>,
     /// The effective request URI, `http://example.org/path?query`.
     pub(crate) key: Key,
     /// `http` or `https`, as the client sees it.
@@ -73,7 +73,7 @@ impl Routed {
     {
         let is_any = || {
             let mut paths = PathReader::default();
-            Asked::new(self.target(), self.stands_for.as_deref(), &mut paths).is_any(patterns())
+            TargetParts::new(self.target(), self.stands_for.as_deref(), &mut paths).is_any(patterns())
         };
         patterns().next().is_some() && is_any()
     }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 #[test]
 fn an_origin_that_goes_on_failing_fails_all_who_wait() {
-    // The failure may be due to the first client's request, so those who waited have one more, together, in nobody's name.
+    // The failure may be due to the first client's request, so those who waited have one more, together, anonymously.
     for profile in BOTH {
         let (first, second) = (Gate::new(), Gate::new());
         let scene = Setup::new(profile)
@@ -36,7 +36,7 @@ fn requests_that_make_the_origin_fail_do_not_fail_others_even_if_they_wait_as_we
         first.open();
         scene.origin.arrived(2);
         assert_eq!(scene.origin.request(0).field("x-odd").as_deref(), Some("1"));
-        assert_eq!(scene.origin.request(1).field("x-odd"), None, "it is asked in nobody's name");
+        assert_eq!(scene.origin.request(1).field("x-odd"), None, "it is asked anonymously");
         scene.settled();
         second.open();
         assert_eq!(clients.remove(0).response().status, 502);

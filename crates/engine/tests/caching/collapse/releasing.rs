@@ -172,7 +172,7 @@ fn a_granted_lifetime_keeps_no_stream_of_events_and_each_client_asks_for_its_own
         gate.open();
         let events: BTreeSet<String> = clients.iter_mut().map(event).collect();
         assert_eq!(events, ["1", "2"].map(str::to_owned).into());
-        // The next one isn't asked for in nobody's name first.
+        // The next one isn't asked for anonymously first.
         assert_eq!(event(scene.client().ask("GET", "/", &["Last-Event-ID: 8"])), "3");
         let ids: Vec<Option<String>> =
             scene.origin.requests().iter().map(|received| received.field("last-event-id")).collect();

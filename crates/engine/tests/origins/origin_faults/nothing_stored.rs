@@ -12,7 +12,7 @@ fn one_request_that_makes_the_origin_fail_denies_nothing_to_others() {
         for fails in [fails(), get("/").answers("").resets(), get("/").answers("nonsense\r\n\r\n")] {
             let scene = Setup::new(profile).run([fails, get("/").answers(ok(&[FRESH], "page"))]);
             assert_eq!(scene.client().get_with("/", &["X-Odd: 1"]).status, 502);
-            // Also who asks with the same odd field gets the page now: it is asked for in nobody's name.
+            // Also who asks with the same odd field gets the page now: it is asked for anonymously.
             assert_eq!(scene.client().get_with("/", &["X-Odd: 1"]).text(), "page");
             assert_eq!(scene.origin.request(1).field("x-odd"), None);
             all_get(&scene, "page", "hit");

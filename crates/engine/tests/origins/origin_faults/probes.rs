@@ -1,4 +1,4 @@
-//! Who asks after a failure asks in nobody's name.
+//! Who asks after a failure asks anonymously.
 
 use crate::origin_faults::{PAGE, all_get, fails, first};
 use kasoku_testkit::{Scenario, get, ok};

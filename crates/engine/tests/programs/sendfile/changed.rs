@@ -114,7 +114,9 @@ fn a_purge_and_a_change_by_the_application_end_it() {
     assert_eq!(then(&folder, page(), purged).text(), "asked");
     let all = |scene: &mut Scenario| {
         let handle = scene.engine.handle();
-        handle.purge(&kasoku_engine::purge::Target::Prefix("http://example.org/".to_owned()), Purge::Hard).unwrap();
+        handle
+            .purge(&kasoku_engine::purge::PurgeTarget::Prefix("http://example.org/".to_owned()), Purge::Hard)
+            .unwrap();
     };
     let response = then(&folder, page(), all);
     assert_eq!(response.text(), "asked");

@@ -326,7 +326,7 @@ fn what_is_held_has_a_place_in_memory_or_is_not_held() {
     let chunked = format!("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n{cookie}\r\n{page}");
     let scene = guarded().options(|options| options.memory_bytes_max = 512 << 10).run([get("/").answers(chunked)]);
     let own = scene.client().get("/");
-    assert_eq!((own.detail().as_str(), own.body.len()), ("cookie-value-unseen", 900_000));
+    assert_eq!((own.detail().as_str(), own.body.len()), ("cookie-value-unchecked", 900_000));
     assert!(own.has("set-cookie"));
     assert_eq!(scene.engine.cache().held_bytes(), 0, "given back");
 }

@@ -4,8 +4,8 @@ use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, is_found_anonymous, names, of_a_board, session, urls, with_probe};
 use kasoku_metrics::Counter;
 use kasoku_options::{
-    AddressRange, BeaconRules, Change, ChangeRules, HostPattern, ListenAddress, Listener, Rewrite, Route, TagTemplate,
-    UrlTemplate,
+    AddressRange, BeaconRules, ChangeRule, ChangeRules, HostPattern, ListenAddress, Listener, Rewrite, Route,
+    TagTemplate, UrlTemplate,
 };
 use kasoku_testkit::application::{Application as Program, prints};
 use kasoku_testkit::unreachable::dead_address;
@@ -347,8 +347,13 @@ fn nothing_follows_from_a_beacon() {
         session(route).anonymous_for = Duration::from_secs(3600);
         grant(route).ttl_override_seconds = 10_000;
         Arc::make_mut(&mut route.policy).tags.templates = vec![TagTemplate::parse("all").unwrap()];
-        let all =
-            Change { method: None, url: urls(&["/count.php"]).remove(0), answer: None, tags: Vec::new(), is_all: true };
+        let all = ChangeRule {
+            method: None,
+            url: urls(&["/count.php"]).remove(0),
+            answer: None,
+            tags: Vec::new(),
+            is_all: true,
+        };
         route.changes = Arc::new(ChangeRules { list: vec![all], no_change_redirects: Vec::new() });
     }));
     let cookies = "PHPSESSID=0123456789abcdef0123456789abcdef";
@@ -359,7 +364,7 @@ fn nothing_follows_from_a_beacon() {
     let told = site.is_told(&scene, 2);
     assert!(told.iter().all(|asked| asked.field("cookie").is_none()));
     assert_eq!(scene.engine.metrics().total(Counter::Changes), 0);
-    assert_eq!(scene.engine.metrics().total(Counter::DoubtfulChanges), 0);
+    assert_eq!(scene.engine.metrics().total(Counter::PossibleChanges), 0);
     assert!(!crate::anonymous::is_anonymous(&scene, cookies), "the session that it opened is known to nobody");
 }
 

@@ -4,9 +4,9 @@ use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, names, policy, urls};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
-use kasoku_engine::purge::{PurgeError, Target};
+use kasoku_engine::purge::{PurgeError, PurgeTarget};
 use kasoku_metrics::Counter;
-use kasoku_options::{AnswerStatus, Change, ChangeRules, Rewrite, Route, TagTemplate, UrlPattern};
+use kasoku_options::{AnswerStatus, ChangeRule, ChangeRules, Rewrite, Route, TagTemplate, UrlPattern};
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -41,13 +41,13 @@ fn board() -> Application {
     })
 }
 
-fn change(text: &str) -> Change {
+fn change(text: &str) -> ChangeRule {
     let (request, tags) = text.split_once(" => ").unwrap();
     let (request, answer) =
         request.strip_suffix(" 3xx").map_or((request, None), |rest| (rest, Some(AnswerStatus::Class(3))));
     let (method, url) = request.split_once(' ').map_or((None, request), |(method, url)| (Some(method), url));
     let tags: Vec<&str> = tags.split(' ').collect();
-    Change {
+    ChangeRule {
         method: method.map(|method| method.parse().unwrap()),
         url: UrlPattern::parse(url).unwrap(),
         answer,
@@ -227,7 +227,7 @@ fn what_may_have_been_changed_is_dropped_once_a_second() {
         }
         assert_eq!(stored(&scene), PAGES, "{does}");
         scene.eventually(|| stored(&scene) == [OTHER_BOARD]);
-        scene.counted(Counter::DoubtfulChanges, 6);
+        scene.counted(Counter::PossibleChanges, 6);
         scene.counted(Counter::Changes, 0);
     }
 }
@@ -246,7 +246,7 @@ fn what_was_refused_has_changed_nothing() {
         posts(&scene, &format!("/sure.php?does={does}"), "b=free");
     }
     assert_eq!(stored(&scene), PAGES);
-    scene.counted(Counter::DoubtfulChanges, 0);
+    scene.counted(Counter::PossibleChanges, 0);
     posts(&scene, "/sure.php", "b=free");
     assert_eq!(stored(&scene), [OTHER_BOARD]);
 }
@@ -311,7 +311,7 @@ fn what_is_deleted_while_it_is_validated_is_not_shown_when_that_fails() {
         waiting.ask("GET", LIST, &[]);
         board.arrived(2);
         match target {
-            Some("soft") => drop(scene.engine.handle().purge(&Target::All, Purge::Soft).unwrap()),
+            Some("soft") => drop(scene.engine.handle().purge(&PurgeTarget::All, Purge::Soft).unwrap()),
             Some(target) => drop(posts(&scene, target, "b=free")),
             None => {}
         }
@@ -361,7 +361,7 @@ fn a_page_whose_tags_nobody_can_tell_passes() {
     let scene = scene(&board);
     for target in ["/board.php?b=free&id=05", "/board.php?b=free&id=5%20", "/board.php?b=fr.ee", "/free/05"] {
         for _ in 0..2 {
-            assert_eq!(scene.client().get(target).detail(), "pass-value", "{target}");
+            assert_eq!(scene.client().get(target).detail(), "pass-tag-value", "{target}");
         }
     }
 }
@@ -398,7 +398,7 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
     let scene = scene(&board);
     let purge = |tags: &[&str], host: Option<&str>, purge| {
         let tags = tags.iter().map(|tag| (*tag).to_owned()).collect();
-        scene.engine.handle().purge(&Target::Tags(tags, host.map(str::to_owned)), purge)
+        scene.engine.handle().purge(&PurgeTarget::Tags(tags, host.map(str::to_owned)), purge)
     };
     warm(&scene);
     purge(&["Post-free-5"], None, Purge::Hard).unwrap();
@@ -443,6 +443,6 @@ fn an_operator_purges_by_tag_and_a_plugin_too() {
     assert!(matches!(purge(&["node-7"], None, Purge::Hard), Err(PurgeError::UnknownTag(_))));
     assert!(matches!(purge(&[""], None, Purge::Hard), Err(PurgeError::Scope(_))));
     let untagged = Setup::safe().run_before(&board.address());
-    let tags = Target::Tags(vec!["a".to_owned()], None);
+    let tags = PurgeTarget::Tags(vec!["a".to_owned()], None);
     assert_eq!(untagged.engine.handle().purge(&tags, Purge::Hard), Err(PurgeError::NoTags));
 }

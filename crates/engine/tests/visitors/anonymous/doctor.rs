@@ -2,8 +2,8 @@
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::grant;
-use kasoku_engine::doctor::{Finding, Proposal, Verdict};
-use kasoku_engine::explain::{Change, Question, Suggestion, Tips};
+use kasoku_engine::doctor::{Finding, FindingVerdict, Proposal};
+use kasoku_engine::explain::{Question, SuggestedChange, Suggestion, Tips};
 use kasoku_options::{GuardRules, HostPattern, Route};
 use kasoku_semantics::grant::StatusTtl;
 use kasoku_testkit::{Client, Scenario, Setup, reply};
@@ -36,7 +36,7 @@ fn finding(scene: &Scenario, pattern: &str) -> Finding {
 
 fn lines(changes: &[Suggestion]) -> Vec<String> {
     let line = |one: &Suggestion| match &one.change {
-        Change::Set(key, value) => format!("{key} = {value}"),
+        SuggestedChange::Set(key, value) => format!("{key} = {value}"),
         other => panic!("{other:?}"),
     };
     changes.iter().map(line).collect()
@@ -67,7 +67,7 @@ fn a_page_that_is_the_same_for_everybody_is_proposed_with_its_gain() {
     let found = finding(&scene, "example.org/search?q");
     assert_eq!((found.requests, found.urls, found.reason.id()), (4, 2, "no-expiry-no-validator"));
     assert_eq!(found.example, "http://example.org/search?q=***");
-    let Verdict::Proposal(proposal) = found.verdict else { panic!("{found:?}") };
+    let FindingVerdict::Proposal(proposal) = found.verdict else { panic!("{found:?}") };
     assert_eq!(proposal.toml(), "[[site.rule]]\npath = \"/search\"\nttl = \"1m\"\n");
     assert!(proposal.changes[0].text.contains("the same for everybody"), "{proposal:?}");
     // 24 requests in an hour for two URLs: 20 or so of them come when the minute is over.
@@ -79,7 +79,9 @@ fn a_line_belongs_into_the_rule_that_is_there() {
     let place = |route: &mut kasoku_options::Route| route.places.rule = Some("kasoku.toml:9".into());
     let (_, scene) = behind(Setup::safe().rule("/find", place), |asked, _| html(&[], asked.target()));
     asked(&scene, &["/find?q=a"]);
-    let Verdict::Proposal(proposal) = finding(&scene, "example.org/find?q").verdict else { panic!("no proposal") };
+    let FindingVerdict::Proposal(proposal) = finding(&scene, "example.org/find?q").verdict else {
+        panic!("no proposal")
+    };
     assert_eq!(proposal.toml(), "# in the rule of kasoku.toml:9: path = \"/find\"\nttl = \"1m\"\n");
 }
 
@@ -87,7 +89,7 @@ fn a_line_belongs_into_the_rule_that_is_there() {
 #[track_caller]
 fn proposed(scene: &Scenario, pattern: &str) -> Proposal {
     match finding(scene, pattern).verdict {
-        Verdict::Proposal(proposal) => proposal,
+        FindingVerdict::Proposal(proposal) => proposal,
         other => panic!("{other:?}"),
     }
 }
@@ -96,7 +98,7 @@ fn proposed(scene: &Scenario, pattern: &str) -> Proposal {
 #[track_caller]
 fn why_nothing(scene: &Scenario, pattern: &str) -> &'static str {
     match finding(scene, pattern).verdict {
-        Verdict::Nothing(why) => why,
+        FindingVerdict::Nothing(why) => why,
         other => panic!("{other:?}"),
     }
 }
@@ -138,7 +140,7 @@ fn a_path_with_a_star_is_not_proposed_where_it_fits_another_pattern_that_was_see
         let (_, scene) = behind(Setup::safe(), |asked, _| html(&[], asked.target()));
         asked(&scene, &["/blog/a-day-out", other]);
         let verdict = finding(&scene, "example.org/blog/*").verdict;
-        assert_eq!(matches!(verdict, Verdict::Proposal(_)), is_proposed, "{other}: {verdict:?}");
+        assert_eq!(matches!(verdict, FindingVerdict::Proposal(_)), is_proposed, "{other}: {verdict:?}");
     }
     // Nor into a rule that is there, though it fits nothing else by its path.
     let (_, scene) = behind(Setup::safe().rule("/blog/*", |_| {}), |asked, _| html(&[], asked.target()));
@@ -151,8 +153,8 @@ fn what_overrules_the_application_is_tried_with_its_dangers() {
     let says = ["Cache-Control: no-store", "Set-Cookie: PHPSESSID=0123456789abcdef"];
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
     asked(&scene, &["/page"]);
-    let Verdict::Proposal(proposal) = finding(&scene, "example.org/page").verdict else { panic!("no proposal") };
-    let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\"]", "session.cookies = [\"PHPSESSID\"]"];
+    let FindingVerdict::Proposal(proposal) = finding(&scene, "example.org/page").verdict else { panic!("no proposal") };
+    let expected = ["ttl-override = \"1m\"", "ignore = [\"no-store\"]", "cookies.session = [\"PHPSESSID\"]"];
     assert_eq!(lines(&proposal.changes), expected);
     assert!(!proposal.changes[1].dangers.is_empty());
 }
@@ -164,7 +166,7 @@ fn a_page_that_differs_by_visitor_is_told_and_not_proposed() {
     });
     asked(&scene, &["/page"]);
     let found = finding(&scene, "example.org/page");
-    let Verdict::Differs(changes, differences) = &found.verdict else { panic!("{found:?}") };
+    let FindingVerdict::Differs(changes, differences) = &found.verdict else { panic!("{found:?}") };
     assert_eq!(lines(changes), ["ttl = \"1m\""]);
     assert!(differences[0].visitors.contains("You are at "), "{differences:?}");
 }
@@ -215,7 +217,7 @@ fn a_line_that_could_not_be_tried_is_not_proposed() {
         _ => reply("503 Service Unavailable", &[], ""),
     });
     let Tips::Changes(all) = &tips else { panic!("{tips:?}") };
-    assert!(all.iter().all(|one| matches!(one.change, Change::Send(..))), "{all:?}");
+    assert!(all.iter().all(|one| matches!(one.change, SuggestedChange::Send(..))), "{all:?}");
 }
 
 #[test]
@@ -224,8 +226,8 @@ fn a_page_with_the_value_of_the_session_that_it_opens_is_not_proposed() {
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "<a href='/x?PHPSESSID=0123456789abcdef'>x</a>"));
     asked(&scene, &["/page"]);
     let found = finding(&scene, "example.org/page");
-    let Verdict::Refused(_, reason) = &found.verdict else { panic!("{found:?}") };
-    assert_eq!(reason.id(), "cookie-value-in-answer");
+    let FindingVerdict::Refused(_, reason) = &found.verdict else { panic!("{found:?}") };
+    assert_eq!(reason.id(), "cookie-value-in-response");
 }
 
 #[test]
@@ -241,7 +243,7 @@ fn a_page_with_a_token_is_never_proposed() {
             let (_, scene) = behind(Setup::safe(), move |_, count| html(&[control], text(count + 1000)));
             asked(&scene, &["/page"]);
             let found = finding(&scene, "example.org/page");
-            assert!(matches!(found.verdict, Verdict::Nothing(why) if why.contains("token")), "{found:?}");
+            assert!(matches!(found.verdict, FindingVerdict::Nothing(why) if why.contains("token")), "{found:?}");
         }
     }
 }
@@ -255,7 +257,7 @@ fn no_vary_is_ever_proposed_away() {
                 visitor(&scene, number).get_with("/page", &[&format!("User-Agent: {number}"), "Cookie: a=b"]);
             }
             let found = finding(&scene, "example.org/page");
-            if let Verdict::Proposal(proposal) = &found.verdict {
+            if let FindingVerdict::Proposal(proposal) = &found.verdict {
                 let text = lines(&proposal.changes).join("\n");
                 assert!(!text.contains("\"vary\""), "{text}");
             }
@@ -271,17 +273,17 @@ fn a_page_that_sets_a_cookie_which_nobody_knows_or_at_which_people_log_in_is_nev
     asked(&scene, &["/login", "/account/register"]);
     for pattern in ["example.org/login", "example.org/account/*"] {
         let found = finding(&scene, pattern);
-        assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
+        assert!(matches!(found.verdict, FindingVerdict::Nothing(_)), "{found:?}");
     }
     let (_, scene) = behind(Setup::safe(), move |_, _| html(&says, "page"));
     // It was set in the answer to somebody.
     asked_with(&scene, &["/page"], &["Cookie: a=b"]);
     let found = finding(&scene, "example.org/page");
-    assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
+    assert!(matches!(found.verdict, FindingVerdict::Nothing(_)), "{found:?}");
 }
 
 /// What is proposed for a cookie for which pages pass.
-fn for_a_cookie(sets: impl Fn(&Asked) -> bool + Send + Sync + 'static, before: &[(&str, &str)]) -> Verdict {
+fn for_a_cookie(sets: impl Fn(&Asked) -> bool + Send + Sync + 'static, before: &[(&str, &str)]) -> FindingVerdict {
     const NAME: &str = "2e61f26e7a4e8194d3d5d054536403e0";
     let setup = Setup::safe().route(|route| grant(route).ttl_seconds = 60);
     let (_, scene) = behind(setup, move |asked, _| {
@@ -304,15 +306,15 @@ fn for_a_cookie(sets: impl Fn(&Asked) -> bool + Send + Sync + 'static, before: &
 fn a_cookie_that_a_log_in_sets_is_never_proposed_as_noise() {
     let first = [("GET", "/")];
     match for_a_cookie(|asked| asked.field("cookie").is_none(), &first) {
-        Verdict::Proposal(proposal) => {
+        FindingVerdict::Proposal(proposal) => {
             assert_eq!(
                 lines(&proposal.changes),
-                ["noise-cookies = [\"default\", \"2e61f26e7a4e8194d3d5d054536403e0\"]"]
+                ["cookies.noise = [\"default\", \"2e61f26e7a4e8194d3d5d054536403e0\"]"]
             );
         }
         other => panic!("{other:?}"),
     }
-    let is_nothing = |verdict: &Verdict| matches!(verdict, Verdict::Nothing(_));
+    let is_nothing = |verdict: &FindingVerdict| matches!(verdict, FindingVerdict::Nothing(_));
     let never = for_a_cookie(|_| false, &first);
     assert!(is_nothing(&never), "nobody has seen it set: {never:?}");
     let by_post = for_a_cookie(|asked| asked.field("cookie").is_none(), &[("GET", "/"), ("POST", "/check.php")]);
@@ -348,7 +350,7 @@ fn a_diagnosis_stores_nothing_and_what_is_kept_needs_no_line() {
     }
     visitor(&scene, 1).get("/page");
     let found = finding(&scene, "example.org/page");
-    assert!(matches!(found.verdict, Verdict::Nothing(why) if why.contains("are kept")), "{found:?}");
+    assert!(matches!(found.verdict, FindingVerdict::Nothing(why) if why.contains("are kept")), "{found:?}");
     let count = application.count();
     assert!(scene.client().get("/page").is_hit());
     assert_eq!(application.count(), count);
@@ -366,9 +368,9 @@ fn no_url_is_asked_for_once_more_that_one_visitor_alone_has_asked_for() {
     let count = application.count();
     for pattern in ["example.org/welcome.php?id", "example.org/mine.php?id", "example.org/ours.php?id"] {
         let found = finding(&scene, pattern);
-        assert!(matches!(found.verdict, Verdict::Nothing(why) if why.contains("three visitors")), "{found:?}");
+        assert!(matches!(found.verdict, FindingVerdict::Nothing(why) if why.contains("three visitors")), "{found:?}");
     }
-    assert!(matches!(finding(&scene, "example.org/all.php?id").verdict, Verdict::Proposal(_)));
+    assert!(matches!(finding(&scene, "example.org/all.php?id").verdict, FindingVerdict::Proposal(_)));
     let again = application.asked().split_off(count);
     assert!(!again.is_empty() && again.iter().all(|asked| asked.target() == "/all.php?id=1"), "{again:?}");
 }
@@ -386,7 +388,7 @@ fn no_link_that_may_be_made_for_one_time_is_asked_for_once_more_whoever_has_aske
         "example.org/x.php?act_key",
     ] {
         let found = finding(&scene, pattern);
-        assert!(matches!(found.verdict, Verdict::Nothing(_)), "{found:?}");
+        assert!(matches!(found.verdict, FindingVerdict::Nothing(_)), "{found:?}");
     }
     assert_eq!(application.count(), count);
 }

@@ -4,10 +4,10 @@ use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, session, told};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::{GuardState, Guarded, Question};
-use kasoku_engine::purge::Target;
+use kasoku_engine::purge::PurgeTarget;
 use kasoku_metrics::Counter;
 use kasoku_options::{
-    FreshLink, GuardCookie, GuardRules, HostPattern, NobodysCookie, Options, Route, UrlPattern, UrlTemplate,
+    AnonymousCookie, FreshLink, GuardCookie, GuardRules, HostPattern, Options, Route, UrlPattern, UrlTemplate,
 };
 use kasoku_semantics::difference::Noise;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
@@ -143,7 +143,7 @@ fn a_page_that_shows_who_asks_is_not_shared() {
 
 #[test]
 fn what_is_kept_by_address_is_found() {
-    // Somebody has put things into a cart in nobody's name.
+    // Somebody has put things into a cart anonymously.
     let carts = Mutex::new(HashMap::from([("0.0.0.0".to_owned(), 3)]));
     let site = Site::start(move |asked, _| {
         let mut carts = carts.lock().unwrap();
@@ -204,8 +204,8 @@ fn a_made_up_visitor_has_been_counted_like_nobody() {
             page("welcome back")
         }
     });
-    let cookie = NobodysCookie::parse("seen={address}").unwrap();
-    let scene = site.behind(setup(&[]).route(|route| route.cookies.nobodys = vec![cookie]));
+    let cookie = AnonymousCookie::parse("seen={address}").unwrap();
+    let scene = site.behind(setup(&[]).route(|route| route.cookies.anonymous = vec![cookie]));
     is_shared(&scene);
     assert_eq!(scene.client().get("/post").text(), page("welcome back"));
 }
@@ -411,11 +411,11 @@ fn a_blocked_pattern_is_looked_at_again_after_ten_minutes() {
 
 #[test]
 fn a_blocked_pattern_is_looked_at_again_after_a_purge_of_its_host() {
-    let url = |url: &str| Target::Url(url.to_owned());
-    for target in [url("http://example.org/page"), Target::Site("example.org".to_owned()), Target::All] {
+    let url = |url: &str| PurgeTarget::Url(url.to_owned());
+    for target in [url("http://example.org/page"), PurgeTarget::Site("example.org".to_owned()), PurgeTarget::All] {
         let site = Site::start(|asked, _| page(field(asked, "x-forwarded-for")));
         let scene = site.behind(setup(&[]).site(&[HostPattern::Exact("example.org".to_owned())], |_| {}));
-        let purge = |target: &Target| scene.engine.handle().purge(target, Purge::Hard).unwrap();
+        let purge = |target: &PurgeTarget| scene.engine.handle().purge(target, Purge::Hard).unwrap();
         is_blocked(&scene);
         purge(&target);
         assert_eq!(scene.client().get("/page").detail(), "leak-guard", "it still differs");

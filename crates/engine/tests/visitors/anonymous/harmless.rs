@@ -200,7 +200,7 @@ fn a_page_that_only_some_are_shown_leaves_their_session_anonymous() {
     let cookies = anonymous(&board, &scene, "a");
     for _ in 0..2 {
         let refused = get(&scene, "/secret.php", &cookies);
-        assert_eq!((refused.text().as_str(), refused.detail().as_str()), ("alert", "not-a-page"), "{refused:?}");
+        assert_eq!((refused.text().as_str(), refused.detail().as_str()), ("alert", "page-text-missing"), "{refused:?}");
         assert!(is_anonymous(&scene, &cookies));
     }
     // The same by a URL that logs in: its answer is a page, but the session was set aside for nobody.

@@ -1,9 +1,9 @@
-//! Cookies that go along with what is asked for in nobody's name, so that an application does not count it as a visit.
+//! Cookies that go along with what is asked for anonymously, so that an application does not count it as a visit.
 
 use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{grant, names, of_a_board};
 use kasoku_engine::explain::Question;
-use kasoku_options::{NobodysCookie, OtherCookies, Route};
+use kasoku_options::{AnonymousCookie, OtherCookies, Route};
 use kasoku_testkit::application::{Application as Program, prints};
 use kasoku_testkit::{Folder, Scenario, Setup, reply};
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -55,7 +55,7 @@ fn answer(asked: &Asked, visits: &AtomicUsize, adds: &[&str]) -> Vec<u8> {
 fn rules(route: &mut Route) {
     of_a_board(route);
     route.cookies.noise.push("ck_visit_ip".to_owned());
-    route.cookies.nobodys = vec![NobodysCookie::parse("ck_visit_ip={address:base64}").unwrap()];
+    route.cookies.anonymous = vec![AnonymousCookie::parse("ck_visit_ip={address:base64}").unwrap()];
 }
 
 fn setup() -> Setup {

@@ -5,7 +5,7 @@ use crate::anonymous::application::{Application, Asked, Does};
 use crate::anonymous::{cookie, of_a_board, session};
 use kasoku_cache::Purge;
 use kasoku_engine::explain::Question;
-use kasoku_engine::purge::Target;
+use kasoku_engine::purge::PurgeTarget;
 use kasoku_metrics::Counter;
 use kasoku_options::PageRules;
 use kasoku_testkit::{Gate, Response, Scenario, Setup, reply};
@@ -143,8 +143,8 @@ fn what_is_said_in_the_place_of_a_page_is_not_kept_and_the_page_is_gone() {
     scene.advance(61);
     assert_eq!(program.is_refreshed(&scene).text(), page("one"), "nobody knew yet");
     let answer = scene.client().get("/post");
-    assert_eq!((answer.text().as_str(), answer.detail().as_str()), (ALERT, "not-a-page"), "{answer:?}");
-    assert!(scene.engine.metrics().total(Counter::NotPages) >= 1);
+    assert_eq!((answer.text().as_str(), answer.detail().as_str()), (ALERT, "page-text-missing"), "{answer:?}");
+    assert!(scene.engine.metrics().total(Counter::PageTextMissing) >= 1);
 }
 
 #[test]
@@ -154,7 +154,7 @@ fn where_nobody_is_shown_a_page_each_visitor_is_answered_as_who_they_are() {
     program.says(ALERT);
     let answer = scene.client().get("/post");
     assert_eq!(answer.field("x-told"), "127.0.0.1", "the first as well: {answer:?}");
-    assert_eq!(program.application.count(), 2, "asked in nobody's name, and then for the visitor");
+    assert_eq!(program.application.count(), 2, "asked anonymously, and then for the visitor");
     scene.client().get("/post");
     assert_eq!(program.application.count(), 3, "by then it is known");
     scene.advance(61);
@@ -169,16 +169,16 @@ fn after_a_purge_or_a_write_a_page_is_looked_for_again() {
         program.says(ALERT);
         let scene = program.behind();
         for _ in 0..2 {
-            assert_eq!(scene.client().get("/post").detail(), "not-a-page");
+            assert_eq!(scene.client().get("/post").detail(), "page-text-missing");
         }
         program.says(page("open again"));
-        assert_eq!(scene.client().get("/post").detail(), "not-a-page", "remembered for a minute");
+        assert_eq!(scene.client().get("/post").detail(), "page-text-missing", "remembered for a minute");
         match drops {
             "PURGE" => {
                 assert_eq!(scene.client().ask("PURGE", "/post", &[]).response().status, 200)
             }
             "POST" => assert_eq!(scene.client().send_body("POST", "/post", &[], "").status, 200),
-            _ => assert!(scene.engine.handle().purge(&Target::All, Purge::Hard).is_ok()),
+            _ => assert!(scene.engine.handle().purge(&PurgeTarget::All, Purge::Hard).is_ok()),
         }
         kept(&scene);
     }
@@ -200,7 +200,7 @@ fn who_waits_for_a_page_that_is_none_asks_for_oneself() {
     gate.open();
     for client in &mut clients {
         let answer = client.response();
-        assert_eq!((answer.field("x-told").as_str(), answer.detail().as_str()), ("127.0.0.1", "not-a-page"));
+        assert_eq!((answer.field("x-told").as_str(), answer.detail().as_str()), ("127.0.0.1", "page-text-missing"));
     }
     assert_eq!(program.application.count(), 4);
 }
@@ -212,7 +212,7 @@ fn a_session_that_is_set_aside_gets_its_own_page_where_nobody_gets_one() {
     program.says(ALERT);
     // A cookie says that the session is nobody's; but it has typed the password of this post.
     let answer = scene.client().get_with("/post", &["Cookie: status=none; PHPSESSID=ann"]);
-    assert_eq!((answer.text(), answer.detail().as_str()), (page("for ann"), "not-a-page"), "{answer:?}");
+    assert_eq!((answer.text(), answer.detail().as_str()), (page("for ann"), "page-text-missing"), "{answer:?}");
     assert_eq!(program.application.count(), 2);
 }
 
@@ -250,9 +250,9 @@ fn explain_tells_a_page_an_outage_and_anything_else_apart() {
     program.says(OUTAGE);
     assert!(asks().contains("detail=outage"), "{}", asks());
     program.says(ALERT);
-    assert!(asks().contains("detail=not-a-page"), "{}", asks());
+    assert!(asks().contains("detail=page-text-missing"), "{}", asks());
     program.says("<html>".to_owned() + &"x".repeat(1 << 20));
-    assert!(asks().contains("detail=cookie-value-unseen"), "{}", asks());
+    assert!(asks().contains("detail=cookie-value-unchecked"), "{}", asks());
 }
 
 #[test]
@@ -266,7 +266,7 @@ fn a_page_with_a_text_of_one_visitor_is_for_who_asks() {
     let count = program.application.count();
     for asked in 1..3 {
         let answer = scene.client().get("/post");
-        assert_eq!((answer.detail().as_str(), answer.is_hit()), ("page-of-one", false), "{answer:?}");
+        assert_eq!((answer.detail().as_str(), answer.is_hit()), ("personal-page", false), "{answer:?}");
         assert_eq!(program.application.count(), count + asked, "asked once for each");
         assert_eq!(answer.field("x-told"), "127.0.0.1", "the application is told who asks");
     }

@@ -5,7 +5,7 @@ use crate::anonymous::states::{anonymous, asks, is_for, is_known_as, probing};
 use crate::anonymous::{is_anonymous, is_found_anonymous};
 use http::Method;
 use kasoku_metrics::Counter;
-use kasoku_options::{Change, ChangeRules, UrlPattern};
+use kasoku_options::{ChangeRule, ChangeRules, UrlPattern};
 use kasoku_testkit::{Client, Gate, get, ok};
 use std::net::IpAddr;
 use std::sync::Arc;
@@ -119,7 +119,7 @@ fn who_is_known_to_be_somebody_is_asked_about_anew_after_more_than_reading() {
 fn a_member_who_writes_is_not_asked_about_again() {
     let board = Board::start();
     let scene = board.behind(probing().route(|route| {
-        let list = vec![Change {
+        let list = vec![ChangeRule {
             method: Some(Method::POST),
             url: UrlPattern::parse("/login_check.php").unwrap(),
             answer: None,

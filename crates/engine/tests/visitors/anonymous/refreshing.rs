@@ -256,6 +256,6 @@ fn a_redirection_that_is_granted_a_lifetime_is_kept_without_the_cookie_unless_it
     let scene = setup().run([(); 2].map(|()| get("/").answers(moved(to))));
     for _ in 0..2 {
         let response = scene.client().get("/");
-        assert_eq!((response.detail().as_str(), response.has("set-cookie")), ("cookie-value-in-answer", true));
+        assert_eq!((response.detail().as_str(), response.has("set-cookie")), ("cookie-value-in-response", true));
     }
 }

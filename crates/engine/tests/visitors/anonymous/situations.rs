@@ -7,7 +7,7 @@
 //!   The application was asked once, without Cookie, Authorization, or anything else of the visitor; nobody gets a Set-Cookie, and the value of
 //!   no cookie that was dropped.
 //! - **passes**: both go to the application as they are, and nothing is stored, whatever it answers.
-//! - **own**: both go there in nobody's name, nothing is stored, and the visitor gets the answer as it is, with its cookies.
+//! - **own**: both go there anonymously, nothing is stored, and the visitor gets the answer as it is, with its cookies.
 //!
 //! With the reason comes what is told besides: the cookie, what was dropped, the line that decided; in Cache-Status, behind X-Cache-Hit,
 //! and beforehand by `kasoku explain`, of what passes and of what is a hit.

@@ -45,7 +45,7 @@ fn a_session_passes_is_asked_about_and_gets_what_everybody_gets() {
     is_found_anonymous(&scene, &cookies);
     let page = asks(&scene, &cookies);
     assert_eq!((page.detail().as_str(), page.cache_status("session").as_deref()), ("uri-miss", Some("anonymous")));
-    assert_eq!(board.last("/").field("cookie"), None, "in nobody's name");
+    assert_eq!(board.last("/").field("cookie"), None, "anonymously");
     assert!(asks(&scene, &cookies).is_hit() && scene.client().get("/").is_hit());
     assert_eq!(board.count_of("/login.php"), 1);
 }

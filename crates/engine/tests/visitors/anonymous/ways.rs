@@ -178,7 +178,7 @@ fn a_page_that_holds_the_session_that_it_opens_is_for_who_asked() {
     let mut ids = Vec::new();
     for _ in 0..2 {
         let page = scene.client().get("/links.php");
-        assert_eq!(page.detail(), "cookie-value-in-answer", "{page:?}");
+        assert_eq!(page.detail(), "cookie-value-in-response", "{page:?}");
         let own = page.field("set-cookie");
         let id = own.strip_prefix("PHPSESSID=").and_then(|rest| rest.split(';').next()).unwrap().to_owned();
         assert!(page.text().contains(&format!("PHPSESSID={id}")), "cookie and link are of one session: {page:?}");
@@ -432,7 +432,7 @@ fn in_profile_rfc_a_granted_lifetime_is_guarded_all_the_same() {
     assert_eq!(whose(&asks(&scene, "/", &toms)), TOMS);
     is_everybodys(&scene, "/");
     assert_eq!(asks(&scene, "/", &toms).detail(), "pass-session");
-    assert_eq!(scene.client().get("/links.php").detail(), "cookie-value-in-answer");
+    assert_eq!(scene.client().get("/links.php").detail(), "cookie-value-in-response");
     assert_eq!(scene.client().get("/?sid=1").detail(), "pass-credential-in-url");
     assert_eq!(scene.client().get("/account.php/x.css").detail(), "content-type-mismatch");
 }

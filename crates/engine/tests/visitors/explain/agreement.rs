@@ -2,7 +2,7 @@
 //! stored, when something is, when that is stale, and after purges.
 
 use super::explain;
-use kasoku_cache::{Purge, Scope};
+use kasoku_cache::{Purge, PurgeScope};
 use kasoku_options::SendfileRules;
 use kasoku_semantics::grant::{Grant, Ignored};
 use kasoku_semantics::policy::Profile;
@@ -168,10 +168,10 @@ fn what_is_purged_or_passes_is_explained() {
     agrees(&scenario, "HEAD", "/y", &[], b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\n", "not stored");
     agrees(&scenario, "GET", "/y", &["Cache-Control: only-if-cached"], &page, "not stored");
     let now = scenario.engine.handle().now();
-    scenario.engine.cache().purge_all_of(Scope::Site("example.org"), Purge::Soft, now).unwrap();
+    scenario.engine.cache().purge_all_of(PurgeScope::Site("example.org"), Purge::Soft, now).unwrap();
     agrees(&scenario, "GET", "/x", &[], &page, "made stale");
     let now = scenario.engine.handle().now();
-    scenario.engine.cache().purge_all_of(Scope::Site("example.org"), Purge::Hard, now).unwrap();
+    scenario.engine.cache().purge_all_of(PurgeScope::Site("example.org"), Purge::Hard, now).unwrap();
     agrees(&scenario, "GET", "/x", &[], &page, "purged");
 }
 
@@ -187,7 +187,7 @@ fn a_method_that_does_something_is_explained() {
 #[test]
 fn what_has_just_failed_is_explained() {
     let scenario = Setup::safe().run([on("GET", "/").closes(), on("GET", "/").closes()]);
-    // The second who asks does so in nobody's name; that it fails as well is told to the third.
+    // The second who asks does so anonymously; that it fails as well is told to the third.
     assert_eq!((scenario.client().get("/").status, scenario.client().get("/").status), (502, 502));
     let explained = explain(&scenario, "GET", "/", &[], false);
     assert_eq!(explained.cache_status(), "kasoku; detail=origin-closed-early");

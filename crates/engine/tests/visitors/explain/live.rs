@@ -1,7 +1,7 @@
 //! A live question asks the origin, and nothing follows from it.
 
 use super::explain;
-use kasoku_engine::explain::{Change, Question, Side, Tips};
+use kasoku_engine::explain::{Question, Side, SuggestedChange, Tips};
 use kasoku_metrics::Counter;
 use kasoku_options::{OriginAddress, Route};
 use kasoku_semantics::reason::Reason;
@@ -41,10 +41,10 @@ fn a_page_that_is_a_hit_can_be_asked_for_anew() {
 
 #[test]
 fn a_page_that_the_application_shares_with_every_session_is_warned_of() {
-    let shown = |change: &Change| match change {
-        Change::Send(name, value) => format!("{name}: {value}"),
-        Change::Set(key, value) => format!("{key} = {value}"),
-        Change::Omit(name) => format!("no {name}"),
+    let shown = |change: &SuggestedChange| match change {
+        SuggestedChange::Send(name, value) => format!("{name}: {value}"),
+        SuggestedChange::Set(key, value) => format!("{key} = {value}"),
+        SuggestedChange::Omit(name) => format!("no {name}"),
     };
     let explained = |fields: &[&str], cookie: &str, is_live: bool| {
         let scenario = Scenario::safe([get("/").answers(ok(fields, "Hello, Ann"))]);
@@ -59,7 +59,7 @@ fn a_page_that_the_application_shares_with_every_session_is_warned_of() {
         for line in ["Cache-Control: public, max-age=60", "Cache-Control: s-maxage=60"] {
             let (cookie, said, changes) = explained(&[line], session, is_live).unwrap();
             assert_eq!((cookie.as_str(), said.as_str()), ("sessionid", line));
-            assert_eq!(changes, ["session.cookies = [\"sessionid\"]", "Cache-Control: private"]);
+            assert_eq!(changes, ["cookies.session = [\"sessionid\"]", "Cache-Control: private"]);
         }
         let targeted = ["Cache-Control: no-store", "CDN-Cache-Control: public, max-age=60"];
         let (_, said, changes) = explained(&targeted, session, is_live).unwrap();
@@ -84,7 +84,7 @@ fn of_a_session_that_the_configuration_knows_nothing_is_warned() {
     let told = |cookie: &str| explain(&scenario, "GET", "/", &[cookie], false).shared_with_sessions;
     assert_eq!(told("Cookie: sessionid=a"), None, "it passes");
     let changes = told("Cookie: connect.sid=a").unwrap().changes;
-    let both = Change::Set("session.cookies", "[\"sessionid\", \"connect.sid\"]".to_owned());
+    let both = SuggestedChange::Set("cookies.session", "[\"sessionid\", \"connect.sid\"]".to_owned());
     assert_eq!(changes[0].change, both);
 }
 
@@ -96,7 +96,7 @@ fn what_the_configuration_could_do_is_proposed_only_by_a_live_question() {
     let stored = explain(&scenario, "GET", "/", &[], false);
     assert!(stored.points.iter().any(|point| point.text.contains("expired at once")), "{:?}", stored.points);
     let Tips::Changes(all) = &stored.tips else { panic!("{:?}", stored.tips) };
-    assert!(matches!(&all[0].change, Change::Send(name, _) if name == "CDN-Cache-Control"), "{all:?}");
+    assert!(matches!(&all[0].change, SuggestedChange::Send(name, _) if name == "CDN-Cache-Control"), "{all:?}");
     let asked = explain(&scenario, "GET", "/", &[], true).tips;
     assert!(matches!(asked, Tips::Either(..)), "{asked:?}");
 }
@@ -224,7 +224,7 @@ fn a_page_that_is_one_visitors_for_a_cookies_value_names_that_cookie() {
     };
     // A cookie of gnuboard5: the last board, in base64.
     let (refusal, against) = told("/", page("0a1b2c3d4e5f", "YjIwMjZrMTF0ZXN0"));
-    assert_eq!(refusal, Some(Reason::CookieValueInAnswer));
+    assert_eq!(refusal, Some(Reason::CookieValueInResponse));
     assert!(matches!(&against[..], [line] if line.contains("last_board")), "{against:?}");
     assert_eq!(told("/board?name=b2026k11test", page("0a1b2c3d4e5f", "YjIwMjZrMTF0ZXN0")), (None, vec![]));
     let (_, against) = told("/board?name=b2026k11test", page("b2026k11test", "x"));
@@ -249,7 +249,7 @@ fn a_page_with_a_token_against_forgery_or_a_form_is_not_shared_by_the_configurat
         let tips = live(page, fields);
         assert!(matches!(tips, Tips::Nothing(why) if why.contains("csrf")), "{page}: {tips:?}");
     }
-    let sends = |tips: &Tips| matches!(tips, Tips::Changes(all) if matches!(all[0].change, Change::Send(..)));
+    let sends = |tips: &Tips| matches!(tips, Tips::Changes(all) if matches!(all[0].change, SuggestedChange::Send(..)));
     let tips = live("<form method=\"post\"><input name=vote></form>", &[]);
     assert!(sends(&tips), "{tips:?}");
     let tips = live("<p>News</p>", &[]);

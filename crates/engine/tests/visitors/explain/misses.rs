@@ -4,7 +4,7 @@
 use super::explain;
 use kasoku_engine::explain::{Explanation, Tips};
 use kasoku_semantics::evidence::Side;
-use kasoku_semantics::suggestion::Change;
+use kasoku_semantics::suggestion::SuggestedChange;
 use kasoku_testkit::{Scenario, Setup, get, ok, post, reply};
 use std::sync::Arc;
 
@@ -78,38 +78,38 @@ const MISSES: [Miss; 8] = [
     Miss { reason: "not-cacheable", status: "404 Not Found", against: "status 404", changes: &KEPT_HERE, ..PAGE },
 ];
 
-fn changes(explained: &Explanation) -> Vec<Change> {
+fn changes(explained: &Explanation) -> Vec<SuggestedChange> {
     match &explained.tips {
         Tips::Changes(all) | Tips::Either(all, _) => all.iter().map(|one| one.change.clone()).collect(),
         other => panic!("{other:?}"),
     }
 }
 
-fn shown(change: &Change) -> String {
+fn shown(change: &SuggestedChange) -> String {
     match change {
-        Change::Send(name, value) => format!("{name}: {value}"),
-        Change::Omit(name) => format!("without {name}"),
-        Change::Set(key, value) => format!("{key} = {value}"),
+        SuggestedChange::Send(name, value) => format!("{name}: {value}"),
+        SuggestedChange::Omit(name) => format!("without {name}"),
+        SuggestedChange::Set(key, value) => format!("{key} = {value}"),
     }
 }
 
 /// The application's lines after a change.
-fn apply(change: &Change, lines: &mut Vec<String>) {
-    let (Change::Send(name, _) | Change::Omit(name)) = change else { return };
+fn apply(change: &SuggestedChange, lines: &mut Vec<String>) {
+    let (SuggestedChange::Send(name, _) | SuggestedChange::Omit(name)) = change else { return };
     lines.retain(|line| !line.split(':').next().unwrap().eq_ignore_ascii_case(name));
-    if let Change::Send(name, value) = change {
+    if let SuggestedChange::Send(name, value) = change {
         lines.push(format!("{name}: {value}"));
     }
 }
 
-fn setup(changes: &[Change]) -> Setup {
+fn setup(changes: &[SuggestedChange]) -> Setup {
     let mut setup = Setup::safe();
     for change in changes {
-        if let Change::Set("cache.negative-ttl", value) = change {
+        if let SuggestedChange::Set("cache.negative-ttl", value) = change {
             assert_eq!(value, "\"1m\"");
             setup = setup.policy(|policy| policy.negative_ttl_seconds = 60);
         }
-        if let Change::Set("ttl", value) = change {
+        if let SuggestedChange::Set("ttl", value) = change {
             assert_eq!(value, "\"1m\"");
             setup = setup.policy(|policy| policy.grant.ttl_seconds = 60);
         }
@@ -201,7 +201,7 @@ fn proposed_for_cookie(scenario: &Scenario) -> Vec<String> {
 fn a_cookie_that_a_log_in_sets_is_never_proposed_as_noise() {
     let granting = || Setup::safe().policy(|policy| policy.grant.ttl_seconds = 60);
     let sets = ["Set-Cookie: 2e61f26e7a4e8194d3d5d054536403e0=k"];
-    let line = "noise-cookies = [\"default\", \"2e61f26e7a4e8194d3d5d054536403e0\"]";
+    let line = "cookies.noise = [\"default\", \"2e61f26e7a4e8194d3d5d054536403e0\"]";
     let nobodys = || get("/").answers(ok(&sets, "page"));
     // Nobody has seen who sets it.
     assert_eq!(proposed_for_cookie(&granting().run([])), [""; 0]);

@@ -1,8 +1,8 @@
 //! What an operator is told: what kept visitors apart, which setting granted the lifetime, and where that is written.
 
-use super::{grant, names, ttl};
+use super::{grant, names, removing, ttl};
 use kasoku_engine::explain::{Explanation, Question, Side, Tips};
-use kasoku_options::{Places, SessionRules};
+use kasoku_options::{SessionRules, SettingLocations};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{Scenario, Setup, get, ok};
 use std::sync::Arc;
@@ -23,13 +23,16 @@ fn said(explained: &Explanation, line: &str) -> (Side, String) {
 fn written(setup: Setup, settings: &[&'static str]) -> Setup {
     setup.route(|route| {
         let place = |(line, key): (usize, &&'static str)| (*key, format!("kasoku.toml:{}", line + 1).into());
-        route.places = Places { settings: settings.iter().enumerate().map(place).collect(), ..Places::default() };
+        route.places = SettingLocations {
+            settings: settings.iter().enumerate().map(place).collect(),
+            ..SettingLocations::default()
+        };
     })
 }
 
 #[test]
 fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
-    let scene = written(ttl(Setup::safe()), &["cookies"]).run([]);
+    let scene = written(ttl(Setup::safe()), &["cookies.others"]).run([]);
     let explained = explain(&scene, &["Cookie: _ga=1; session=hunter2; theme=dark"]);
     assert_eq!(
         explained.cache_status(),
@@ -37,7 +40,7 @@ fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
     );
     let (side, text) = said(&explained, "Cookie: session=***");
     assert_eq!(side, Side::Against);
-    assert!(text.ends_with("is for everybody. [cookies (kasoku.toml:1)]"), "{text}");
+    assert!(text.ends_with("is for everybody. [cookies.others (kasoku.toml:1)]"), "{text}");
     assert!(!format!("{explained:?}").contains("hunter2"));
     let explained = explain(&scene, &["Authorization: Basic hunter2"]);
     assert_eq!(explained.cache_status(), "kasoku; fwd=bypass; detail=pass-authorization");
@@ -46,8 +49,8 @@ fn a_cookie_that_makes_a_request_pass_is_named_without_its_value() {
 
 #[test]
 fn a_cookie_of_a_list_that_passes_is_said_to_be_of_that_list_and_so_are_those_that_are_removed() {
-    let setup = ttl(Setup::safe()).route(|route| route.cookies.pass = names(&["login"]));
-    let scene = written(setup, &["pass-cookies"]).run([]);
+    let setup = removing(ttl(Setup::safe())).route(|route| route.cookies.pass = names(&["login"]));
+    let scene = written(setup, &["cookies.pass", "cookies.others"]).run([]);
     let explained = explain(&scene, &["Cookie: _ga=1; login=hunter2"]);
     assert_eq!(
         explained.cache_status(),
@@ -55,22 +58,22 @@ fn a_cookie_of_a_list_that_passes_is_said_to_be_of_that_list_and_so_are_those_th
     );
     let (side, text) = said(&explained, "Cookie: login=***");
     assert_eq!(side, Side::Against);
-    assert!(text.ends_with("requests with this cookie pass. [pass-cookies (kasoku.toml:1)]"), "{text}");
+    assert!(text.ends_with("requests with this cookie pass. [cookies.pass (kasoku.toml:1)]"), "{text}");
     assert_eq!(explained.tips, Tips::Nothing("the configuration says that requests with this cookie pass"));
     let explained = explain(&scene, &["Cookie: _ga=1; theme=dark"]);
-    assert!(said(&explained, "Cookie: _ga=***").1.ends_with("[noise-cookies (default)]"));
+    assert!(said(&explained, "Cookie: _ga=***").1.ends_with("[cookies.noise (default)]"));
     let (side, text) = said(&explained, "Cookie: theme=***");
     assert_eq!(side, Side::For);
-    assert!(text.ends_with("can't depend on it. [pass-cookies (kasoku.toml:1)]"), "{text}");
+    assert!(text.ends_with("can't depend on it. [cookies.others (kasoku.toml:2)]"), "{text}");
 }
 
 #[test]
 fn what_is_not_sent_on_is_said_not_to_matter_and_what_is_in_the_key_to_matter() {
-    let setup = grant(ttl(Setup::safe()), |grant| {
+    let setup = grant(removing(ttl(Setup::safe())), |grant| {
         grant.key_cookies = names(&["lang"]);
         grant.key_fields = names(&["accept-language"]);
     });
-    let scene = written(setup, &["ttl", "key-cookies", "key-fields"]).run([get("/").answers(ok(&[], "page"))]);
+    let scene = written(setup, &["ttl", "cookies.key", "key-fields"]).run([get("/").answers(ok(&[], "page"))]);
     scene.client().get("/");
     let fields =
         ["Cookie: lang=de; _ga=1; session=1", "Accept-Language: de", "Referer: http://a.example/", "User-Agent: x"];
@@ -79,10 +82,10 @@ fn what_is_not_sent_on_is_said_not_to_matter_and_what_is_in_the_key_to_matter() 
         (
             "Cookie: lang=***",
             Side::Neither,
-            "is in the key: each value has a variant of its own. [key-cookies (kasoku.toml:2)]",
+            "is in the key: each value has a variant of its own. [cookies.key (kasoku.toml:2)]",
         ),
-        ("Cookie: _ga=***", Side::For, "can't depend on it. [noise-cookies (default)]"),
-        ("Cookie: session=***", Side::For, "can't depend on it. [cookies (default)]"),
+        ("Cookie: _ga=***", Side::For, "can't depend on it. [cookies.noise (default)]"),
+        ("Cookie: session=***", Side::For, "can't depend on it. [cookies.others (default)]"),
         ("Accept-Language: de", Side::Neither, "each value has a variant of its own. [key-fields (kasoku.toml:3)]"),
         ("Referer: http://a.example/", Side::For, "can't depend on it. [what is not in the key]"),
         ("User-Agent: x", Side::For, "can't depend on it. [what is not in the key]"),
@@ -150,12 +153,12 @@ fn a_form_whose_session_would_be_dropped_is_told_of() {
 
 #[test]
 fn a_cookie_that_is_dropped_is_said_to_be_a_sessions_or_noise() {
-    let setup = written(with_session(ttl(Setup::safe())), &["ttl", "session.cookies", "noise-cookies"]);
+    let setup = written(with_session(ttl(Setup::safe())), &["ttl", "cookies.session", "cookies.noise"]);
     let fields = ["Set-Cookie: PHPSESSID=0123456789abcdef", "Set-Cookie: counted=1"];
     let explained = explain_live(&setup.run([get("/").answers(ok(&fields, "page"))]));
     for (line, source) in [
-        ("Set-Cookie: PHPSESSID=***", "[session.cookies (kasoku.toml:2)]"),
-        ("Set-Cookie: counted=***", "[noise-cookies (kasoku.toml:3)]"),
+        ("Set-Cookie: PHPSESSID=***", "[cookies.session (kasoku.toml:2)]"),
+        ("Set-Cookie: counted=***", "[cookies.noise (kasoku.toml:3)]"),
     ] {
         let (side, text) = said(&explained, line);
         assert!(side == Side::Neither && text.ends_with(source), "{line}: {text}");

@@ -289,7 +289,7 @@ fn what_is_kept_too_long_is_not_even_confirmed() {
     client.get("/");
     scene.advance(60 + 10 + 30);
     let response = client.get("/");
-    assert_eq!((response.text().as_str(), response.detail().as_str()), ("new", "kept-too-long"));
+    assert_eq!((response.text().as_str(), response.detail().as_str()), ("new", "keep-exceeded"));
     assert_eq!(scene.origin.request(1).field("if-none-match"), None);
 }
 

@@ -2,7 +2,7 @@
 
 use super::programs::{PAGE, Programs};
 use super::visitors::{each_gets, passes, visitors};
-use super::{grant, names, ttl};
+use super::{grant, names, removing, ttl};
 use kasoku_options::{OriginAddress, Rule};
 use kasoku_semantics::grant::Ignored;
 use kasoku_testkit::{BOTH, Setup};
@@ -28,7 +28,7 @@ fn a_script_that_greets_by_cookie() {
 fn a_script_that_greets_by_a_cookie_in_the_key() {
     let programs = printing("HTTP_COOKIE");
     let by_name = |setup| grant(setup, |grant| grant.key_cookies = names(&["name"]));
-    let served = programs.serve_by(by_name(ttl(Setup::safe())), |_| ());
+    let served = programs.serve_by(by_name(removing(ttl(Setup::safe()))), |_| ());
     each_gets(&served.0, "/a.cgi", |visitor| {
         let cookies = visitor.value("Cookie").unwrap_or_default();
         cookies.split("; ").find(|pair| pair.starts_with("name=")).unwrap_or("nothing").to_owned()

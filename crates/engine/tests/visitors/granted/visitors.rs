@@ -1,6 +1,6 @@
 //! Scripts that look at their visitors, under a granted lifetime, and visitors of all kinds: nobody gets another's page.
 
-use super::{grant, names, policy, scripts, ttl};
+use super::{grant, names, policy, removing, scripts, ttl};
 use crate::granted::application::Application;
 use kasoku_options::{CookiePattern, OtherCookies, Route, SessionRules, StatefulUrl, UrlPattern};
 use kasoku_testkit::{BOTH, Client, Gate, Response, Scenario, Setup, get, head, ok, post};
@@ -91,7 +91,7 @@ fn a_script_that_greets_by_cookie_greets_nobody_by_anothers_name() {
 fn with_the_cookie_in_the_key_each_name_has_a_page_of_its_own_that_is_kept() {
     for profile in BOTH {
         let application = scripts();
-        let setup = grant(ttl(Setup::new(profile)), |grant| grant.key_cookies = names(&["name"]));
+        let setup = grant(removing(ttl(Setup::new(profile))), |grant| grant.key_cookies = names(&["name"]));
         let scene = before(setup, &application);
         each_gets(&scene, "/greet", |visitor| format!("Hello, {}!", visitor.name()));
         for visitor in visitors().iter().filter(|visitor| visitor.value("Authorization").is_none()) {
@@ -124,7 +124,7 @@ fn who_is_logged_in_passes_and_all_others_share_a_page_whatever_cookies_they_hav
     for profile in BOTH {
         let application = scripts();
         let pass = |route: &mut Route| route.cookies.pass = names(&["wordpress_logged_in_*"]);
-        let scene = before(ttl(Setup::new(profile)).route(pass), &application);
+        let scene = before(removing(ttl(Setup::new(profile))).route(pass), &application);
         let tom = Visitor::new(18, &["Cookie: theme=dark; wordpress_logged_in_5f=tom; name=tom"]);
         for _ in 0..3 {
             // Logged in first: nothing of it is kept.
@@ -148,7 +148,7 @@ fn who_is_logged_in_passes_and_all_others_share_a_page_whatever_cookies_they_hav
 #[test]
 fn a_cookie_that_is_in_the_key_and_makes_a_request_pass_makes_it_pass() {
     let application = scripts();
-    let setup = grant(ttl(Setup::safe()), |grant| grant.key_cookies = names(&["n*"]));
+    let setup = grant(removing(ttl(Setup::safe())), |grant| grant.key_cookies = names(&["n*"]));
     let scene = before(setup.route(|route| route.cookies.pass = names(&["name"])), &application);
     let greeted = |cookies: &str| scene.client().get_with("/greet", &[&format!("Cookie: {cookies}")]);
     for _ in 0..2 {

@@ -38,7 +38,7 @@ fn chunked(name: &'static str, chunks: &[&str], trailer: &str) -> Row {
 
 #[test]
 fn the_value_of_a_session_makes_a_page_its_visitors_wherever_it_stands() {
-    const IN: &str = "cookie-value-in-answer";
+    const IN: &str = "cookie-value-in-response";
     let end = [" ".repeat(MIB - ID.len()), ID.to_owned()].concat();
     hold(vec![
         opens("in a link").body(format!("<a href=\"/list.php?PHPSESSID={ID}\">")).own(IN),
@@ -117,7 +117,7 @@ fn what_is_no_session_does_not_make_a_page_its_visitors() {
 
 #[test]
 fn what_cannot_be_looked_through_is_its_visitors() {
-    const UNSEEN: &str = "cookie-value-unseen";
+    const UNSEEN: &str = "cookie-value-unchecked";
     let long = " ".repeat(MIB + 1);
     let pieces = [&*long];
     hold(vec![

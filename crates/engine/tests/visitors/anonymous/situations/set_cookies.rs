@@ -105,7 +105,7 @@ fn cookies_that_are_ignored_are_dropped_whatever_their_names() {
         ignoring(sets("without a name", "tom")).drops(""),
         ignoring(sets("with a session", "remember=tom").line("Set-Cookie: PHPSESSID=1")).drops("remember, PHPSESSID"),
         ignoring(sets("its value in the page", "remember=tom-at-home").body("for tom-at-home"))
-            .own("cookie-value-in-answer"),
+            .own("cookie-value-in-response"),
         ignoring(sets("who passes", "remember=tom").field("Cookie: sso=1")).passes_by_cookie("sso"),
     ]);
 }
@@ -122,7 +122,7 @@ fn where_a_status_is_granted_a_lifetime_its_session_is_dropped_too() {
         granted(row("a redirection with the session in it"))
             .status("302 Found")
             .line("Location: /next?s=0123456789abcdef")
-            .own("cookie-value-in-answer"),
+            .own("cookie-value-in-response"),
         granted(row("another cookie as well")).status("404 Not Found").line("Set-Cookie: sso=1").own_by_cookie("sso"),
     ]);
 }

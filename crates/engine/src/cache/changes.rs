@@ -1,0 +1,137 @@
+//! Drops the stored pages that a request has changed, by their tags, before the request's answer goes out.
+//!
+//! RFC 9111 section 4.4 drops the URL of an unsafe request, and the ones that its answer names. An application changes more: a new post stands on the
+//! list and on the front page, and some change things by GET. So the configuration says which requests change what (`changes`), in tags
+//! (`semantics::tags`) of the parameters of their URLs, their forms and the redirections that answer them.
+//!
+//! **What has happened** the answer tells:
+//!
+//! | answer | what follows |
+//! |---|---|
+//! | a redirection | the change was made, since that is how applications answer a form: its tags are dropped |
+//! | 2xx, 5xx, or none | it may have been made: its tags are dropped at most once a second, or posts that fail would empty the cache; and once more when the answer has gone out, since it may have begun before the work was done |
+//! | a redirection that is listed in `no-change-redirects`, or that says only how the URL is spelt (301 to a slash behind it), and 4xx | nothing was changed |
+//!
+//! A line may say by which answers alone it holds: what an administration answers with a page has mostly been refused.
+//!
+//! Where a parameter can't be told (a form that is too long or of another type, a value that is not plain), all that has tags in the site counts as
+//! what may have changed.
+
+use crate::exchange::Exchange;
+use crate::exchange::form_body::FormBuffer;
+use crate::exchange::possible_change::PossibleChange;
+use crate::request::changing::about;
+use crate::request::route::{RedirectTarget, Routed};
+use crate::runtime::worker::Worker;
+use http::StatusCode;
+use kasoku_metrics::Counter;
+use kasoku_options::ChangeRule;
+use kasoku_semantics::invalidation::only_respells;
+use kasoku_semantics::query::path_and_query;
+use kasoku_semantics::tags::{Parameters, TagTemplate, Tagged};
+use kasoku_wire::Fields;
+
+/// What a request may change.
+pub(crate) struct Changing {
+    /// Those of the route's changes that are about it, by their number.
+    changes: Vec<usize>,
+    form: Option<FormBuffer>,
+}
+
+impl Changing {
+    /// What a request that passes may change; `None`: nothing.
+    pub(crate) fn of(exchange: &Exchange, routed: &Routed) -> Option<Self> {
+        let about = about(&exchange.request.head.method, routed);
+        let changes: Vec<usize> = about.filter(|(_, change)| !change.is_none()).map(|(number, _)| number).collect();
+        (!changes.is_empty()).then_some(Self { changes, form: None })
+    }
+
+    /// Where its form is kept as it goes on, if anything of it is looked for.
+    pub(crate) fn form(&mut self, worker: &Worker, routed: &Routed) -> Option<FormBuffer> {
+        let changes = self.changes.iter().filter_map(|number| routed.route.changes.list.get(*number));
+        let is_wanted = changes.flat_map(|change| &change.tags).any(TagTemplate::has_placeholders);
+        is_wanted.then(|| self.form.get_or_insert_with(|| FormBuffer::new(worker)).clone())
+    }
+
+    /// What has come of it; `None`: nothing was changed. `status`: `None` where there was no answer.
+    fn outcome(
+        &self,
+        exchange: &Exchange,
+        routed: &Routed,
+        answer: Option<(StatusCode, &Fields)>,
+    ) -> Option<ChangeOutcome> {
+        let route = &*routed.route;
+        let status = answer.map_or(StatusCode::BAD_GATEWAY, |(status, _)| status);
+        let is_made = status.is_redirection() && status != StatusCode::NOT_MODIFIED;
+        if !is_made && !status.is_success() && !status.is_server_error() {
+            return None;
+        }
+        if answer.is_some_and(|(status, fields)| only_respells(routed.key.uri(), status, fields)) {
+            return None;
+        }
+        let to = answer
+            .filter(|_| is_made)
+            .and_then(|(_, fields)| RedirectTarget::of(&exchange.settings.sites, routed, fields));
+        if to.as_ref().is_some_and(|to| to.is_any(&route.changes.no_change_redirects)) {
+            return None;
+        }
+        let mut parameters = Parameters::default();
+        let targets = [Some(routed.read_target()), to.as_ref().map(RedirectTarget::read_target)];
+        for target in targets.into_iter().flatten() {
+            parameters.read(path_and_query(target).1.unwrap_or_default());
+        }
+        if let Some(form) = &self.form {
+            let content_type = exchange.request.head.fields.first("content-type").unwrap_or_default();
+            form.read(content_type, &mut parameters);
+        }
+        let is_so = |change: &&ChangeRule| change.answer.is_none_or(|answer| answer.is(status));
+        let changes = || self.changes.iter().filter_map(|number| route.changes.list.get(*number)).filter(is_so);
+        changes().next()?;
+        let tagged = Tagged::of(changes().flat_map(|change| &change.tags), &parameters);
+        let is_all = changes().any(|change| change.is_all);
+        Some(ChangeOutcome { tagged, is_made, is_all })
+    }
+
+    /// Drops what a request has changed whose answer is about to go out, or that got none.
+    pub(crate) fn has_answer(&self, exchange: &Exchange, routed: &Routed, answer: Option<(StatusCode, &Fields)>) {
+        let Some(outcome) = self.outcome(exchange, routed, answer) else { return };
+        let ChangeOutcome { tagged, is_made, is_all } = outcome;
+        let (worker, site) = (&exchange.worker, &routed.route.policy.tags.site);
+        let doubtful = match is_made {
+            true => {
+                worker.cells.count(Counter::Changes);
+                let is_all_known = tagged.is_all_known;
+                let made = Tagged { is_all_known: !is_all, ..tagged };
+                worker.cache.drop_changed_tags(site, &made, worker.now());
+                let rest = Tagged { tags: Vec::new(), is_all_known: false };
+                (!is_all && !is_all_known).then_some(rest)
+            }
+            false => {
+                worker.cells.count(Counter::PossibleChanges);
+                Some(Tagged { is_all_known: tagged.is_all_known && !is_all, ..tagged })
+            }
+        };
+        if let Some(tagged) = doubtful {
+            let possible_change = Box::new(PossibleChange { site: site.clone(), tagged });
+            possible_change.drop_tags(worker);
+            if !is_made {
+                exchange.extras().possible_change = Some(possible_change);
+            }
+        }
+    }
+}
+
+/// What has come of a request.
+struct ChangeOutcome {
+    tagged: Tagged,
+    is_made: bool,
+    is_all: bool,
+}
+
+/// The answer to a request has gone out, or was cut.
+pub(crate) fn has_gone_out(exchange: &Exchange) {
+    let possible_change = exchange.existing_extras().and_then(|mut extras| extras.possible_change.take());
+    if let Some(possible_change) = possible_change {
+        possible_change.drop_tags(&exchange.worker);
+    }
+}

@@ -1,0 +1,203 @@
+//! Fetches from the origin: for one client ([`pass`]; [`fresh_link`] finds a link made for that client), or into a fill that others can
+//! join ([`fill`], [`refresh`], [`probe`]).
+//!
+//! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That client
+//! gets news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
+//! everybody else.
+
+mod fill_body;
+mod fill_task;
+mod fresh_link;
+mod pass;
+
+use crate::deliver;
+use crate::error::{Fault, reason};
+use crate::exchange::Exchange;
+use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
+use crate::observe::timing::OriginTime;
+use crate::origin::fetch_context::FetchContext;
+use crate::origin_client::Response;
+use crate::request::forward::Audience;
+use crate::request::notes::DroppedCookies;
+use crate::request::respond::forwarded;
+use crate::request::route::Routed;
+use crate::request::shared::SharedRequest;
+use crate::visitors::session;
+use fill_task::FillTask;
+pub(crate) use fill_task::is_of_a_long_file;
+use http::{StatusCode, Version};
+use kasoku_cache::{Entry, FillReader, FillWriter, Joined};
+use kasoku_origin::{Error, Interim};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::ResponseHead;
+pub(crate) use pass::pass;
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// Interim responses that wait for a client; more are dropped, since they are hints.
+const INTERIM_QUEUE_MAX: usize = 16;
+
+pub(crate) fn failed(error: &Error, status: CacheStatus) -> Answer {
+    tracing::debug!(%error, "origin");
+    // What was asked of nobody was not forwarded (RFC 9211 section 2.2).
+    let fwd = status.fwd.filter(|_| !error.is_unasked());
+    Answer::Synthetic(Fault::from_origin(error), Some(CacheStatus { fwd, detail: Some(reason(error)), ..status }))
+}
+
+/// What the fill's task tells the client that began it.
+enum FirstClientEvent {
+    /// The response may be shared: read it like everybody else. The head is the origin's own, with what may not be
+    /// stored.
+    Shared(FillReader, DroppedCookies, Box<ResponseHead>),
+    /// A stored response answers.
+    Stored(Arc<Entry>, Reason),
+    /// The response is yours as it is; others get what is kept of it, and whether it is stored.
+    Kept(Box<Response>, bool),
+    /// The response is yours alone, for this reason.
+    Yours(Box<Response>, Reason),
+    /// There is none.
+    Failed(Error),
+}
+
+/// Asks for everybody who waits for this fill.
+pub(crate) async fn fill(
+    exchange: &Exchange,
+    routed: &Routed,
+    writer: FillWriter,
+    outgoing: SharedRequest,
+    miss: Reason,
+) -> Answer {
+    let (events_sender, mut events) = oneshot::channel();
+    let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
+    let fetch_context = FetchContext::new(exchange, routed, Audience::Shared, exchange.begin_origin());
+    let task = FillTask::new(exchange, routed, fetch_context, outgoing, interim_sender);
+    task.spawn(exchange, writer, events_sender);
+    let mut to_client = ToClient(exchange);
+    let events = loop {
+        tokio::select! {
+            biased;
+            Some(head) = interim.recv() => to_client.interim(head).await,
+            events = &mut events => break events,
+            () = exchange.gone() => return Answer::ClientGone(forwarded(miss), IntendedUse::Cacheable),
+        }
+    };
+    let mut status = forwarded(miss);
+    match events {
+        Ok(FirstClientEvent::Shared(reader, dropped, head)) => match reader.head().await {
+            Joined::Streaming(meta) => {
+                exchange.extras().notes.kept(dropped);
+                status.stored = true;
+                let meta = Arc::new(meta.with_head(*head));
+                Answer::Filling(meta, reader, status)
+            }
+            // Parts that were combined: the whole is stored by now.
+            Joined::Settled(entry, _) => Answer::Stored(entry, CacheStatus { stored: true, ..status }),
+            Joined::Failed(reason) | Joined::Released(reason) => {
+                Answer::Synthetic(Fault::Origin(reason), Some(CacheStatus { detail: Some(reason), ..status }))
+            }
+        },
+        Ok(FirstClientEvent::Stored(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
+            Answer::hit(entry, reason, exchange.worker.now())
+        }
+        // The same of a 304: what it set is in the head, for this client alone.
+        Ok(FirstClientEvent::Stored(entry, _)) if session::opens_another(exchange, routed, &entry.meta.head.fields) => {
+            Box::pin(pass(exchange, routed, None, Reason::PassSession)).await
+        }
+        Ok(FirstClientEvent::Stored(entry, reason)) => {
+            status.fwd_status = Some(304);
+            let stored = reason == Reason::Revalidated;
+            Answer::Stored(entry, CacheStatus { detail: Some(reason), stored, ..status })
+        }
+        Ok(FirstClientEvent::Kept(response, stored)) => {
+            Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { stored, ..status })
+        }
+        Ok(FirstClientEvent::Yours(response, Reason::ObjectTooLarge)) if is_whole_for_a_part(exchange, &response) => {
+            drop(response);
+            Box::pin(pass(exchange, routed, None, Reason::ObjectTooLarge)).await
+        }
+        // What is said to nobody need not be what is said to this visitor.
+        Ok(FirstClientEvent::Yours(
+            response,
+            reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::LeakGuard),
+        )) => {
+            drop(response);
+            ask_as_oneself(exchange, routed, reason).await
+        }
+        // Where it left off (Last-Event-ID), and whose events are meant, only the client's own request says.
+        Ok(FirstClientEvent::Yours(response, Reason::EndlessStream)) if routed.route.policy.grant.is_granting() => {
+            drop(response);
+            ask_as_oneself(exchange, routed, Reason::EndlessStream).await
+        }
+        // It opens a session, and its visitor has one, which was set aside: the page is the one that this session sees. The same of a page
+        // that sends everybody away.
+        Ok(FirstClientEvent::Yours(response, _)) if is_for_the_session(exchange, routed, &response.head) => {
+            drop(response);
+            ask_as_oneself(exchange, routed, Reason::PassSession).await
+        }
+        Ok(FirstClientEvent::Yours(response, reason)) => {
+            if reason == Reason::SetCookie {
+                exchange.extras().notes.sets(&routed.route, &response.head.fields);
+            }
+            Answer::Origin(response, ConditionEvaluator::Cache, CacheStatus { detail: Some(reason), ..status })
+        }
+        Ok(FirstClientEvent::Failed(error)) => failed(&error, status),
+        Err(_) => Answer::Synthetic(Fault::Origin(Reason::OriginClosedEarly), Some(status)),
+    }
+}
+
+/// Asks once more, with all that the client has sent: the answer to nobody is not for it.
+pub(crate) async fn ask_as_oneself(exchange: &Exchange, routed: &Routed, reason: Reason) -> Answer {
+    exchange.extras().notes.passes(reason, &exchange.request.head.fields, routed, false);
+    Box::pin(pass(exchange, routed, None, reason)).await
+}
+
+/// Whether an answer that nobody got may be another for the session that was set aside: it opens a session, sends its visitor elsewhere (to
+/// the form for a password), or refuses.
+fn is_for_the_session(exchange: &Exchange, routed: &Routed, response: &ResponseHead) -> bool {
+    let status = response.status;
+    let sends_away = status.is_redirection() || matches!(status.as_u16(), 401 | 403);
+    session::is_set_aside(exchange) && sends_away || session::opens_another(exchange, routed, &response.fields)
+}
+
+/// Whether a client that wants a part got the whole of a file, which was asked for to be stored, and is not.
+fn is_whole_for_a_part(exchange: &Exchange, response: &Response) -> bool {
+    let is_whole_file = response.body.is_file_in_one() && response.head.status == StatusCode::OK;
+    is_whole_file && exchange.request.head.fields.contains("range")
+}
+
+/// Refreshes a stale response in the background.
+pub(crate) fn refresh(exchange: &Exchange, routed: &Routed, writer: FillWriter, stale: &Entry) {
+    let outgoing = SharedRequest::to_refresh(&exchange.request, routed, &exchange.peer, &stale.meta);
+    in_the_background(exchange, routed, writer, outgoing);
+}
+
+/// Asks anonymously, for all who wait: what is the client's own is taken from the request as it is prepared.
+pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter) {
+    let outgoing = SharedRequest::anonymous(&exchange.request, routed, &exchange.peer);
+    in_the_background(exchange, routed, writer, outgoing);
+}
+
+fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: SharedRequest) {
+    let (events, _) = oneshot::channel();
+    let (interim, _) = mpsc::channel(1);
+    let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
+    let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
+    let task = FillTask::new(exchange, routed, fetch_context, outgoing, interim);
+    task.spawn(exchange, writer, events);
+}
+
+/// Writes interim responses to the client itself.
+struct ToClient<'a>(&'a Exchange);
+
+impl Interim for ToClient<'_> {
+    async fn interim(&mut self, head: ResponseHead) {
+        //= RFC 9110 section 15.2
+        //# Since HTTP/1.0 did not define any 1xx status codes, a server MUST NOT send a 1xx response to an HTTP/1.0 client.
+        if self.0.request.head.version != Version::HTTP_10 {
+            // A client that is gone will be noticed when the final response is written.
+            let _ = deliver::interim(self.0, head).await;
+        }
+    }
+}

@@ -1,0 +1,50 @@
+//! Carries the body of an origin's response into a fill. Where the origin closes early, nothing is stored, and readers are cut.
+
+use crate::error::reason;
+use crate::observe::timing::OriginTime;
+use crate::origin_client::Response;
+use crate::runtime::worker::Worker;
+use kasoku_cache::BodyWriter;
+use kasoku_metrics::Counter;
+use kasoku_origin::BodyPiece;
+use kasoku_semantics::hop_by_hop::forwardable_trailers;
+use std::rc::Rc;
+
+/// Carries the body from the origin into the fill.
+pub(super) async fn pump(worker: Rc<Worker>, mut response: Response, mut body: BodyWriter, time: Rc<OriginTime>) {
+    loop {
+        match response.body.next().await {
+            Ok(BodyPiece::Data(data)) => {
+                if body.push(data).await.is_err() {
+                    return;
+                }
+            }
+            Ok(BodyPiece::End(trailers)) => {
+                // Before those who read know of it.
+                time.has_ended(worker.moment().mono_us);
+                if response.body.is_doubtful() {
+                    body.mark_doubtful();
+                }
+                let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &response.head.fields));
+                if body.finish(trailers) {
+                    worker.cells.count(Counter::Stored);
+                }
+                return;
+            }
+            // What the origin closes early is never stored: the writer is dropped, and readers are cut.
+            Err(error) => {
+                time.has_ended(worker.moment().mono_us);
+                worker.cells.count(Counter::OriginErrors);
+                tracing::debug!(%error, "origin");
+                return body.fail(reason(&error), worker.now());
+            }
+        }
+    }
+}
+
+/// Lets a connection that has nothing more to say go back to the pool.
+pub(super) async fn finish_empty(mut response: Response) {
+    if response.body.is_none() {
+        let _ = response.body.next().await;
+    }
+}

@@ -1,0 +1,376 @@
+//! The origin's side of a fill: asks, lets the cache judge the answer, tells the client that began it, and carries the body in.
+
+use crate::cache::fetch::FirstClientEvent;
+use crate::cache::fetch::fill_body::{finish_empty, pump};
+use crate::deliver::represent::makes_codings_of;
+use crate::error::reason;
+use crate::exchange::Exchange;
+use crate::origin::fetch_context::FetchContext;
+use crate::origin::origin_answer::{ApplicationHead, OriginAnswer};
+use crate::origin::send;
+use crate::origin_client::Response;
+use crate::request::anonymous_cookies;
+use crate::request::forward::ANONYMOUS_ADDRESS;
+use crate::request::notes::DroppedCookies;
+use crate::request::pattern::Pattern;
+use crate::request::route::Routed;
+use crate::request::shared::SharedRequest;
+use crate::request::visitor;
+use crate::runtime::worker::Worker;
+use crate::shared_state::leak_guard::ComparisonTicket;
+use crate::sites::ActiveRoute;
+use crate::visitors::cookie_values::{self, ScanTargets};
+use crate::visitors::leak_guard::{self, ByWorker, Comparison, FetchedPage, GuardDecision};
+use crate::visitors::session;
+use bytes::Bytes;
+use http::StatusCode;
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{ExternalBody, FillWriter, Meta, Verdict};
+use kasoku_metrics::Counter;
+use kasoku_origin::{Error, Interim, NoUpload};
+use kasoku_semantics::downstream::announce_lifetime;
+use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::time::Now;
+use kasoku_semantics::validators::{Validators, withhold};
+use kasoku_wire::field::content_range::{self, ContentRange};
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{mpsc, oneshot};
+
+/// How often one fill may ask: once, and once more when parts could not be combined.
+const ASKS_MAX: usize = 2;
+
+/// The task of a fill.
+pub(super) struct FillTask {
+    worker: Rc<Worker>,
+    route: Arc<ActiveRoute>,
+    fetch_context: FetchContext,
+    outgoing: SharedRequest,
+    interim: mpsc::Sender<ResponseHead>,
+    /// The pattern of its URL, where its pages are looked at before they are shared.
+    pattern: Option<Pattern>,
+}
+
+impl FillTask {
+    pub(super) fn new(
+        exchange: &Exchange,
+        routed: &Routed,
+        fetch_context: FetchContext,
+        outgoing: SharedRequest,
+        interim: mpsc::Sender<ResponseHead>,
+    ) -> Self {
+        let pattern = routed.pattern(&exchange.request.head.fields).cloned();
+        Self { worker: exchange.worker.clone(), route: routed.route.clone(), fetch_context, outgoing, interim, pattern }
+    }
+
+    /// Runs it, where it carries cookies of sessions as what may change these.
+    pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
+        match session::goes_on(exchange, &self.outgoing.head().fields) {
+            None => tokio::task::spawn_local(self.run(writer, events)),
+            Some(passing) => tokio::task::spawn_local(async move {
+                self.run(writer, events).await;
+                drop(passing);
+            }),
+        };
+    }
+
+    async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
+        for _ in 0..ASKS_MAX {
+            let mut request = self.outgoing.head().clone();
+            writer.prepare(&mut request);
+            visitor::keep_wishes_back(&mut request, &self.route);
+            let request_time = self.worker.now();
+            let OriginAnswer { response, one_client, replaced, said } = self.ask(&request).await;
+            let response = match response {
+                Ok(response) => response,
+                Err(error) => return self.fail(writer, &request, error, replaced.is_some(), events),
+            };
+            let mut heard = self.hear(&writer, (request, request_time), response, one_client, (replaced, said));
+            let verdict = match self.judge(writer, &mut heard).await {
+                Ok(verdict) => verdict,
+                Err((writer, error)) => {
+                    self.fetch_context.time.has_ended(self.worker.moment().mono_us);
+                    return self.fail(writer, &heard.request, error, replaced.is_some(), events);
+                }
+            };
+            let UnjudgedResponse { request, mut response, is_left_alone, .. } = heard;
+            match verdict {
+                Verdict::Write(body) => {
+                    // Whoever asked may have left; others may wait, and the response is worth storing.
+                    let dropped = DroppedCookies::of(&request, &response.head, &body.meta().freshness, &self.route);
+                    let head = shared_head(&request, &response.head, body.meta(), &self.route);
+                    let _ = events.send(FirstClientEvent::Shared(body.reader(), dropped, Box::new(head)));
+                    return pump(self.worker, response, body, self.fetch_context.time).await;
+                }
+                Verdict::Settled(entry, reason) => {
+                    if reason == Reason::Revalidated {
+                        self.worker.cells.count(Counter::Revalidations);
+                    }
+                    self.fetch_context.time.has_ended(self.worker.moment().mono_us);
+                    let _ = events.send(FirstClientEvent::Stored(entry, reason));
+                    return finish_empty(response).await;
+                }
+                Verdict::Kept { is_stored } => {
+                    if is_stored {
+                        self.worker.cells.count(Counter::Stored);
+                    }
+                    let _ = events.send(FirstClientEvent::Kept(Box::new(self.for_the_first(response)), is_stored));
+                    return;
+                }
+                // It goes through piece by piece, and nothing of it is kept.
+                //= RFC 9111 section 5.2.2.5
+                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+                //# storage as promptly as possible after forwarding it.
+                //= RFC 9111 section 5.2.1.5
+                //# "MUST NOT store" in this context means that the cache MUST NOT intentionally store the information in
+                //# non-volatile storage and MUST make a best-effort attempt to remove the information from volatile
+                //# storage as promptly as possible after forwarding it.
+                Verdict::Private(reason) => {
+                    // Clients keep it as they keep what is stored.
+                    if is_left_alone {
+                        let (policy, now) = (&self.route.policy, self.worker.now());
+                        let freshness = freshness(&request, &response.head, request_time, now, policy);
+                        announce_lifetime(&request, &mut response.head, &freshness, policy);
+                    }
+                    let _ = events.send(FirstClientEvent::Yours(Box::new(response), reason));
+                    return;
+                }
+                Verdict::AskAgain(again) => writer = again,
+            }
+        }
+        writer.release(Reason::PartialMiss);
+    }
+
+    async fn ask(&self, request: &RequestHead) -> OriginAnswer {
+        let (mut no_upload, mut interim) = (Some(NoUpload), Relay(self));
+        let asks = anonymous_cookies::sent(request, &self.route, ANONYMOUS_ADDRESS);
+        // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
+        Box::pin(send::send(&self.worker, &self.route, &self.fetch_context, &asks, &mut no_upload, &mut interim)).await
+    }
+
+    /// The origin's answer, as it is judged.
+    fn hear(
+        &self,
+        writer: &FillWriter,
+        (request, request_time): (RequestHead, Now),
+        response: Response,
+        one_client: Option<Reason>,
+        (replaced, said): (Option<StatusCode>, Option<ApplicationHead>),
+    ) -> UnjudgedResponse {
+        let (said, file) = match said {
+            // That a file goes out is the application's answer; which part of it, if any, only what this client has asked.
+            Some(said) if one_client == Some(Reason::Sendfile) => (Some(said.head), said.file),
+            Some(said) if one_client.is_none() && writer.validates_external_body() => (Some(said.head), None),
+            _ if one_client == Some(Reason::Sendfile) => (replaced.map(ResponseHead::new), None),
+            _ => (None, None),
+        };
+        // What completes a part that is stored already is no answer by itself.
+        let is_answer = request.fields.only("range") == self.outgoing.head().fields.only("range");
+        let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
+        let one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
+        let response_time = self.worker.now();
+        UnjudgedResponse { request, request_time, response, response_time, said, file, one_client, is_left_alone }
+    }
+
+    /// What becomes of an answer: its head decides, and its beginning where that has to be looked through first.
+    ///
+    /// # Errors
+    /// The answer broke off before that could be told.
+    async fn judge(
+        &self,
+        mut writer: FillWriter,
+        heard: &mut UnjudgedResponse,
+    ) -> Result<Verdict, (FillWriter, Error)> {
+        let UnjudgedResponse { request, response, said, file, .. } = heard;
+        let mut one_client = heard.one_client;
+        let is_file = response.body.is_file();
+        let exchange = OriginExchange {
+            request,
+            response: said.as_ref().unwrap_or(&response.head),
+            request_time: heard.request_time,
+            response_time: heard.response_time,
+            body_length: response.body.length(),
+            is_file,
+        };
+        let secrets = Secrets::of(request, exchange.response, &self.route.policy);
+        // Of what names a file, the head alone is kept.
+        let is_in_head = file.is_some() && secrets.occur_in_head(exchange.response);
+        if is_in_head {
+            one_client = Some(Reason::CookieValueInResponse);
+        }
+        let file = file.take().filter(|_| !is_in_head);
+        let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
+        let look = if may_be_stored { self.look(request, exchange.response, is_file) } else { GuardDecision::No };
+        let mut targets = ScanTargets::of(&self.route, &request.target, &response.head, is_file, &secrets);
+        if matches!(look, GuardDecision::At(_)) {
+            targets = targets.compared();
+        }
+        let (mut is_outage, mut is_late) = (false, false);
+        let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
+        if !targets.is_empty() && may_be_stored {
+            match cookie_values::look_through(&targets, &response.head, &mut response.body, &mut charge).await {
+                Ok(found) => {
+                    self.count(found.reason);
+                    (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
+                    writer.has_texts_of(found.excepted);
+                    (one_client, body) = (found.reason, found.body);
+                }
+                Err(error) => return Err((writer, error)),
+            }
+        }
+        if one_client.is_none() {
+            one_client = match look {
+                GuardDecision::No => None,
+                GuardDecision::Refuse(reason) => Some(reason),
+                GuardDecision::At(ticket) => Box::pin(self.compare(ticket, request, exchange.response, body)).await,
+            };
+        }
+        drop(charge);
+        Ok(match (one_client, file) {
+            (Some(_), Some(file)) => writer.on_external_body(&exchange, file),
+            (Some(_), None) if is_outage => writer.on_outage(&exchange),
+            (Some(reason), None) if is_late => writer.on_late(&exchange, reason),
+            (Some(reason), None) => writer.for_one_client(&exchange, reason),
+            (None, _) => writer.on_response(&exchange),
+        })
+    }
+
+    /// Whether the response is compared with what another visitor gets, before it is shared.
+    fn look(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> GuardDecision {
+        match &self.pattern {
+            Some(pattern) if leak_guard::is_to_be_compared(&self.route, request, head, is_file, self.worker.now()) => {
+                leak_guard::look(&self.worker, pattern)
+            }
+            _ => GuardDecision::No,
+        }
+    }
+
+    /// Compares; the result is why the response may not be shared, if it may not.
+    async fn compare(
+        &self,
+        ticket: ComparisonTicket,
+        request: &RequestHead,
+        head: &ResponseHead,
+        body: Bytes,
+    ) -> Option<Reason> {
+        // The fill has charged its body.
+        let page = FetchedPage::new(head.clone(), body, self.worker.cache.hold());
+        let Self { worker, route, fetch_context, .. } = self;
+        worker.cells.count(Counter::GuardChecks);
+        let fetcher = ByWorker { worker, route, fetch_context };
+        let found =
+            leak_guard::check(Comparison { fetcher: &fetcher, route, uri: &fetch_context.uri, request }, page, true)
+                .await;
+        leak_guard::conclude(worker, &route.policy.tags.site, ticket, found)
+    }
+
+    fn count(&self, found: Option<Reason>) {
+        match found {
+            Some(Reason::PageTextMissing) => self.worker.cells.count(Counter::PageTextMissing),
+            Some(Reason::Outage) => self.worker.cells.count(Counter::Outages),
+            _ => {}
+        }
+    }
+
+    /// What the first client gets of an answer of which all get what is kept: where a lifetime is granted, no cookie that the operator
+    /// ignores.
+    fn for_the_first(&self, mut response: Response) -> Response {
+        if self.route.policy.grant.is_granting() {
+            response.head.fields.remove("set-cookie");
+            response.head.fields.remove("set-cookie2");
+        }
+        response
+    }
+
+    /// `is_answered`: the application has answered, and what it names can't be sent.
+    fn fail(
+        &self,
+        writer: FillWriter,
+        request: &RequestHead,
+        error: Error,
+        is_answered: bool,
+        events: oneshot::Sender<FirstClientEvent>,
+    ) {
+        // Nothing that is stored stands in for that.
+        if is_answered {
+            writer.release(reason(&error));
+            let _ = events.send(FirstClientEvent::Failed(error));
+            return;
+        }
+        let stale = writer.on_failure(request, reason(&error), self.worker.now());
+        let _ = events.send(match stale {
+            Ok((entry, reason)) => FirstClientEvent::Stored(entry, reason),
+            Err(_) => FirstClientEvent::Failed(error),
+        });
+    }
+}
+
+/// An answer of the origin, before anybody gets it.
+struct UnjudgedResponse {
+    request: RequestHead,
+    request_time: Now,
+    response: Response,
+    response_time: Now,
+    /// What the application has said, where a file stands in the place of its answer.
+    said: Option<ResponseHead>,
+    file: Option<ExternalBody>,
+    /// Why it is for who asked alone.
+    one_client: Option<Reason>,
+    /// Whether it is of a file that is too long to be stored.
+    is_left_alone: bool,
+}
+
+/// Whether a response is from a file that is too long to be stored: the kernel has it in memory already, and sends it from there
+/// without a copy. One that would be compressed has to be stored for that.
+pub(crate) fn is_of_a_long_file(route: &ActiveRoute, response: &Response) -> bool {
+    if !response.body.is_file_in_one() {
+        return false;
+    }
+    let complete = match content_range::parse(&response.head.fields) {
+        Some(ContentRange::Part { complete, .. }) => complete,
+        _ => response.body.length(),
+    };
+    complete > Some(route.file_stored_bytes_max) && !makes_codings_of(&route.compression, &response.head)
+}
+
+/// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.
+pub(super) fn own_head(head: &ResponseHead) -> ResponseHead {
+    let mut head = head.clone();
+    strip_hop_by_hop(&mut head.fields);
+    head.fields.remove("age");
+    head
+}
+
+/// The same of a response that others get as well. Where a lifetime is granted, the first client gets what they get: no cookie
+/// that the operator ignores, and the lifetime, if clients are told.
+fn shared_head(request: &RequestHead, head: &ResponseHead, meta: &Meta, route: &ActiveRoute) -> ResponseHead {
+    let mut head = own_head(head);
+    if route.policy.grant.is_granting() {
+        head.fields.remove("set-cookie");
+        head.fields.remove("set-cookie2");
+        announce_lifetime(request, &mut head, &meta.freshness, &route.policy);
+    }
+    if meta.validators() == Validators::OwnTag {
+        withhold(request, &mut head, meta.freshness.response_time);
+    }
+    head
+}
+
+/// Hands interim responses to the task of the client that began the fill.
+struct Relay<'a>(&'a FillTask);
+
+impl Interim for Relay<'_> {
+    async fn interim(&mut self, mut head: ResponseHead) {
+        // Whether the page that follows is for one client, nobody knows yet: what is set for all would be everybody's session.
+        let FillTask { route, interim, .. } = self.0;
+        if route.policy.guards_visitors() {
+            head.fields.remove("set-cookie");
+        }
+        let _ = interim.try_send(head);
+    }
+}

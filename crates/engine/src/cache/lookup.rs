@@ -1,0 +1,251 @@
+//! Looks the request up in the cache and carries out the decision: a hit, a new fill, or joining the fill of another request (`join`).
+//!
+//! A stored response that names a file is a hit while that is the same file (`sendfile/stored`); if not, all begins anew without it.
+
+use crate::cache::fetch;
+use crate::error::Fault;
+use crate::exchange::Exchange;
+use crate::exchange::answer::Answer;
+use crate::origin::sendfile::{self, SendfileOutcome};
+use crate::request::forward::{is_sent_as_received, leaves_fields_alone};
+use crate::request::respond::{self, forwarded};
+use crate::request::route::Routed;
+use crate::request::shared::SharedRequest;
+use crate::request::visitor;
+use crate::shared_state::leak_guard::PatternVerdict;
+use kasoku_cache::{CacheQuery, FillReader, Joined, Lookup, Meta};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::reason::Reason;
+use std::sync::Arc;
+
+/// Fills that one request waits for: the first, after a failure the second try, after either that of its own variant.
+const JOINS_MAX: usize = 3;
+
+/// How many stored responses one request may find whose file has changed: the second is one that was confirmed while the file changed.
+const CHANGED_FILES_MAX: usize = 2;
+
+/// The answer of a hit: found by the request as it was received, without making the one that would go to the origin.
+#[inline]
+pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
+    if !leaves_fields_alone(&exchange.request) {
+        return None;
+    }
+    let (request, now) = (&exchange.request.head, exchange.now());
+    let ask = CacheQuery {
+        key: &routed.key,
+        request,
+        policy: &routed.route.policy,
+        now,
+        read: routed.stands_for(),
+        also: &[],
+    };
+    // What is kept back where a lifetime is granted selects no variant, so nothing is to be made of the request first.
+    let is_granting = routed.route.policy.grant.is_granting();
+    let (entry, reason) = exchange.worker.cache.hit(&ask, |name| is_granting || is_sent_as_received(name))?;
+    let ttl = entry.meta.freshness.remaining(now);
+    Some(Answer::Stored(entry, respond::hit(reason, ttl)))
+}
+
+/// Finds the answer to a request that may meet the cache.
+pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
+    let (received, now) = (&exchange.request.head.fields, exchange.worker.now());
+    if let Some(reason) = visitor::part_passes(received, routed, &exchange.worker.cache, now) {
+        return fetch::pass(exchange, routed, None, reason).await;
+    }
+    if is_blocked(exchange, routed) {
+        return fetch::ask_as_oneself(exchange, routed, Reason::LeakGuard).await;
+    }
+    let outgoing = || SharedRequest::of(&exchange.request, routed, &exchange.peer);
+    let mut has_changed = false;
+    for _ in 0..CHANGED_FILES_MAX {
+        let (entry, status) = match find(exchange, routed, outgoing(), has_changed).await {
+            Answer::Stored(entry, status) => (entry, status),
+            answer => return answer,
+        };
+        let Some(file) = entry.body.external_body() else { return Answer::Stored(entry, status) };
+        match sendfile::open(exchange, routed, &entry, file, status).await {
+            SendfileOutcome::Answer(answer) => return answer,
+            SendfileOutcome::Failed(error) => {
+                return fetch::failed(&error, CacheStatus { fwd: None, ..forwarded(Reason::SendfileFailed) });
+            }
+            SendfileOutcome::Changed => exchange.worker.cache.drop_changed(&routed.key, &entry),
+        }
+        has_changed = true;
+    }
+    alone(exchange, routed, outgoing(), Reason::SendfileChanged).await
+}
+
+/// Whether pages of its pattern differ by visitor.
+fn is_blocked(exchange: &Exchange, routed: &Routed) -> bool {
+    matches!(standing(exchange, routed), Some(PatternVerdict::Blocked(_)))
+}
+
+/// What is known of its pattern, if it has one.
+fn standing(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdict> {
+    let pattern = routed.pattern(&exchange.request.head.fields)?;
+    Some(exchange.worker.guard.standing(pattern, exchange.worker.now().mono_ms))
+}
+
+/// The answer by what is stored and what is being filled. `has_changed`: a response was stored until now whose file has changed.
+async fn find(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, has_changed: bool) -> Answer {
+    let cache = &exchange.worker.cache;
+    let mut found = cache.look_up(&ask(exchange, routed, &outgoing));
+    if has_changed {
+        found = found.missed_for(Reason::SendfileChanged);
+    }
+    let mut has_failed = false;
+    for _ in 0..JOINS_MAX {
+        let (reader, reason) = match found {
+            Lookup::Join(reader, reason) => (reader, reason),
+            Lookup::Probe(writer, reader, reason) => {
+                fetch::probe(exchange, routed, writer);
+                (reader, reason)
+            }
+            found => return carry_out(exchange, routed, outgoing, found).await,
+        };
+        let is_probe = reader.is_probe();
+        found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
+            FillResult::Answer(answer) => return *answer,
+            FillResult::Nothing => return alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+            FillResult::AskYourself(reason) => return fetch::ask_as_oneself(exchange, routed, reason).await,
+            FillResult::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
+            // Nobody's request is to blame.
+            FillResult::Failure(why) if is_probe => return failed(why, reason),
+            FillResult::Failure(why) if has_failed => {
+                return match exchange.worker.enter_alone() {
+                    Some(_place) => alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+                    None => failed(why, reason),
+                };
+            }
+            FillResult::Failure(_) => {
+                has_failed = true;
+                cache.look_up(&ask(exchange, routed, &outgoing))
+            }
+        };
+    }
+    match found {
+        Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+        found => carry_out(exchange, routed, outgoing, found).await,
+    }
+}
+
+/// Asks the origin without waiting for anybody, and without letting anybody wait.
+async fn alone(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, miss: Reason) -> Answer {
+    let writer = exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing));
+    fetch::fill(exchange, routed, writer, outgoing, miss).await
+}
+
+/// The failure of the fill that this client waited for, having found nothing itself for this reason.
+fn failed(why: Reason, reason: Reason) -> Answer {
+    Answer::Synthetic(Fault::Origin(why), Some(CacheStatus { detail: Some(why), ..collapsed(reason) }))
+}
+
+/// The status of a request that waited for another's fill, having found nothing itself for this reason.
+fn collapsed(reason: Reason) -> CacheStatus {
+    CacheStatus { collapsed: true, detail: Some(Reason::Collapsed), ..forwarded(reason) }
+}
+
+async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, found: Lookup) -> Answer {
+    match found {
+        Lookup::Hit(entry, reason, refresh) => {
+            if let Some(writer) = refresh {
+                fetch::refresh(exchange, routed, writer, &entry);
+            }
+            Answer::hit(entry, reason, exchange.worker.now())
+        }
+        // Another page of its pattern is being looked at: nobody waits for that but those who want the same page.
+        Lookup::Fill(writer, _) if matches!(standing(exchange, routed), Some(PatternVerdict::Pending)) => {
+            writer.release(Reason::LeakGuardPending);
+            fetch::ask_as_oneself(exchange, routed, Reason::LeakGuardPending).await
+        }
+        Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
+        Lookup::Probe(writer, ..) => {
+            fetch::probe(exchange, routed, writer);
+            alone(exchange, routed, outgoing, Reason::HitForMiss).await
+        }
+        Lookup::Failed(why, reason) => {
+            let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
+            Answer::Synthetic(Fault::Origin(why), Some(status))
+        }
+        Lookup::Pass(reason @ (Reason::PageTextMissing | Reason::PersonalPage | Reason::EndlessStream)) => {
+            fetch::ask_as_oneself(exchange, routed, reason).await
+        }
+        Lookup::Pass(reason) => fetch::pass(exchange, routed, None, reason).await,
+        Lookup::Unavailable(reason) => {
+            Answer::Synthetic(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
+        }
+        Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+    }
+}
+
+fn ask<'a>(exchange: &Exchange, routed: &'a Routed, outgoing: &'a SharedRequest) -> CacheQuery<'a> {
+    let also = routed.pattern(&exchange.request.head.fields).map_or(&[][..], |pattern| &pattern.tags);
+    outgoing.ask(routed, exchange.worker.now(), also)
+}
+
+/// What a fill is to a client that has waited for it.
+enum FillResult {
+    /// An answer.
+    Answer(Box<Answer>),
+    /// Another variant than the client's: its own variant's fill can be found now.
+    OtherVariant(Arc<Meta>),
+    /// It failed, maybe because of the request that was sent: this client's own may fare better.
+    Failure(Reason),
+    /// Not for this client.
+    Nothing,
+    /// Nothing that anybody is to get, since it was said to nobody, for this reason.
+    AskYourself(Reason),
+}
+
+/// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
+/// and streams it.
+async fn join(exchange: &Exchange, ask: &CacheQuery<'_>, reader: FillReader, reason: Reason) -> FillResult {
+    let time = exchange.begin_origin();
+    let waited = tokio::time::timeout(exchange.settings.limits.fill_wait_max, reader.head()).await;
+    if matches!(waited, Ok(Joined::Streaming(_) | Joined::Settled(..))) {
+        time.has_head(exchange.worker.moment().mono_us);
+    }
+    let cache = &exchange.worker.cache;
+    let status = collapsed(reason);
+    let answer = match waited {
+        Ok(Joined::Streaming(meta)) if cache.may_share(ask, &meta) => Answer::Filling(meta, reader, status),
+        Ok(Joined::Streaming(meta)) if !meta.is_selected_by(&ask.request.fields, ask.policy) => {
+            return FillResult::OtherVariant(meta);
+        }
+        Ok(Joined::Settled(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
+            Answer::hit(entry, reason, exchange.worker.now())
+        }
+        Ok(Joined::Settled(entry, reason))
+            if cache.may_share(ask, &entry.meta) && cache.covers(ask.request, &entry) =>
+        {
+            Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
+        }
+        Ok(Joined::Settled(entry, _)) if !entry.meta.is_selected_by(&ask.request.fields, ask.policy) => {
+            return FillResult::OtherVariant(entry.meta.clone());
+        }
+        // That nobody listens there, or thinks for too long, hardly depends on what was asked.
+        Ok(Joined::Failed(
+            why @ (Reason::OriginUnreachable
+            | Reason::OriginTimeoutConnect
+            | Reason::OriginTimeoutFirstByte
+            | Reason::OriginDown
+            | Reason::OriginQueueFull
+            | Reason::OriginBusy
+            | Reason::OriginOverloaded),
+        )) => failed(why, reason),
+        Ok(Joined::Failed(why)) => return FillResult::Failure(why),
+        // Who began it may have asked for something that takes for ever.
+        Err(_) if cache.on_slow(ask, &reader) => return FillResult::Failure(Reason::OriginTimeoutFirstByte),
+        Ok(Joined::Released(
+            why @ (Reason::PageTextMissing
+            | Reason::PersonalPage
+            | Reason::EndlessStream
+            | Reason::LeakGuard
+            | Reason::LeakGuardPending),
+        )) => {
+            return FillResult::AskYourself(why);
+        }
+        Ok(Joined::Streaming(_) | Joined::Settled(..) | Joined::Released(_)) | Err(_) => return FillResult::Nothing,
+    };
+    FillResult::Answer(Box::new(answer))
+}

@@ -1,0 +1,10 @@
+//! HTTP/1.1: the first door.
+
+pub(crate) mod connection;
+mod door;
+mod idle;
+mod parse;
+mod read_ahead;
+pub(crate) mod socket;
+mod socket_buffer;
+mod tunnel;

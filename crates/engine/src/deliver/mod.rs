@@ -1,0 +1,259 @@
+//! An answer to bytes: conditions, ranges, framing, hit headers.
+//!
+//! What is stored (`stored`), or being filled, is evaluated against what this client asked: a condition may turn it into
+//! 304, a range into 206 or 416. What the origin sent for this client alone goes through as it is.
+
+mod multipart;
+pub(crate) mod outgoing;
+pub(crate) mod represent;
+pub(crate) mod stored;
+pub(crate) mod synthetic;
+
+use crate::deliver::outgoing::{HeldMemory, Interrupted, Outgoing, or_flush, send_head};
+use crate::deliver::represent::{ChosenRepresentation, is_not_modified};
+use crate::deliver::stored::{
+    NotModifiedOf, is_prepared, not_modified, not_modified_meta, stored, write_cache_control,
+};
+use crate::deliver::synthetic::{options, own, purged};
+use crate::door::{Follows, content_length};
+use crate::error::{Fault, reason};
+use crate::exchange::Exchange;
+use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
+use crate::exchange::delivered::Delivered;
+use crate::origin_client::{Body, Response};
+use crate::request::respond::forwarded;
+use crate::request::visitor;
+use http::{Method, StatusCode};
+use kasoku_cache::{FillEvent, FillReader, Meta};
+use kasoku_metrics::Counter;
+use kasoku_options::HitHeaders;
+use kasoku_origin::{BodyPiece, Error};
+use kasoku_programs::OriginBody as ProgramBody;
+use kasoku_semantics::Validators;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::downstream::confine;
+use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
+use kasoku_semantics::range::{ByteRange, RangeOutcome};
+use kasoku_semantics::reason::Reason;
+use kasoku_wire::ResponseHead;
+use kasoku_wire::field::content_range::ContentRange;
+use std::io;
+use std::iter;
+use std::sync::Arc;
+
+/// Sends the answer.
+pub(crate) async fn deliver(exchange: &Exchange, answer: Answer) -> Delivered {
+    match answer {
+        Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
+        // In memory of their own: a connection that waits for its next request holds no room for them.
+        other => Box::pin(deliver_other(exchange, other)).await,
+    }
+}
+
+async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
+    match answer {
+        Answer::Stored(entry, status) => stored(exchange, &entry, status).await,
+        Answer::Filling(meta, reader, status) => filling(exchange, &meta, reader, status).await,
+        Answer::Origin(response, conditions, status) => origin(exchange, *response, conditions, status).await,
+        Answer::Switched(response) => switched(exchange, *response).await,
+        Answer::Synthetic(fault, status) => own(exchange, &fault, status).await,
+        Answer::Options => options(exchange).await,
+        Answer::Purged(code, text) => purged(exchange, code, &text).await,
+        Answer::ClientGone(status, meant) => {
+            let code = StatusCode::from_u16(499).unwrap_or(StatusCode::BAD_REQUEST);
+            Delivered {
+                cache: Some(status),
+                was_meant_for_cache: meant == IntendedUse::Cacheable,
+                ..Delivered::cut(code)
+            }
+        }
+    }
+}
+
+/// What a second client of a running fill gets, and the first as well: the pieces as they come.
+async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
+    let choice = ChosenRepresentation::of_filling(exchange, meta);
+    if let Some(representation) = choice.known(exchange, meta) {
+        let shown = NotModifiedOf { representation, varies: choice.varies };
+        return not_modified_meta(exchange, meta, shown, None, status).all(iter::empty()).await;
+    }
+    let length = content_length(&meta.head);
+    // A part that is being filled goes out as it is.
+    let is_whole = meta.head.status == StatusCode::OK;
+    let wanted = match length.filter(|_| is_whole).map(|length| choice.asked_of(exchange, meta, length)) {
+        Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
+        _ => None,
+    };
+    let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
+    let head = exchange.head();
+    let mut head = if wanted.is_some() { head.of(code) } else { head.with(code, &meta.head.reason) };
+    let settings = exchange.settings.hit_headers;
+    head.fields_where(&meta.head.fields, settings, |name| {
+        is_prepared(meta, name) && !name.eq_ignore_ascii_case(b"content-length")
+    });
+    write_cache_control(exchange, meta, &mut head);
+    if choice.varies {
+        head.vary_by_coding(&meta.head.fields);
+    }
+    head.date_unless_in(&meta.head.fields, meta.freshness.response_time);
+    head.via(meta.head.version);
+    if let Some(wanted) = wanted {
+        head.written("Content-Range", ContentRange::Part { first: wanted.first, last: wanted.last, complete: length });
+    }
+    if let Some(age) = meta.freshness.age_field(&CacheStatus { collapsed: false, ..status }, exchange.now()) {
+        head.number("Age", age);
+    }
+    let follows = match code {
+        StatusCode::NO_CONTENT => Follows::Nothing,
+        _ => Follows::of(wanted.map(ByteRange::length).or(length)),
+    };
+    let mut out = Outgoing::begin(exchange, head, code, follows, status).holding(HeldMemory::Fill);
+    let mut skip = wanted.map_or(0, |wanted| wanted.first);
+    let mut left = wanted.map_or(u64::MAX, ByteRange::length);
+    while left > 0 {
+        // Until the first byte of its range comes, a client can be told that it won't come.
+        let next = if skip > 0 { reader.next().await } else { or_flush!(out, reader.next()) };
+        match next {
+            FillEvent::Chunk(mut piece) => {
+                let skipped = skip.min(piece.len() as u64);
+                skip -= skipped;
+                let _ = piece.split_to(skipped as usize);
+                piece.truncate(usize::try_from(left).unwrap_or(usize::MAX));
+                left -= piece.len() as u64;
+                if out.piece(piece).await.is_err() {
+                    return out.cut();
+                }
+            }
+            FillEvent::End(trailers) => {
+                exchange.origin_has_ended();
+                return out.end(trailers).await;
+            }
+            FillEvent::Cut if out.is_head_waiting() => {
+                exchange.origin_has_ended();
+                let why = Reason::OriginClosedEarly;
+                let status = CacheStatus { stored: false, detail: Some(why), ..status };
+                return own(exchange, &Fault::Origin(why), Some(status)).await;
+            }
+            FillEvent::Cut => return out.cut(),
+        }
+    }
+    out.end(None).await
+}
+
+async fn origin(
+    exchange: &Exchange,
+    mut response: Response,
+    conditions: ConditionEvaluator,
+    status: CacheStatus,
+) -> Delivered {
+    let now = exchange.worker.now();
+    let code = response.head.status;
+    let is_head = exchange.request.head.method == Method::HEAD;
+    // Of a part as well: the client's range counts after these conditions (RFC 9110 section 13.2.2).
+    let has_content = matches!(code, StatusCode::OK | StatusCode::PARTIAL_CONTENT);
+    confine_to_visitor(exchange, &mut response);
+    let promised = content_length(&response.head).filter(|_| is_head && code != StatusCode::NO_CONTENT);
+    let received = response.head.fields.clone();
+    strip_hop_by_hop(&mut response.head.fields);
+    let is_ours = conditions == ConditionEvaluator::Cache && may_be_confirmed(exchange, &response);
+    if is_ours && has_content && is_not_modified(exchange, &response.head, Validators::Any, now) {
+        return not_modified(exchange, &response.head, status).all(iter::empty()).await;
+    }
+    let mut head = exchange.head().with(code, &response.head.reason);
+    head.fields_without(&response.head.fields, &["content-length"], exchange.settings.hit_headers);
+    head.date_unless_in(&response.head.fields, now);
+    head.via(response.head.version);
+    let follows = match (promised, response.body.is_none()) {
+        (Some(promised), _) => Follows::Length(promised),
+        (None, true) => Follows::Nothing,
+        (None, false) => Follows::of(response.body.length()),
+    };
+    let mut out = Outgoing::begin(exchange, head, code, follows, status);
+    let file = match &mut response.body {
+        Body::Program(ProgramBody::File(file)) => Some(out.file(file).await),
+        Body::Program(ProgramBody::FileParts(parts)) => Some(out.file_parts(parts).await),
+        _ => None,
+    };
+    if let Some(sent) = file {
+        return match sent {
+            Ok(()) => {
+                exchange.origin_has_ended();
+                out.end(None).await
+            }
+            Err(Interrupted::Client) => out.cut(),
+            Err(Interrupted::File(error)) => broken(exchange, out, &error, status).await,
+        };
+    }
+    loop {
+        match or_flush!(out, response.body.next()) {
+            Ok(BodyPiece::Data(data)) => {
+                if out.piece(data).await.is_err() {
+                    return out.cut();
+                }
+            }
+            Ok(BodyPiece::End(trailers)) => {
+                exchange.origin_has_ended();
+                let trailers = trailers.and_then(|trailers| forwardable_trailers(trailers, &received));
+                return out.end(trailers).await;
+            }
+            Err(error) => return broken(exchange, out, &error, status).await,
+        }
+    }
+}
+
+/// Sees to it that no browser keeps the page of a visitor whom the application knows.
+fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
+    let Some(route) = exchange.route.as_ref().filter(|_| !response.body.is_file()) else { return };
+    let request = &exchange.request.head;
+    if visitor::is_of_a_visitor(&request.fields, &response.head.fields, route) {
+        confine(&request.target, &mut response.head);
+    }
+}
+
+/// Whether the validators of an answer that was asked for anonymously may confirm what its client has: of a page that is shared
+/// elsewhere, the client may have another visitor's.
+fn may_be_confirmed(exchange: &Exchange, response: &Response) -> bool {
+    let policy = exchange.route.as_ref().map(|route| &route.policy);
+    policy.is_none_or(|policy| Validators::of(policy, response.body.is_file()) == Validators::Any)
+}
+
+/// What a client gets of an answer that does not come to its end.
+async fn broken(exchange: &Exchange, out: Outgoing<'_>, error: &Error, status: CacheStatus) -> Delivered {
+    exchange.origin_has_ended();
+    exchange.worker.cells.count(Counter::OriginErrors);
+    tracing::debug!(%error, "origin");
+    if out.is_head_waiting() {
+        // Nothing has been sent, so the client can be told.
+        let status = CacheStatus { detail: Some(reason(error)), ..status };
+        return own(exchange, &Fault::from_origin(error), Some(status)).await;
+    }
+    // The client must not take a part for the whole: its connection is cut, in whatever framing.
+    out.cut()
+}
+
+async fn switched(exchange: &Exchange, response: Response) -> Delivered {
+    let code = StatusCode::SWITCHING_PROTOCOLS;
+    let mut head = exchange.head().with(code, &response.head.reason);
+    let framing = ["connection", "content-length", "transfer-encoding"];
+    let settings = HitHeaders { request_id: exchange.settings.hit_headers.request_id, ..HitHeaders::default() };
+    head.fields_without(&response.head.fields, &framing, settings);
+    if settings.request_id {
+        head.request_id(exchange.id());
+    }
+    head.via(response.head.version);
+    exchange.door.complete(&mut head, Follows::Protocol, false);
+    let written = send_head(exchange, head).await;
+    let tunnel = response.body.into_tunnel().filter(|_| written.is_ok());
+    let cache = Some(forwarded(Reason::Upgrade));
+    Delivered { tunnel, is_whole: written.is_ok(), cache, ..Delivered::cut(code) }
+}
+
+/// Sends an interim response on.
+pub(crate) async fn interim(exchange: &Exchange, mut response: ResponseHead) -> io::Result<()> {
+    strip_hop_by_hop(&mut response.fields);
+    let mut head = exchange.head().with(response.status, &response.reason);
+    head.fields_without(&response.fields, &["content-length"], HitHeaders::default());
+    head.via(response.version);
+    exchange.door.complete(&mut head, Follows::Head, true);
+    send_head(exchange, head).await
+}

@@ -1,0 +1,264 @@
+//! Heads of answers.
+//!
+//! Whatever the answer is made of, its head is written here: status, the message's own fields, then ours (Age, Via, Cache-Status). The
+//! fields that frame a message are never copied from what was received: a door writes its own.
+
+use crate::request::notes::Notes;
+use crate::request::request_id::{self, RequestId, RequestIdDigits};
+use crate::request::respond::{NAME, replaced_fields, write_hit_headers};
+use http::{StatusCode, Version};
+use kasoku_options::HitHeaders;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};
+use kasoku_semantics::time::Now;
+use kasoku_wire::field::date;
+use kasoku_wire::http1::encode_status_line;
+use kasoku_wire::{Fields, ResponseHead};
+use std::fmt::Display;
+use std::io::Write;
+
+/// What follows a head.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Follows {
+    /// No body, and nothing that says so: 204, 304.
+    Nothing,
+    /// That many bytes. For HEAD: that many would have followed.
+    Length(u64),
+    /// A body of unknown length.
+    Unknown,
+    /// What the head says itself.
+    InHead,
+    /// Another head: this one is interim (1xx).
+    Head,
+    /// Another protocol (101).
+    Protocol,
+}
+
+impl Follows {
+    /// For a body whose length may be known.
+    pub(crate) fn of(length: Option<u64>) -> Self {
+        length.map_or(Self::Unknown, Self::Length)
+    }
+}
+
+/// A head of an answer in the making.
+pub struct HeadWriter(Form);
+
+/// The forms in which doors take heads.
+enum Form {
+    /// Status line and fields as HTTP/1.1 has them: what is the same for all can be written once, and copied.
+    Bytes(Vec<u8>),
+    /// Status and fields, for a door that writes them itself.
+    Message(Box<ResponseHead>),
+}
+
+impl HeadWriter {
+    /// An empty one, to be written as HTTP/1.1 has it, into an empty buffer.
+    pub(crate) fn bytes(buffer: Vec<u8>) -> Self {
+        Self(Form::Bytes(buffer))
+    }
+
+    /// An empty one, for a door that writes heads itself.
+    pub fn message() -> Self {
+        Self(Form::Message(Box::new(ResponseHead::new(StatusCode::OK))))
+    }
+
+    /// Takes the head of a door that writes heads itself; `None`: it is gone.
+    pub fn take_message(&mut self) -> Option<ResponseHead> {
+        match std::mem::replace(&mut self.0, Form::Bytes(Vec::new())) {
+            Form::Message(head) => Some(*head),
+            Form::Bytes(_) => None,
+        }
+    }
+
+    /// Its bytes, for a door that takes these: what is sent is removed.
+    pub(crate) fn bytes_mut(&mut self) -> Option<&mut Vec<u8>> {
+        match &mut self.0 {
+            Form::Bytes(bytes) => Some(bytes),
+            Form::Message(_) => None,
+        }
+    }
+
+    /// Its length in bytes, where it has one.
+    pub(crate) fn len(&self) -> usize {
+        match &self.0 {
+            Form::Bytes(bytes) => bytes.len(),
+            Form::Message(_) => 0,
+        }
+    }
+
+    /// Whether it was sent.
+    pub fn is_gone(&self) -> bool {
+        matches!(&self.0, Form::Bytes(bytes) if bytes.is_empty())
+    }
+
+    /// Status and reason phrase, of an empty head.
+    pub(crate) fn with(mut self, status: StatusCode, reason: &[u8]) -> Self {
+        match &mut self.0 {
+            Form::Bytes(bytes) => encode_status_line(status, reason, bytes),
+            Form::Message(head) => head.status = status,
+        }
+        self
+    }
+
+    /// The same with the usual reason phrase.
+    pub(crate) fn of(self, status: StatusCode) -> Self {
+        self.with(status, status.canonical_reason().unwrap_or_default().as_bytes())
+    }
+
+    /// What `write` writes into an empty head, which is the same for all who get it: `prepared` gives the bytes of earlier times, or keeps
+    /// what it is to make now.
+    pub(crate) fn prepared<'p>(
+        mut self,
+        prepared: impl FnOnce(&dyn Fn() -> Box<[u8]>) -> Option<&'p [u8]>,
+        write: impl Fn(HeadWriter) -> HeadWriter,
+    ) -> Self {
+        let Form::Bytes(bytes) = &mut self.0 else { return write(self) };
+        let make = || write(Self::bytes(Vec::with_capacity(BYTES_USUAL))).into_bytes();
+        match prepared(&make) {
+            Some(prepared) => bytes.extend_from_slice(prepared),
+            // It was made before a reload.
+            None => bytes.extend_from_slice(&make()),
+        }
+        self
+    }
+
+    pub(crate) fn into_bytes(self) -> Box<[u8]> {
+        match self.0 {
+            Form::Bytes(bytes) => bytes.into(),
+            Form::Message(_) => Box::default(),
+        }
+    }
+
+    /// Every field but those of these names, and those that we write ourselves by setting.
+    pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str], settings: HitHeaders) {
+        self.fields_where(fields, settings, |name| {
+            !without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+        });
+    }
+
+    /// Every field of whose name `goes` says so, but those that we write ourselves by setting.
+    pub(crate) fn fields_where(&mut self, fields: &Fields, settings: HitHeaders, goes: impl Fn(&[u8]) -> bool) {
+        let ours = replaced_fields(settings);
+        let is_ours = |name: &[u8]| ours.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        for (name, value) in fields.iter().filter(|(name, _)| goes(name) && !is_ours(name)) {
+            self.field(name, value);
+        }
+    }
+
+    /// The fields of a stored response that go out with a coded body, with that body's own entity tag.
+    pub(crate) fn fields_of_coded(
+        &mut self,
+        fields: &Fields,
+        settings: HitHeaders,
+        coding: Coding,
+        goes: impl Fn(&[u8]) -> bool,
+    ) {
+        self.fields_where(fields, settings, |name| goes(name) && goes_with_coded(name));
+        for tag in fields.all("etag") {
+            match &mut self.0 {
+                Form::Bytes(bytes) => {
+                    bytes.extend_from_slice(b"ETag: ");
+                    write_tag(tag, coding, bytes);
+                    bytes.extend_from_slice(b"\r\n");
+                }
+                Form::Message(head) => {
+                    let mut value = Vec::new();
+                    write_tag(tag, coding, &mut value);
+                    head.fields.push("ETag", value);
+                }
+            }
+        }
+    }
+
+    /// Completes what a response says that it varies by, where codings may be made of it. A line of its own, so that what the
+    /// origin has sent stays as it is.
+    //= RFC 9110 section 12.5.5
+    //# An origin server SHOULD generate a Vary header field on a cacheable response when it wishes that response to be
+    //# selectively reused for subsequent requests.
+    pub(crate) fn vary_by_coding(&mut self, fields: &Fields) {
+        if lacks_vary(fields) {
+            self.field("Vary", "Accept-Encoding");
+        }
+    }
+
+    /// One field.
+    pub(crate) fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
+        match &mut self.0 {
+            Form::Bytes(bytes) => {
+                bytes.extend_from_slice(name.as_ref());
+                bytes.extend_from_slice(b": ");
+                bytes.extend_from_slice(value.as_ref());
+                bytes.extend_from_slice(b"\r\n");
+            }
+            Form::Message(head) => head.fields.push(name, value),
+        }
+    }
+
+    /// One field with a number.
+    pub(crate) fn number(&mut self, name: &str, value: u64) {
+        self.field(name, itoa::Buffer::new().format(value));
+    }
+
+    /// One field with a value that is written out.
+    pub(crate) fn written(&mut self, name: &str, value: impl Display) {
+        match &mut self.0 {
+            // Writing to a Vec cannot fail.
+            Form::Bytes(bytes) => drop(write!(bytes, "{name}: {value}\r\n")),
+            Form::Message(head) => head.fields.push(name, value.to_string()),
+        }
+    }
+
+    /// Date, where the message has none.
+    //= RFC 9110 section 6.6.1
+    //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was received and append a corresponding Date header field to the message's header section if it is cached or forwarded downstream.
+    pub(crate) fn date_unless_in(&mut self, fields: &Fields, now: Now) {
+        if !fields.contains("date") {
+            self.written("Date", date::written(now.unix_seconds()));
+        }
+    }
+
+    /// Via, with the version that the message came in.
+    pub(crate) fn via(&mut self, version: Version) {
+        let version = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
+        match &mut self.0 {
+            Form::Bytes(bytes) => {
+                for part in ["Via: ", version, " ", NAME, "\r\n"] {
+                    bytes.extend_from_slice(part.as_bytes());
+                }
+            }
+            Form::Message(head) => head.fields.push("Via", format!("{version} {NAME}")),
+        }
+    }
+
+    /// What tells about the cache.
+    pub(crate) fn cache_status(&mut self, status: &CacheStatus, notes: Option<&Notes>, settings: HitHeaders) {
+        match &mut self.0 {
+            Form::Bytes(bytes) => write_hit_headers(status, notes, settings, bytes),
+            Form::Message(head) => {
+                let mut lines = Vec::new();
+                write_hit_headers(status, notes, settings, &mut lines);
+                for line in lines.split(|byte| *byte == b'\n') {
+                    let line = line.trim_ascii_end();
+                    let colon = line.iter().position(|byte| *byte == b':');
+                    if let Some((name, value)) = colon.and_then(|at| line.split_at_checked(at)) {
+                        head.fields.push(name, value.get(1..).unwrap_or_default().trim_ascii_start());
+                    }
+                }
+            }
+        }
+    }
+
+    /// The request's id.
+    pub(crate) fn request_id(&mut self, id: RequestId<'_>) {
+        self.field(request_id::FIELD, id.text(&mut RequestIdDigits::default()));
+    }
+}
+
+/// What is set aside for a head that is prepared, in bytes.
+const BYTES_USUAL: usize = 512;
+
+/// The length that a head promises.
+pub(crate) fn content_length(head: &ResponseHead) -> Option<u64> {
+    std::str::from_utf8(head.fields.only("content-length")?).ok()?.parse().ok()
+}

@@ -1,0 +1,213 @@
+//! The request's body, read from the client.
+//!
+//! **Taken in** ([`ClientBody::take_in`]), where an origin is a program or a setting says so: all of it is read before an origin is
+//! asked, so that no client holds a place at an origin by sending slowly, and its length is known then. What a request may keep
+//! in memory is charged to the account of responses; what is longer, and everything beyond 16 KiB while memory is short, goes
+//! to disk (`spool`). docs/decisions/0019.
+//!
+//! **Streamed** else: its beginning is read before an origin is asked ([`ClientBody::read_ahead`]): a small body entirely, so that an
+//! origin never hears of a small body that breaks. Of the rest nothing is read before the origin's connection takes it, so a
+//! slow origin slows the client: back-pressure.
+//!
+//! In both cases the client must keep a minimum rate (`pace`).
+
+use crate::door::Door;
+use crate::exchange::form_body::FormBuffer;
+use crate::exchange::pace::Pace;
+use crate::runtime::spool::SpoolFile;
+use crate::runtime::worker::READ_BYTES;
+use crate::runtime::worker::Worker;
+use bytes::{Bytes, BytesMut};
+use kasoku_cache::SpareCharge;
+use kasoku_options::{ClientLimits, RequestBuffer};
+use kasoku_origin::error::UploadError;
+use kasoku_origin::{Upload, UploadPiece};
+use kasoku_semantics::hop_by_hop::forwardable_trailers;
+use kasoku_wire::Fields;
+use kasoku_wire::http1::BodyLength;
+use std::future::poll_fn;
+use std::rc::Rc;
+use std::task::Poll;
+use tokio::time::Instant;
+
+/// How much of a body is read before an origin is asked, in bytes: what one read of a client's socket gives at most. Most
+/// forms are shorter.
+const BODY_AHEAD_BYTES: usize = READ_BYTES;
+
+/// What a body that is taken in may keep in memory, in bytes. What goes to disk goes there in pieces of that size.
+const MEMORY_BYTES_MAX: usize = 64 << 10;
+
+/// The body as something to send.
+pub(crate) struct ClientBody {
+    door: Rc<dyn Door>,
+    length: BodyLength,
+    received: u64,
+    bytes_max: u64,
+    pace: Pace,
+    /// The request's own fields, which say what its trailers may not be.
+    head: Fields,
+    /// What has been read already: its front on disk, what follows in one piece however it came, and its end.
+    file: Option<SpoolFile>,
+    ahead: BytesMut,
+    memory_bytes_max: usize,
+    charge: Option<SpareCharge>,
+    end: Option<UploadPiece>,
+    /// What of it is kept for whoever has to know what the request changes.
+    form: Option<FormBuffer>,
+}
+
+impl ClientBody {
+    pub(crate) fn new(door: Rc<dyn Door>, limits: &ClientLimits, length: BodyLength, head: Fields) -> Self {
+        let bytes_max = limits.request_body_bytes_max;
+        let pace = Pace::new(limits.body_timeout, limits.body_rate_min);
+        let (file, ahead, charge, end, form) = Default::default();
+        let (received, memory_bytes_max) = (0, BODY_AHEAD_BYTES);
+        Self { door, length, received, bytes_max, pace, head, file, ahead, memory_bytes_max, charge, end, form }
+    }
+
+    /// Keeps its beginning as it goes on.
+    pub(crate) fn keeping(self, form: Option<FormBuffer>) -> Self {
+        Self { form, ..self }
+    }
+
+    /// Reads until the body is complete or [`BODY_AHEAD_BYTES`] of it are there.
+    pub(crate) async fn read_ahead(&mut self) -> Result<(), UploadError> {
+        while self.ahead.len() < BODY_AHEAD_BYTES && self.end.is_none() {
+            match self.read().await? {
+                UploadPiece::Data(data) => self.ahead.extend_from_slice(&data),
+                end @ UploadPiece::End(_) => self.end = Some(end),
+            }
+        }
+        Ok(())
+    }
+
+    /// Sees whether it could be taken in, as far as that is known before it comes, and charges what it may keep in memory.
+    ///
+    /// # Errors
+    /// [`UploadError::TooLarge`]: never. [`UploadError::NoRoom`]: not now.
+    pub(crate) fn reserve(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
+        self.charge(worker);
+        match self.length {
+            BodyLength::Length(bytes) if bytes <= self.memory_bytes_max as u64 => Ok(()),
+            BodyLength::Length(bytes) if bytes > buffer.bytes_max => Err(UploadError::TooLarge),
+            BodyLength::Length(bytes) if !worker.spool.has_room_for(bytes, buffer.bytes_max) => {
+                Err(UploadError::NoRoom)
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// Reads all of it: so many bytes.
+    pub(crate) async fn take_in(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<u64, UploadError> {
+        while self.end.is_none() {
+            match self.read().await? {
+                UploadPiece::Data(data) => {
+                    if self.ahead.len() + data.len() > self.memory_bytes_max {
+                        self.write_down(worker, buffer).await?;
+                    }
+                    self.ahead.extend_from_slice(&data);
+                }
+                end @ UploadPiece::End(_) => self.end = Some(end),
+            }
+        }
+        if self.ahead.len() <= BODY_AHEAD_BYTES {
+            self.charge = None;
+        }
+        self.length = BodyLength::Length(self.received);
+        Ok(self.received)
+    }
+
+    /// What any body may keep in memory is part of what a connection takes; what is more, is charged.
+    fn charge(&mut self, worker: &Worker) {
+        let bytes = match self.length {
+            BodyLength::Length(bytes) => usize::try_from(bytes).unwrap_or(MEMORY_BYTES_MAX).min(MEMORY_BYTES_MAX),
+            _ => MEMORY_BYTES_MAX,
+        };
+        if bytes > BODY_AHEAD_BYTES {
+            self.charge = worker.cache.try_charge(bytes as u64);
+        }
+        if self.charge.is_some() {
+            self.memory_bytes_max = bytes;
+        }
+    }
+
+    /// Puts what is in memory on disk.
+    async fn write_down(&mut self, worker: &Worker, buffer: &RequestBuffer) -> Result<(), UploadError> {
+        let data = self.ahead.split().freeze();
+        if data.is_empty() {
+            return Ok(());
+        }
+        let file = match &mut self.file {
+            Some(file) => file,
+            None => self.file.insert(SpoolFile::create(&worker.spool, buffer).await?),
+        };
+        file.write(data, buffer.bytes_max).await
+    }
+
+    /// The next piece from the client.
+    async fn read(&mut self) -> Result<UploadPiece, UploadError> {
+        let at_once = poll_fn(|cx| match self.door.poll_body(cx) {
+            Poll::Ready(piece) => Poll::Ready(Some(piece)),
+            Poll::Pending => Poll::Ready(None),
+        });
+        let piece = match at_once.await {
+            Some(piece) => piece?,
+            None => self.wait().await?,
+        };
+        match piece {
+            UploadPiece::Data(data) => {
+                self.received += data.len() as u64;
+                if self.received > self.bytes_max {
+                    return Err(UploadError::TooLarge);
+                }
+                if let Some(form) = &self.form {
+                    form.goes_on(&data);
+                }
+                Ok(UploadPiece::Data(data))
+            }
+            UploadPiece::End(trailers) => {
+                Ok(UploadPiece::End(trailers.and_then(|trailers| forwardable_trailers(trailers, &self.head))))
+            }
+        }
+    }
+
+    /// Waits until the client has sent more.
+    async fn wait(&mut self) -> Result<UploadPiece, UploadError> {
+        let begun = Instant::now();
+        let next = poll_fn(|cx| self.door.poll_body(cx));
+        let piece = tokio::time::timeout(self.pace.wait_max(), next).await.map_err(|_| UploadError::Timeout)??;
+        if let UploadPiece::Data(data) = &piece {
+            self.pace.waited(begun.elapsed(), data.len());
+        }
+        Ok(piece)
+    }
+
+    /// The next piece of what is on disk.
+    async fn read_back(&mut self) -> Result<Option<Bytes>, UploadError> {
+        let Some(file) = &mut self.file else { return Ok(None) };
+        let piece = file.read().await?;
+        if piece.is_none() {
+            self.file = None;
+        }
+        Ok(piece)
+    }
+}
+
+impl Upload for ClientBody {
+    fn length(&self) -> BodyLength {
+        self.length
+    }
+
+    async fn next(&mut self) -> Result<UploadPiece, UploadError> {
+        if let Some(data) = self.read_back().await? {
+            return Ok(UploadPiece::Data(data));
+        }
+        if !self.ahead.is_empty() {
+            return Ok(UploadPiece::Data(self.ahead.split().freeze()));
+        }
+        match self.end.take() {
+            Some(end) => Ok(end),
+            None => self.read().await,
+        }
+    }
+}

@@ -1,0 +1,23 @@
+//! A request that has passed to the application with its visitor's session and has not been answered yet.
+
+use crate::request::route::Base;
+use crate::shared_state::session::table::{PassingRequest, SessionId};
+use kasoku_semantics::reason::Reason;
+
+/// A request on its way to the application for its visitor alone, and what is to be done once it has been answered.
+pub(crate) struct Ongoing {
+    pub(crate) passing: PassingRequest,
+    /// Why it passes.
+    pub(crate) reason: Reason,
+    /// The session that it carries, where its rules know one.
+    pub(crate) asks: Option<Asks>,
+    pub(crate) is_logout: bool,
+}
+
+/// The session about which the application is to be asked.
+pub(crate) struct Asks {
+    pub(crate) id: SessionId,
+    pub(crate) base: Base,
+    /// Whether the answer has replaced a cookie of the request: who asks with the old one may be taken for a thief.
+    pub(crate) is_outdated: bool,
+}

@@ -1,0 +1,26 @@
+//! A change that a request may have made: the answer does not tell whether it did.
+
+use crate::runtime::worker::Worker;
+use kasoku_semantics::tags::Tagged;
+use std::rc::Rc;
+use std::time::Duration;
+
+/// What may have changed.
+pub(crate) struct PossibleChange {
+    pub(crate) site: String,
+    pub(crate) tagged: Tagged,
+}
+
+impl PossibleChange {
+    /// Drops what has these tags, at most once a second.
+    pub(crate) fn drop_tags(&self, worker: &Rc<Worker>) {
+        if let Some(later) = worker.cache.drop_possibly_changed_tags(&self.site, &self.tagged, worker.now()) {
+            let worker = worker.clone();
+            tokio::task::spawn_local(async move {
+                let wait_ms = later.at_ms.saturating_sub(worker.now().mono_ms);
+                tokio::time::sleep(Duration::from_millis(wait_ms)).await;
+                worker.cache.drop_later(&later, worker.now());
+            });
+        }
+    }
+}

@@ -1,0 +1,131 @@
+//! Full pages to the writer, empty ones back.
+//!
+//! All pages are made at the start, so what waits is bounded and nothing is allocated later; memory that was never
+//! written to costs nothing, and the page that came back last goes out first, so that few are ever touched. The lock is
+//! held for a push or a pop, once for each page and not for each line, and never while anybody writes.
+
+use std::collections::VecDeque;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+use std::time::Duration;
+
+/// What goes out in one system call at most, in bytes.
+pub(crate) const PAGE_BYTES: usize = 64 << 10;
+
+/// Whole lines.
+pub(crate) struct LogPage {
+    /// At most [`PAGE_BYTES`], for which there is room.
+    pub(crate) bytes: Vec<u8>,
+    /// How many lines these are.
+    pub(crate) lines: u64,
+}
+
+/// What the writer does next.
+pub(crate) enum WriterStep {
+    /// Writes this page: they come in the order in which they were handed over.
+    Write(LogPage),
+    /// Opens its file anew.
+    Reopen,
+    /// Ends: all pages are written, and no more will come.
+    End,
+}
+
+/// See the [module](self).
+pub(crate) struct Pages {
+    inner: Mutex<PageQueues>,
+    /// A page was handed over, or nothing more will be.
+    changed: Condvar,
+    /// The writer has ended.
+    ended: Condvar,
+}
+
+struct PageQueues {
+    full: VecDeque<LogPage>,
+    empty: Vec<LogPage>,
+    is_closed: bool,
+    has_ended: bool,
+    is_to_reopen: bool,
+}
+
+impl Pages {
+    /// That many empty pages.
+    pub(crate) fn new(count: usize) -> Self {
+        let empty = (0..count).map(|_| LogPage { bytes: Vec::with_capacity(PAGE_BYTES), lines: 0 }).collect();
+        let inner = PageQueues {
+            full: VecDeque::with_capacity(count),
+            empty,
+            is_closed: false,
+            has_ended: false,
+            is_to_reopen: false,
+        };
+        Self { inner: Mutex::new(inner), changed: Condvar::new(), ended: Condvar::new() }
+    }
+
+    /// An empty page, if there is one.
+    pub(crate) fn empty(&self) -> Option<LogPage> {
+        self.lock().empty.pop()
+    }
+
+    /// To the writer.
+    pub(crate) fn hand_over(&self, page: LogPage) {
+        self.lock().full.push_back(page);
+        self.changed.notify_one();
+    }
+
+    /// Waits for the next thing to do.
+    pub(crate) fn next(&self) -> WriterStep {
+        let wait = |inner: &mut PageQueues| inner.full.is_empty() && !inner.is_closed && !inner.is_to_reopen;
+        let mut inner = self.changed.wait_while(self.lock(), wait).unwrap_or_else(PoisonError::into_inner);
+        if std::mem::take(&mut inner.is_to_reopen) {
+            return WriterStep::Reopen;
+        }
+        inner.full.pop_front().map_or(WriterStep::End, WriterStep::Write)
+    }
+
+    /// What is written from now on goes to a file that is opened anew.
+    pub(crate) fn reopen(&self) {
+        self.lock().is_to_reopen = true;
+        self.changed.notify_one();
+    }
+
+    /// From the writer: it can be filled again.
+    pub(crate) fn give_back(&self, mut page: LogPage) {
+        page.bytes.clear();
+        page.lines = 0;
+        self.lock().empty.push(page);
+    }
+
+    /// Nothing more will be handed over.
+    pub(crate) fn close(&self) {
+        self.lock().is_closed = true;
+        self.changed.notify_one();
+    }
+
+    /// The writer has ended.
+    pub(crate) fn end(&self) {
+        self.lock().has_ended = true;
+        self.ended.notify_all();
+    }
+
+    /// Waits for that; whether it has, within that time.
+    pub(crate) fn wait_for_end(&self, timeout: Duration) -> bool {
+        let waiting = self.ended.wait_timeout_while(self.lock(), timeout, |inner| !inner.has_ended);
+        waiting.unwrap_or_else(PoisonError::into_inner).0.has_ended
+    }
+
+    /// Whether nothing waits for the writer.
+    #[cfg(test)]
+    pub(crate) fn is_idle(&self) -> bool {
+        self.lock().full.is_empty()
+    }
+
+    /// Whether there is no empty page.
+    #[cfg(test)]
+    pub(crate) fn is_starved(&self) -> bool {
+        self.lock().empty.is_empty()
+    }
+
+    // Nobody panics while holding the lock, and a list of pages is sound after each push.
+    fn lock(&self) -> MutexGuard<'_, PageQueues> {
+        self.inner.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

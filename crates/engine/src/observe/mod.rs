@@ -1,0 +1,8 @@
+//! What is written down of requests: the access log, spans, the tables behind `kasoku top` and `kasoku doctor`.
+
+pub(crate) mod access_log;
+pub(crate) mod miss_examples;
+pub(crate) mod misses;
+pub(crate) mod timing;
+pub mod top;
+pub mod trace;

@@ -1,0 +1,225 @@
+//! What would help, as far as the messages that are known tell. The table is in `semantics`; here is which messages it is
+//! asked about.
+
+use crate::operator::explain::steps::Explaining;
+use crate::request::route::route_url;
+use crate::request::visitor;
+use crate::shared_state::set_by::{self, SetBy};
+use crate::sites::ActiveRoute;
+use http::Method;
+use kasoku_cache::CacheQuery;
+use kasoku_cache::inspect::LookupOutcome;
+use kasoku_semantics::advice::{Advice, HAS_FORGERY_TOKEN, advice, advice_on_variants, advice_without_messages};
+use kasoku_semantics::grant::GrantRefusal;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
+use kasoku_wire::RequestHead;
+
+/// What would help.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tips {
+    /// Nothing has to change.
+    Needless,
+    /// All of these together make the next such request a hit.
+    Changes(Vec<Suggestion>),
+    /// All of the first together; or, the application as it is, all of the second.
+    Either(Vec<Suggestion>, Vec<Suggestion>),
+    /// There is nothing safe, for this reason.
+    Nothing(&'static str),
+    /// That depends on what the origin answers: a live question tells.
+    AskLive,
+}
+
+/// Parameters that others add to links, and that change no page: `utm_*` and those of large sites.
+const TRACKING: [(&str, &str); 6] = [
+    ("utm_", "utm_*"),
+    ("fbclid", "fbclid"),
+    ("gclid", "gclid"),
+    ("msclkid", "msclkid"),
+    ("mc_cid", "mc_cid"),
+    ("mc_eid", "mc_eid"),
+];
+
+/// Why a page is not proposed to be shared that differs each time where tokens are.
+const HAS_TOKEN: &str = "two answers differ in a form, a meta or a script, as a token does: who sends such a form from a shared page is refused, so the page is its \
+     visitor's; `guard-noise` names a value in a script that is none";
+
+/// Why the configuration is not proposed to share a page with a form. The application may know better, and say so.
+const HAS_FORM: &str = "the page has a form that is sent by POST, and what it sends is often checked against the visitor to whom the page was shown: such a page has to pass (`pass-urls`), unless \
+     the application says itself that it may be shared";
+
+/// Why the configuration is not proposed to share what stands at such a URL.
+pub(crate) const IS_LOGIN: &str = "people log in there, as its URL says: such a page is its visitor's";
+
+/// Why what was tried is not proposed.
+pub(super) const DIFFERS: &str = "it was tried, and the page differs by visitor: `kasoku doctor` shows the lines, and docs/guard.md what may be done about them";
+
+/// Why what could not be tried is not proposed.
+pub(super) const UNTRIED: &str = "it could not be tried: the application did not answer in time when it was asked anonymously and as another visitor; ask again";
+
+/// Of what would help, only what the application would have to do; nothing, for that reason, where there is none.
+pub(super) fn without_ours(tips: Tips, why: &'static str) -> Tips {
+    match tips {
+        Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
+        Tips::Changes(_) | Tips::Either(..) => Tips::Nothing(why),
+        other => other,
+    }
+}
+
+/// Of what would help, only what the application would have to do: what the configuration could do is tried by a live question first, which
+/// also looks for forms and tokens in the page.
+fn untried(tips: Tips) -> Tips {
+    match tips {
+        Tips::Changes(all) | Tips::Either(all, _) if !is_ours(&all) => Tips::Changes(all),
+        Tips::Changes(_) | Tips::Either(..) => Tips::AskLive,
+        other => other,
+    }
+}
+
+/// The lines of the configuration that would help, alone or in the place of what the application would have to do.
+pub(super) fn ours(tips: &Tips) -> Option<&Vec<Suggestion>> {
+    match tips {
+        Tips::Changes(all) | Tips::Either(_, all) if is_ours(all) => Some(all),
+        _ => None,
+    }
+}
+
+fn is_ours(all: &[Suggestion]) -> bool {
+    all.iter().all(|one| matches!(one.change, SuggestedChange::Set(..)))
+}
+
+/// The line that takes a cookie for noise, if it may be.
+pub(crate) fn noise(name: &str, route: &ActiveRoute, set_by: &SetBy) -> Option<Suggestion> {
+    let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
+    if !is_plain || !set_by.may_be_noise(name) {
+        return None;
+    }
+    let before = match route.places.settings.contains_key("cookies.noise") {
+        true => route.cookies.noise.iter().map(|one| format!("\"{one}\", ")).collect(),
+        false => "\"default\", ".to_owned(),
+    };
+    let change = SuggestedChange::Set("cookies.noise", format!("[{before}\"{name}\"]"));
+    Some(Suggestion::of(
+        change,
+        "if the cookie changes no page: the application was seen to set it for visitors whom it does not know, and never otherwise",
+    ))
+}
+
+impl From<Advice> for Tips {
+    fn from(advice: Advice) -> Self {
+        match advice {
+            Advice::Needless => Self::Needless,
+            Advice::Changes(all) => Self::Changes(all),
+            Advice::Either(all, instead) => Self::Either(all, instead),
+            Advice::Nothing(why) => Self::Nothing(why),
+        }
+    }
+}
+
+impl Explaining<'_> {
+    pub(super) fn tips(&self) -> Tips {
+        let (outcome, policy) = (self.inspection.outcome, self.ask.policy.as_ref());
+        let is_hit = matches!(outcome, LookupOutcome::Hit(_));
+        if is_hit && self.heard().is_none() {
+            return Tips::Needless;
+        }
+        // What it needs in any case is a GET.
+        let reason = match self.ask.request.method {
+            Method::HEAD if !is_hit => Reason::HeadOnly,
+            _ => outcome.reason(),
+        };
+        let asked = &self.asked;
+        if reason == Reason::PassCookie && visitor::listed(&asked.request.head.fields, &asked.routed.route).is_some() {
+            return Tips::Nothing("the configuration says that requests with this cookie pass");
+        }
+        if reason == Reason::PassCookie
+            && let Some(tip) = self.of_noise()
+        {
+            return Tips::Changes(vec![tip]);
+        }
+        match advice_without_messages(reason) {
+            Advice::Needless => {}
+            advice => return advice.into(),
+        }
+        if !is_hit && let Some(tip) = self.of_tracking() {
+            return Tips::Changes(vec![tip]);
+        }
+        if let Some(answered) = self.heard() {
+            if let Some(first) = answered.objections.first().map(|first| advice_without_messages(*first))
+                && first != Advice::Needless
+            {
+                return first.into();
+            }
+            if !answered.objections.is_empty() && answered.live.names_forgery_token() {
+                return Tips::Nothing(HAS_FORGERY_TOKEN);
+            }
+            if answered.live.has_token {
+                return Tips::Nothing(HAS_TOKEN);
+            }
+            let live = &answered.live;
+            let is_for_anonymous = set_by::is_for_anonymous(&live.request, &live.head, &asked.routed.route);
+            let may_be_noise = |name: &str| is_for_anonymous && self.set_by.may_be_noise_as_set_for_nobody(name);
+            let tips = advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
+            return match () {
+                () if live.has_form() => without_ours(tips, HAS_FORM),
+                () if set_by::is_login(&asked.target) => without_ours(tips, IS_LOGIN),
+                () => tips,
+            };
+        }
+        if let Some(entry) = self.inspection.entry.as_ref() {
+            let freshness = &entry.meta.freshness;
+            let was_of_use = freshness.lifetime > freshness.initial_age && !freshness.no_cache;
+            if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::Invalidated | Reason::RulesChanged) {
+                return Tips::Needless;
+            }
+            let may_be_noise = |name: &str| self.set_by.may_be_noise(name);
+            return untried(advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into());
+        }
+        if let Some(other) = &self.inspection.other {
+            match advice_on_variants(&other.meta.head, policy) {
+                Advice::Needless => {}
+                advice => return advice.into(),
+            }
+        }
+        match self.inspection.last_refusal.map(|refusal| advice_without_messages(refusal.reason)) {
+            Some(advice) if advice != Advice::Needless => advice.into(),
+            _ if self.answered.is_some() => Tips::Nothing("the application has to answer first"),
+            _ => Tips::AskLive,
+        }
+    }
+
+    /// Where it passes for a cookie that was seen to be set for nobody, and never otherwise.
+    fn of_noise(&self) -> Option<Suggestion> {
+        let (request, route) = (&self.asked.request.head.fields, &self.asked.routed.route);
+        let Some(GrantRefusal::Cookie(name)) = visitor::refusal(request, route, self.seen.is_anonymous) else {
+            return None;
+        };
+        noise(std::str::from_utf8(name).ok()?, route, self.set_by)
+    }
+
+    /// Where nothing is stored for this URL but something is for the same one without what others have added to it.
+    fn of_tracking(&self) -> Option<Suggestion> {
+        let (path, query) = self.asked.target.split_once('?')?;
+        let is_tracking = |pair: &&str| TRACKING.iter().any(|(name, _)| pair.starts_with(name));
+        let kept: Vec<&str> = query.split('&').filter(|pair| !is_tracking(pair)).collect();
+        let globs = TRACKING.iter().filter(|(name, _)| query.split('&').any(|pair| pair.starts_with(name)));
+        let mut globs: Vec<&str> = globs.map(|(_, glob)| *glob).collect();
+        if globs.is_empty() {
+            return None;
+        }
+        // What is ignored already stays ignored.
+        globs.splice(0..0, self.asked.routed.route.query.ignore.iter().map(String::as_str));
+        let globs: Vec<String> = globs.iter().map(|glob| format!("\"{glob}\"")).collect();
+        let target = if kept.is_empty() { path.to_owned() } else { format!("{path}?{}", kept.join("&")) };
+        let (scheme, authority) = (self.asked.routed.scheme, self.asked.routed.authority());
+        let url = format!("{scheme}://{authority}{target}");
+        let head = RequestHead { target: url, ..self.asked.request.head.clone() };
+        let plain = route_url(self.sites, self.cache, &head).ok()?;
+        let ask = CacheQuery { key: &plain.key, policy: &plain.route.policy, ..self.ask };
+        let is_hit = matches!(self.cache.inspect(&ask).outcome, LookupOutcome::Hit(_));
+        is_hit.then(|| {
+            let change = SuggestedChange::Set("query.ignore", format!("[{}]", globs.join(", ")));
+            Suggestion::of(change, "the same page without what others have added to the link is stored already")
+        })
+    }
+}

@@ -1,0 +1,263 @@
+//! Asks the disk whether the file that a stored answer names is as it was; and, for a live question, the origin: as a GET of a visitor
+//! would go there, with nothing that follows from the answer.
+//!
+//! It is asked for the whole, without the conditions that a stored response would bring, on a connection of its own that
+//! no other request uses. The caller's thread waits; whoever calls has one that serves nobody. Nothing of the answer is kept,
+//! and no counter of requests moves. What the process knows of its origins is neither asked nor told: an origin that counts as
+//! down is asked as well, and one that fails here is down for nobody.
+
+use crate::cache::fetch::is_of_a_long_file;
+use crate::error;
+use crate::operator::explain::forms;
+use crate::operator::isolated_fetch::send_isolated;
+use crate::origin::sendfile::{self, Lost};
+use crate::origin_client::Response;
+use crate::request::anonymous_cookies;
+use crate::request::forward::ANONYMOUS_ADDRESS;
+use crate::request::route::Routed;
+use crate::runtime::clock::Clock;
+use crate::sites::ActiveRoute;
+use crate::visitors::cookie_values::{self, ScanTargets};
+use bytes::{Bytes, BytesMut};
+use http::{Method, StatusCode};
+use kasoku_cache::inspect::LookupOutcome;
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{Cache, CacheQuery, ExternalBody, HeldCharge};
+use kasoku_origin::{BodyPiece, Error};
+use kasoku_programs::OpenFiles;
+use kasoku_semantics::difference::{DifferencePlace, Markup, PagePart, differences, has_parts};
+use kasoku_semantics::freshness::Freshness;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::time::Duration;
+use tokio::runtime::{Builder, LocalOptions};
+
+/// How long all of it may take.
+pub(super) const PATIENCE: Duration = Duration::from_secs(8);
+
+/// How much of the body is read, in bytes, so that its length is known where nothing tells it, and its forms where a session is dropped. More:
+/// the connection is closed.
+const BODY_BYTES_MAX: usize = 1 << 20;
+
+/// An answer.
+pub(super) struct Live {
+    /// The request as it was sent.
+    pub(super) request: RequestHead,
+    pub(super) head: ResponseHead,
+    names_a_file: bool,
+    is_left_alone: bool,
+    /// Why it is for who asked alone, as far as that shows once it is there.
+    is_of_one_client: Option<Reason>,
+    /// The name of the cookie for which it is, where the value of one stands in it.
+    pub(super) cookie_in_it: Option<Vec<u8>>,
+    /// Two answers differ where tokens are.
+    pub(super) has_token: bool,
+    /// All of the body, where it could be looked through.
+    page: Option<Bytes>,
+    /// It sets a cookie that would be dropped, and has a form that is sent by POST.
+    has_form_of_a_session: bool,
+    body_length: Option<u64>,
+    is_file: bool,
+    request_time: Now,
+    response_time: Now,
+}
+
+/// An answer, and what it means.
+pub(super) struct Answered {
+    pub(super) live: Live,
+    pub(super) freshness: Freshness,
+    /// All that keeps it from being stored, what decides first.
+    pub(super) objections: Vec<Reason>,
+}
+
+impl Answered {
+    /// Whether it would be stored, with a form of which the session would be dropped.
+    pub(super) fn has_form_of_a_session(&self) -> bool {
+        self.objections.is_empty() && self.live.has_form_of_a_session
+    }
+
+    pub(super) fn judge(cache: &Cache, ask: &CacheQuery<'_>, live: Live) -> Self {
+        let (freshness, objections) = would_store(cache, ask, &live);
+        // What names a file must say itself how long that holds.
+        let is_silent = live.names_a_file && !freshness.is_explicit();
+        let is_left_alone = live.is_left_alone.then_some(Reason::ObjectTooLarge);
+        let first = [is_silent.then_some(Reason::Sendfile), is_left_alone];
+        let mut objections: Vec<Reason> = first.into_iter().flatten().chain(objections).collect();
+        // It is looked through only where nothing else keeps it from being stored.
+        if objections.is_empty() {
+            objections.extend(live.is_of_one_client);
+        }
+        Self { freshness, objections, live }
+    }
+}
+
+/// What would become of an answer, as far as its head tells.
+pub(super) fn would_store(cache: &Cache, ask: &CacheQuery<'_>, live: &Live) -> (Freshness, Vec<Reason>) {
+    let exchange = OriginExchange {
+        request: &live.request,
+        response: &live.head,
+        request_time: live.request_time,
+        response_time: live.response_time,
+        body_length: live.body_length,
+        is_file: live.is_file,
+    };
+    cache.would_store(ask, &exchange)
+}
+
+/// Whether asking the origin tells something, and does nothing but tell.
+pub(super) fn is_wanted(request: &RequestHead, outcome: LookupOutcome) -> bool {
+    let may_be_stored = !matches!(outcome, LookupOutcome::Pass(_) | LookupOutcome::Refused(_))
+        || outcome == LookupOutcome::Pass(Reason::RequestNoStore);
+    request.method == Method::GET && may_be_stored
+}
+
+/// Whether the file that a stored answer names is another one by now, or can't be had.
+pub(super) fn has_changed(route: &ActiveRoute, file: &ExternalBody) -> bool {
+    let Ok(runtime) = Builder::new_current_thread().enable_all().build() else { return false };
+    let found = runtime.block_on(async {
+        tokio::time::timeout(PATIENCE, sendfile::find_again(route, file, &OpenFiles::default())).await
+    });
+    // A disk that hangs is waited for by nobody.
+    runtime.shutdown_background();
+    matches!(found, Ok(Err(Lost::Changed(_))))
+}
+
+/// Asks the origins of a route in turn, until one can be reached.
+pub(super) fn ask(
+    routed: &Routed,
+    outgoing: &RequestHead,
+    clock: &dyn Clock,
+    charges: [HeldCharge; 2],
+    is_in_doubt: impl Fn(&Live) -> bool,
+) -> Result<Live, Reason> {
+    let [charge, again] = charges;
+    let mut request = outgoing.clone();
+    for name in ["if-none-match", "if-modified-since", "range", "if-range"] {
+        request.fields.remove(name);
+    }
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let Ok(runtime) = runtime else { return Err(Reason::OriginUnreachable) };
+    runtime.block_on(async {
+        let begun = tokio::time::Instant::now();
+        let asked = tokio::time::timeout(PATIENCE, exchange(routed, request.clone(), clock, charge)).await;
+        let mut live = asked.unwrap_or(Err(Error::FirstByteTimeout)).map_err(|error| error::reason(&error))?;
+        if live.may_have_tokens() && is_in_doubt(&live) {
+            let rest = PATIENCE.saturating_sub(begun.elapsed());
+            let again = tokio::time::timeout(rest, exchange(routed, request, clock, again)).await;
+            live.has_token = again.is_ok_and(|again| again.is_ok_and(|again| differ_by_token(&live, &again, routed)));
+        }
+        Ok(live)
+    })
+}
+
+impl Live {
+    /// Whether its page names a token against forgery.
+    pub(super) fn names_forgery_token(&self) -> bool {
+        self.page.as_ref().is_some_and(|page| forms::names_forgery_token(page))
+    }
+
+    /// Whether its page has a form that is sent by POST.
+    pub(super) fn has_form(&self) -> bool {
+        self.page.as_ref().is_some_and(|page| forms::is_sent_back(page))
+    }
+
+    /// Whether its page has anything in which tokens are.
+    fn may_have_tokens(&self) -> bool {
+        let Some(page) = &self.page else { return false };
+        let markup = Markup::of(&self.head).unwrap_or(Markup::Text);
+        markup == Markup::Script || has_parts(page, markup)
+    }
+}
+
+/// Two answers differ where tokens are.
+fn differ_by_token(one: &Live, other: &Live, routed: &Routed) -> bool {
+    let (Some(markup), Some(page), Some(again)) = (Markup::of(&one.head), &one.page, &other.page) else { return false };
+    let found = differences(page, again, markup, &routed.route.guard.noise);
+    found.iter().any(|one| {
+        matches!(
+            one.place,
+            DifferencePlace::Body(PagePart::Form | PagePart::Meta | PagePart::Script | PagePart::Sealed)
+        )
+    })
+}
+
+async fn exchange(
+    routed: &Routed,
+    request: RequestHead,
+    clock: &dyn Clock,
+    mut charge: HeldCharge,
+) -> Result<Live, Error> {
+    let (request_time, route) = (clock.now(), &routed.route);
+    let asks = anonymous_cookies::sent(&request, route, ANONYMOUS_ADDRESS);
+    let mut response = send_isolated(routed, &asks, None, request_time).await?;
+    if let Some(error) = sendfile::fault(route, &response.head) {
+        return Err(error);
+    }
+    let response_time = clock.now();
+    let names_a_file = sendfile::names_a_file(&response.head);
+    let (is_file, is_left_alone) = (response.body.is_file(), is_of_a_long_file(route, &response));
+    let secrets = Secrets::of(&request, &response.head, &route.policy);
+    let targets = ScanTargets::of(route, &request.target, &response.head, is_file, &secrets);
+    let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
+    let page = match is_text && !names_a_file {
+        true => cookie_values::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
+        false => None,
+    };
+    let is_of_one_client = match targets.is_empty() || names_a_file {
+        true => None,
+        false => cookie_values::look_through(&targets, &response.head, &mut response.body, &mut charge).await?.reason,
+    };
+    let (mut has_form, mut cookie_in_it) = (false, None);
+    if is_of_one_client == Some(Reason::CookieValueInResponse) {
+        cookie_in_it = secrets.cookie_in_head(&response.head).map(<[u8]>::to_vec);
+    }
+    let body_length = match response.body.length() {
+        // What is stored of a file has no body.
+        _ if names_a_file => Some(0),
+        Some(known) if secrets.is_empty() => Some(known),
+        known => {
+            let page = read(&mut response).await;
+            has_form = page.as_ref().is_some_and(|page| !secrets.is_empty() && forms::is_sent_back(page));
+            if is_of_one_client == Some(Reason::CookieValueInResponse) {
+                let in_page = page.as_ref().and_then(|page| secrets.cookie_in(page)).map(<[u8]>::to_vec);
+                cookie_in_it = cookie_in_it.or(in_page);
+            }
+            known.or(page.map(|page| page.len() as u64))
+        }
+    };
+    let mut head = response.head;
+    if names_a_file {
+        head = sendfile::for_the_cache(head, response_time);
+    } else {
+        sendfile::strip(&mut head.fields);
+    }
+    Ok(Live {
+        request,
+        head,
+        names_a_file,
+        is_left_alone,
+        is_of_one_client,
+        cookie_in_it,
+        has_token: false,
+        page,
+        has_form_of_a_session: has_form,
+        body_length,
+        is_file,
+        request_time,
+        response_time,
+    })
+}
+
+/// The body; `None` where it is too long, or is cut.
+async fn read(response: &mut Response) -> Option<BytesMut> {
+    let mut page = BytesMut::new();
+    while page.len() <= BODY_BYTES_MAX {
+        match response.body.next().await.ok()? {
+            BodyPiece::Data(data) => page.extend_from_slice(&data),
+            BodyPiece::End(_) => return Some(page),
+        }
+    }
+    None
+}

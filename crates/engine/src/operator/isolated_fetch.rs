@@ -1,0 +1,41 @@
+//! Fetches from a route's origins on a connection of its own, without touching health, counters or the pool. Used by `explain --live` and
+//! by trials.
+
+use crate::origin::fetch_context::key_hash;
+use crate::origin_client::{Client, Reply, Response};
+use crate::request::route::Routed;
+use kasoku_origin::group::{Attempts, Group, NextOrigin};
+use kasoku_origin::health::Blame;
+use kasoku_origin::{Error, NoInterim, NoUpload, OriginRegistry};
+use kasoku_programs::{Circumstances, OpenFiles, Request};
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
+use std::net::SocketAddr;
+
+/// Asks the origins of a route in turn, until one can be reached, on a connection that no other request uses. `remote`: who is told to ask.
+pub(crate) async fn send_isolated(
+    routed: &Routed,
+    request: &RequestHead,
+    remote: Option<SocketAddr>,
+    now: Now,
+) -> Result<Response, Error> {
+    let (client, route) = (Client::new(), &routed.route);
+    let circumstances = Circumstances { is_https: routed.scheme == "https", remote, ..Circumstances::default() };
+    let (gateway, limits) = (&route.gateway, &route.origin);
+    let asked =
+        Request { head: request, circumstances: &circumstances, gateway, limits, open_files: &OpenFiles::default() };
+    let group = Group::new(route.balance, &route.origins, route.origin.connections_max, &OriginRegistry::default(), 0);
+    let mut asking = Attempts::new(key_hash(routed), true);
+    let mut sent = Err(Error::Down);
+    while let NextOrigin::Ask(choice) = group.choose(&mut asking, &route.health, now.mono_ms) {
+        sent = client.send(&choice, &asked, &mut Some(NoUpload), &mut NoInterim).await;
+        if !sent.as_ref().is_err_and(|error| error.blame() == Blame::Connection) {
+            break;
+        }
+    }
+    match sent? {
+        Reply::Response(response) => Ok(response),
+        // What is there is another URL's to explain.
+        Reply::LocalRedirect(_) => Err(Error::RedirectsForEver),
+    }
+}

@@ -1,0 +1,8 @@
+//! What the operator asks and orders: why a request gets what it gets, what would help, what is to be dropped.
+
+pub mod doctor;
+pub mod explain;
+pub(crate) mod isolated_fetch;
+pub(crate) mod log;
+pub mod purge;
+pub(crate) mod trial;

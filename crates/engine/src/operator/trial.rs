@@ -1,0 +1,133 @@
+//! Tries lines of the configuration on a URL before they are proposed: its page is fetched anonymously under the changed rules, and compared as
+//! the guard compares pages.
+
+mod changed;
+
+use crate::operator::isolated_fetch::send_isolated;
+use crate::request::message::Request;
+use crate::request::peer::Peer;
+use crate::request::route::{Routed, route_url};
+use crate::request::shared::SharedRequest;
+use crate::request::visitor;
+use crate::runtime::handle::EngineHandle;
+use crate::sites::ActiveRoute;
+use crate::sites::sites;
+use crate::visitors::cookie_values::{self, ScanTargets};
+use crate::visitors::leak_guard::{
+    ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing,
+};
+pub(crate) use changed::{TTL_SECONDS, changed};
+use http::{Method, StatusCode};
+use kasoku_cache::HeldCharge;
+use kasoku_semantics::difference::Difference;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::secrets::Secrets;
+use kasoku_semantics::suggestion::Suggestion;
+use kasoku_wire::RequestHead;
+use kasoku_wire::http1::BodyLength;
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::Instant;
+use tokio::runtime::{Builder, LocalOptions};
+
+/// What came of an attempt.
+pub(crate) enum TrialOutcome {
+    /// The page is the same for everybody under these lines.
+    Same(Vec<Suggestion>),
+    /// It is not.
+    Differs(Vec<Suggestion>, Vec<Difference>),
+    /// It could not be kept under them, for this reason.
+    Refused(Vec<Suggestion>, Reason),
+    /// The configuration can do nothing, for this reason.
+    Nothing(&'static str),
+    /// Nobody knows.
+    Unknown,
+}
+
+/// Tries lines of the configuration on a URL, as the application answers now.
+pub(crate) fn try_out(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>, deadline: Instant) -> TrialOutcome {
+    let runtime = Builder::new_current_thread().enable_all().build_local(LocalOptions::default());
+    let Ok(runtime) = runtime else { return TrialOutcome::Unknown };
+    let left = deadline.saturating_duration_since(Instant::now());
+    runtime
+        .block_on(async { tokio::time::timeout(left, compare(handle, url, changes)).await })
+        .unwrap_or(TrialOutcome::Unknown)
+}
+
+/// Compares a page under the changed rules.
+async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> TrialOutcome {
+    let sites = sites(&handle.options());
+    let Ok(mut routed) = route_url(&sites, handle.cache(), &head(url)) else { return TrialOutcome::Unknown };
+    let Some(changed) = changed(&routed.route.declared, &changes) else { return TrialOutcome::Unknown };
+    let tagged_as = &*routed.route.policy.tags.site;
+    routed.route = Arc::new(ActiveRoute::of(changed, tagged_as, 0));
+    let route = routed.route.clone();
+    let request = Request { head: head(url), body: BodyLength::None };
+    let peer = Peer { address: None, is_trusted: false };
+    let mut request = plain(SharedRequest::of(&request, &routed, &peer).head());
+    visitor::keep_wishes_back(&mut request, &route);
+    let fetcher = IsolatedFetcher { handle, routed: &routed };
+    let Some(page) = fetcher.fetch(&request, None).await else { return TrialOutcome::Unknown };
+    if let Some(reason) = refusal(&route, &request, &page) {
+        return TrialOutcome::Refused(changes, reason);
+    }
+    let subject = crate::visitors::leak_guard::Comparison {
+        fetcher: &fetcher,
+        route: &route,
+        uri: routed.key.uri(),
+        request: &request,
+    };
+    match check(subject, page, false).await {
+        ComparisonResult::Same { .. } => TrialOutcome::Same(changes),
+        ComparisonResult::Differs(report) => TrialOutcome::Differs(changes, report.differences),
+        ComparisonResult::Unknown => TrialOutcome::Unknown,
+    }
+}
+
+/// Why a page would not be kept for what stands in it.
+fn refusal(route: &ActiveRoute, request: &RequestHead, page: &FetchedPage) -> Option<Reason> {
+    let secrets = Secrets::of(request, &page.head, &route.policy);
+    if secrets.occur_in_head(&page.head) {
+        return Some(Reason::CookieValueInResponse);
+    }
+    let targets = ScanTargets::of(route, &request.target, &page.head, false, &secrets);
+    let is_page = page.head.status == StatusCode::OK;
+    targets.judge(&page.body, None).reason.filter(|reason| is_page || *reason == Reason::CookieValueInResponse)
+}
+
+/// Fetches on connections that no other request uses, and tells nobody.
+struct IsolatedFetcher<'a> {
+    handle: &'a EngineHandle,
+    routed: &'a Routed,
+}
+
+impl Fetcher for IsolatedFetcher<'_> {
+    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
+        let request = as_sent(request, &self.routed.route, address);
+        let remote = address.map(|address| SocketAddr::new(IpAddr::V4(address), 0));
+        let fetched = async {
+            let mut response = send_isolated(self.routed, &request, remote, self.handle.now()).await.ok()?;
+            if says_nothing(response.head.status) {
+                return None;
+            }
+            let mut charge = self.handle.cache().hold();
+            let (body, _) = cookie_values::read(&response.head, &mut response.body, &mut charge).await.ok()??;
+            Some(FetchedPage::new(response.head, body, charge))
+        };
+        tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()
+    }
+
+    fn hold(&self) -> HeldCharge {
+        self.handle.cache().hold()
+    }
+
+    fn next_visitor(&self) -> u64 {
+        self.handle.guard().next_visitor()
+    }
+}
+
+/// A GET of a URL that nobody has sent.
+pub(crate) fn head(url: &str) -> RequestHead {
+    let authority = url.split_once("://").and_then(|(_, rest)| rest.split('/').next()).unwrap_or_default();
+    RequestHead::new(Method::GET, url).with("Host", authority)
+}

@@ -1,0 +1,98 @@
+//! A route as it would be with some lines more in the configuration.
+
+use kasoku_options::{Route, SessionRules};
+use kasoku_semantics::grant::{Grant, Ignored, StatusTtl};
+use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
+use std::sync::Arc;
+
+/// The lifetime of all that is proposed, in seconds.
+pub(crate) const TTL_SECONDS: u64 = 60;
+
+/// With these lines; `None`: one of them is none of the configuration, or none that can be tried.
+pub(crate) fn changed(route: &Route, changes: &[Suggestion]) -> Option<Route> {
+    let mut changed = route.clone();
+    for one in changes {
+        let SuggestedChange::Set(key, value) = &one.change else { return None };
+        set(&mut changed, key, value)?;
+    }
+    Some(changed)
+}
+
+fn set(route: &mut Route, key: &str, value: &str) -> Option<()> {
+    match key {
+        "ttl" => grant(route).ttl_seconds = TTL_SECONDS,
+        "ttl-override" => grant(route).ttl_override_seconds = TTL_SECONDS,
+        "ignore" => {
+            let word = |text: &&str| Ignored::ALL.iter().copied().find(|one| one.word() == *text);
+            let all: Option<Vec<Ignored>> = texts(value).map(|text| word(&text)).collect();
+            // What a page varies by is never ignored for an attempt.
+            let all =
+                all.filter(|all| !all.contains(&Ignored::Vary) || grant(route).ignore.contains(&Ignored::Vary))?;
+            grant(route).ignore = all;
+        }
+        "ttl-status" => {
+            let first = value.rsplit("{ ").next()?.rsplit(", ").next()?.split(' ').next()?.parse().ok()?;
+            grant(route).ttl_status.push(StatusTtl { first, last: first, seconds: TTL_SECONDS });
+        }
+        "cache.negative-ttl" => Arc::make_mut(&mut route.policy).negative_ttl_seconds = TTL_SECONDS,
+        "cookies.session" => {
+            let mut rules = SessionRules::clone(&route.session);
+            rules.cookies = after(value, &rules.cookies);
+            route.session = Arc::new(rules);
+        }
+        "cookies.noise" => route.cookies.noise = after(value, &route.cookies.noise),
+        "query.ignore" => route.query.ignore = after(value, &route.query.ignore),
+        _ => return None,
+    }
+    Some(())
+}
+
+fn grant(route: &mut Route) -> &mut Grant {
+    &mut Arc::make_mut(&mut route.policy).grant
+}
+
+/// The texts of a list, as it is written.
+fn texts(list: &str) -> impl Iterator<Item = &str> {
+    list.split('"').skip(1).step_by(2)
+}
+
+/// The same, with what was there before in the place of `default`.
+fn after(list: &str, before: &[String]) -> Vec<String> {
+    let one = |text: &str| if text == "default" { before.to_vec() } else { vec![text.to_owned()] };
+    texts(list).flat_map(one).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasoku_semantics::policy::Profile;
+
+    fn with(lines: &[(&'static str, &str)]) -> Option<Route> {
+        let changes: Vec<Suggestion> = lines
+            .iter()
+            .map(|(key, value)| Suggestion::of(SuggestedChange::Set(key, (*value).to_owned()), ""))
+            .collect();
+        changed(&Route::new(Profile::Safe, Vec::new()), &changes)
+    }
+
+    #[test]
+    fn lines_are_laid_over_a_route() {
+        let route = with(&[("ttl-override", "\"1m\""), ("ignore", "[\"no-store\", \"expires\"]")]).unwrap();
+        assert_eq!(route.policy.grant.ttl_override_seconds, 60);
+        assert_eq!(route.policy.grant.ignore, [Ignored::NoStore, Ignored::Expires]);
+        let before = Route::new(Profile::Safe, Vec::new()).cookies.noise;
+        let route = with(&[("cookies.noise", "[\"default\", \"seen\"]")]).unwrap();
+        assert_eq!(route.cookies.noise, [before, vec!["seen".to_owned()]].concat());
+        let route = with(&[("ttl-status", "{ 404 = \"60s\", 302 = \"1m\" }")]).unwrap();
+        assert_eq!(route.policy.grant.ttl_status, [StatusTtl { first: 302, last: 302, seconds: 60 }]);
+        assert!(with(&[("ttl-status", "{ 302 = \"1m\" }")]).is_some());
+    }
+
+    #[test]
+    fn what_varies_is_not_ignored_and_what_is_no_line_is_not_tried() {
+        assert!(with(&[("ignore", "[\"vary\"]")]).is_none());
+        assert!(with(&[("workers", "1")]).is_none());
+        let sent = Suggestion::of(SuggestedChange::Send("Vary".to_owned(), String::new()), "");
+        assert!(changed(&Route::new(Profile::Safe, Vec::new()), &[sent]).is_none());
+    }
+}

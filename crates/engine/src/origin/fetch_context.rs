@@ -1,0 +1,99 @@
+//! What asking an origin needs besides the request itself: key, site, settings, gateway variables, timing and trace.
+
+use crate::exchange::Exchange;
+use crate::exchange::trace::FetchTrace;
+use crate::observe::timing::OriginTime;
+use crate::request::client_address::client;
+use crate::request::forward::{Audience, is_address_told};
+use crate::request::request_id::RequestIdDigits;
+use crate::request::route::Routed;
+use crate::runtime::settings::Settings;
+use http::Method;
+use kasoku_options::Balance;
+use kasoku_origin::group;
+use kasoku_programs::Circumstances;
+use kasoku_wire::RequestHead;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+/// What of a request decides which part of a file goes out.
+const CONDITIONS: [&str; 6] =
+    ["if-match", "if-modified-since", "if-none-match", "if-range", "if-unmodified-since", "range"];
+
+/// What asking an origin needs besides the request itself: key, site, settings, gateway variables, timing and trace.
+pub(crate) struct FetchContext {
+    /// What decides about the origin where the route spreads by hash: the effective URI, whatever the variant.
+    pub(crate) key_hash: u64,
+    pub(crate) uri: Box<str>,
+    pub(crate) site: usize,
+    pub(crate) settings: Rc<Settings>,
+    pub(crate) circumstances: Circumstances,
+    pub(crate) time: Rc<OriginTime>,
+    /// The client's own conditions and range, which the request to the origin may lack.
+    pub(crate) asked: RequestHead,
+    /// Where in a trace it is; `None`: nothing is traced.
+    pub(crate) trace: Option<FetchTrace>,
+}
+
+impl FetchContext {
+    /// For a request whose answer is for these.
+    pub(crate) fn new(exchange: &Exchange, routed: &Routed, audience: Audience, time: Rc<OriginTime>) -> Self {
+        Self {
+            key_hash: key_hash(routed),
+            uri: routed.key.uri().into(),
+            site: routed.site,
+            settings: exchange.settings.clone(),
+            circumstances: circumstances(exchange, routed, audience),
+            time,
+            asked: asked(&exchange.request.head),
+            trace: FetchTrace::of(exchange, audience),
+        }
+    }
+
+    /// The same once more, for an answer that no client gets: for whoever is told to be at `address`, or for nobody.
+    pub(crate) fn again(&self, address: Option<IpAddr>, begun_us: u64) -> Self {
+        let remote = address.map(|address| (address, 0).into());
+        Self {
+            key_hash: self.key_hash,
+            uri: self.uri.clone(),
+            site: self.site,
+            settings: self.settings.clone(),
+            circumstances: Circumstances { remote, ..self.circumstances.clone() },
+            time: Rc::new(OriginTime::begin(begun_us)),
+            asked: RequestHead::new(Method::GET, String::new()),
+            trace: self.trace.clone(),
+        }
+    }
+}
+
+/// What a program may be told besides the request.
+fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
+    let (peer, fields) = (exchange.peer, &exchange.request.head.fields);
+    let is_told = is_address_told(fields, routed, audience);
+    // A proxy tells the address alone.
+    let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
+    let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));
+    Circumstances {
+        is_https: routed.scheme == "https",
+        local: exchange.door.local_address().filter(|_| is_told),
+        remote: remote.filter(|_| is_told),
+        request_id: String::from_utf8_lossy(exchange.id().text(&mut RequestIdDigits::default())).into_owned(),
+    }
+}
+
+/// See [`FetchContext`].
+pub(crate) fn key_hash(routed: &Routed) -> u64 {
+    match routed.route.balance {
+        Balance::Hash => group::key_hash(routed.key.uri().as_bytes()),
+        Balance::First | Balance::RoundRobin => 0,
+    }
+}
+
+/// What is to be known of a request when its answer turns out to be a file.
+pub(crate) fn asked(request: &RequestHead) -> RequestHead {
+    let mut asked = RequestHead::new(request.method.clone(), String::new());
+    for name in CONDITIONS {
+        request.fields.all(name).for_each(|value| asked.fields.push(name, value));
+    }
+    asked
+}

@@ -1,0 +1,121 @@
+//! An origin's response, whichever kind of origin it comes from. A body that ends early is an error here, never an end; what becomes of it is
+//! decided in `fetch/fill_task.rs` (`pump`) and `deliver.rs` (the client is cut).
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_origin::http::ResponseBody;
+use kasoku_origin::{BodyPiece, Error, Tunnel};
+use kasoku_programs::OriginBody as ProgramBody;
+use kasoku_wire::Fields;
+
+/// A final response, or 101.
+pub(crate) type Response = kasoku_origin::Response<Body>;
+
+/// What an origin says to a request.
+pub(crate) type Reply = kasoku_programs::Reply<Body>;
+
+/// A response's body on its way. Dropping it before the end ends what makes it: a connection, or a program.
+pub(crate) enum Body {
+    /// From an HTTP connection.
+    Http(Box<ResponseBody>),
+    /// From a program, or from a file.
+    Program(ProgramBody),
+    /// What was read of one by somebody who has put it back, and the rest.
+    Begun(Box<BegunBody>),
+}
+
+/// See [`Body::Begun`].
+pub(crate) struct BegunBody {
+    read: Option<Bytes>,
+    rest: Body,
+    /// Where `rest` has come to its end.
+    end: Option<Option<Fields>>,
+}
+
+/// The short answer that stands for a file, to be kept by nobody.
+pub(crate) fn refused(status: StatusCode, method: &Method) -> Response {
+    kasoku_programs::refused(status, method).with_body(Body::Program)
+}
+
+impl Body {
+    /// None.
+    pub(crate) fn none() -> Self {
+        Self::Program(ProgramBody::Whole(None))
+    }
+
+    /// A body of which `read` was read already; with `end`, its trailer fields, to its end.
+    pub(crate) fn begun(read: Bytes, rest: Self, end: Option<Option<Fields>>) -> Self {
+        Self::Begun(Box::new(BegunBody { read: Some(read).filter(|read| !read.is_empty()), rest, end }))
+    }
+
+    /// The body's length in bytes, where something tells before its end.
+    pub(crate) fn length(&self) -> Option<u64> {
+        match self {
+            Self::Http(body) => body.length(),
+            Self::Program(body) => body.length(),
+            Self::Begun(body) => match body.end {
+                Some(_) => Some(body.read.as_ref().map_or(0, |read| read.len() as u64)),
+                None => body.rest.length(),
+            },
+        }
+    }
+
+    /// Whether it is a file that this program reads itself.
+    pub(crate) fn is_file(&self) -> bool {
+        matches!(self, Self::Program(body) if body.is_file())
+    }
+
+    /// Whether it is one, from one place of it.
+    pub(crate) fn is_file_in_one(&self) -> bool {
+        matches!(self, Self::Program(ProgramBody::File(_)))
+    }
+
+    /// Whether the response has no body, whatever its fields say.
+    pub(crate) fn is_none(&self) -> bool {
+        match self {
+            Self::Http(body) => body.is_none(),
+            Self::Program(body) => body.is_none(),
+            Self::Begun(body) => body.rest.is_none(),
+        }
+    }
+
+    /// The next piece. After the end, or an error, there is nothing more.
+    pub(crate) async fn next(&mut self) -> Result<BodyPiece, Error> {
+        match self {
+            Self::Http(body) => body.next().await,
+            Self::Program(body) => body.next().await,
+            Self::Begun(body) => match (body.read.take(), &mut body.end) {
+                (Some(read), _) => Ok(BodyPiece::Data(read)),
+                (None, Some(trailers)) => Ok(BodyPiece::End(trailers.take())),
+                (None, None) => Box::pin(body.rest.next()).await,
+            },
+        }
+    }
+
+    /// After its end: whether it may be incomplete for all that anybody can tell. Who asked may have it; it is not to be kept.
+    pub(crate) fn is_doubtful(&self) -> bool {
+        match self {
+            Self::Http(_) => false,
+            Self::Program(body) => body.is_doubtful(),
+            Self::Begun(body) => body.rest.is_doubtful(),
+        }
+    }
+
+    /// Nobody wants it: what makes it is free as soon as that can be, whoever reads what stands in its place. A connection is kept
+    /// where the rest is short; a program may work on.
+    pub(crate) fn discard(self) {
+        match self {
+            Self::Http(body) => body.discard(),
+            Self::Program(body) => body.discard(),
+            Self::Begun(body) => body.rest.discard(),
+        }
+    }
+
+    /// What is left after 101.
+    pub(crate) fn into_tunnel(self) -> Option<Tunnel> {
+        match self {
+            Self::Http(body) => body.into_tunnel(),
+            Self::Program(_) | Self::Begun(_) => None,
+        }
+    }
+}

@@ -1,0 +1,177 @@
+//! The driver: the path of a request, step by step.
+
+use crate::cache::changes;
+use crate::cache::fetch;
+use crate::cache::lookup;
+use crate::deliver;
+use crate::door::Door;
+use crate::error::Fault;
+use crate::exchange::Exchange;
+use crate::exchange::answer::Answer;
+use crate::exchange::delivered::Delivered;
+use crate::operator::log;
+use crate::operator::purge;
+use crate::request::forward;
+use crate::request::message::Request;
+use crate::request::passes::pass_reason;
+use crate::request::respond;
+use crate::request::route::{self, Routed};
+use crate::runtime::worker::Worker;
+use crate::visitors::beacon;
+use crate::visitors::leak_guard;
+use crate::visitors::session;
+use std::rc::Rc;
+
+/// A request that is being handled. It is logged in any case: one that is dropped without its answer, as cut.
+pub(crate) struct Handling {
+    exchange: Exchange,
+    /// Why it can't be served, where that is known before.
+    refused: Option<Box<Fault>>,
+}
+
+impl Handling {
+    /// Of a request that has come through that door.
+    pub(crate) fn begin(worker: &Rc<Worker>, door: Rc<dyn Door>, request: Request) -> Self {
+        Self { exchange: Exchange::new(worker, door, request), refused: None }
+    }
+
+    /// The same, of one that can't be served.
+    pub(crate) fn refused(mut self, fault: Fault) -> Self {
+        self.refused = Some(Box::new(fault));
+        self
+    }
+
+    /// Answers it, and does what follows.
+    // A connection that waits for its next request holds room for all of this: hence no values that are moved in.
+    pub(crate) async fn run(&mut self) -> Handled {
+        let answer = match self.refused.take() {
+            None => answer(&mut self.exchange).await,
+            Some(fault) => refuse(&mut self.exchange, *fault),
+        };
+        let exchange = &self.exchange;
+        let served = beacon::served(exchange, &answer);
+        session::expiry::end_if_over(exchange, &answer);
+        let delivered = deliver::deliver(exchange, answer).await;
+        log::log(&exchange.worker, exchange, &delivered);
+        beacon::follows(exchange, &delivered, served);
+        changes::has_gone_out(exchange);
+        let Delivered { status, is_whole, keeps_alive, tunnel, .. } = delivered;
+        let has_switched = tunnel.is_some();
+        if let Some(tunnel) = tunnel {
+            exchange.door.carry(tunnel).await;
+        }
+        // Whatever was said in a tunnel, a log-in too, is over now.
+        session::answered(exchange, status);
+        Handled { is_whole, keeps_alive, has_switched }
+    }
+}
+
+impl Drop for Handling {
+    fn drop(&mut self) {
+        if !self.exchange.is_logged() {
+            // The worker ends, and its deadline was over before the request was.
+            log::log_cut(&self.exchange);
+        }
+    }
+}
+
+/// How a request has ended, for its door.
+pub(crate) struct Handled {
+    /// Whether the client got all of its answer.
+    pub(crate) is_whole: bool,
+    /// Whether the door can carry another request, as far as the answer is concerned.
+    pub(crate) keeps_alive: bool,
+    /// Whether another protocol was spoken since, which has ended.
+    pub(crate) has_switched: bool,
+}
+
+/// parse -> **route -> key -> lookup -> (fetch -> save)** -> deliver -> log
+async fn answer(exchange: &mut Exchange) -> Answer {
+    let routed = match routed(exchange) {
+        Ok(routed) => routed,
+        Err(fault) => return refuse(exchange, fault),
+    };
+    let answer = answer_routed(exchange, &routed).await;
+    exchange.site = routed.site;
+    match routed.stands_for {
+        Some(read) if exchange.origin().is_some() => exchange.extras().read = Some(read),
+        Some(read) => exchange.worker.paths.borrow_mut().give_back(read),
+        None => {}
+    }
+    exchange.route = Some(routed.route);
+    exchange.uri = routed.key.into_uri();
+    answer
+}
+
+/// The answer to a request that belongs nowhere.
+fn refuse(exchange: &mut Exchange, fault: Fault) -> Answer {
+    exchange.request.head.target.clone_into(&mut exchange.uri);
+    Answer::Synthetic(fault, None)
+}
+
+async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
+    if forward::is_loop(&exchange.request) {
+        return Answer::Synthetic(Fault::Loop, None);
+    }
+    //= RFC 9110 section 7.6.2
+    //# If the received value is zero, the intermediary MUST NOT forward the request; instead, the intermediary MUST respond as the final recipient.
+    if forward::max_forwards(&exchange.request) == Some(0) {
+        return Answer::Options;
+    }
+    if purge::METHODS.contains(&exchange.request.head.method.as_str()) {
+        let (code, text) = purge::purge(exchange, routed);
+        return Answer::Purged(code, text);
+    }
+    // A PURGE is for the cache, and may drop what was stored of a URL before that was refused.
+    if let Some(by) = &routed.refused_by {
+        exchange.extras().notes.refused(by);
+        return Answer::Synthetic(Fault::RefusedUrl, Some(respond::refused()));
+    }
+    let upgrade = forward::upgrade(&exchange.request, routed);
+    let is_anonymous = see(exchange, routed);
+    let reason = pass_reason(&exchange.request, routed, upgrade, is_anonymous);
+    if let Some(reason) = reason {
+        exchange.extras().notes.passes(reason, &exchange.request.head.fields, routed, is_anonymous);
+    }
+    if reason.is_none() {
+        leak_guard::sample(exchange, routed);
+    }
+    if reason.is_none()
+        && let Some(hit) = lookup::hit_at_once(exchange, routed)
+    {
+        return hit;
+    }
+    // What takes longer runs in memory of its own: a connection that waits for its next request holds no room for it.
+    let asked = async {
+        match reason {
+            Some(reason) => fetch::pass(exchange, routed, upgrade, reason).await,
+            None => lookup::look_up(exchange, routed).await,
+        }
+    };
+    let answer = Box::pin(asked).await;
+    exchange.has_waited();
+    answer
+}
+
+/// Whether the request's visitor is known to be nobody, although it carries a session.
+fn see(exchange: &Exchange, routed: &Routed) -> bool {
+    let (worker, now_ms) = (&exchange.worker, exchange.now().mono_ms);
+    let Some(seen) = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms) else {
+        return false;
+    };
+    exchange.seen.set(seen);
+    if let Some(standing) = seen.standing.filter(|standing| standing.is_anonymous) {
+        worker.sessions.reads(standing.id, now_ms);
+        if standing.is_to_be_renewed && session::probe::may_follow(&exchange.request) {
+            session::probe::ask(exchange, &routed.route, &routed.base(), standing.id);
+        }
+    }
+    seen.is_anonymous
+}
+
+/// Where a request belongs.
+fn routed(exchange: &Exchange) -> Result<Routed, Fault> {
+    let Exchange { door, request, settings, .. } = exchange;
+    let own_address = || door.local_address();
+    route::route(&settings.sites, exchange.scratch(), &request.head, exchange.peer.is_trusted, own_address)
+}

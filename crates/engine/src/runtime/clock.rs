@@ -1,0 +1,116 @@
+//! The clock. Only the worker reads it; everything below takes `now`.
+
+use kasoku_semantics::time::Now;
+use std::sync::atomic::{AtomicI64, AtomicU64, Ordering};
+use std::time::{Instant, SystemTime, UNIX_EPOCH};
+
+/// Where the present comes from.
+pub trait Clock: Send + Sync {
+    /// The present.
+    fn now(&self) -> Now;
+
+    /// The present, and the same moment of the monotonic clock in microseconds: read together, so that they cost one look.
+    fn moment(&self) -> WorkerTime {
+        let now = self.now();
+        WorkerTime { now, mono_us: now.mono_ms.saturating_mul(1000) }
+    }
+}
+
+/// A moment, for what takes less than a millisecond.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct WorkerTime {
+    /// As all else takes it.
+    pub now: Now,
+    /// Microseconds since some fixed moment, never going back.
+    pub mono_us: u64,
+}
+
+/// The operating system's clocks: the wall clock for dates, the monotonic one for ages, so that a step of the wall
+/// clock makes nothing older or younger. Each request reads the monotonic one; how far the wall clock is from it is read anew
+/// each second, so a step of the wall clock shows with that delay.
+#[derive(Debug)]
+pub struct SystemClock {
+    start: Instant,
+    /// Wall clock minus monotonic clock, in milliseconds.
+    offset_ms: AtomicI64,
+    /// When it is read next, on the monotonic clock.
+    next_ms: AtomicU64,
+}
+
+/// How long a reading of the wall clock counts, in milliseconds.
+const WALL_CLOCK_MS: u64 = 1000;
+
+/// The wall clock, in milliseconds since 1970.
+fn wall_clock_ms() -> i64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as i64
+}
+
+impl SystemClock {
+    /// Starts counting.
+    pub fn new() -> Self {
+        Self {
+            start: Instant::now(),
+            offset_ms: AtomicI64::new(wall_clock_ms()),
+            next_ms: AtomicU64::new(WALL_CLOCK_MS),
+        }
+    }
+}
+
+impl Default for SystemClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SystemClock {
+    fn now(&self) -> Now {
+        self.moment().now
+    }
+
+    fn moment(&self) -> WorkerTime {
+        let elapsed = self.start.elapsed();
+        // Not as_micros(), which reckons in 128 bits.
+        let mono_us = elapsed.as_secs() * 1_000_000 + u64::from(elapsed.subsec_micros());
+        let mono_ms = mono_us / 1000;
+        if mono_ms >= self.next_ms.load(Ordering::Relaxed) {
+            // A thread that still sees the offset from before is right to the second, too.
+            self.offset_ms.store(wall_clock_ms() - mono_ms as i64, Ordering::Relaxed);
+            self.next_ms.store(mono_ms + WALL_CLOCK_MS, Ordering::Relaxed);
+        }
+        let now = Now { unix_ms: self.offset_ms.load(Ordering::Relaxed) + mono_ms as i64, mono_ms };
+        WorkerTime { now, mono_us }
+    }
+}
+
+/// A clock that stands still until somebody moves it: for tests.
+#[derive(Debug)]
+pub struct SimulatedClock {
+    start: SystemTime,
+    ms: AtomicI64,
+}
+
+impl SimulatedClock {
+    /// Stands at the present.
+    pub fn new() -> Self {
+        Self { start: SystemTime::now(), ms: AtomicI64::new(0) }
+    }
+
+    /// Moves on.
+    pub fn advance_seconds(&self, seconds: i64) {
+        self.ms.fetch_add(seconds * 1000, Ordering::SeqCst);
+    }
+}
+
+impl Default for SimulatedClock {
+    fn default() -> Self {
+        Self::new()
+    }
+}
+
+impl Clock for SimulatedClock {
+    fn now(&self) -> Now {
+        let ms = self.ms.load(Ordering::SeqCst);
+        let unix = self.start.duration_since(UNIX_EPOCH).unwrap_or_default();
+        Now { unix_ms: unix.as_millis() as i64 + ms, mono_ms: ms as u64 }
+    }
+}

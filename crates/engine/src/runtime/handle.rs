@@ -1,0 +1,158 @@
+//! The interface to a running engine, for the admin listener and for embedding programs. Cheap to clone.
+
+use crate::observe::misses::MissTable;
+use crate::observe::top::{self, Top, TopTables};
+use crate::observe::trace::SpanSender;
+use crate::runtime::clock::Clock;
+use crate::runtime::spool::Spool;
+use crate::shared_state::counted::CountedVisitors;
+use crate::shared_state::leak_guard::Guard;
+use crate::shared_state::session::table::Sessions;
+use crate::shared_state::set_by::SetBy;
+use kasoku_cache::Cache;
+use kasoku_metrics::{Cells, Metrics};
+use kasoku_options::Options;
+use kasoku_origin::OriginRegistry;
+use kasoku_semantics::time::Now;
+use std::sync::Arc;
+use tokio::sync::watch;
+
+/// See the [module](self).
+#[derive(Clone)]
+pub struct EngineHandle {
+    cache: Cache,
+    spool: Arc<Spool>,
+    sessions: Arc<Sessions>,
+    counted: Arc<CountedVisitors>,
+    guard: Arc<Guard>,
+    set_by: Arc<SetBy>,
+    metrics: Metrics,
+    origins: OriginRegistry,
+    clock: Arc<dyn Clock>,
+    options: watch::Receiver<Arc<Options>>,
+    workers: usize,
+    tops: Arc<[Arc<TopTables>]>,
+    cases: Arc<[Arc<MissTable>]>,
+    traces: Option<SpanSender>,
+}
+
+impl EngineHandle {
+    pub(crate) fn new(
+        cache: Cache,
+        metrics: Metrics,
+        clock: Arc<dyn Clock>,
+        options: watch::Receiver<Arc<Options>>,
+        workers: usize,
+        traces: Option<SpanSender>,
+    ) -> Self {
+        let now_ms = clock.now().mono_ms;
+        let tops = (0..workers).map(|_| Arc::new(TopTables::new(now_ms))).collect();
+        let cases = MissTable::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
+        let (spool, sessions, counted, origins) = Default::default();
+        let (guard, set_by) = (Arc::new(Guard::new()), Arc::default());
+        Self {
+            cache,
+            spool,
+            sessions,
+            counted,
+            guard,
+            set_by,
+            metrics,
+            origins,
+            clock,
+            options,
+            workers,
+            tops,
+            cases,
+            traces,
+        }
+    }
+
+    /// The cache that the workers share.
+    pub fn cache(&self) -> &Cache {
+        &self.cache
+    }
+
+    /// Bytes of requests' bodies that are on disk until they are complete.
+    pub fn request_buffer_bytes(&self) -> u64 {
+        self.spool.held_bytes()
+    }
+
+    /// What is known of visitors' sessions.
+    pub(crate) fn sessions(&self) -> &Arc<Sessions> {
+        &self.sessions
+    }
+
+    /// Which visitors the application has counted.
+    pub(crate) fn counted(&self) -> &Arc<CountedVisitors> {
+        &self.counted
+    }
+
+    /// What is known of URL patterns.
+    pub(crate) fn guard(&self) -> &Arc<Guard> {
+        &self.guard
+    }
+
+    /// How cookies were seen to be set.
+    pub(crate) fn set_by(&self) -> &Arc<SetBy> {
+        &self.set_by
+    }
+
+    pub(crate) fn spool(&self) -> &Arc<Spool> {
+        &self.spool
+    }
+
+    /// What the workers have counted.
+    pub fn metrics(&self) -> &Metrics {
+        &self.metrics
+    }
+
+    /// What is known of the origins.
+    pub fn origins(&self) -> &OriginRegistry {
+        &self.origins
+    }
+
+    /// What is served by at present.
+    pub fn options(&self) -> Arc<Options> {
+        self.options.borrow().clone()
+    }
+
+    /// How many workers run.
+    pub fn workers(&self) -> usize {
+        self.workers
+    }
+
+    /// What each worker has seen of URLs.
+    pub(crate) fn tops(&self) -> &[Arc<TopTables>] {
+        &self.tops
+    }
+
+    /// What each worker has not served from memory.
+    pub(crate) fn cases(&self) -> &[Arc<MissTable>] {
+        &self.cases
+    }
+
+    /// Where spans go; `None`: nothing is traced.
+    pub(crate) fn traces(&self) -> Option<&SpanSender> {
+        self.traces.as_ref()
+    }
+
+    /// Which URLs are worth a look, over all workers: of each order (requests, misses, bytes, times) at most so many.
+    pub fn top(&self, urls_max: usize) -> Top {
+        top::merged(self.tops.iter().map(AsRef::as_ref), self.now().mono_ms, urls_max)
+    }
+
+    /// Where it is counted what is done through a handle, by any thread.
+    pub fn cells(&self) -> Arc<Cells> {
+        self.metrics.cells(self.workers + 2)
+    }
+
+    /// The present, as the engine sees it.
+    pub fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    pub(crate) fn clock(&self) -> &Arc<dyn Clock> {
+        &self.clock
+    }
+}

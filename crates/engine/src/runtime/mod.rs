@@ -1,0 +1,13 @@
+//! What serves requests: the workers, and what they share.
+
+pub(crate) mod background;
+pub mod clock;
+pub(crate) mod compress;
+pub(crate) mod connection_tasks;
+pub mod handle;
+pub(crate) mod scratch;
+pub(crate) mod settings;
+pub(crate) mod shutdown;
+pub(crate) mod spool;
+pub(crate) mod worker;
+pub(crate) mod worker_loads;

@@ -1,0 +1,270 @@
+//! Workers: one thread, one event loop, one share of the connections each.
+//!
+//! What crosses the workers: the cache (sharded), what is known of visitors' sessions and which of them were counted (sharded as well), what was
+//! found of URL patterns (asked by misses alone), how origins were seen to set cookies, how much of requests' bodies is on disk, the metrics (one writer each), how many connections each has and fresh
+//! ones on their way to another, what is known of the origins, which URLs were missed and slow, full pages of the access log
+//! and the clock. Everything else, origin connections included, belongs to one worker and is neither locked nor counted
+//! atomically.
+
+use crate::observe::access_log::WorkerLog;
+use crate::observe::misses::MissTable;
+use crate::observe::top::TopTables;
+use crate::observe::trace::SpanSender;
+use crate::origin_client::Client;
+use crate::recycle::BufferPool;
+use crate::request::path::PathReader;
+use crate::request::request_id::RequestIds;
+use crate::request::route::KnownAuthority;
+use crate::runtime::background::Background;
+use crate::runtime::clock::{Clock, WorkerTime};
+use crate::runtime::compress;
+use crate::runtime::connection_tasks::ConnectionTasks;
+use crate::runtime::handle::EngineHandle;
+use crate::runtime::scratch::ScratchBuffer;
+use crate::runtime::settings::Settings;
+use crate::runtime::shutdown::{self, WorkerState};
+use crate::runtime::spool::Spool;
+use crate::runtime::worker_loads::{CountedConnection, HandedOverConnection, NewConnection, WorkerLoads};
+use crate::shared_state::counted::CountedVisitors;
+use crate::shared_state::leak_guard::{Countdown, Guard};
+use crate::shared_state::session::table::Sessions;
+use crate::shared_state::set_by::SetBy;
+use bytes::BytesMut;
+use kasoku_cache::Cache;
+use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
+use kasoku_options::Options;
+use kasoku_origin::OriginRegistry;
+use kasoku_programs::OpenFiles;
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+use tokio::sync::{Notify, mpsc};
+
+/// What is read from a client's socket at once, in bytes.
+pub(crate) const READ_BYTES: usize = 16 << 10;
+
+/// Requests of one worker that ask for themselves at a time after fills failed under them.
+const ALONE_MAX: usize = 16;
+
+/// What a worker is made of, besides what the process has.
+pub(crate) struct WorkerParts {
+    pub(crate) number: usize,
+    pub(crate) loads: Arc<WorkerLoads>,
+    pub(crate) compress: compress::Queue,
+    pub(crate) access_log: Option<WorkerLog>,
+    pub(crate) shutdown: shutdown::ShutdownReceiver,
+}
+
+/// All that one worker has.
+pub(crate) struct Worker {
+    settings: RefCell<Rc<Settings>>,
+    pub(crate) cache: Cache,
+    pub(crate) spool: Arc<Spool>,
+    pub(crate) sessions: Arc<Sessions>,
+    pub(crate) guard: Arc<Guard>,
+    pub(crate) set_by: Arc<SetBy>,
+    /// Requests until a page is looked at that is shared.
+    pub(crate) samples: Countdown,
+    /// Questions about sessions that are on their way.
+    pub(crate) probes: Cell<usize>,
+    pub(crate) counted: Arc<CountedVisitors>,
+    /// What no request waits for.
+    pub(crate) background: Rc<Background>,
+    pub(crate) client: Rc<Client>,
+    pub(crate) open_files: OpenFiles,
+    pub(crate) cells: Arc<Cells>,
+    /// For what belongs to no site.
+    pub(crate) of_no_site: Arc<SiteCells>,
+    pub(crate) compress: compress::Queue,
+    /// Where spans go; `None`: nothing is traced.
+    pub(crate) traces: Option<SpanSender>,
+    pub(crate) top: Arc<TopTables>,
+    pub(crate) cases: Arc<MissTable>,
+    pub(crate) access_log: RefCell<Option<WorkerLog>>,
+    /// Where requests are read while they come in one piece.
+    pub(crate) read_buffer: RefCell<BytesMut>,
+    /// Request heads, keys and response heads for the next request.
+    pub(crate) heads: BufferPool<RequestHead>,
+    pub(crate) uris: BufferPool<String>,
+    pub(crate) buffers: BufferPool<Vec<u8>>,
+    pub(crate) scratch: ScratchBuffer,
+    /// For paths that read otherwise than they are sent.
+    pub(crate) paths: RefCell<PathReader>,
+    pub(crate) known_authority: RefCell<KnownAuthority>,
+    pub(crate) request_ids: RequestIds,
+    clock: Arc<dyn Clock>,
+    origins: OriginRegistry,
+    metrics: Metrics,
+    number: usize,
+    loads: Arc<WorkerLoads>,
+    alone: Cell<usize>,
+    one_left: Notify,
+    /// Tasks that wait for a connection.
+    pub(crate) servers: ConnectionTasks<(NewConnection, ConnectionSlot)>,
+    shutdown: shutdown::ShutdownReceiver,
+}
+
+impl Worker {
+    /// Without connections. `None`: there is no worker of that number.
+    pub(crate) fn new(handle: &EngineHandle, parts: WorkerParts) -> Option<Rc<Self>> {
+        let WorkerParts { number, loads, compress, access_log, shutdown } = parts;
+        let top = handle.tops().get(number).cloned()?;
+        let cases = handle.cases().get(number).cloned()?;
+        Some(Rc::new(Self {
+            top,
+            cases,
+            settings: RefCell::new(Rc::new(Settings::new(
+                &handle.options(),
+                handle.origins(),
+                handle.metrics(),
+                number,
+            ))),
+            cache: handle.cache().clone(),
+            spool: handle.spool().clone(),
+            sessions: handle.sessions().clone(),
+            guard: handle.guard().clone(),
+            set_by: handle.set_by().clone(),
+            samples: Countdown::new(),
+            probes: Cell::new(0),
+            counted: handle.counted().clone(),
+            background: Rc::default(),
+            client: Rc::new(Client::new()),
+            open_files: OpenFiles::with_capacity(handle.options().limits.open_files_max, handle.workers()),
+            cells: handle.metrics().cells(number),
+            of_no_site: handle.metrics().of_no_site(number),
+            compress,
+            traces: handle.traces().cloned(),
+            access_log: RefCell::new(access_log),
+            read_buffer: RefCell::new(BytesMut::with_capacity(READ_BYTES)),
+            heads: BufferPool::new(),
+            uris: BufferPool::new(),
+            buffers: BufferPool::new(),
+            scratch: ScratchBuffer::new(),
+            paths: RefCell::default(),
+            known_authority: RefCell::default(),
+            request_ids: RequestIds::new(),
+            clock: handle.clock().clone(),
+            origins: handle.origins().clone(),
+            metrics: handle.metrics().clone(),
+            number,
+            loads,
+            alone: Cell::new(0),
+            one_left: Notify::new(),
+            servers: ConnectionTasks::new(),
+            shutdown,
+        }))
+    }
+
+    /// The present.
+    pub(crate) fn now(&self) -> Now {
+        self.clock.now()
+    }
+
+    /// The same to the microsecond.
+    pub(crate) fn moment(&self) -> WorkerTime {
+        self.clock.moment()
+    }
+
+    /// What is served by at present. Whoever serves a request takes it once.
+    pub(crate) fn settings(&self) -> Rc<Settings> {
+        self.settings.borrow().clone()
+    }
+
+    /// Whether connections should end after the request at hand.
+    pub(crate) fn is_stopping(&self) -> bool {
+        self.shutdown.has_changed()
+    }
+
+    /// Whether nobody listens where this program did: it has stopped, and none has taken its place.
+    pub(crate) fn is_listening_ended(&self) -> bool {
+        self.shutdown.is(WorkerState::Stopping)
+    }
+
+    /// Waits until the worker is told to stop.
+    pub(crate) async fn stopped(&self) {
+        self.shutdown.clone().changes().await;
+    }
+
+    /// Waits until the worker may have another connection.
+    pub(crate) async fn has_room(&self) {
+        while self.connections() >= self.settings.borrow().limits.connections_max {
+            self.one_has_left().await;
+        }
+    }
+
+    /// Counts a connection for as long as the result lives.
+    pub(crate) fn enter(self: &Rc<Self>) -> ConnectionSlot {
+        self.serves(self.loads.count(self.number))
+    }
+
+    /// The place of a connection that is counted already.
+    pub(crate) fn serves(self: &Rc<Self>, counted: CountedConnection) -> ConnectionSlot {
+        ConnectionSlot { worker: self.clone(), counted: Some(counted) }
+    }
+
+    /// Who else should have a fresh connection.
+    pub(crate) fn least_loaded(&self) -> Option<(mpsc::Sender<HandedOverConnection>, CountedConnection)> {
+        self.loads.least_loaded(self.number)
+    }
+
+    /// Connections that are counted as its own.
+    pub(crate) fn connections(&self) -> usize {
+        self.loads.load(self.number)
+    }
+
+    /// Waits until a connection has left, or there may be more of them.
+    pub(crate) async fn one_has_left(&self) {
+        self.one_left.notified().await;
+    }
+
+    /// Serves by these options from now on.
+    pub(crate) fn configure(&self, options: &Options) {
+        let settings = Settings::new(options, &self.origins, &self.metrics, self.number);
+        self.open_files.set_capacity(settings.limits.open_files_max);
+        self.settings.replace(Rc::new(settings));
+        // There may be room by the new limit.
+        self.one_left.notify_waiters();
+    }
+
+    /// A place among the requests that ask for themselves after two fills failed under them; `None` when there are enough
+    /// of them, so that an origin that is ill is not asked by all.
+    pub(crate) fn enter_alone(self: &Rc<Self>) -> Option<UncollapsedSlot> {
+        let alone = self.alone.get();
+        (alone < ALONE_MAX).then(|| {
+            self.alone.set(alone + 1);
+            UncollapsedSlot(self.clone())
+        })
+    }
+
+    /// Brings the counters of the origins' side up to date.
+    pub(crate) fn count_origin(&self) {
+        let counters = self.client.counters();
+        self.cells.add(Counter::OriginRequests, counters.requests.take());
+        self.cells.add(Counter::OriginConnections, counters.connections.take());
+        self.cells.add(Counter::OriginRetries, counters.retries.take());
+    }
+}
+
+/// A connection's place among those that its worker may have.
+pub(crate) struct ConnectionSlot {
+    worker: Rc<Worker>,
+    counted: Option<CountedConnection>,
+}
+
+impl Drop for ConnectionSlot {
+    fn drop(&mut self) {
+        drop(self.counted.take());
+        self.worker.one_left.notify_one();
+    }
+}
+
+/// A place among those who ask for themselves.
+pub(crate) struct UncollapsedSlot(Rc<Worker>);
+
+impl Drop for UncollapsedSlot {
+    fn drop(&mut self) {
+        self.0.alone.set(self.0.alone.get() - 1);
+    }
+}

@@ -1,0 +1,303 @@
+//! The engine: listening sockets, workers, and what changes while they run.
+//!
+//! A reload gives each worker new settings, a new access log and new listening sockets, as far as they have changed. It
+//! opens everything that may fail before it tells anybody, so a reload that fails changes nothing. Connections and what
+//! is stored stay.
+
+use crate::door::Visit;
+use crate::observe::access_log::{self, AccessLog};
+use crate::observe::trace::SPANS_WAITING_MAX;
+use crate::observe::trace::Spans;
+use crate::origin::checks::HealthChecks;
+use crate::runtime::clock::Clock;
+use crate::runtime::compress::Compressor;
+use crate::runtime::handle::EngineHandle;
+use crate::runtime::shutdown::{self, WorkerState};
+use crate::runtime::worker_loads::WorkerLoads;
+use crate::server::event_loop::{ReloadCommand, Seed};
+use crate::server::listening::{Inherited, Listening};
+use crate::server::start_error::StartError;
+use crate::sites::{guarded_as, sites};
+use kasoku_cache::Cache;
+use kasoku_metrics::Metrics;
+use kasoku_options::{Listener, Options, object_bytes_limit};
+use kasoku_origin::OriginRegistry;
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::thread::JoinHandle;
+use std::time::Duration;
+use tokio::sync::{mpsc, watch};
+
+// What an operator may declare as the largest response is what the cache has room for before it is stored.
+const _: () = assert!(kasoku_options::RESERVED_SHARE == kasoku_cache::budget::RESERVED_SHARE);
+
+/// How long a worker may take until it has its new settings.
+const RELOAD_TIMEOUT: Duration = Duration::from_secs(10);
+
+/// Orders that a worker has not carried out yet.
+const COMMANDS_MAX: usize = 4;
+
+/// A running engine. Dropping it stops the workers and waits for them.
+pub struct Engine {
+    handle: EngineHandle,
+    options: watch::Sender<Arc<Options>>,
+    listening: Listening,
+    shutdown: watch::Sender<WorkerState>,
+    loads: Arc<WorkerLoads>,
+    workers: Vec<WorkerThread>,
+    access_log: Option<AccessLog>,
+    checks: Option<HealthChecks>,
+    compressor: Compressor,
+    /// Where spans arrive, until somebody takes them.
+    spans: Option<Spans>,
+    /// Which of the log writers' rows of counters is in use.
+    log_row: usize,
+}
+
+/// Where requests are handed over that come by doors of the caller's. It outlives the engine, and then takes none.
+#[derive(Clone)]
+pub struct Entrance(Arc<WorkerLoads>);
+
+impl Entrance {
+    /// Has a worker serve a request. `visit` runs on that worker's thread, where the door stays. Returns whether there was room for it.
+    pub fn visit(&self, visit: impl FnOnce() -> Visit + Send + 'static) -> bool {
+        self.0.visit(Box::new(visit))
+    }
+}
+
+/// A worker's thread, and how it is told things.
+struct WorkerThread {
+    thread: JoinHandle<()>,
+    commands: mpsc::Sender<ReloadCommand>,
+}
+
+impl Engine {
+    /// Opens all listeners and starts the workers. Nothing is served when it fails.
+    pub fn start(options: Options, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let listening = Listening::open(&options.listeners, options.workers.max(1), &mut Inherited::default())?;
+        Self::serve(options, listening, clock)
+    }
+
+    /// Starts the workers on sockets that are open already.
+    pub fn serve(options: Options, listening: Listening, clock: Arc<dyn Clock>) -> Result<Self, StartError> {
+        let workers = options.workers.max(1);
+        let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
+        let cache = Cache::new(kasoku_cache::CacheLimits {
+            memory_bytes_max: options.memory_bytes_max,
+            object_bytes_max: options.object_bytes_max.min(object_bytes_limit(options.memory_bytes_max)),
+        });
+        // Three rows of cells more than workers: those of the log's writer, of the one that takes its place, and of whoever
+        // asks through a handle.
+        let metrics = Metrics::new(workers + 3);
+        let access_log = open_log(&options, workers, &metrics, 0)?;
+        let (shutdown, shutdown_receiver) = shutdown::channel();
+        let (sender, receiver) = watch::channel(Arc::new(options));
+        let collector = receiver.borrow().traces.collector.is_some();
+        let (traces, spans) = collector.then(|| mpsc::channel(SPANS_WAITING_MAX)).unzip();
+        let handle = EngineHandle::new(cache, metrics, clock, receiver, workers, traces);
+        let options = handle.options();
+        let checks = HealthChecks::start(&options, handle.origins(), handle.clock())
+            .map_err(|error| StartError { what: "the checks of origins".to_owned(), error })?;
+        let compressor = Compressor::start(workers, handle.cache(), &handle.cells())
+            .map_err(|error| StartError { what: "the threads for compression".to_owned(), error })?;
+        let (loads, inboxes) = WorkerLoads::new(workers);
+        let mut engine = Self {
+            loads: loads.clone(),
+            handle,
+            options: sender,
+            listening,
+            shutdown,
+            workers: Vec::new(),
+            access_log,
+            checks,
+            compressor,
+            spans,
+            log_row: 0,
+        };
+        let (started, starts) = std::sync::mpsc::channel();
+        for (number, (shares, inbox)) in shares.into_iter().zip(inboxes).enumerate() {
+            let (commands, received) = mpsc::channel(COMMANDS_MAX);
+            let seed = Seed {
+                number,
+                loads: loads.clone(),
+                inbox,
+                handle: engine.handle.clone(),
+                compress: engine.compressor.queue().clone(),
+                access_log: engine.log_of_worker(number),
+                commands: received,
+                shutdown: shutdown_receiver.clone(),
+                shares,
+                started: started.clone(),
+            };
+            let thread = std::thread::Builder::new().name(format!("worker-{number}")).spawn(move || seed.run());
+            let thread = thread.map_err(|error| StartError { what: format!("worker {number}"), error })?;
+            engine.workers.push(WorkerThread { thread, commands });
+        }
+        drop(started);
+        for _ in 0..workers {
+            let ended = || Err(io::Error::other("it ended at once"));
+            let start = starts.recv().unwrap_or_else(|_| ended());
+            start.map_err(|error| StartError { what: "a worker".to_owned(), error })?;
+        }
+        Ok(engine)
+    }
+
+    /// Serves by these options from now on. The number of workers and the memory's size stay as they are until the next
+    /// start. Requests that run end by the old ones.
+    ///
+    /// # Errors
+    /// A listener or the log can't be opened: then everything stays as it was.
+    pub fn reload(&mut self, options: Options) -> Result<(), StartError> {
+        let workers = self.workers.len();
+        let options = Arc::new(options);
+        let before = self.options.borrow().clone();
+        // All of them take it, or none.
+        let places: Result<Vec<_>, _> = self.workers.iter().map(|worker| worker.commands.try_reserve()).collect();
+        let places = places.map_err(|_| StartError { what: "a worker".to_owned(), error: still_reloading() })?;
+        let listening = self.listening.changed(&options.listeners, workers)?;
+        let closed: Vec<Listener> = before.listeners.iter().filter(|old| !listening.has(old)).cloned().collect();
+        let shares = listening.shares(workers).map_err(|error| StartError { what: "a listener".to_owned(), error })?;
+        let has_other_log = before.access_log != options.access_log;
+        let log_row = if has_other_log { 1 - self.log_row } else { self.log_row };
+        let new_log =
+            if has_other_log { Some(open_log(&options, workers, self.handle.metrics(), log_row)?) } else { None };
+        let old_log = new_log.map(|new| std::mem::replace(&mut self.access_log, new));
+        let opened = |old: &Listener| !self.listening.has(old);
+        let (done, wait) = std::sync::mpsc::channel();
+        for (number, (place, shares)) in places.into_iter().zip(shares).enumerate() {
+            let command = ReloadCommand {
+                options: options.clone(),
+                open: shares.into_iter().filter(|share| opened(&share.listener)).collect(),
+                close: closed.clone(),
+                access_log: has_other_log.then(|| self.log_of_worker(number)),
+                done: done.clone(),
+            };
+            place.send(command);
+        }
+        drop(done);
+        self.listening = listening;
+        self.log_row = log_row;
+        self.options.send_replace(options);
+        for number in 0..workers {
+            if wait.recv_timeout(RELOAD_TIMEOUT).is_err() {
+                tracing::warn!(workers = workers - number, "some workers have not taken the new settings yet");
+                break;
+            }
+        }
+        if let Some(Some(log)) = old_log {
+            log.finish();
+        }
+        let options = self.handle.options();
+        self.handle.guard().keep_only(&guarded_as(&sites(&options)));
+        let names: Vec<&str> = options.sites.iter().map(|site| site.name.as_str()).collect();
+        self.handle.metrics().keep_only_sites(&names);
+        self.follow_origins();
+        Ok(())
+    }
+
+    /// The spans of all workers, for who sends them to a collector; `None`: there is no collector, or somebody has them already.
+    pub fn take_spans(&mut self) -> Option<Spans> {
+        self.spans.take()
+    }
+
+    /// Opens the access log's file anew: after somebody has moved it away.
+    pub fn reopen_log(&self) {
+        if let Some(log) = &self.access_log {
+            log.reopen();
+        }
+    }
+
+    /// The TCP addresses that are served, in the order of the listeners.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.listening.addresses()
+    }
+
+    /// The sockets, for a process that takes this one's place.
+    pub fn listening(&self) -> &Listening {
+        &self.listening
+    }
+
+    /// The cache that the workers share.
+    pub fn cache(&self) -> &Cache {
+        self.handle.cache()
+    }
+
+    /// What the workers have counted.
+    pub fn metrics(&self) -> &Metrics {
+        self.handle.metrics()
+    }
+
+    /// What is known of the origins.
+    pub fn origins(&self) -> &OriginRegistry {
+        self.handle.origins()
+    }
+
+    /// What others may ask of the engine.
+    pub fn handle(&self) -> &EngineHandle {
+        &self.handle
+    }
+
+    /// Where requests are handed over that come by doors of the caller's.
+    pub fn entrance(&self) -> Entrance {
+        Entrance(self.loads.clone())
+    }
+
+    /// Stops accepting and ends the connections as their requests end, at most until the workers' deadline; waits for it.
+    pub fn stop(mut self) {
+        self.end(WorkerState::Stopping);
+    }
+
+    /// The same where another process listens on the same sockets: whoever connects from now on is its.
+    pub fn leave(mut self) {
+        self.end(WorkerState::HandingOver);
+    }
+
+    /// Forgets the origins that nobody names any more, and checks those that are to be checked now.
+    fn follow_origins(&mut self) {
+        let (options, origins) = (self.handle.options(), self.handle.origins());
+        origins.keep_only(options.routes().flat_map(|route| &route.origins).map(|origin| &origin.address));
+        // One after the other, or an origin would be checked twice at a time.
+        self.checks = None;
+        match HealthChecks::start(&options, origins, self.handle.clock()) {
+            Ok(checks) => self.checks = checks,
+            Err(error) => tracing::error!(%error, "origins are not checked"),
+        }
+    }
+
+    fn log_of_worker(&self, number: usize) -> Option<access_log::WorkerLog> {
+        self.access_log.as_ref().map(|log| log.of_worker(self.handle.metrics().cells(number)))
+    }
+
+    fn end(&mut self, shutdown: WorkerState) {
+        // While a duplicate is open, clients could connect to a socket that nobody looks at.
+        self.listening = Listening::default();
+        // The receivers are gone only when all workers have ended already.
+        let _ = self.shutdown.send(shutdown);
+        self.checks = None;
+        for worker in self.workers.drain(..) {
+            let _ = worker.thread.join();
+        }
+        // Nobody asks them any more.
+        kasoku_programs::spawned::stop(self.handle.origins());
+        // What the workers had to tell is with the writer now.
+        if let Some(log) = self.access_log.take() {
+            log.finish();
+        }
+    }
+}
+
+fn still_reloading() -> io::Error {
+    io::Error::new(io::ErrorKind::WouldBlock, "it has not taken the settings of earlier reloads yet")
+}
+
+impl Drop for Engine {
+    fn drop(&mut self) {
+        self.end(WorkerState::Stopping);
+    }
+}
+
+fn open_log(options: &Options, workers: usize, metrics: &Metrics, row: usize) -> Result<Option<AccessLog>, StartError> {
+    AccessLog::start(&options.access_log, workers, metrics.cells(workers + row))
+        .map_err(|error| StartError { what: access_log::name(&options.access_log), error })
+}

@@ -1,0 +1,101 @@
+//! The listening sockets of the program.
+//!
+//! The engine keeps a duplicate of each, so that they can be handed over: to workers that come later, and to a process that takes this
+//! one's place. A duplicate shares the kernel's queue, so connections that nobody has taken yet wait for whoever takes them, and none is
+//! lost. To stop listening for good, all duplicates must be dropped.
+
+use crate::server::start_error::StartError;
+use kasoku_options::{ListenAddress, Listener};
+use kasoku_sys::listen::{self, ListeningSocket};
+use std::collections::HashMap;
+use std::io;
+use std::net::SocketAddr;
+
+/// Sockets that another process has handed over, by the address where it was told to listen.
+#[derive(Debug, Default)]
+pub struct Inherited(pub HashMap<String, Vec<ListeningSocket>>);
+
+/// The sockets of all listeners.
+#[derive(Debug, Default)]
+pub struct Listening(Vec<OpenListener>);
+
+/// One listener, open.
+#[derive(Debug)]
+struct OpenListener {
+    listener: Listener,
+    sockets: Vec<ListeningSocket>,
+}
+
+/// A socket of a worker, and whether its connections begin with a PROXY protocol header.
+pub(crate) struct WorkerSocket {
+    pub(crate) listener: Listener,
+    pub(crate) socket: ListeningSocket,
+}
+
+impl Listening {
+    /// Listens wherever these say; on a socket that was handed over, where there is one.
+    ///
+    /// # Errors
+    /// One of them can't be opened: above all, somebody listens there already. Then none is.
+    pub fn open(listeners: &[Listener], workers: usize, inherited: &mut Inherited) -> Result<Self, StartError> {
+        let open = |listener: &Listener| {
+            let name = listener.address.to_string();
+            let sockets = match inherited.0.remove(&name).filter(|sockets| !sockets.is_empty()) {
+                Some(sockets) => sockets,
+                None => open(&listener.address, workers).map_err(|error| StartError { what: name, error })?,
+            };
+            Ok(OpenListener { listener: listener.clone(), sockets })
+        };
+        listeners.iter().map(open).collect::<Result<_, _>>().map(Self)
+    }
+
+    /// The TCP addresses, in the order of the listeners.
+    pub fn addresses(&self) -> Vec<SocketAddr> {
+        self.0.iter().filter_map(|open| open.sockets.first()?.local_address()).collect()
+    }
+
+    /// Each socket with the address where it was told to listen, for a process that takes this one's place.
+    pub fn sockets(&self) -> impl Iterator<Item = (String, &ListeningSocket)> {
+        self.0.iter().flat_map(|open| open.sockets.iter().map(|socket| (open.listener.address.to_string(), socket)))
+    }
+
+    /// What each worker listens on: each socket is some worker's, and each worker has one of each listener.
+    pub(crate) fn shares(&self, workers: usize) -> io::Result<Vec<Vec<WorkerSocket>>> {
+        let mut shares: Vec<Vec<WorkerSocket>> = (0..workers).map(|_| Vec::new()).collect();
+        for OpenListener { listener, sockets } in &self.0 {
+            for number in 0..workers.max(sockets.len()) {
+                let socket = sockets.get(number % sockets.len().max(1));
+                let share = shares.get_mut(number % workers.max(1));
+                if let (Some(socket), Some(share)) = (socket, share) {
+                    share.push(WorkerSocket { listener: listener.clone(), socket: socket.duplicate()? });
+                }
+            }
+        }
+        Ok(shares)
+    }
+
+    /// The same for other listeners: what is open already stays, what is new is opened, and what is left out is closed.
+    /// Nothing changes when it fails.
+    pub(crate) fn changed(&self, listeners: &[Listener], workers: usize) -> Result<Self, StartError> {
+        let mut kept = Inherited::default();
+        for OpenListener { listener, sockets } in &self.0 {
+            let name = listener.address.to_string();
+            let sockets = sockets.iter().map(ListeningSocket::duplicate).collect::<io::Result<_>>();
+            kept.0.insert(name.clone(), sockets.map_err(|error| StartError { what: name, error })?);
+        }
+        Self::open(listeners, workers, &mut kept)
+    }
+
+    /// Whether that listener is one of these.
+    pub(crate) fn has(&self, listener: &Listener) -> bool {
+        self.0.iter().any(|open| open.listener == *listener)
+    }
+}
+
+fn open(address: &ListenAddress, workers: usize) -> io::Result<Vec<ListeningSocket>> {
+    match address {
+        ListenAddress::Tcp(address) => listen::tcp(*address, workers),
+        ListenAddress::Unix(path) => Ok(vec![listen::unix(path)?]),
+        ListenAddress::Descriptor(number) => Ok(vec![listen::inherited(*number)?]),
+    }
+}

@@ -1,0 +1,154 @@
+//! A table of URL patterns with two bounds: one for all patterns, one for the patterns of a rule.
+//!
+//! Clients choose URLs, and each set of parameters is a pattern, so a client can fill the table. A rule that is full takes no place from other rules.
+//! What nobody has asked for in an hour makes room: a verified pattern, and a blocked one that should have been compared again long ago.
+//!
+//! A pattern without a place is known by the key of its rule, together with all others of that rule that have none.
+
+use crate::request::pattern::Pattern;
+use crate::shared_state::leak_guard::PatternVerdict;
+use crate::shared_state::leak_guard::pattern_verdict::{Blocked, Verified};
+use std::collections::HashMap;
+use std::sync::Arc;
+
+/// Patterns that are known, besides one for each rule that stands for those without a place.
+pub(crate) const PATTERNS_MAX: usize = 4096;
+
+/// Patterns of one rule that are known.
+pub(crate) const PATTERNS_OF_RULE_MAX: usize = 1024;
+
+/// A pattern of which no page was missed for so long makes room for others, in milliseconds.
+pub(crate) const IDLE_MS: u64 = 60 * 60_000;
+
+/// How often room is made, in milliseconds.
+const SWEEP_MS: u64 = 60_000;
+
+/// See the [module](self).
+#[derive(Default)]
+pub(crate) struct GuardedPatterns {
+    patterns: HashMap<String, GuardEntry>,
+    /// How many of them are of each rule, by its key.
+    of_rules: HashMap<String, usize>,
+    swept_ms: u64,
+}
+
+/// What is known of one.
+pub(crate) struct GuardEntry {
+    /// For people.
+    pub(crate) shown: String,
+    pub(crate) state: PatternState,
+    used_ms: u64,
+}
+
+#[derive(Clone)]
+pub(crate) enum PatternState {
+    Checking(Option<Arc<Blocked>>),
+    Verified(Verified),
+    Blocked(Arc<Blocked>),
+}
+
+impl GuardEntry {
+    /// Whether it makes room for others.
+    fn is_over(&self, now_ms: u64) -> bool {
+        let is_idle = now_ms >= self.used_ms.saturating_add(IDLE_MS);
+        is_idle
+            && match &self.state {
+                PatternState::Checking(_) => false,
+                PatternState::Verified(_) => true,
+                PatternState::Blocked(blocked) => now_ms >= blocked.until_ms.saturating_add(blocked.period_ms),
+            }
+    }
+}
+
+impl GuardedPatterns {
+    pub(crate) fn standing(&mut self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
+        // Of what has no place, all of the rule is one.
+        let key = if self.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
+        let Some(known) = self.patterns.get_mut(key) else { return PatternVerdict::Unknown };
+        known.used_ms = now_ms;
+        match &known.state {
+            PatternState::Checking(_) => PatternVerdict::Pending,
+            PatternState::Verified(verified) => PatternVerdict::Verified(*verified),
+            PatternState::Blocked(blocked) if now_ms < blocked.until_ms => PatternVerdict::Blocked(blocked.clone()),
+            PatternState::Blocked(_) => PatternVerdict::Unknown,
+        }
+    }
+
+    /// Whether a pattern has a place, or can have one.
+    pub(crate) fn has_place(&mut self, pattern: &Pattern, now_ms: u64) -> bool {
+        if self.patterns.contains_key(pattern.key()) || !self.is_full(pattern) {
+            return true;
+        }
+        if now_ms < self.swept_ms.saturating_add(SWEEP_MS) {
+            return false;
+        }
+        self.swept_ms = now_ms;
+        self.retain(|_, known| !known.is_over(now_ms));
+        !self.is_full(pattern)
+    }
+
+    /// Whether there is no place for one more pattern of the same rule.
+    fn is_full(&self, pattern: &Pattern) -> bool {
+        let of_rule = self.of_rules.get(pattern.key_of_rule()).copied().unwrap_or(0);
+        self.patterns.len() >= PATTERNS_MAX || of_rule >= PATTERNS_OF_RULE_MAX
+    }
+
+    /// What was found the last time, where that was that pages differ.
+    pub(crate) fn blocked(&self, key: &str) -> Option<Arc<Blocked>> {
+        match &self.patterns.get(key)?.state {
+            PatternState::Blocked(blocked) => Some(blocked.clone()),
+            PatternState::Checking(before) => before.clone(),
+            PatternState::Verified(_) => None,
+        }
+    }
+
+    pub(crate) fn set(&mut self, key: &str, pattern: &Pattern, state: PatternState, now_ms: u64) {
+        let is_own = key == pattern.key();
+        let shown = if is_own { pattern.shown.clone() } else { format!("{} and others", pattern.shown) };
+        let before = self.patterns.insert(key.to_owned(), GuardEntry { shown, state, used_ms: now_ms });
+        if before.is_none() && is_own {
+            *self.of_rules.entry(pattern.key_of_rule().to_owned()).or_default() += 1;
+        }
+    }
+
+    pub(crate) fn state_mut(&mut self, key: &str) -> Option<&mut PatternState> {
+        self.patterns.get_mut(key).map(|known| &mut known.state)
+    }
+
+    pub(crate) fn forget(&mut self, pattern: &Pattern) {
+        if self.patterns.remove(pattern.key()).is_some() {
+            uncount(&mut self.of_rules, pattern.key());
+        }
+    }
+
+    /// Keeps those of which that holds. They are told with their keys.
+    pub(crate) fn retain(&mut self, keeps: impl Fn(&str, &GuardEntry) -> bool) {
+        let Self { patterns, of_rules, .. } = self;
+        patterns.retain(|key, known| {
+            let is_kept = keeps(key, known);
+            if !is_kept {
+                uncount(of_rules, key);
+            }
+            is_kept
+        });
+    }
+
+    pub(crate) fn all(&self) -> impl Iterator<Item = &GuardEntry> {
+        self.patterns.values()
+    }
+
+    #[cfg(test)]
+    pub(crate) fn len(&self) -> usize {
+        self.patterns.len()
+    }
+}
+
+/// The key of a pattern is no more.
+fn uncount(of_rules: &mut HashMap<String, usize>, key: &str) {
+    let rule = Pattern::rule_of(key);
+    let Some(count) = of_rules.get_mut(rule).filter(|_| rule != key) else { return };
+    *count = count.saturating_sub(1);
+    if *count == 0 {
+        of_rules.remove(rule);
+    }
+}

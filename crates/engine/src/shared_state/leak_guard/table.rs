@@ -1,0 +1,410 @@
+//! The leak guard's table of URL patterns and their verdicts: shared by all workers, bounded, in memory only.
+//!
+//! | state | its pages |
+//! |---|---|
+//! | nobody has looked | the next one is looked at before it is shared |
+//! | somebody looks | go to who asks for them |
+//! | verified | are shared |
+//! | blocked | go to who asks for them, until it is looked at again: after ten minutes, then twice as long each time, at most a day |
+//!
+//! A state is that of a pattern under some rules: other rules of its route are another pattern (`guarded_as` of the route). There is a bound on
+//! patterns, and one on those of a rule ([`known`](crate::shared_state::leak_guard::guarded_patterns)). What does not fit is no state to go by: each such page is looked at by
+//! itself, and one that differs blocks all of its rule that does not fit either.
+
+use crate::request::pattern::Pattern;
+use crate::shared_state::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState};
+use crate::shared_state::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::shared_state::leak_guard::{DifferenceReport, PatternVerdict};
+use std::hash::{BuildHasher, RandomState};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+/// Pages that are compared at the same time in a process, before they are shared: each has up to six pages in memory, and asks the application as often.
+pub(crate) const CHECKS_MAX: usize = 16;
+
+/// How long a pattern is blocked at first, and at most, in milliseconds.
+const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
+const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
+
+/// Pages are sampled at most this often in a process, in milliseconds.
+const SAMPLE_MS: u64 = 1_000;
+
+/// See the [module](self).
+pub(crate) struct Guard {
+    table: Mutex<GuardTable>,
+    /// How many made-up visitors there were.
+    visitors: AtomicU64,
+    /// What makes them others in each process.
+    seed: RandomState,
+    sampled_ms: AtomicU64,
+    is_sampling: AtomicBool,
+}
+
+#[derive(Default)]
+struct GuardTable {
+    known: GuardedPatterns,
+    /// Duties that are not done yet.
+    checks: usize,
+}
+
+/// What is to be done with a page of a pattern.
+pub(crate) enum GuardStep {
+    /// It is looked at, by whom this is given.
+    Check(ComparisonTicket),
+    /// What is known says it.
+    Known(PatternVerdict),
+}
+
+impl Guard {
+    pub(crate) fn new() -> Self {
+        Self {
+            table: Mutex::default(),
+            visitors: AtomicU64::new(0),
+            seed: RandomState::new(),
+            sampled_ms: AtomicU64::new(0),
+            is_sampling: AtomicBool::new(false),
+        }
+    }
+
+    /// What is known of a pattern.
+    pub(crate) fn standing(&self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
+        self.table().known.standing(pattern, now_ms)
+    }
+
+    /// Looks at a page of a pattern, unless it is known, or somebody does, or too many others are looked at.
+    pub(crate) fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> GuardStep {
+        let mut table = self.table();
+        match table.known.standing(pattern, now_ms) {
+            PatternVerdict::Unknown => {}
+            known => return GuardStep::Known(known),
+        }
+        if table.checks >= CHECKS_MAX {
+            return GuardStep::Known(PatternVerdict::Pending);
+        }
+        table.checks += 1;
+        let has_place = table.known.has_place(pattern, now_ms);
+        if has_place {
+            let before = table.known.blocked(pattern.key());
+            table.known.set(pattern.key(), pattern, PatternState::Checking(before), now_ms);
+        }
+        GuardStep::Check(ComparisonTicket { guard: self.clone(), pattern: pattern.clone(), has_place, is_done: false })
+    }
+
+    /// Pages of a pattern have been found to differ. Returns the tag of what has to be dropped.
+    pub(crate) fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, now_ms: u64) -> &'p str {
+        let known = &mut self.table().known;
+        let key = if known.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
+        let before = known.blocked(key);
+        let twice = |before: &Arc<Blocked>| before.period_ms.saturating_mul(2).min(BLOCKED_MAX_MS);
+        let period_ms = before.as_ref().map_or(BLOCKED_FIRST_MS, twice);
+        let since_ms = before.map_or(now_ms, |before| before.since_ms);
+        let until_ms = now_ms.saturating_add(period_ms);
+        let blocked = Arc::new(Blocked { since_ms, until_ms, period_ms, report });
+        known.set(key, pattern, PatternState::Blocked(blocked), now_ms);
+        key
+    }
+
+    /// All patterns that are blocked, each with its name.
+    pub(crate) fn blocked(&self, now_ms: u64) -> Vec<(String, Arc<Blocked>)> {
+        let table = self.table();
+        let mut all: Vec<(String, Arc<Blocked>)> = table
+            .known
+            .all()
+            .filter_map(|known| match &known.state {
+                PatternState::Blocked(blocked) | PatternState::Checking(Some(blocked)) if now_ms < blocked.until_ms => {
+                    Some((known.shown.clone(), blocked.clone()))
+                }
+                _ => None,
+            })
+            .collect();
+        all.sort_unstable_by(|(one, _), (other, _)| one.cmp(other));
+        all
+    }
+
+    /// Patterns of these hosts that are blocked are looked at with their next page, and not only when their time has come. Patterns are named with their hosts.
+    pub(crate) fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
+        let is_over = |known: &GuardEntry| matches!(known.state, PatternState::Blocked(_)) && is_meant(&known.shown);
+        self.table().known.retain(|_, known| !is_over(known));
+    }
+
+    /// Forgets what was found under rules that hold no more; `marks` are those of the routes that do.
+    pub(crate) fn keep_only(&self, marks: &[Arc<str>]) {
+        let is_kept = |key: &str| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
+        self.table().known.retain(|key, _| is_kept(key));
+    }
+
+    /// A number for the next made-up visitor, which nobody can tell beforehand.
+    pub(crate) fn next_visitor(&self) -> u64 {
+        self.seed.hash_one(self.visitors.fetch_add(1, Ordering::Relaxed))
+    }
+
+    /// A place for a sample, if the last one was long enough ago and is done with.
+    pub(crate) fn may_sample(self: &Arc<Self>, now_ms: u64) -> Option<Sampling> {
+        let last_ms = self.sampled_ms.load(Ordering::Relaxed);
+        let is_due = last_ms == 0 || now_ms >= last_ms.saturating_add(SAMPLE_MS);
+        let is_free = is_due && !self.is_sampling.swap(true, Ordering::AcqRel);
+        is_free.then(|| {
+            self.sampled_ms.store(now_ms.max(1), Ordering::Relaxed);
+            Sampling(self.clone())
+        })
+    }
+
+    fn table(&self) -> MutexGuard<'_, GuardTable> {
+        // Each change under the lock is complete in itself, so a panic elsewhere leaves a table that can be read.
+        self.table.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// The duty to look at a page. Dropped, it leaves all as it was.
+pub(crate) struct ComparisonTicket {
+    guard: Arc<Guard>,
+    pattern: Pattern,
+    has_place: bool,
+    is_done: bool,
+}
+
+impl ComparisonTicket {
+    /// The pattern, for people.
+    pub(crate) fn shown(&self) -> &str {
+        &self.pattern.shown
+    }
+
+    /// It is the same for everybody.
+    pub(crate) fn verified(mut self, account_is_logged_out: bool, now_ms: u64) {
+        self.is_done = true;
+        if self.has_place {
+            let state = PatternState::Verified(Verified { since_ms: now_ms, account_is_logged_out });
+            self.guard.table().known.set(self.pattern.key(), &self.pattern, state, now_ms);
+        }
+    }
+
+    /// It is not. Returns the tag of what has to be dropped.
+    pub(crate) fn blocked(mut self, report: DifferenceReport, now_ms: u64) -> String {
+        self.is_done = true;
+        self.guard.blocks(&self.pattern, report, now_ms).to_owned()
+    }
+}
+
+impl Drop for ComparisonTicket {
+    fn drop(&mut self) {
+        let (mut table, key) = (self.guard.table(), self.pattern.key());
+        table.checks = table.checks.saturating_sub(1);
+        if self.is_done || !self.has_place {
+            return;
+        }
+        match table.known.state_mut(key) {
+            Some(state @ PatternState::Checking(Some(_))) => {
+                if let PatternState::Checking(Some(before)) = state.clone() {
+                    *state = PatternState::Blocked(before);
+                }
+            }
+            Some(PatternState::Checking(None)) => table.known.forget(&self.pattern),
+            _ => {}
+        }
+    }
+}
+
+/// The place of a sample.
+pub(crate) struct Sampling(Arc<Guard>);
+
+impl Drop for Sampling {
+    fn drop(&mut self) {
+        self.0.is_sampling.store(false, Ordering::Release);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::shared_state::leak_guard::guarded_patterns::{IDLE_MS, PATTERNS_MAX, PATTERNS_OF_RULE_MAX};
+
+    fn pattern(shown: &str) -> Pattern {
+        of_rule("0a", shown)
+    }
+
+    fn of_rule(mark: &str, shown: &str) -> Pattern {
+        let tags = [format!("guarded {mark} {shown}"), format!("guarded {mark}")];
+        Pattern { shown: shown.to_owned(), tags }
+    }
+
+    fn guard() -> Arc<Guard> {
+        Arc::new(Guard::new())
+    }
+
+    fn ticket(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> ComparisonTicket {
+        match guard.begin(pattern, now_ms) {
+            GuardStep::Check(ticket) => ticket,
+            GuardStep::Known(known) => panic!("{known:?}"),
+        }
+    }
+
+    fn is_blocked(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> bool {
+        matches!(guard.standing(pattern, now_ms), PatternVerdict::Blocked(_))
+    }
+
+    #[test]
+    fn one_looks_and_all_know_what_is_found() {
+        let (guard, page) = (guard(), pattern("/a"));
+        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        let own = ticket(&guard, &page, 0);
+        assert!(matches!(guard.begin(&page, 0), GuardStep::Known(PatternVerdict::Pending)));
+        assert_eq!(guard.standing(&pattern("/b"), 0), PatternVerdict::Unknown);
+        drop(own);
+        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown, "nobody knows");
+        ticket(&guard, &page, 5).verified(false, 6);
+        let verified = PatternVerdict::Verified(Verified { since_ms: 6, account_is_logged_out: false });
+        assert_eq!(guard.standing(&page, 7), verified);
+        assert!(matches!(guard.begin(&page, 7), GuardStep::Known(known) if known == verified));
+    }
+
+    #[test]
+    fn no_more_pages_are_compared_at_a_time_than_there_is_a_bound_for() {
+        let guard = guard();
+        let numbered = |number: usize| pattern(&format!("/{number}"));
+        let mut duties: Vec<ComparisonTicket> =
+            (0..CHECKS_MAX).map(|number| ticket(&guard, &numbered(number), 0)).collect();
+        let other = numbered(CHECKS_MAX);
+        let is_pending = || matches!(guard.begin(&other, 0), GuardStep::Known(PatternVerdict::Pending));
+        assert!(is_pending() && is_pending());
+        for way in 0..3 {
+            let done = duties.pop().unwrap();
+            match way {
+                0 => done.verified(false, 0),
+                1 => drop(done.blocked(DifferenceReport::default(), 0)),
+                _ => drop(done),
+            }
+            duties.push(ticket(&guard, &numbered(100 + way), 0));
+            assert!(is_pending(), "each place is given back once");
+        }
+        drop(duties);
+        ticket(&guard, &other, 0).verified(false, 0);
+    }
+
+    #[test]
+    fn what_differs_is_looked_at_again_later_and_later() {
+        let (guard, page) = (guard(), pattern("/a"));
+        let mut now_ms = 1000;
+        let mut periods = Vec::new();
+        for _ in 0..10 {
+            assert_eq!(ticket(&guard, &page, now_ms).blocked(DifferenceReport::default(), now_ms), page.key());
+            let PatternVerdict::Blocked(blocked) = guard.standing(&page, now_ms) else { panic!("not blocked") };
+            assert_eq!(blocked.since_ms, 1000);
+            periods.push((blocked.until_ms - now_ms) / 60_000);
+            now_ms = blocked.until_ms;
+            // Without an answer, it is as it was.
+            drop(ticket(&guard, &page, now_ms));
+        }
+        assert_eq!(periods, [10, 20, 40, 80, 160, 320, 640, 1280, 1440, 1440]);
+        ticket(&guard, &page, now_ms).verified(false, now_ms);
+        assert_eq!(guard.blocks(&page, DifferenceReport::default(), now_ms), page.key());
+        assert!(is_blocked(&guard, &page, now_ms) && !is_blocked(&guard, &page, now_ms + BLOCKED_FIRST_MS));
+        assert_eq!(guard.blocked(now_ms).len(), 1);
+        assert_eq!(guard.blocked(now_ms + BLOCKED_FIRST_MS).len(), 0);
+    }
+
+    #[test]
+    fn what_does_not_fit_is_looked_at_each_time_and_blocks_all_that_does_not_fit() {
+        let (guard, known) = (guard(), pattern("/0"));
+        (0..PATTERNS_OF_RULE_MAX)
+            .for_each(|number| ticket(&guard, &pattern(&format!("/{number}")), 0).verified(false, 0));
+        let (one, other) = (pattern("/x"), pattern("/y"));
+        for _ in 0..2 {
+            ticket(&guard, &one, 1).verified(false, 1);
+        }
+        let both = [ticket(&guard, &one, 1), ticket(&guard, &one, 1)];
+        assert_eq!(both.map(|ticket| ticket.blocked(DifferenceReport::default(), 1))[0], one.key_of_rule());
+        assert!(is_blocked(&guard, &one, 2) && is_blocked(&guard, &other, 2) && !is_blocked(&guard, &known, 2));
+        assert!(guard.blocked(2)[0].0.starts_with("/x and others"));
+        // What nobody has asked for makes room.
+        let later_ms = IDLE_MS + 1;
+        assert!(matches!(guard.standing(&known, later_ms - 1), PatternVerdict::Verified(_)));
+        ticket(&guard, &other, later_ms).verified(false, later_ms);
+        assert!(matches!(guard.standing(&other, later_ms), PatternVerdict::Verified(_)));
+        assert!(matches!(guard.standing(&known, later_ms), PatternVerdict::Verified(_)), "it was asked for");
+        assert!(guard.table().known.len() < 5);
+    }
+
+    #[test]
+    fn a_table_full_of_blocked_patterns_has_room_again_when_nobody_asks_for_them_any_more() {
+        let (guard, asked) = (guard(), pattern("/0"));
+        let fill = |number: usize| {
+            drop(ticket(&guard, &pattern(&format!("/{number}")), 0).blocked(DifferenceReport::default(), 0))
+        };
+        (0..PATTERNS_OF_RULE_MAX).for_each(fill);
+        let (one, other) = (pattern("/x"), pattern("/y"));
+        ticket(&guard, &one, 1).blocked(DifferenceReport::default(), 1);
+        assert!(is_blocked(&guard, &other, 2), "it has no place");
+        // Blocked for longer: what is known of it is kept.
+        drop(ticket(&guard, &asked, BLOCKED_FIRST_MS).blocked(DifferenceReport::default(), BLOCKED_FIRST_MS));
+        let later_ms = 2 * IDLE_MS;
+        assert!(!is_blocked(&guard, &asked, later_ms - 1));
+        ticket(&guard, &other, later_ms).verified(false, later_ms);
+        assert!(matches!(guard.standing(&other, later_ms), PatternVerdict::Verified(_)));
+        assert_eq!(guard.table().known.len(), 2, "the one that was asked for a moment ago, and this one");
+    }
+
+    #[test]
+    fn a_rule_that_is_full_takes_no_place_from_others() {
+        let guard = guard();
+        let page = |mark: &str, number: usize| of_rule(mark, &format!("/{number}"));
+        (0..2 * PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page("0a", number), 0).verified(false, 0));
+        ticket(&guard, &page("0a", PATTERNS_OF_RULE_MAX), 0).blocked(DifferenceReport::default(), 0);
+        assert!(is_blocked(&guard, &page("0a", PATTERNS_OF_RULE_MAX + 1), 0));
+        let other = page("0b", 0);
+        ticket(&guard, &other, 0).verified(false, 0);
+        assert!(matches!(guard.standing(&other, 0), PatternVerdict::Verified(_)));
+        // What nobody knows any more leaves its place.
+        guard.keep_only(&["0b".into()]);
+        (0..PATTERNS_OF_RULE_MAX).for_each(|number| drop(ticket(&guard, &page("0a", number), 0)));
+        (0..PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page("0a", number), 0).verified(false, 0));
+        assert!(matches!(guard.standing(&page("0a", PATTERNS_OF_RULE_MAX - 1), 0), PatternVerdict::Verified(_)));
+        // And all rules together have a bound.
+        for mark in ["0c", "0d", "0e", "0f"] {
+            (0..PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page(mark, number), 0).verified(false, 0));
+        }
+        assert_eq!(guard.table().known.len(), PATTERNS_MAX);
+    }
+
+    #[test]
+    fn who_says_so_has_them_looked_at_again() {
+        let (guard, page) = (guard(), pattern("a.org/a"));
+        let verified = pattern("a.org/b");
+        ticket(&guard, &page, 0).blocked(DifferenceReport::default(), 0);
+        ticket(&guard, &verified, 0).verified(false, 0);
+        guard.look_again(|shown| shown.starts_with("b.org/"));
+        assert!(is_blocked(&guard, &page, 1));
+        guard.look_again(|shown| shown.starts_with("a.org/"));
+        assert_eq!(guard.standing(&page, 1), PatternVerdict::Unknown);
+        assert!(matches!(guard.standing(&verified, 1), PatternVerdict::Verified(_)));
+        let again = ticket(&guard, &page, 1);
+        guard.look_again(|_| true);
+        assert_eq!(guard.standing(&page, 1), PatternVerdict::Pending, "somebody looks already");
+        again.blocked(DifferenceReport::default(), 1);
+        assert!(is_blocked(&guard, &page, 2) && !is_blocked(&guard, &page, 1 + BLOCKED_FIRST_MS), "as the first time");
+    }
+
+    #[test]
+    fn other_rules_forget() {
+        let (guard, page) = (guard(), pattern("/a"));
+        ticket(&guard, &page, 0).verified(false, 0);
+        guard.keep_only(&["0a".into(), "0b".into()]);
+        assert_ne!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        guard.keep_only(&["0b".into()]);
+        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        let late = ticket(&guard, &page, 0);
+        guard.keep_only(&[]);
+        drop(late);
+        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown);
+    }
+
+    #[test]
+    fn samples_are_a_second_apart_and_one_at_a_time() {
+        let guard = guard();
+        let first = guard.may_sample(0).expect("the first");
+        assert!(guard.may_sample(5000).is_none(), "one at a time");
+        drop(first);
+        assert!(guard.may_sample(500).is_none());
+        assert!(guard.may_sample(1001).is_some());
+        assert_ne!(guard.next_visitor(), guard.next_visitor());
+    }
+}

@@ -1,0 +1,152 @@
+//! Records, per session cookie, the last request that may have changed the session.
+//!
+//! A log-in may come with other cookies than the pages that are read: one of them is limited to a path, another host is sent fewer, or other
+//! rules name others. So what may have changed a session is noted for each of its cookies, and what is known of the session holds only
+//! while none of them has been used for such a thing.
+
+use crate::shared_state::session::contents::{SessionContents, ShownBy};
+use crate::shared_state::{FactId, FactTable};
+use kasoku_semantics::cookies;
+use kasoku_semantics::time::millis;
+use kasoku_wire::Fields;
+use smallvec::SmallVec;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
+
+/// Cookies of which something is known.
+const COOKIES_MAX: usize = 128 << 10;
+
+/// Some cookies with their values, hashed.
+pub(crate) type CookieIds = SmallVec<[FactId; 2]>;
+
+/// By cookie.
+pub(crate) struct CookieActivities {
+    known: FactTable<CookieActivity>,
+    /// The last that was given, to whatever changes or is found: the later one is the larger one.
+    serial: AtomicU64,
+}
+
+#[derive(Clone, Copy, Debug, Default)]
+struct CookieActivity {
+    /// Requests on their way that may change the session.
+    passing: u32,
+    /// That of the last such thing, or of when it was first seen: of what was before, nobody knows, since it may have been forgotten.
+    serial: u64,
+    /// When that was, or when it was first seen.
+    busy_ms: Option<u64>,
+    /// What is in the session that pages show.
+    states: SessionContents,
+    /// Until when the application may still be at something that nobody waits for any more.
+    unsure_until_ms: u64,
+}
+
+/// What is known of several cookies together.
+#[derive(Clone, Copy, Debug)]
+pub(crate) struct CombinedActivity {
+    /// Whether something is known of each.
+    pub(crate) is_known: bool,
+    pub(crate) passing: u32,
+    pub(crate) serial: u64,
+    pub(crate) busy_ms: u64,
+    pub(crate) states: SessionContents,
+    pub(crate) unsure_until_ms: u64,
+}
+
+impl CookieActivities {
+    pub(crate) fn new() -> Self {
+        Self { known: FactTable::with_room_for(COOKIES_MAX), serial: AtomicU64::new(0) }
+    }
+
+    pub(crate) fn next_serial(&self) -> u64 {
+        self.serial.fetch_add(1, Ordering::Relaxed).wrapping_add(1)
+    }
+
+    pub(crate) fn of(&self, ids: &[FactId], now_ms: u64) -> CombinedActivity {
+        let states = SessionContents::default();
+        let none = CombinedActivity { is_known: true, passing: 0, serial: 0, busy_ms: 0, states, unsure_until_ms: 0 };
+        ids.iter().fold(none, |mut all, id| {
+            let Some(one) = self.known.get(*id) else { return CombinedActivity { is_known: false, ..all } };
+            all.states.join(&one.states, now_ms);
+            CombinedActivity {
+                is_known: all.is_known,
+                states: all.states,
+                passing: all.passing.max(one.passing),
+                serial: all.serial.max(one.serial),
+                busy_ms: all.busy_ms.max(one.busy_ms.unwrap_or(0)),
+                unsure_until_ms: all.unsure_until_ms.max(one.unsure_until_ms),
+            }
+        })
+    }
+
+    /// They are seen: noted, so that it is known since when nothing else was done with them.
+    pub(crate) fn see(&self, ids: &[FactId], now_ms: u64) {
+        self.change(ids, now_ms, |_| ());
+    }
+
+    /// A request that may change the session goes to the application with them.
+    pub(crate) fn begin(&self, ids: &[FactId], serial: u64, now_ms: u64) {
+        self.change(ids, now_ms, |one| {
+            one.passing += 1;
+            one.serial = serial;
+            one.busy_ms = Some(now_ms);
+        });
+    }
+
+    /// It has been answered. Returns whether no other was on its way at the same time.
+    pub(crate) fn end(&self, ids: &[FactId], begun: u64, serial: u64) -> bool {
+        let end = |one: &mut CookieActivity| {
+            let is_alone = one.passing == 1 && one.serial == begun;
+            one.passing = one.passing.saturating_sub(1);
+            one.serial = serial;
+            is_alone
+        };
+        // Where one was forgotten meanwhile, nobody knows.
+        ids.iter().filter(|id| self.known.change_known(**id, end) != Some(true)).count() == 0
+    }
+
+    /// Something is in the session that these pages show, until then at least.
+    pub(crate) fn is_stateful(&self, ids: &[FactId], shown_by: ShownBy, until_ms: u64, now_ms: u64) {
+        if until_ms > now_ms {
+            self.change(ids, now_ms, |one| one.states.add(shown_by, until_ms, now_ms));
+        }
+    }
+
+    /// All that is in another session is in it.
+    pub(crate) fn inherits(&self, ids: &[FactId], states: &SessionContents, now_ms: u64) {
+        self.change(ids, now_ms, |one| one.states.join(states, now_ms));
+    }
+
+    /// Nothing is in it any more.
+    pub(crate) fn is_emptied(&self, ids: &[FactId], now_ms: u64) {
+        self.change(ids, now_ms, |one| one.states = SessionContents::default());
+    }
+
+    /// The application may still be at something, for so long.
+    pub(crate) fn is_unsure(&self, ids: &[FactId], duration: Duration, now_ms: u64) {
+        let until_ms = now_ms.saturating_add(millis(duration));
+        self.change(ids, now_ms, |one| one.unsure_until_ms = one.unsure_until_ms.max(until_ms));
+    }
+
+    fn change(&self, ids: &[FactId], now_ms: u64, change: impl Fn(&mut CookieActivity)) {
+        for id in ids {
+            self.known.change(*id, |one| {
+                if one.busy_ms.is_none() {
+                    (one.busy_ms, one.serial) = (Some(now_ms), self.next_serial());
+                }
+                change(one);
+            });
+        }
+    }
+
+    /// Forgets everything.
+    #[cfg(test)]
+    pub(crate) fn clear(&self) {
+        self.known.clear();
+    }
+}
+
+/// The cookies of a request whose names fit one of these globs.
+pub(crate) fn ids(globs: &[String], request: &Fields, hash: impl Fn(&[u8]) -> FactId) -> CookieIds {
+    let of_session = |pair: &&[u8]| cookies::is_any(globs, cookies::name(pair));
+    cookies::pairs(request).filter(of_session).map(hash).collect()
+}

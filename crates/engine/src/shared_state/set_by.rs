@@ -1,0 +1,160 @@
+//! Records in which responses the application sets each of its cookies, to tell whether a cookie may be listed as noise (that is,
+//! identifies nobody).
+//!
+//! A cookie that a log-in sets looks like any other: gnuboard5 calls one `2e61f26e7a4e8194d3d5d054536403e0`. So `kasoku explain` and `kasoku doctor`
+//! propose a cookie as noise only if it was seen to be set for nobody, and never otherwise: not in the answer to a POST, to a request with a cookie
+//! or credentials, at a URL for logging in, or with a redirection, and not by a name like that of a session or a credential.
+//!
+//! One table for the process, of names alone. It is written where an origin's answer sets a cookie, which is no hit. What does not fit is not
+//! known, and nothing is proposed of it.
+
+use crate::sites::ActiveRoute;
+use http::Method;
+use kasoku_semantics::credentials::has_unkeyed_credentials;
+use kasoku_semantics::difference::names_token;
+use kasoku_semantics::set_cookies::{names, names_a_session};
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::collections::HashMap;
+use std::sync::{Mutex, PoisonError};
+
+/// Names that are remembered.
+const NAMES_MAX: usize = 1024;
+
+/// The longest name that is remembered, in bytes.
+const NAME_BYTES_MAX: usize = 128;
+
+/// Parts of the URLs at which people log in, in lower case.
+const LOGIN_PARTS: [&str; 12] = [
+    "login", "log-in", "log_in", "logon", "signin", "sign-in", "sign_in", "register", "signup", "auth", "account",
+    "password",
+];
+
+/// See the [module](self).
+#[derive(Default)]
+pub(crate) struct SetBy(Mutex<HashMap<Box<str>, CookieSetters>>);
+
+#[derive(Clone, Copy, Default)]
+struct CookieSetters {
+    for_anonymous: bool,
+    otherwise: bool,
+}
+
+impl SetBy {
+    /// An origin has answered.
+    pub(crate) fn has_answered(&self, request: &RequestHead, response: &ResponseHead, route: &ActiveRoute) {
+        if !response.fields.contains("set-cookie") {
+            return;
+        }
+        let is_for_anonymous = is_for_anonymous(request, response, route);
+        let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        for name in names(&response.fields).filter_map(|name| std::str::from_utf8(name).ok()) {
+            let has_place = known.contains_key(name) || known.len() < NAMES_MAX;
+            if !has_place || name.len() > NAME_BYTES_MAX {
+                continue;
+            }
+            let seen = known.entry(name.into()).or_default();
+            seen.for_anonymous |= is_for_anonymous;
+            seen.otherwise |= !is_for_anonymous;
+        }
+    }
+
+    /// Whether a cookie may be noise, as far as anybody has seen.
+    pub(crate) fn may_be_noise(&self, name: &str) -> bool {
+        !names_visitor(name) && self.seen(name).is_some_and(|seen| seen.for_anonymous && !seen.otherwise)
+    }
+
+    /// The same of a cookie that has just been set in an answer to nobody.
+    pub(crate) fn may_be_noise_as_set_for_nobody(&self, name: &str) -> bool {
+        !names_visitor(name) && !self.seen(name).unwrap_or_default().otherwise
+    }
+
+    fn seen(&self, name: &str) -> Option<CookieSetters> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
+    }
+}
+
+/// Whether a name is like that of a session or a credential.
+fn names_visitor(name: &str) -> bool {
+    names_a_session(name) || names_token(name)
+}
+
+/// Whether people log in at a URL, as far as it tells.
+pub(crate) fn is_login(target: &str) -> bool {
+    let target = target.to_ascii_lowercase();
+    LOGIN_PARTS.iter().any(|part| target.contains(part))
+}
+
+/// Whether an answer was made for nobody: what it sets says nothing of whoever gets it.
+pub(crate) fn is_for_anonymous(request: &RequestHead, response: &ResponseHead, route: &ActiveRoute) -> bool {
+    matches!(request.method, Method::GET | Method::HEAD)
+        && !has_unkeyed_credentials(&request.fields, &route.policy)
+        && !response.status.is_redirection()
+        && !is_login(&request.target)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use http::StatusCode;
+    use kasoku_options as options;
+    use kasoku_semantics::policy::Profile;
+
+    fn answered(known: &SetBy, method: Method, target: &str, cookie: &str, status: u16, set: &str) {
+        let route = ActiveRoute::of(options::Route::new(Profile::Safe, Vec::new()), "", 0);
+        let mut request = RequestHead::new(method, target);
+        if !cookie.is_empty() {
+            request.fields.push("Cookie", cookie);
+        }
+        let response = ResponseHead::new(StatusCode::from_u16(status).unwrap()).with("Set-Cookie", format!("{set}=1"));
+        known.has_answered(&request, &response, &route);
+    }
+
+    #[test]
+    fn noise_is_what_is_set_for_nobody_and_never_otherwise() {
+        let (get, post) = (Method::GET, Method::POST);
+        for (method, target, cookie, status, expected) in [
+            (&get, "/page", "", 200, true),
+            (&post, "/page", "", 200, false),
+            (&get, "/page", "a=b", 200, false),
+            (&get, "/page", "", 302, false),
+            (&get, "/bbs/Login.php", "", 200, false),
+            (&get, "/member/sign-in?to=/", "", 200, false),
+        ] {
+            let known = SetBy::default();
+            assert!(!known.may_be_noise("seen"), "nobody has seen it");
+            answered(&known, method.clone(), target, cookie, status, "seen");
+            assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
+            // Once is enough.
+            answered(&known, get.clone(), "/other", "", 200, "seen");
+            assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
+            assert_eq!(known.may_be_noise_as_set_for_nobody("seen"), expected);
+        }
+    }
+
+    #[test]
+    fn the_key_of_a_client_that_a_log_in_sets_is_never_noise() {
+        let known = SetBy::default();
+        answered(&known, Method::POST, "/bbs/login_check.php", "PHPSESSID=1", 302, "2e61f26e7a4e8194d3d5d054536403e0");
+        answered(&known, Method::GET, "/", "", 200, "2e61f26e7a4e8194d3d5d054536403e0");
+        assert!(!known.may_be_noise("2e61f26e7a4e8194d3d5d054536403e0"));
+    }
+
+    #[test]
+    fn what_is_called_like_a_session_or_a_credential_is_never_noise() {
+        for name in
+            ["PHPSESSID", "connect.sid", "csrf", "XSRF-TOKEN", "remember_token", "api_key", "wordpress_logged_in_5f"]
+        {
+            let known = SetBy::default();
+            answered(&known, Method::GET, "/", "", 200, name);
+            assert!(!known.may_be_noise(name) && !known.may_be_noise_as_set_for_nobody(name), "{name}");
+        }
+    }
+
+    #[test]
+    fn the_table_is_bounded() {
+        let known = SetBy::default();
+        (0..2 * NAMES_MAX).for_each(|number| answered(&known, Method::GET, "/", "", 200, &format!("c{number}")));
+        assert_eq!(known.0.lock().unwrap().len(), NAMES_MAX);
+        assert!(known.may_be_noise("c0") && !known.may_be_noise(&format!("c{NAMES_MAX}")));
+    }
+}

@@ -1,0 +1,186 @@
+//! Sends beacons: requests that tell the application about visitors who were served from the cache, so that its own visitor counters stay
+//! right.
+//!
+//! A page from memory is no visit to the application: it was not asked, or was asked anonymously. So, where the configuration names a
+//! URL (`beacon`), that is asked for in the name of a visitor who has been served such a page: with the visitor's address, and with the
+//! User-Agent, the Accept-Language and the Referer of the page's own request, since those are what is counted. Nothing else of the visitor
+//! goes along: no cookie, so it is nobody's session, and the answer is read and dropped, with all that it sets. Once for each visitor
+//! in a while ([`counted`]). Another URL (`view-beacon`) is asked for with each page view.
+//!
+//! It is sent as soon as the page has gone out, since a script of that page may ask the application for something a moment later, and would
+//! be counted with the page as its Referer; nobody waits for it. A few beacons are sent at a time and a bounded number waits ([`queue`]);
+//! beyond that, and while the origin is down, beacons are dropped. No beacon is retried. A visitor whose own request has reached the
+//! application needs no beacon.
+//!
+//! Prefetches and responses that are no pages count as no visit.
+
+mod sending;
+
+use crate::exchange::Exchange;
+use crate::exchange::answer::{Answer, ConditionEvaluator};
+use crate::exchange::delivered::Delivered;
+use crate::observe::timing::OriginTime;
+use crate::origin::fetch_context::FetchContext;
+use crate::origin_client::Response;
+use crate::request::client_address::client;
+use crate::request::forward::{Audience, forward};
+use crate::request::message::Request;
+use crate::request::route::{Base, read_target_of, route_beside};
+use crate::sites::ActiveRoute;
+use http::{Method, StatusCode, Version};
+use kasoku_metrics::Counter;
+use kasoku_wire::http1::BodyLength;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use sending::Beacon;
+use std::net::IpAddr;
+use std::rc::Rc;
+
+/// What of the page's request goes along.
+const SENT: [&str; 3] = ["user-agent", "accept-language", "referer"];
+
+/// The fields in which a proxy in front of us says who the client is; what follows from them is written by `forward`.
+const ADDRESSES: [&str; 2] = ["forwarded", "x-forwarded-for"];
+
+/// How much of a field goes along, in bytes.
+const FIELD_BYTES_MAX: usize = 1 << 10;
+
+/// What the application knows of the visitor who gets an answer.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Served {
+    /// The answer is a page that the application has made for nobody: it has not counted this visitor.
+    FromMemory,
+    /// The visitor's own request has reached the application, which has counted it.
+    ByApplication,
+    /// Neither.
+    Otherwise,
+}
+
+/// What the application knows of whom this answer is for, before it goes out.
+pub(crate) fn served(exchange: &Exchange, answer: &Answer) -> Served {
+    let Some(route) = exchange.route.as_deref().filter(|route| route.beacons.is_any()) else {
+        return Served::Otherwise;
+    };
+    let is_granting = route.policy.grant.is_granting();
+    let of_page = |head: &ResponseHead| match is_page(head) && is_granting {
+        true => Served::FromMemory,
+        false => Served::Otherwise,
+    };
+    match answer {
+        Answer::Stored(entry, _) => of_page(&entry.meta.head),
+        Answer::Filling(meta, ..) => of_page(&meta.head),
+        // It was asked for anonymously, and turned out to be for this client alone.
+        Answer::Origin(response, ConditionEvaluator::Cache, _) if is_granting => of_page(&response.head),
+        // Where nothing is granted, an application is told whose request it is, whether the answer may be kept or not.
+        Answer::Origin(response, ..) if is_counted(response) => Served::ByApplication,
+        _ => Served::Otherwise,
+    }
+}
+
+/// Whether the application has counted a request that it answers so. Files are sent from here, and what is an error may be one of a server
+/// before the application.
+fn is_counted(response: &Response) -> bool {
+    let status = response.head.status;
+    !response.body.is_file() && (status.is_success() || status.is_redirection())
+}
+
+fn is_page(head: &ResponseHead) -> bool {
+    let media_type = |value: &[u8]| {
+        let media_type = value.split(|byte| *byte == b';').next().unwrap_or_default().trim_ascii();
+        media_type.eq_ignore_ascii_case(b"text/html")
+    };
+    head.status == StatusCode::OK && head.fields.only("content-type").is_some_and(media_type)
+}
+
+/// After an answer has gone out: tells the application of its visitor, where there is something to tell.
+pub(crate) fn follows(exchange: &Exchange, delivered: &Delivered, served: Served) {
+    let Some(route) = exchange.route.as_deref() else { return };
+    let is_of_a_visitor = |address: &IpAddr| !address.is_unspecified();
+    let address = || client(&exchange.peer, &exchange.request.head.fields).filter(is_of_a_visitor);
+    match served {
+        Served::Otherwise => {}
+        Served::ByApplication => {
+            if let Some(address) = address() {
+                exchange.worker.counted.is_counted(route.counted_as, address, exchange.now().mono_ms);
+            }
+        }
+        Served::FromMemory => {
+            if let Some(address) = address().filter(|_| is_view(exchange, delivered)) {
+                was_seen_by(exchange, route, address);
+            }
+        }
+    }
+}
+
+/// Whether somebody looks at the page. A browser that is told that it has the page already shows it.
+fn is_view(exchange: &Exchange, delivered: &Delivered) -> bool {
+    let fields = &exchange.request.head.fields;
+    let is_prefetch = |value: &[u8]| value.windows(8).any(|word| word.eq_ignore_ascii_case(b"prefetch"));
+    let is_fetched_ahead = ["sec-purpose", "purpose"].into_iter().flat_map(|name| fields.all(name)).any(is_prefetch);
+    let is_document = fields.first("sec-fetch-dest").is_none_or(|kind| kind == b"document");
+    let has_it = matches!(delivered.status, StatusCode::OK | StatusCode::NOT_MODIFIED) && delivered.is_whole;
+    exchange.request.head.method == Method::GET && has_it && is_document && !is_fetched_ahead
+}
+
+/// A visitor was served a page from memory.
+fn was_seen_by(exchange: &Exchange, route: &ActiveRoute, address: IpAddr) {
+    let (worker, rules) = (&exchange.worker, &*route.beacons);
+    let now_ms = exchange.now().mono_ms;
+    if let Some(target) = &rules.visitor
+        && worker.counted.is_due(route.counted_as, address, rules.every, now_ms)
+        && sending::has_room(worker)
+        && let Some(beacon) = beacon(exchange, target)
+        && worker.counted.claim(route.counted_as, address, rules.every, now_ms)
+    {
+        sending::send(worker, beacon);
+    }
+    if let Some(template) = &rules.view
+        && let Some(target) =
+            read_target_of(&exchange.settings.sites, exchange.site, &exchange.uri).and_then(|page| template.fill(&page))
+        && sending::has_room(worker)
+        && let Some(beacon) = beacon(exchange, &target)
+    {
+        sending::send(worker, beacon);
+    }
+}
+
+/// The beacon for that target. Where it would be sent in vain, it counts as dropped.
+fn beacon(exchange: &Exchange, target: &str) -> Option<Beacon> {
+    let base = Base::of(&exchange.uri, exchange.site)?;
+    let asked = route_beside(&exchange.settings.sites, exchange.scratch(), &base, target)
+        .filter(|asked| asked.refused_by.is_none())?;
+    let peer = exchange.peer;
+    let is_down = asked.route.group.is_down(exchange.now().mono_ms);
+    let request = request(&exchange.request.head.fields, peer.is_trusted, target).filter(|_| !is_down);
+    let Some(request) = request else {
+        exchange.worker.cells.count(Counter::BeaconsDropped);
+        return None;
+    };
+    let outgoing = forward(&request, &asked, &peer, Audience::OneClient, None);
+    let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
+    let mut fetch_context = FetchContext::new(exchange, &asked, Audience::OneClient, time);
+    // The conditions and the range of the page's request are not about this.
+    fetch_context.asked = RequestHead::new(Method::GET, String::new());
+    Some(Beacon { route: asked.route, fetch_context, outgoing })
+}
+
+/// The request for that target by whoever has sent these fields; `None` where a proxy says more of them than goes along.
+fn request(of_page: &Fields, is_trusted: bool, target: &str) -> Option<Request> {
+    let mut head = RequestHead::new(Method::GET, target.to_owned());
+    head.version = Version::HTTP_11;
+    for name in SENT {
+        if let Some(value) = of_page.first(name) {
+            head.fields.push(name, value.get(..FIELD_BYTES_MAX).unwrap_or(value));
+        }
+    }
+    if is_trusted {
+        for name in ADDRESSES {
+            // The last address counts, so a list can't be cut.
+            match of_page.combined(name) {
+                Some(list) if list.len() > FIELD_BYTES_MAX => return None,
+                Some(list) => head.fields.push(name, list),
+                None => {}
+            }
+        }
+    }
+    Some(Request { head, body: BodyLength::None })
+}

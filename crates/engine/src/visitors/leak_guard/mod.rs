@@ -1,0 +1,125 @@
+//! Looks whether a page that would be shared depends on who asks for it, before it is shared and now and then afterwards.
+//!
+//! Where the operator grants a lifetime, pages are asked for anonymously, and nobody has said that they may be shared. That is right only if
+//! a page does not depend on its visitor. So the first page of each URL pattern (`pattern`) is fetched once more as a made-up visitor
+//! (`made_up`) and both are compared (`check`); a page that differs by more than listed noise blocks its pattern (`table`): its requests
+//! pass, and what is stored of it is dropped. Sampled requests repeat that in the background (`sample`).
+//!
+//! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so nobody waits in a row.
+
+mod check;
+mod sample;
+mod shown;
+mod synthetic_visitor;
+
+use crate::request::pattern::{Pattern, is_guarded};
+use crate::shared_state::leak_guard::DifferenceReport;
+use crate::shared_state::leak_guard::PatternVerdict;
+use crate::shared_state::leak_guard::{ComparisonTicket, GuardStep};
+pub(crate) use check::{
+    ByWorker, Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, says_nothing,
+};
+pub(crate) use sample::sample;
+pub use shown::{GuardState, Guarded};
+pub(crate) use synthetic_visitor::plain;
+
+use crate::runtime::worker::Worker;
+use crate::sites::ActiveRoute;
+use http::StatusCode;
+use kasoku_cache::{Purge, PurgeScope};
+use kasoku_metrics::Counter;
+pub use kasoku_semantics::difference::Difference;
+use kasoku_semantics::difference::Markup;
+use kasoku_semantics::directives::is_made_public;
+use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::is_named_file;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::time::Now;
+use kasoku_wire::{RequestHead, ResponseHead};
+
+/// Whether a response that may be stored has to be compared first: a text of which the application has not said itself that it may be shared.
+/// `is_file`: it is a file that this program has read itself.
+pub(crate) fn is_to_be_compared(
+    route: &ActiveRoute,
+    request: &RequestHead,
+    head: &ResponseHead,
+    is_file: bool,
+    now: Now,
+) -> bool {
+    if !is_guarded(route) || head.status != StatusCode::OK || Markup::of(head).is_none() {
+        return false;
+    }
+    if is_file || is_named_file(&request.target, head) {
+        return false;
+    }
+    let freshness = freshness(request, head, now, now, &route.policy);
+    !(freshness.is_explicit() && is_made_public(head, &route.policy))
+}
+
+/// What a fill does with a response that has to be compared.
+pub(crate) enum GuardDecision {
+    /// It is shared as it is.
+    No,
+    /// It is not shared, for this reason.
+    Refuse(Reason),
+    /// It is compared first.
+    At(ComparisonTicket),
+}
+
+/// What is known of a pattern decides, or this page does.
+pub(crate) fn look(worker: &Worker, pattern: &Pattern) -> GuardDecision {
+    match worker.guard.begin(pattern, worker.now().mono_ms) {
+        GuardStep::Check(ticket) => GuardDecision::At(ticket),
+        GuardStep::Known(PatternVerdict::Verified(_)) => GuardDecision::No,
+        GuardStep::Known(PatternVerdict::Blocked(_)) => GuardDecision::Refuse(Reason::LeakGuard),
+        GuardStep::Known(PatternVerdict::Pending | PatternVerdict::Unknown) => {
+            GuardDecision::Refuse(Reason::LeakGuardPending)
+        }
+    }
+}
+
+/// Writes down what a comparison has found. The result is why the page may not be shared, if it may not.
+pub(crate) fn conclude(
+    worker: &Worker,
+    site: &str,
+    ticket: ComparisonTicket,
+    found: ComparisonResult,
+) -> Option<Reason> {
+    let now = worker.now();
+    match found {
+        ComparisonResult::Same { account_is_logged_out } => {
+            if account_is_logged_out {
+                tracing::warn!(pattern = ticket.shown(), "the account of guard-cookie is not logged in any more");
+            }
+            ticket.verified(account_is_logged_out, now.mono_ms);
+            None
+        }
+        ComparisonResult::Unknown => Some(Reason::LeakGuardPending),
+        ComparisonResult::Differs(report) => {
+            tell(worker, ticket.shown(), &report);
+            let tag = ticket.blocked(report, now.mono_ms);
+            drop_all(worker, site, &tag, now);
+            Some(Reason::LeakGuard)
+        }
+    }
+}
+
+/// The pages of a pattern have begun to differ.
+pub(crate) fn block(worker: &Worker, site: &str, pattern: &Pattern, report: DifferenceReport) {
+    let now = worker.now();
+    tell(worker, &pattern.shown, &report);
+    let tag = worker.guard.blocks(pattern, report, now.mono_ms);
+    drop_all(worker, site, tag, now);
+}
+
+fn tell(worker: &Worker, pattern: &str, report: &DifferenceReport) {
+    worker.cells.count(Counter::GuardBlocked);
+    let place = report.differences.first().map_or("", |first| first.place.word());
+    tracing::warn!(pattern, place, "pages differ by visitor and are not shared: kasoku doctor shows the lines");
+}
+
+fn drop_all(worker: &Worker, site: &str, tag: &str, now: Now) {
+    if let Err(error) = worker.cache.purge_all_of(PurgeScope::Tag(site, tag), Purge::Hard, now) {
+        tracing::error!(%error, "pages that differ by visitor could not be purged");
+    }
+}

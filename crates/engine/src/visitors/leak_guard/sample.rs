@@ -1,0 +1,64 @@
+//! Compares shared pages again in the background, on a sample of requests, since applications change.
+//!
+//! Of the requests that meet the cache, one in 256 is looked at on average, at most one a second in the process. A hit pays for it by
+//! counting down.
+
+use crate::exchange::Exchange;
+use crate::observe::timing::OriginTime;
+use crate::origin::fetch_context::FetchContext;
+use crate::request::forward::Audience;
+use crate::request::pattern::is_guarded;
+use crate::request::route::Routed;
+use crate::request::shared::SharedRequest;
+use crate::request::visitor;
+use crate::shared_state::leak_guard::PatternVerdict;
+use crate::visitors::cookie_values::ScanTargets;
+use crate::visitors::leak_guard::check::{ByWorker, Comparison, ComparisonResult, check, fetch};
+use crate::visitors::leak_guard::synthetic_visitor::plain;
+use crate::visitors::leak_guard::{block, is_to_be_compared};
+use http::Method;
+use kasoku_metrics::Counter;
+use kasoku_semantics::secrets::Secrets;
+use std::rc::Rc;
+
+/// A request meets the cache: now and then its page is looked at.
+pub(crate) fn sample(exchange: &Exchange, routed: &Routed) {
+    let worker = &exchange.worker;
+    if is_guarded(&routed.route) && worker.samples.is_due(|| worker.guard.next_visitor()) {
+        begin(exchange, routed);
+    }
+}
+
+#[cold]
+fn begin(exchange: &Exchange, routed: &Routed) {
+    let (worker, now) = (exchange.worker.clone(), exchange.worker.now());
+    if exchange.request.head.method != Method::GET {
+        return;
+    }
+    let Some(pattern) = routed.pattern(&exchange.request.head.fields).cloned() else { return };
+    if !matches!(worker.guard.standing(&pattern, now.mono_ms), PatternVerdict::Verified(_)) {
+        return;
+    }
+    let Some(place) = worker.guard.may_sample(now.mono_ms) else { return };
+    let shared = SharedRequest::anonymous(&exchange.request, routed, &exchange.peer);
+    let mut request = plain(shared.head());
+    visitor::keep_wishes_back(&mut request, &routed.route);
+    let time = Rc::new(OriginTime::begin(worker.moment().mono_us));
+    let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
+    let route = routed.route.clone();
+    tokio::task::spawn_local(async move {
+        let _place = place;
+        let Some(page) = fetch(&worker, &route, &fetch_context, &request, None).await else { return };
+        let secrets = Secrets::default();
+        let found = ScanTargets::of(&route, &request.target, &page.head, false, &secrets).judge(&page.body, None);
+        if found.reason.is_some() || !is_to_be_compared(&route, &request, &page.head, false, worker.now()) {
+            return;
+        }
+        worker.cells.count(Counter::GuardChecks);
+        let fetcher = ByWorker { worker: &worker, route: &route, fetch_context: &fetch_context };
+        let subject = Comparison { fetcher: &fetcher, route: &route, uri: &fetch_context.uri, request: &request };
+        if let ComparisonResult::Differs(report) = check(subject, page, false).await {
+            block(&worker, &route.policy.tags.site, &pattern, report);
+        }
+    });
+}

@@ -1,0 +1,94 @@
+//! What is known of URL patterns, for people.
+
+use crate::request::pattern::Pattern;
+use crate::shared_state::leak_guard::Blocked;
+use crate::shared_state::leak_guard::Guard;
+use crate::shared_state::leak_guard::{DifferenceReport, PatternVerdict};
+use kasoku_semantics::difference::Difference;
+use std::sync::Arc;
+
+/// What is known of a URL pattern.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Guarded {
+    /// The pattern: `a.org/bbs/board.php?bo_table&wr_id (mobile)`.
+    pub pattern: String,
+    /// What was found.
+    pub state: GuardState,
+}
+
+/// What was found of a URL pattern. Times are in seconds.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum GuardState {
+    /// Nobody has looked yet, or a page is looked at.
+    Pending,
+    /// Its pages are the same for everybody.
+    Verified {
+        /// How long ago that was found.
+        seconds_ago: u64,
+        /// The account of `guard-cookie` was not logged in any more.
+        account_is_logged_out: bool,
+    },
+    /// Its pages differ by visitor.
+    Blocked {
+        /// How long ago that was found for the first time.
+        seconds_ago: u64,
+        /// When it is looked at again.
+        again_in_seconds: u64,
+        /// Where they differ.
+        report: DifferenceReport,
+    },
+}
+
+impl GuardState {
+    /// One word for it.
+    pub fn word(&self) -> &'static str {
+        match self {
+            Self::Pending => "pending",
+            Self::Verified { .. } => "verified",
+            Self::Blocked { .. } => "blocked",
+        }
+    }
+}
+
+impl Guard {
+    /// What is known of the pattern of a request.
+    pub(crate) fn shown(&self, pattern: &Pattern, now_ms: u64) -> Guarded {
+        let state = match self.standing(pattern, now_ms) {
+            PatternVerdict::Unknown | PatternVerdict::Pending => GuardState::Pending,
+            PatternVerdict::Verified(verified) => GuardState::Verified {
+                seconds_ago: now_ms.saturating_sub(verified.since_ms) / 1000,
+                account_is_logged_out: verified.account_is_logged_out,
+            },
+            PatternVerdict::Blocked(blocked) => state_of(&blocked, now_ms),
+        };
+        Guarded { pattern: printable(&pattern.shown), state }
+    }
+
+    /// All patterns that are blocked.
+    pub(crate) fn shown_blocked(&self, now_ms: u64) -> Vec<Guarded> {
+        let shown = |(pattern, blocked): (String, Arc<Blocked>)| Guarded {
+            pattern: printable(&pattern),
+            state: state_of(&blocked, now_ms),
+        };
+        self.blocked(now_ms).into_iter().map(shown).collect()
+    }
+}
+
+fn state_of(blocked: &Blocked, now_ms: u64) -> GuardState {
+    let shown = |one: &Difference| Difference {
+        anonymous: printable(&one.anonymous),
+        visitors: printable(&one.visitors),
+        ..one.clone()
+    };
+    let differences = blocked.report.differences.iter().map(shown).collect();
+    GuardState::Blocked {
+        seconds_ago: now_ms.saturating_sub(blocked.since_ms) / 1000,
+        again_in_seconds: blocked.until_ms.saturating_sub(now_ms) / 1000,
+        report: DifferenceReport { is_of_account: blocked.report.is_of_account, differences },
+    }
+}
+
+/// Text without what a terminal would take for an order.
+fn printable(text: &str) -> String {
+    text.chars().map(|letter| if letter.is_control() { '\u{b7}' } else { letter }).collect()
+}

@@ -1,0 +1,278 @@
+//! Makes up a visitor (address, browser, language, referring page), so that a page which depends on any of these differs from the anonymous
+//! page.
+//!
+//! Address, browser, language and the page that one comes from are others than nobody's, and others each time; the class of visitors in
+//! the key, and what else is in it, stay. Addresses are of the ranges for documentation (RFC 5737), so they are nobody's. There is no cookie but those
+//! in the key: such a visitor is there for the first time.
+
+use crate::sites::ActiveRoute;
+use kasoku_semantics::classes;
+use kasoku_wire::{Fields, RequestHead};
+use memchr::memmem;
+use std::net::Ipv4Addr;
+
+/// What is told to be nobody's address in a request that others get the answer of.
+const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
+
+/// The first three numbers of the addresses.
+const RANGES: [[u8; 3]; 2] = [[203, 0, 113], [198, 51, 100]];
+
+/// Browsers on small devices, and others.
+const MOBILE: [&str; 3] = [
+    "Mozilla/5.0 (iPhone; CPU iPhone OS 18_5 like Mac OS X) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Mobile/15E148 Safari/604.1",
+    "Mozilla/5.0 (Linux; Android 15; Pixel 9) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Mobile Safari/537.36",
+    "Mozilla/5.0 (Android 14; Mobile; rv:140.0) Gecko/140.0 Firefox/140.0",
+];
+const DESKTOP: [&str; 3] = [
+    "Mozilla/5.0 (Windows NT 10.0; Win64; x64; rv:140.0) Gecko/20100101 Firefox/140.0",
+    "Mozilla/5.0 (Macintosh; Intel Mac OS X 10_15_7) AppleWebKit/605.1.15 (KHTML, like Gecko) Version/18.5 Safari/605.1.15",
+    "Mozilla/5.0 (X11; Linux x86_64) AppleWebKit/537.36 (KHTML, like Gecko) Chrome/138.0.0.0 Safari/537.36",
+];
+
+/// Languages that browsers ask for. A page is asked for in one that it is not in already.
+const LANGUAGES: [&str; 5] = [
+    "fr-FR,fr;q=0.9,de;q=0.4",
+    "ja-JP,ja;q=0.9,zh;q=0.4",
+    "de-AT,de;q=0.9,es;q=0.4",
+    "ko-KR,ko;q=0.9,ja;q=0.4",
+    "en-GB,en;q=0.9,fr;q=0.4",
+];
+
+/// Where in a page its language is looked for, in bytes.
+const LANGUAGE_BYTES: usize = 2048;
+
+/// See the [module](self).
+#[derive(Clone, Debug)]
+pub(super) struct SyntheticVisitor {
+    range: [u8; 3],
+    host: u8,
+    user_agent: Option<&'static str>,
+    languages: Option<String>,
+    referer: Option<String>,
+}
+
+impl SyntheticVisitor {
+    /// The visitor of that number, who asks what `anonymous` asks and is not content with the language of that page.
+    pub(super) fn new(number: u64, route: &ActiveRoute, anonymous: &RequestHead, page: &[u8]) -> Self {
+        let grant = &route.policy.grant;
+        // What is in the key is the page's own.
+        let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.has_as_class(name.as_bytes());
+        let devices: &[&[&'static str]] = match grant.key_device {
+            true if classes::device_name(&anonymous.fields) == "mobile" => &[&MOBILE],
+            true => &[&DESKTOP],
+            // Most pages that differ by device do so for small ones.
+            false => &[&MOBILE, &MOBILE, &DESKTOP],
+        };
+        let agents = *pick(devices, number >> 8).unwrap_or(&&MOBILE[..]);
+        let languages = match grant.key_languages.is_empty() {
+            true => other_language(number >> 16, page).to_owned(),
+            false => {
+                let class = classes::language(&anonymous.fields, &grant.key_languages);
+                format!("{class};q=0.9, {class};q=0.8")
+            }
+        };
+        let referer = format!("https://www.example.net/links/{:x}", number >> 40);
+        Self {
+            range: *pick(&RANGES, number >> 24).unwrap_or(&RANGES[0]),
+            host: host(number),
+            user_agent: pick(agents, number >> 32).copied().filter(|_| !is_own(classes::DEVICE_FIELD)),
+            languages: Some(languages).filter(|_| !is_own(classes::LANGUAGE_FIELD)),
+            referer: Some(referer).filter(|_| !is_own("referer")),
+        }
+    }
+
+    /// The same browser at another address nearby: what an application remembers of the first, it does not know of the second.
+    pub(super) fn elsewhere(&self, number: u64) -> Self {
+        let host = host(number);
+        Self { host: if host == self.host { host % LAST_HOST + 1 } else { host }, ..self.clone() }
+    }
+
+    pub(super) fn address(&self) -> Ipv4Addr {
+        let [a, b, c] = self.range;
+        Ipv4Addr::new(a, b, c, self.host)
+    }
+
+    /// Nobody's request as this visitor's.
+    pub(super) fn dress(&self, anonymous: &RequestHead) -> RequestHead {
+        let mut head = anonymous.clone();
+        let address = self.address().to_string();
+        for name in ["Forwarded", "X-Forwarded-For", "X-Real-IP"] {
+            let told: Vec<Vec<u8>> = head.fields.all(name).map(|value| replaced(value, &address)).collect();
+            head.fields.remove(name);
+            told.into_iter().for_each(|value| head.fields.push(name, value));
+        }
+        let own = [
+            ("User-Agent", self.user_agent),
+            ("Accept-Language", self.languages.as_deref()),
+            ("Referer", self.referer.as_deref()),
+        ];
+        for (name, value) in own.into_iter().filter_map(|(name, value)| Some((name, value?))) {
+            head.fields.set(name, value);
+        }
+        head
+    }
+
+    /// What of it has no business in the head of an answer that others get.
+    pub(super) fn traits(&self) -> impl Iterator<Item = String> {
+        let own = [self.user_agent.map(str::to_owned), self.referer.clone()];
+        own.into_iter().flatten().chain([self.address().to_string()])
+    }
+}
+
+/// The last number of the last address.
+const LAST_HOST: u8 = 254;
+
+fn host(number: u64) -> u8 {
+    u8::try_from(number % u64::from(LAST_HOST)).unwrap_or(0) + 1
+}
+
+fn pick<T>(all: &[T], number: u64) -> Option<&T> {
+    let count = all.len().max(1) as u64;
+    all.get(usize::try_from(number % count).unwrap_or(0))
+}
+
+/// A value of a field that tells an address, with this one in the place of nobody's.
+fn replaced(value: &[u8], address: &str) -> Vec<u8> {
+    match memmem::find(value, ANONYMOUS_ADDRESS.as_bytes()) {
+        Some(at) => {
+            let behind = value.get(at + ANONYMOUS_ADDRESS.len()..).unwrap_or_default();
+            [value.get(..at).unwrap_or_default(), address.as_bytes(), behind].concat()
+        }
+        None => value.to_vec(),
+    }
+}
+
+/// What a browser asks for in whose language a page is not.
+fn other_language(number: u64, page: &[u8]) -> &'static str {
+    let begin = page.get(..LANGUAGE_BYTES).unwrap_or(page);
+    let at = memmem::find(begin, b"lang=").map(|at| at + b"lang=".len());
+    let said = at.and_then(|at| begin.get(at..)).map(|text| text.trim_ascii_start()).unwrap_or_default();
+    let said = said.strip_prefix(b"\"").or_else(|| said.strip_prefix(b"'")).unwrap_or(said);
+    let is_other = |language: &&&str| {
+        let own = language.get(..2).unwrap_or_default();
+        !said.get(..2).is_some_and(|said| said.eq_ignore_ascii_case(own.as_bytes()))
+    };
+    let others: Vec<&&'static str> = LANGUAGES.iter().filter(is_other).collect();
+    pick(&others, number).map_or(LANGUAGES[0], |language| **language)
+}
+
+/// Takes from nobody's request what would make another answer of it: conditions, parts, and wishes to caches.
+pub(crate) fn plain(anonymous: &RequestHead) -> RequestHead {
+    let mut head = anonymous.clone();
+    for name in NOT_SENT {
+        head.fields.remove(name);
+    }
+    head
+}
+
+const NOT_SENT: [&str; 8] = [
+    "cache-control",
+    "pragma",
+    "if-match",
+    "if-none-match",
+    "if-modified-since",
+    "if-unmodified-since",
+    "range",
+    "if-range",
+];
+
+/// Adds cookies to those in the key.
+pub(super) fn add_cookies(fields: &mut Fields, cookies: &str) {
+    let value = match fields.combined("cookie") {
+        Some(own) => [&own[..], b"; ", cookies.as_bytes()].concat(),
+        None => cookies.as_bytes().to_vec(),
+    };
+    fields.set("Cookie", value);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use kasoku_options as options;
+    use kasoku_semantics::policy::Profile;
+    use std::collections::HashSet;
+    use std::sync::Arc;
+
+    fn route(change: impl FnOnce(&mut options::Route)) -> ActiveRoute {
+        let mut route = options::Route::new(Profile::Safe, Vec::new());
+        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
+        change(&mut route);
+        ActiveRoute::of(route, "", 0)
+    }
+
+    fn anonymous(lines: &[(&str, &str)]) -> RequestHead {
+        let mut head = RequestHead::new(http::Method::GET, "/");
+        head.fields = lines.iter().copied().collect();
+        head
+    }
+
+    const TOLD: [(&str, &str); 3] = [
+        ("Forwarded", "for=0.0.0.0;host=a.org;proto=http"),
+        ("X-Forwarded-For", "0.0.0.0"),
+        ("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"),
+    ];
+
+    /// Numbers as they come: well mixed.
+    fn numbers() -> impl Iterator<Item = u64> {
+        (1_u64..300).map(|number| number.wrapping_mul(0x9e37_79b9_7f4a_7c15))
+    }
+
+    #[test]
+    fn a_visitor_differs_from_nobody_in_all_that_is_not_in_the_key() {
+        let (plain, asked) = (route(|_| {}), anonymous(&TOLD));
+        let mut addresses = HashSet::new();
+        for number in numbers() {
+            let visitor = SyntheticVisitor::new(number, &plain, &asked, b"<html lang=\"fr\">");
+            let sent = visitor.dress(&asked);
+            let address = visitor.address().to_string();
+            assert!(address.starts_with("203.0.113.") || address.starts_with("198.51.100."), "{address}");
+            let field = |name: &str| String::from_utf8(sent.fields.only(name).unwrap().to_vec()).unwrap();
+            assert_eq!(field("x-forwarded-for"), address);
+            assert_eq!(field("forwarded"), format!("for={address};host=a.org;proto=http"));
+            assert!(field("user-agent").contains("Mozilla/5.0 (") && !field("user-agent").contains("Kasoku"));
+            assert!(!field("accept-language").starts_with("fr") && field("referer").contains("example.net"));
+            assert!(sent.fields.only("cookie").is_none());
+            addresses.insert(address);
+            let second = visitor.elsewhere(number);
+            assert_ne!(second.address(), visitor.address());
+            assert_eq!(second.address().octets()[..3], visitor.address().octets()[..3]);
+        }
+        assert!(addresses.len() > 100, "{}", addresses.len());
+    }
+
+    #[test]
+    fn a_visitor_stays_in_the_class_of_the_key() {
+        let keyed = route(|route| {
+            let grant = &mut Arc::make_mut(&mut route.policy).grant;
+            grant.key_device = true;
+            grant.key_languages = ["ko", "en"].map(str::to_owned).to_vec();
+            grant.key_fields = vec!["referer".to_owned()];
+        });
+        for (agent, language) in [("iPhone", "en"), ("Firefox", "ko"), ("Firefox", "en")] {
+            let class = |fields: &Fields| {
+                let languages = &keyed.policy.grant.key_languages;
+                (classes::device(fields), classes::language(fields, languages).to_owned())
+            };
+            let mut asked = anonymous(&[("Accept-Language", language), ("Referer", "http://a/")]);
+            asked.fields.set("User-Agent", classes::device(&anonymous(&[("User-Agent", agent)]).fields));
+            for number in numbers() {
+                let sent = SyntheticVisitor::new(number, &keyed, &asked, b"").dress(&asked);
+                assert_eq!(class(&sent.fields), class(&asked.fields));
+                assert_ne!(sent.fields.only("user-agent"), asked.fields.only("user-agent"));
+                assert_eq!(sent.fields.only("referer"), Some(&b"http://a/"[..]));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_asked_again_is_asked_plainly_and_cookies_stand_beside_those_of_the_key() {
+        let mut asked = anonymous(&[("If-None-Match", "\"a\""), ("Cache-Control", "no-cache"), ("Cookie", "lang=de")]);
+        asked = plain(&asked);
+        assert_eq!(asked.fields.iter().count(), 1);
+        add_cookies(&mut asked.fields, "sid=1");
+        assert_eq!(asked.fields.only("cookie"), Some(&b"lang=de; sid=1"[..]));
+        let mut without = Fields::new();
+        add_cookies(&mut without, "sid=1");
+        assert_eq!(without.only("cookie"), Some(&b"sid=1"[..]));
+    }
+}

@@ -1,0 +1,200 @@
+//! Tracks which visitor sessions are anonymous, and updates that after each request.
+//!
+//! An application that opens a session for everybody knows a member by nothing else: no cookie tells who has logged in. So a
+//! request that carries a session passes, until something tells that the session is anonymous: then its visitor gets what everybody
+//! gets, asked for anonymously. What is known stands in the [`table`], and what was done with each cookie in [`activities`]; the application
+//! is asked by [`probe`]; [`expiry`] ends what is left over.
+
+pub(crate) mod expiry;
+pub(crate) mod harmless;
+pub(crate) mod probe;
+
+use crate::exchange::Exchange;
+use crate::exchange::ongoing::Asks;
+use crate::exchange::ongoing::Ongoing;
+use crate::request::changing;
+use crate::request::route::Routed;
+use crate::shared_state::session::contents::{ShownBy, is_shown_by};
+use crate::shared_state::session::cookie_activity::CookieIds;
+use crate::shared_state::session::identity::RequestIdentity;
+use crate::shared_state::session::table::{PassingRequest, SessionEffect, Sessions, says_anonymous};
+use http::StatusCode;
+use kasoku_options::UrlPattern;
+use kasoku_semantics::reason::Reason;
+use kasoku_semantics::{cookies, set_cookies};
+use kasoku_wire::{Fields, ResponseHead};
+use std::iter;
+
+/// See [`RequestIdentity`]; `None`: there is nothing to be known of it, as of most.
+pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Option<RequestIdentity> {
+    let rules = &*routed.route.session;
+    if rules.cookies.is_empty() || !request.contains("cookie") {
+        return None;
+    }
+    Some(match sessions.of(routed.authority(), &routed.route, request) {
+        None => RequestIdentity { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
+        Some(id) => {
+            let shows = |kind| is_shown_by(&rules.stateful_urls, kind, |pages| fits(pages, routed));
+            let standing = sessions.standing(id, rules, request, now_ms, shows);
+            RequestIdentity { standing: Some(standing), is_anonymous: standing.is_anonymous }
+        }
+    })
+}
+
+fn fits(pattern: &UrlPattern, routed: &Routed) -> bool {
+    routed.is_any(|| iter::once(pattern))
+}
+
+/// Notes that a request goes to the application for its visitor alone, for that reason.
+pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
+    let Exchange { worker, settings, request, .. } = exchange;
+    if settings.session_cookies.is_empty() || !request.head.fields.contains("cookie") {
+        return;
+    }
+    let standing = exchange.seen.get().standing;
+    let effect = effect(exchange, routed, reason);
+    if standing.is_none() && matches!(&effect, SessionEffect::Reads | SessionEffect::Harmless(_)) {
+        return;
+    }
+    let rules = &*routed.route.session;
+    let ongoing = &mut exchange.extras().session;
+    if ongoing.is_some() {
+        return;
+    }
+    let now_ms = worker.now().mono_ms;
+    let id = standing.map(|standing| standing.id);
+    let passing = worker.sessions.passes(id, effect, now_ms);
+    if let Some(id) = id {
+        for shown_by in leaves_behind(routed) {
+            worker.sessions.is_stateful(id, shown_by, rules.stateful_for, now_ms);
+        }
+    }
+    let asks = id.map(|id| Asks { id, base: routed.base(), is_outdated: false });
+    let is_logout = rules.logout.iter().any(|pattern| fits(pattern, routed));
+    *ongoing = Some(Box::new(Ongoing { passing, reason, asks, is_logout }));
+}
+
+/// What a request that passes may do to its session.
+fn effect(exchange: &Exchange, routed: &Routed, reason: Reason) -> SessionEffect {
+    let request = &exchange.request;
+    let becomes_tunnel = request.head.fields.contains("upgrade");
+    let cookies = || cookies_of(exchange, &request.head.fields);
+    if !becomes_tunnel && harmless::may_be(request, routed, reason) {
+        return SessionEffect::Harmless(cookies());
+    }
+    // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
+    let has_session = exchange.seen.get().standing.is_some();
+    if reason == Reason::PassSession && has_session && !becomes_tunnel {
+        return SessionEffect::Reads;
+    }
+    // A member who writes stays one. Of a guest, nobody knows before the answer is there.
+    let is_identified = exchange.seen.get().standing.is_some_and(|standing| standing.is_identified);
+    if is_identified && !becomes_tunnel && changing::is_listed(&request.head.method, routed) {
+        return SessionEffect::Reads;
+    }
+    let changing = cookies();
+    if changing.is_empty() && !has_session { SessionEffect::Reads } else { SessionEffect::Changes(changing) }
+}
+
+/// The kinds of what a request leaves in its session that pages show.
+fn leaves_behind(routed: &Routed) -> impl Iterator<Item = ShownBy> {
+    routed.route.session.stateful_urls.iter().filter(|one| fits(&one.url, routed)).map(ShownBy::of)
+}
+
+/// Notes that a request goes to the application with cookies of sessions, although its answer may be shared: where no session is known.
+pub(crate) fn goes_on(exchange: &Exchange, outgoing: &Fields) -> Option<PassingRequest> {
+    let changing = cookies_of(exchange, outgoing);
+    let sessions = &exchange.worker.sessions;
+    (!changing.is_empty())
+        .then(|| sessions.passes(None, SessionEffect::Changes(changing), exchange.worker.now().mono_ms))
+}
+
+/// The cookies of a request that are a session's anywhere here.
+fn cookies_of(exchange: &Exchange, fields: &Fields) -> CookieIds {
+    exchange.worker.sessions.cookies(&exchange.settings.session_cookies, fields)
+}
+
+/// Whether a request carries a session, and is answered as if it did not.
+pub(crate) fn is_set_aside(exchange: &Exchange) -> bool {
+    exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous)
+}
+
+/// Whether an answer that is for the client alone would take the place of the session that was set aside for it.
+pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fields) -> bool {
+    let names = &routed.route.session.cookies;
+    is_set_aside(exchange) && set_cookies::names(response).any(|name| cookies::is_any(names, name))
+}
+
+/// Notes what an answer to a request that passed sets: the session that it opens has what its URL leaves in a session, and is known to be nobody's
+/// where nothing could make it somebody's.
+pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHead) {
+    let (request, fields) = (&exchange.request.head.fields, &response.fields);
+    let now_ms = exchange.worker.now().mono_ms;
+    let is_harmless = harmless::is_answer(request, response, routed);
+    if let Some(mut extras) = exchange.existing_extras()
+        && let Some(ongoing) = extras.session.as_mut()
+    {
+        if !is_harmless {
+            ongoing.passing.turns_out_to_change(now_ms);
+        }
+        if let Some(asks) = ongoing.asks.as_mut() {
+            asks.is_outdated = replaces_any(request, fields);
+        }
+    }
+    let rules = &*routed.route.session;
+    if !set_cookies::names(fields).any(|name| cookies::is_any(&rules.cookies, name)) {
+        return;
+    }
+    let sessions = &exchange.worker.sessions;
+    let Some(id) = sessions.of(routed.authority(), &routed.route, &cookies_after(request, fields)) else { return };
+    if let Some(before) = exchange.seen.get().standing {
+        sessions.replaces(id, before.id, now_ms);
+    } else if is_harmless && harmless::is_by_anonymous(&exchange.request, routed) {
+        sessions.is_born_anonymous(id, now_ms);
+    }
+    for shown_by in leaves_behind(routed) {
+        sessions.is_stateful(id, shown_by, rules.stateful_for, now_ms);
+    }
+}
+
+/// The cookies with which a browser comes back: those of its request, as the response has set them.
+pub(crate) fn cookies_after(request: &Fields, response: &Fields) -> Fields {
+    let pair = |line| cookies::pairs_of(line).next();
+    let set: Vec<&[u8]> = response.all("set-cookie").filter_map(pair).collect();
+    let is_of = |pair: &&[u8], other: &[u8]| cookies::name(pair) == cookies::name(other);
+    let mut pairs: Vec<&[u8]> = cookies::pairs(request).collect();
+    for pair in set {
+        match pairs.iter_mut().find(|sent| is_of(sent, pair)) {
+            Some(sent) => *sent = pair,
+            None => pairs.push(pair),
+        }
+    }
+    [("Cookie", pairs.join(&b"; "[..]))].into_iter().collect()
+}
+
+/// Whether a response sets a cookie of the request to another value.
+fn replaces_any(request: &Fields, response: &Fields) -> bool {
+    let set = response.all("set-cookie").filter_map(|line| cookies::pairs_of(line).next());
+    let is_other = |pair: &[u8], sent: &[u8]| cookies::name(pair) == cookies::name(sent) && pair != sent;
+    set.into_iter().any(|pair| cookies::pairs(request).any(|sent| is_other(pair, sent)))
+}
+
+/// After a request has been answered, with that status.
+pub(crate) fn answered(exchange: &Exchange, status: StatusCode) {
+    let Some(ongoing) = exchange.existing_extras().and_then(|mut extras| extras.session.take()) else { return };
+    let Ongoing { passing, asks, is_logout, .. } = *ongoing;
+    let worker = &exchange.worker;
+    let now_ms = worker.now().mono_ms;
+    // Where the application has not answered, it may still be at it: whatever it is asked now would be of before.
+    if matches!(status.as_u16(), 499 | 502 | 504) {
+        return passing.leaves(now_ms);
+    }
+    let is_alone = passing.ends();
+    let (Some(Asks { id, base, is_outdated }), Some(route)) = (asks, &exchange.route) else { return };
+    if is_logout && (status.is_success() || status.is_redirection()) {
+        worker.sessions.ended(id, is_alone, &route.session, now_ms);
+    }
+    if !is_outdated && probe::may_follow(&exchange.request) {
+        probe::ask(exchange, route, &base, id);
+    }
+}
