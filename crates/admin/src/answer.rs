@@ -1,7 +1,7 @@
 //! A request to a response: who asks, how, for what.
 
 use crate::snapshot::Snapshot;
-use crate::{Handle, doctor, explain, guard, json, prometheus, purge, reload, top};
+use crate::{AdminHandle, doctor, explain, guard, json, prometheus, purge, reload, top};
 use bytes::Bytes;
 use http::header::{ALLOW, CACHE_CONTROL, CONTENT_TYPE, HeaderValue, WWW_AUTHENTICATE, X_CONTENT_TYPE_OPTIONS};
 use http::{Request, Response, StatusCode};
@@ -17,7 +17,7 @@ const JSON: HeaderValue = HeaderValue::from_static("application/json");
 
 /// What can be asked for.
 #[derive(Clone, Copy)]
-enum Page {
+enum AdminPage {
     Health,
     Metrics,
     Stats,
@@ -29,14 +29,14 @@ enum Page {
 }
 
 /// An answer, or a question that has to wait for one.
-pub(crate) enum Answer {
+pub(crate) enum AdminAnswer {
     Now(Response<Full<Bytes>>),
     Explain(Question),
     Doctor(Option<String>),
     Reload,
 }
 
-impl Page {
+impl AdminPage {
     fn of(path: &str) -> Option<Self> {
         Some(match path {
             "/healthz" => Self::Health,
@@ -61,48 +61,51 @@ impl Page {
 }
 
 /// Answers one request; its body is not looked at. hyper leaves the body out of the answer to HEAD.
-pub(crate) fn answer<B>(request: &Request<B>, handle: &Handle) -> Answer {
+pub(crate) fn answer<B>(request: &Request<B>, handle: &AdminHandle) -> AdminAnswer {
     if let Some(why) = guard::refusal(request.uri(), request.headers()) {
-        return Answer::Now(text(StatusCode::FORBIDDEN, why));
+        return AdminAnswer::Now(text(StatusCode::FORBIDDEN, why));
     }
-    let Some(page) = Page::of(request.uri().path()) else {
+    let Some(page) = AdminPage::of(request.uri().path()) else {
         let pages = "There are /healthz, /metrics, /stats, /top, /purge, /explain, /doctor and /reload.";
-        return Answer::Now(text(StatusCode::NOT_FOUND, pages));
+        return AdminAnswer::Now(text(StatusCode::NOT_FOUND, pages));
     };
     if !page.methods().split(", ").any(|method| request.method() == method) {
-        return Answer::Now(method_refused(page.methods()));
+        return AdminAnswer::Now(method_refused(page.methods()));
     }
-    let needs_token = matches!(page, Page::Purge | Page::Top | Page::Explain | Page::Doctor | Page::Reload);
-    if !matches!(page, Page::Health)
+    let needs_token =
+        matches!(page, AdminPage::Purge | AdminPage::Top | AdminPage::Explain | AdminPage::Doctor | AdminPage::Reload);
+    if !matches!(page, AdminPage::Health)
         && let Some(why) = guard::refusal_without_token(handle, needs_token, request.headers())
     {
-        return Answer::Now(token_needed(why));
+        return AdminAnswer::Now(token_needed(why));
     }
     let query = request.uri().query().unwrap_or_default();
-    Answer::Now(match page {
-        Page::Health => text(StatusCode::OK, "ok"),
-        Page::Metrics => response(StatusCode::OK, prometheus::CONTENT_TYPE, prometheus::text(&Snapshot::of(handle))),
-        Page::Stats => response(StatusCode::OK, JSON, json::text(&Snapshot::of(handle))),
-        Page::Top => response(StatusCode::OK, JSON, top::text(handle)),
-        Page::Purge => match purge::purge(&handle.engine, query) {
+    AdminAnswer::Now(match page {
+        AdminPage::Health => text(StatusCode::OK, "ok"),
+        AdminPage::Metrics => {
+            response(StatusCode::OK, prometheus::CONTENT_TYPE, prometheus::text(&Snapshot::of(handle)))
+        }
+        AdminPage::Stats => response(StatusCode::OK, JSON, json::text(&Snapshot::of(handle))),
+        AdminPage::Top => response(StatusCode::OK, JSON, top::text(handle)),
+        AdminPage::Purge => match purge::purge(&handle.engine, query) {
             Ok(done) => response(StatusCode::OK, JSON, done),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
-        Page::Explain => match explain::question(query) {
-            Ok(question) => return Answer::Explain(question),
+        AdminPage::Explain => match explain::question(query) {
+            Ok(question) => return AdminAnswer::Explain(question),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
-        Page::Doctor => match doctor::host(query) {
-            Ok(host) => return Answer::Doctor(host),
+        AdminPage::Doctor => match doctor::host(query) {
+            Ok(host) => return AdminAnswer::Doctor(host),
             Err(why) => text(StatusCode::BAD_REQUEST, &why),
         },
-        Page::Reload => return Answer::Reload,
+        AdminPage::Reload => return AdminAnswer::Reload,
     })
 }
 
-impl Answer {
+impl AdminAnswer {
     /// Waits for it.
-    pub(crate) async fn wait(self, handle: &Handle) -> Response<Full<Bytes>> {
+    pub(crate) async fn wait(self, handle: &AdminHandle) -> Response<Full<Bytes>> {
         let question = match self {
             Self::Now(response) => return response,
             Self::Explain(question) => question,

@@ -3,9 +3,9 @@
 //!
 //! It needs the token as an explanation does, and one is made at a time: each asks the application about several examples.
 
-use crate::Handle;
+use crate::AdminHandle;
 use crate::explain::{changes, difference, guarded, told};
-use kasoku_engine::doctor::{BlockedPattern, Diagnosis, Finding, Verdict};
+use kasoku_engine::doctor::{BlockedPattern, Diagnosis, Finding, FindingVerdict};
 use serde_json::{Value, json};
 use url::form_urlencoded;
 
@@ -22,7 +22,7 @@ pub(crate) fn host(query: &str) -> Result<Option<String>, String> {
 }
 
 /// The answer as JSON; `None`: somebody asks already.
-pub(crate) async fn diagnose(handle: &Handle, host: Option<String>) -> Option<String> {
+pub(crate) async fn diagnose(handle: &AdminHandle, host: Option<String>) -> Option<String> {
     let place = handle.diagnoses.clone().try_acquire_owned().ok()?;
     let engine = handle.engine.clone();
     let diagnosed = tokio::task::spawn_blocking(move || {
@@ -58,9 +58,9 @@ fn finding(it: &Finding) -> Value {
     })
 }
 
-fn verdict(it: &Verdict) -> Value {
+fn verdict(it: &FindingVerdict) -> Value {
     match it {
-        Verdict::Proposal(proposal) => json!({
+        FindingVerdict::Proposal(proposal) => json!({
             "kind": "proposal",
             "toml": proposal.toml(),
             "path": proposal.path,
@@ -70,13 +70,15 @@ fn verdict(it: &Verdict) -> Value {
             "saved_requests_per_hour": proposal.saved_requests,
             "saved_origin_seconds_per_hour": proposal.saved_seconds,
         }),
-        Verdict::Differs(all, differences) => json!({
+        FindingVerdict::Differs(all, differences) => json!({
             "kind": "differs",
             "changes": changes(all),
             "differences": differences.iter().map(difference).collect::<Vec<_>>(),
         }),
-        Verdict::Refused(all, reason) => json!({ "kind": "refused", "changes": changes(all), "reason": told(*reason) }),
-        Verdict::Nothing(why) => json!({ "kind": "nothing", "why": why }),
-        Verdict::Untried => json!({ "kind": "untried" }),
+        FindingVerdict::Refused(all, reason) => {
+            json!({ "kind": "refused", "changes": changes(all), "reason": told(*reason) })
+        }
+        FindingVerdict::Nothing(why) => json!({ "kind": "nothing", "why": why }),
+        FindingVerdict::Untried => json!({ "kind": "untried" }),
     }
 }

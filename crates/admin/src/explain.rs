@@ -10,10 +10,10 @@
 //! It needs the token as a purge does, since it shows what is asked of a site. Each answer is made on a thread of its own,
 //! which may wait for an origin; there is a bound on how many wait.
 
-use crate::Handle;
+use crate::AdminHandle;
 use kasoku_engine::explain::{
-    Answer, Change, Explanation, GuardState, Guarded, Named, Point, Question, QuestionError, Reason,
-    SharedWithSessions, Side, Stored, Suggestion, Tips,
+    ConfigName, Explanation, GuardState, Guarded, OriginSample, Point, Question, QuestionError, Reason,
+    SharedWithSessions, Side, Stored, SuggestedChange, Suggestion, Tips,
 };
 use kasoku_engine::guard::Difference;
 use serde_json::{Map, Value, json};
@@ -46,7 +46,7 @@ pub(crate) enum Refused {
 }
 
 /// The answer as JSON.
-pub(crate) async fn explain(handle: &Handle, question: Question) -> Result<String, Refused> {
+pub(crate) async fn explain(handle: &AdminHandle, question: Question) -> Result<String, Refused> {
     let Ok(place) = handle.questions.clone().try_acquire_owned() else { return Err(Refused::Busy) };
     let engine = handle.engine.clone();
     let explained = tokio::task::spawn_blocking(move || {
@@ -85,7 +85,7 @@ fn json_of(it: &Explanation) -> Value {
     })
 }
 
-fn named(it: &Named) -> Value {
+fn named(it: &ConfigName) -> Value {
     json!({ "name": it.name, "place": it.place })
 }
 
@@ -119,7 +119,7 @@ fn stored(it: &Stored) -> Value {
         "varies_by": it.varies_by,
         "entry": entry,
         "is_being_filled": it.is_being_filled,
-        "is_known_private": it.is_known_private,
+        "is_hit_for_miss": it.is_hit_for_miss,
         "last_refusal": refusal,
     })
 }
@@ -148,10 +148,10 @@ pub(crate) fn guarded(it: &Guarded) -> Value {
 
 /// Where two pages differ.
 pub(crate) fn difference(it: &Difference) -> Value {
-    json!({ "place": it.place.word(), "nobodys": it.nobodys, "visitors": it.visitors })
+    json!({ "place": it.place.word(), "anonymous": it.anonymous, "visitors": it.visitors })
 }
 
-fn answer(it: &Result<Answer, Reason>) -> Value {
+fn answer(it: &Result<OriginSample, Reason>) -> Value {
     match it {
         Ok(answer) => json!({
             "status": answer.status,
@@ -194,9 +194,9 @@ pub(crate) fn changes(all: &[Suggestion]) -> Vec<Value> {
 
 fn change(it: &Suggestion) -> Value {
     let (change, name, value) = match &it.change {
-        Change::Send(name, value) => ("send", name.as_str(), Some(value)),
-        Change::Omit(name) => ("omit", name.as_str(), None),
-        Change::Set(key, value) => ("set", *key, Some(value)),
+        SuggestedChange::Send(name, value) => ("send", name.as_str(), Some(value)),
+        SuggestedChange::Omit(name) => ("omit", name.as_str(), None),
+        SuggestedChange::Set(key, value) => ("set", *key, Some(value)),
     };
     json!({ "change": change, "name": name, "value": value, "text": it.text, "dangers": it.dangers })
 }

@@ -1,4 +1,4 @@
-//! Who may ask at all.
+//! Access control of the admin listener.
 //!
 //! The listener is on loopback: whoever runs programs on this machine may ask for numbers. A web page in the
 //! operator's browser runs on this machine too, and must not. It can reach us in two ways. With a name of its own
@@ -7,7 +7,7 @@
 //! an `Origin` field or can only read. So: `Host` must be a loopback name or address, and `Origin` must be absent. No
 //! program that an operator uses here (curl, a scraper) sends `Origin`.
 
-use crate::Handle;
+use crate::AdminHandle;
 use http::HeaderMap;
 use http::header::{AUTHORIZATION, HOST, ORIGIN};
 use std::net::IpAddr;
@@ -36,7 +36,11 @@ pub(crate) fn refusal(uri: &http::Uri, fields: &HeaderMap) -> Option<&'static st
 
 /// Why a request that changes something, or shows what visitors ask for, is refused: on a loopback address it needs the
 /// token. Where there is one, numbers need it too; that the program runs is no secret.
-pub(crate) fn refusal_without_token(handle: &Handle, needs_token: bool, fields: &HeaderMap) -> Option<&'static str> {
+pub(crate) fn refusal_without_token(
+    handle: &AdminHandle,
+    needs_token: bool,
+    fields: &HeaderMap,
+) -> Option<&'static str> {
     if handle.is_guarded_by_permissions {
         return None;
     }

@@ -4,7 +4,7 @@
 //! which somebody has to take: the listener's own thread does, for as long as it runs. A window that is longer than there
 //! are samples yet goes back as far as they do, and says how far.
 
-use crate::Handle;
+use crate::AdminHandle;
 use kasoku_metrics::{Counter, Histogram, Metrics, StatusClass, Timer};
 use std::collections::VecDeque;
 use std::sync::{Mutex, MutexGuard, PoisonError};
@@ -74,12 +74,12 @@ fn hit_ratio(earlier: &Sample, later: &Sample) -> Option<f64> {
 
 /// One of the seconds of the last minute.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(crate) struct Second {
+pub(crate) struct SecondSample {
     pub(crate) requests_per_second: f64,
     pub(crate) hit_ratio: Option<f64>,
 }
 
-impl Second {
+impl SecondSample {
     fn between(earlier: &Sample, later: &Sample) -> Self {
         let seconds = later.at.duration_since(earlier.at).as_secs_f64();
         let requests = later.count(Counter::Requests).saturating_sub(earlier.count(Counter::Requests));
@@ -90,7 +90,7 @@ impl Second {
 
 /// What there was between two samples.
 #[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Rates {
+pub(crate) struct SampledRates {
     /// How long that was.
     pub(crate) seconds: f64,
     pub(crate) requests_per_second: f64,
@@ -113,7 +113,7 @@ pub(crate) struct Rates {
     pub(crate) origin_head_seconds_95: Option<f64>,
 }
 
-impl Rates {
+impl SampledRates {
     fn between(earlier: &Sample, later: &Sample) -> Self {
         let seconds = later.at.duration_since(earlier.at).as_secs_f64();
         let count = |counter| later.count(counter).saturating_sub(earlier.count(counter));
@@ -165,12 +165,12 @@ impl History {
     }
 
     /// The rates of each of [`WINDOWS`] and since the start; and each second of the last minute, the oldest first.
-    pub(crate) fn told(&self, now: &Sample) -> (Vec<Rates>, Vec<Second>) {
+    pub(crate) fn told(&self, now: &Sample) -> (Vec<SampledRates>, Vec<SecondSample>) {
         let samples = self.samples();
         (self.rates(&samples, now), seconds(&samples))
     }
 
-    fn rates(&self, samples: &VecDeque<Sample>, now: &Sample) -> Vec<Rates> {
+    fn rates(&self, samples: &VecDeque<Sample>, now: &Sample) -> Vec<SampledRates> {
         let start = Sample::zero(self.started);
         let window = |seconds: u64| {
             // Samples are never taken to the moment: the nearest counts.
@@ -178,9 +178,9 @@ impl History {
             let is_there = |sample: &&Sample| now.at.duration_since(sample.at) >= wanted;
             // The youngest that is old enough; else the oldest.
             let earlier = samples.iter().find(is_there).or(samples.back()).unwrap_or(&start);
-            Rates::between(earlier, now)
+            SampledRates::between(earlier, now)
         };
-        WINDOWS.into_iter().map(window).chain([Rates::between(&start, now)]).collect()
+        WINDOWS.into_iter().map(window).chain([SampledRates::between(&start, now)]).collect()
     }
 
     // Nobody panics while holding it.
@@ -190,13 +190,13 @@ impl History {
 }
 
 /// The second that runs is left out: its numbers would jump.
-fn seconds(samples: &VecDeque<Sample>) -> Vec<Second> {
+fn seconds(samples: &VecDeque<Sample>) -> Vec<SecondSample> {
     let pairs = samples.iter().zip(samples.iter().skip(1));
-    pairs.map(|(later, earlier)| Second::between(earlier, later)).rev().collect()
+    pairs.map(|(later, earlier)| SecondSample::between(earlier, later)).rev().collect()
 }
 
 /// Takes samples for ever.
-pub(crate) async fn keep(handle: Handle) {
+pub(crate) async fn keep(handle: AdminHandle) {
     loop {
         handle.history.add(Sample::of(handle.engine.metrics(), Instant::now()));
         tokio::time::sleep(INTERVAL).await;
@@ -234,7 +234,7 @@ mod tests {
         assert_eq!(rates[1].origin_head_seconds_95, Some(0.5));
         assert!(history.samples().len() <= SAMPLES_MAX);
         assert_eq!(seconds.len(), 60);
-        let second = |hits: f64| Second { requests_per_second: 10.0, hit_ratio: Some(hits) };
+        let second = |hits: f64| SecondSample { requests_per_second: 10.0, hit_ratio: Some(hits) };
         assert_eq!((seconds[0], seconds[59]), (second(0.1), second(0.9)), "the oldest first");
         assert_eq!((rates[0].hits_per_second, rates[0].misses_per_second), (9.0, 1.0));
     }

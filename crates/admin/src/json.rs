@@ -17,7 +17,7 @@
 //! All names are constants of lower case letters, digits and `_`, and all values are numbers but the version, the addresses, the
 //! names of sites and the words of labels: of these, only addresses and names need escaping.
 
-use crate::process::Process;
+use crate::process::ProcessStats;
 use crate::prometheus::seconds;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
 use kasoku_engine::OriginNumbers;
@@ -54,7 +54,7 @@ fn labelled(snapshot: &Snapshot) -> [(&'static str, String); 4] {
         let (result, reason) = (not_hits.outcome.name(), not_hits.reason_name());
         format!("{{\"result\": \"{result}\", \"reason\": \"{reason}\", \"count\": {}}}", not_hits.count)
     });
-    let process = snapshot.process.iter().flat_map(Process::numbers).map(|(number, value)| {
+    let process = snapshot.process.iter().flat_map(ProcessStats::numbers).map(|(number, value)| {
         let name = number.name.trim_start_matches("process_").trim_end_matches("_total");
         format!("\"{name}\": {value}")
     });

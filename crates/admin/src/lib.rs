@@ -12,9 +12,9 @@
 //! | `/reload` | `POST`: has the program read its configuration again |
 //!
 //! [`Admin::start`] opens the socket and runs a thread of its own, so that an operator sees something even when every
-//! worker is busy, and no worker ever waits for an operator. It answers at several [`Door`]s: where the configuration's `admin` says, and
-//! at the control socket, through which the commands ask without a token. What it may ask the engine for is one [`Handle`]; who may ask is a question of
-//! [`Token`] and of the socket's permissions.
+//! worker is busy, and no worker ever waits for an operator. It answers at several [`AdminSocket`]s: where the configuration's `admin` says, and
+//! at the control socket, through which the commands ask without a token. What it may ask the engine for is one [`AdminHandle`]; who may ask is a question of
+//! [`AdminToken`] and of the socket's permissions.
 //!
 //! | file | job |
 //! |---|---|
@@ -54,7 +54,7 @@ mod top;
 use history::History;
 use kasoku_options::ListenAddress;
 use kasoku_sys::listen::{self, ListeningSocket};
-use listener::{Acceptor, Limits};
+use listener::{AdminLimits, AdminListener};
 use reload::Reloads;
 use std::fmt;
 use std::io;
@@ -63,14 +63,14 @@ use std::path::Path;
 use std::sync::Arc;
 use std::thread::JoinHandle;
 use std::time::Instant;
-pub use token::Token;
+pub use token::AdminToken;
 use tokio::sync::{Semaphore, watch};
 
 /// What the operator's listener may ask the engine for. Cheap to clone.
 #[derive(Clone)]
-pub struct Handle {
-    engine: kasoku_engine::Handle,
-    token: Option<Token>,
+pub struct AdminHandle {
+    engine: kasoku_engine::EngineHandle,
+    token: Option<AdminToken>,
     reloads: Option<Reloads>,
     /// Whether the socket's permissions say who may ask.
     is_guarded_by_permissions: bool,
@@ -82,9 +82,9 @@ pub struct Handle {
     diagnoses: Arc<Semaphore>,
 }
 
-impl Handle {
+impl AdminHandle {
     /// Of an engine that has just started: uptime counts from here. Without a token, what needs one is refused on TCP.
-    pub fn new(engine: kasoku_engine::Handle, token: Option<Token>) -> Self {
+    pub fn new(engine: kasoku_engine::EngineHandle, token: Option<AdminToken>) -> Self {
         let started = Instant::now();
         let history = Arc::new(History::new(started));
         let questions = Arc::new(Semaphore::new(explain::QUESTIONS_MAX));
@@ -94,7 +94,7 @@ impl Handle {
     }
 }
 
-impl Handle {
+impl AdminHandle {
     /// The same, through which reloads are asked for as well.
     pub fn with_reloads(self, reloads: Reloads) -> Self {
         Self { reloads: Some(reloads), ..self }
@@ -103,7 +103,7 @@ impl Handle {
 
 /// A socket on which the operator is answered, and who may ask there.
 #[derive(Debug)]
-pub struct Door {
+pub struct AdminSocket {
     socket: ListeningSocket,
     /// What it is called where something is wrong with it.
     name: String,
@@ -111,7 +111,7 @@ pub struct Door {
     is_for_own_user: bool,
 }
 
-impl Door {
+impl AdminSocket {
     /// The configuration's `admin`: on a Unix socket, who may connect may ask; on a loopback address it takes the token.
     pub fn admin(socket: ListeningSocket, address: &ListenAddress) -> Self {
         Self { socket, name: address.to_string(), is_for_own_user: false }
@@ -136,21 +136,25 @@ impl Admin {
     ///
     /// # Errors
     /// The address can't be listened on (above all: somebody does already), is a descriptor, or there can be no thread.
-    pub fn start(address: &ListenAddress, handle: Handle) -> Result<Self, StartError> {
-        Self::serve(vec![Door::admin(open(address)?, address)], handle)
+    pub fn start(address: &ListenAddress, handle: AdminHandle) -> Result<Self, AdminStartError> {
+        Self::serve(vec![AdminSocket::admin(open(address)?, address)], handle)
     }
 
     /// Answers on sockets that are open already.
     ///
     /// # Errors
     /// There can be no thread.
-    pub fn serve(doors: Vec<Door>, handle: Handle) -> Result<Self, StartError> {
-        Self::serve_within(Limits::default(), doors, handle)
+    pub fn serve(doors: Vec<AdminSocket>, handle: AdminHandle) -> Result<Self, AdminStartError> {
+        Self::serve_within(AdminLimits::default(), doors, handle)
     }
 
-    fn serve_within(limits: Limits, doors: Vec<Door>, handle: Handle) -> Result<Self, StartError> {
+    fn serve_within(
+        limits: AdminLimits,
+        doors: Vec<AdminSocket>,
+        handle: AdminHandle,
+    ) -> Result<Self, AdminStartError> {
         let names = doors.iter().map(|door| door.name.as_str()).collect::<Vec<_>>().join(", ");
-        let failed = |error| StartError { address: names.clone(), error };
+        let failed = |error| AdminStartError { address: names.clone(), error };
         let local_address = doors.iter().find_map(|door| door.socket.local_address());
         let runtime = tokio::runtime::Builder::new_current_thread().enable_all().build().map_err(failed)?;
         let mut answering = Vec::new();
@@ -158,7 +162,7 @@ impl Admin {
             let mut handle = handle.clone();
             handle.is_guarded_by_permissions = matches!(door.socket, ListeningSocket::Unix(_));
             let _registers_with = runtime.enter();
-            let acceptor = Acceptor::new(door.socket, door.is_for_own_user).map_err(failed)?;
+            let acceptor = AdminListener::new(door.socket, door.is_for_own_user).map_err(failed)?;
             answering.push(listener::run(acceptor, limits, handle));
         }
         let (stop, mut stopping) = watch::channel(false);
@@ -196,7 +200,7 @@ impl Drop for Admin {
 ///
 /// # Errors
 /// As [`Admin::start`].
-pub fn open(address: &ListenAddress) -> Result<ListeningSocket, StartError> {
+pub fn open(address: &ListenAddress) -> Result<ListeningSocket, AdminStartError> {
     let socket = match address {
         ListenAddress::Tcp(address) => listen::tcp(*address, 1)
             .and_then(|sockets| sockets.into_iter().next().ok_or_else(|| io::ErrorKind::AddrNotAvailable.into())),
@@ -205,19 +209,19 @@ pub fn open(address: &ListenAddress) -> Result<ListeningSocket, StartError> {
             Err(io::Error::new(io::ErrorKind::Unsupported, "who can reach a socket that was handed over is unknown"))
         }
     };
-    socket.map_err(|error| StartError { address: address.to_string(), error })
+    socket.map_err(|error| AdminStartError { address: address.to_string(), error })
 }
 
 /// Why the operator's listener did not start.
 #[derive(Debug)]
-pub struct StartError {
+pub struct AdminStartError {
     /// Where it was to listen.
     pub address: String,
     /// Why it does not.
     pub error: io::Error,
 }
 
-impl fmt::Display for StartError {
+impl fmt::Display for AdminStartError {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "the admin listener can't use {}: ", self.address)?;
         match self.error.kind() {
@@ -227,7 +231,7 @@ impl fmt::Display for StartError {
     }
 }
 
-impl std::error::Error for StartError {
+impl std::error::Error for AdminStartError {
     fn source(&self) -> Option<&(dyn std::error::Error + 'static)> {
         Some(&self.error)
     }

@@ -1,11 +1,11 @@
-//! Takes connections. Every bound of this crate is here, in [`Limits`].
+//! Takes connections. Every bound of this crate is here, in [`AdminLimits`].
 //!
 //! One request for each connection, and one deadline for all of it: a client that sends its head slowly, keeps an idle
 //! connection or does not read its answer is cut by the same clock. When all places are taken, a new connection gets that of
 //! the oldest one that has not sent a whole request yet, so that idle ones keep nobody from `/healthz`. Where all are being
 //! answered, it waits until one of them ends, which takes no longer than that deadline.
 
-use crate::{Handle, answer};
+use crate::{AdminHandle, answer};
 use hyper::server::conn::http1;
 use hyper::service::service_fn;
 use hyper_util::rt::TokioIo;
@@ -25,7 +25,7 @@ const PAUSE_ON_ERROR: Duration = Duration::from_millis(100);
 
 /// Bounds of the operator's side.
 #[derive(Clone, Copy, Debug)]
-pub(crate) struct Limits {
+pub(crate) struct AdminLimits {
     /// Bytes of a request head, and of what is read ahead. hyper takes no less than 8 KiB.
     pub(crate) head_bytes_max: usize,
     /// Header fields of a request.
@@ -36,7 +36,7 @@ pub(crate) struct Limits {
     pub(crate) connection_timeout: Duration,
 }
 
-impl Default for Limits {
+impl Default for AdminLimits {
     fn default() -> Self {
         Self {
             head_bytes_max: 8 << 10,
@@ -48,14 +48,14 @@ impl Default for Limits {
 }
 
 /// A listening socket in our event loop.
-pub(crate) enum Acceptor {
+pub(crate) enum AdminListener {
     Tcp(TcpListener),
     Unix(UnixListener),
     /// That user and root alone are answered.
     UnixOf(UnixListener, u32),
 }
 
-impl Acceptor {
+impl AdminListener {
     /// To be called inside the runtime's context.
     pub(crate) fn new(socket: ListeningSocket, is_for_own_user: bool) -> io::Result<Self> {
         match socket {
@@ -68,7 +68,7 @@ impl Acceptor {
         }
     }
 
-    async fn accept(&self) -> io::Result<Box<dyn Stream>> {
+    async fn accept(&self) -> io::Result<Box<dyn AdminStream>> {
         Ok(match self {
             Self::Tcp(listener) => Box::new(listener.accept().await?.0),
             Self::Unix(listener) => Box::new(listener.accept().await?.0),
@@ -80,7 +80,9 @@ impl Acceptor {
                     Ok(peer) => {
                         tracing::warn!(user = peer.uid(), "a user who may not use the control socket was turned away")
                     }
-                    Err(error) => tracing::warn!(%error, "nobody knows who has connected to the control socket"),
+                    Err(error) => {
+                        tracing::warn!(%error, "the peer of a connection to the control socket can't be identified")
+                    }
                 }
             },
         })
@@ -94,30 +96,30 @@ fn may_control(user: u32, own: u32) -> bool {
 }
 
 /// A connected socket of either kind.
-trait Stream: AsyncRead + AsyncWrite + Send + Unpin {}
+trait AdminStream: AsyncRead + AsyncWrite + Send + Unpin {}
 
-impl<S: AsyncRead + AsyncWrite + Send + Unpin> Stream for S {}
+impl<S: AsyncRead + AsyncWrite + Send + Unpin> AdminStream for S {}
 
 /// The connections that have not sent a whole request yet, by the order in which they came. No more than there are places.
 #[derive(Default)]
-struct Silent {
+struct PendingConnections {
     next: u64,
     cut: BTreeMap<u64, oneshot::Sender<()>>,
 }
 
 /// One of them, for as long as it has this.
-struct SilentOne {
-    all: Arc<Mutex<Silent>>,
+struct PendingConnection {
+    all: Arc<Mutex<PendingConnections>>,
     number: u64,
 }
 
-fn lock(all: &Mutex<Silent>) -> MutexGuard<'_, Silent> {
+fn lock(all: &Mutex<PendingConnections>) -> MutexGuard<'_, PendingConnections> {
     all.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-impl SilentOne {
+impl PendingConnection {
     /// With what tells it that another connection needs its place.
-    fn new(all: &Arc<Mutex<Silent>>) -> (Self, oneshot::Receiver<()>) {
+    fn new(all: &Arc<Mutex<PendingConnections>>) -> (Self, oneshot::Receiver<()>) {
         let (cut, is_cut) = oneshot::channel();
         let number = {
             let mut silent = lock(all);
@@ -135,22 +137,22 @@ impl SilentOne {
     }
 }
 
-impl Drop for SilentOne {
+impl Drop for PendingConnection {
     fn drop(&mut self) {
         self.speaks();
     }
 }
 
 /// Accepts for ever.
-pub(crate) async fn run(acceptor: Acceptor, limits: Limits, handle: Handle) {
+pub(crate) async fn run(acceptor: AdminListener, limits: AdminLimits, handle: AdminHandle) {
     let places = Arc::new(Semaphore::new(limits.connections_max));
-    let silent = Arc::new(Mutex::new(Silent::default()));
+    let silent = Arc::new(Mutex::new(PendingConnections::default()));
     loop {
         match acceptor.accept().await {
             Ok(stream) => {
                 // The semaphore is never closed.
                 let Ok(place) = place(&places, &silent).await else { return };
-                let (handle, (own, is_cut)) = (handle.clone(), SilentOne::new(&silent));
+                let (handle, (own, is_cut)) = (handle.clone(), PendingConnection::new(&silent));
                 tokio::spawn(async move {
                     tokio::select! {
                         () = serve(stream, limits, &handle, &own) => {}
@@ -170,7 +172,7 @@ pub(crate) async fn run(acceptor: Acceptor, limits: Limits, handle: Handle) {
 /// A place that is free, or that of the connection that has been silent for the longest time.
 async fn place(
     places: &Arc<Semaphore>,
-    silent: &Mutex<Silent>,
+    silent: &Mutex<PendingConnections>,
 ) -> Result<OwnedSemaphorePermit, tokio::sync::AcquireError> {
     if let Ok(place) = places.clone().try_acquire_owned() {
         return Ok(place);
@@ -191,7 +193,7 @@ async fn cut(is_cut: oneshot::Receiver<()>) {
     }
 }
 
-async fn serve(stream: Box<dyn Stream>, limits: Limits, handle: &Handle, own: &SilentOne) {
+async fn serve(stream: Box<dyn AdminStream>, limits: AdminLimits, handle: &AdminHandle, own: &PendingConnection) {
     let service = service_fn(|request| {
         own.speaks();
         let answer = answer::answer(&request, handle);

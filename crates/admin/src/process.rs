@@ -13,7 +13,7 @@ pub(crate) struct OfProcess {
     /// One sentence for people.
     pub(crate) help: &'static str,
     /// Its value, if it has one.
-    pub(crate) read: fn(&Process) -> Option<f64>,
+    pub(crate) read: fn(&ProcessStats) -> Option<f64>,
 }
 
 /// All numbers about the process.
@@ -57,12 +57,12 @@ pub(crate) const OF_PROCESS: &[OfProcess] = &[
 ];
 
 /// What is known of the process.
-pub(crate) struct Process {
+pub(crate) struct ProcessStats {
     usage: Usage,
     started_seconds: Option<f64>,
 }
 
-impl Process {
+impl ProcessStats {
     /// At present; `None` where the system does not tell.
     pub(crate) fn now() -> Option<Self> {
         // Read once: a wall clock that is set must not look like a restart.
@@ -94,7 +94,7 @@ mod tests {
 
     #[test]
     fn each_number_is_known_of_this_process() {
-        let process = Process::now().unwrap();
+        let process = ProcessStats::now().unwrap();
         assert_eq!(process.numbers().count(), OF_PROCESS.len());
     }
 }

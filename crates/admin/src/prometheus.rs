@@ -4,7 +4,7 @@
 //! a registry that would hold a second copy of the table. Help texts are our own constants: they contain neither a
 //! backslash nor a line break, the only bytes that the format would want escaped (a test sees to it).
 
-use crate::process::Process;
+use crate::process::ProcessStats;
 use crate::snapshot::{OF_ORIGIN, Snapshot, VERSION};
 use http::HeaderValue;
 use kasoku_metrics::histogram::BOUNDS_US;
@@ -40,7 +40,7 @@ pub(crate) fn text(snapshot: &Snapshot) -> String {
     let build = format!("kasoku_build_info{{version=\"{VERSION}\"}}");
     describe(&mut out, "kasoku_build_info", "gauge", "Always 1; the version is the label.");
     line(&mut out, &build, 1);
-    for (number, value) in snapshot.process.iter().flat_map(Process::numbers) {
+    for (number, value) in snapshot.process.iter().flat_map(ProcessStats::numbers) {
         describe(&mut out, number.name, if number.is_counter { "counter" } else { "gauge" }, number.help);
         let _ = writeln!(out, "{} {value}", number.name);
     }

@@ -11,26 +11,26 @@
 //! | `soft` | it is not dropped, but stale |
 
 use kasoku_cache::Purge;
-use kasoku_engine::Handle;
-use kasoku_engine::purge::{Purged, Target};
+use kasoku_engine::EngineHandle;
+use kasoku_engine::purge::{PurgeTarget, Purged};
 use url::form_urlencoded;
 
 /// Carries out what a query asks for; the answer as JSON, or what is wrong with it.
-pub(crate) fn purge(engine: &Handle, query: &str) -> Result<String, String> {
+pub(crate) fn purge(engine: &EngineHandle, query: &str) -> Result<String, String> {
     let (target, purge) = wanted(query)?;
     let purged = engine.purge(&target, purge).map_err(|error| error.to_string())?;
     Ok(json(&target, purge, purged))
 }
 
-fn wanted(query: &str) -> Result<(Target, Purge), String> {
+fn wanted(query: &str) -> Result<(PurgeTarget, Purge), String> {
     let (mut target, mut purge) = (None, Purge::Hard);
     let (mut tags, mut host) = (Vec::new(), None);
     for (name, value) in form_urlencoded::parse(query.as_bytes()) {
         let named = match &*name {
-            "url" => Target::Url(value.into_owned()),
-            "prefix" => Target::Prefix(value.into_owned()),
-            "site" => Target::Site(value.into_owned()),
-            "all" => Target::All,
+            "url" => PurgeTarget::Url(value.into_owned()),
+            "prefix" => PurgeTarget::Prefix(value.into_owned()),
+            "site" => PurgeTarget::Site(value.into_owned()),
+            "all" => PurgeTarget::All,
             "tag" => {
                 tags.push(value.into_owned());
                 continue;
@@ -50,7 +50,7 @@ fn wanted(query: &str) -> Result<(Target, Purge), String> {
         }
     }
     match (target, tags.is_empty(), host) {
-        (None, false, host) => Ok((Target::Tags(tags, host), purge)),
+        (None, false, host) => Ok((PurgeTarget::Tags(tags, host), purge)),
         (Some(target), true, None) => Ok((target, purge)),
         (None, true, _) => Err("one of url, prefix, site, tag and all is needed".to_owned()),
         (Some(_), true, Some(_)) => Err("`in` goes with tag alone".to_owned()),
@@ -58,13 +58,13 @@ fn wanted(query: &str) -> Result<(Target, Purge), String> {
     }
 }
 
-fn json(target: &Target, purge: Purge, purged: Purged) -> String {
+fn json(target: &PurgeTarget, purge: Purge, purged: Purged) -> String {
     let (kind, value) = match target {
-        Target::Url(url) => ("url", url.as_str()),
-        Target::Prefix(prefix) => ("prefix", prefix.as_str()),
-        Target::Site(host) => ("site", host.as_str()),
-        Target::Tags(tags, _) => ("tag", &*tags.join(" ")),
-        Target::All => ("all", ""),
+        PurgeTarget::Url(url) => ("url", url.as_str()),
+        PurgeTarget::Prefix(prefix) => ("prefix", prefix.as_str()),
+        PurgeTarget::Site(host) => ("site", host.as_str()),
+        PurgeTarget::Tags(tags, _) => ("tag", &*tags.join(" ")),
+        PurgeTarget::All => ("all", ""),
     };
     let answer = serde_json::json!({
         "purged": kind,

@@ -6,7 +6,7 @@ use std::fmt;
 use tokio::sync::{mpsc, oneshot};
 
 /// What a reload brought: what is wrong with the configuration, in a report for people; the old one stays then.
-pub type Outcome = Result<Reloaded, String>;
+pub type ReloadResult = Result<Reloaded, String>;
 
 /// A reload that was done.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -21,20 +21,20 @@ pub struct Reloaded {
 
 /// Where reloads are asked for.
 #[derive(Clone)]
-pub struct Reloads(mpsc::Sender<oneshot::Sender<Outcome>>);
+pub struct Reloads(mpsc::Sender<oneshot::Sender<ReloadResult>>);
 
 /// Where the program hears that one is asked for: it sends the outcome.
-pub type Asked = mpsc::Receiver<oneshot::Sender<Outcome>>;
+pub type ReloadReceiver = mpsc::Receiver<oneshot::Sender<ReloadResult>>;
 
 impl Reloads {
     /// Both ends. One reload may wait; a further one is refused, since it would find the same configuration.
-    pub fn new() -> (Self, Asked) {
+    pub fn new() -> (Self, ReloadReceiver) {
         let (sender, asked) = mpsc::channel(1);
         (Self(sender), asked)
     }
 
     /// Asks and waits. `None`: others ask at the moment, or the program ends.
-    async fn ask(&self) -> Option<Outcome> {
+    async fn ask(&self) -> Option<ReloadResult> {
         let (sender, outcome) = oneshot::channel();
         self.0.try_send(sender).ok()?;
         outcome.await.ok()

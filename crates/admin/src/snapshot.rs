@@ -7,8 +7,8 @@
 //! Workers go on counting while the cells are read one after the other, so on a busy engine numbers that belong
 //! together may differ by the requests of that moment. Counters never go backwards.
 
-use crate::Handle;
-use crate::process::Process;
+use crate::AdminHandle;
+use crate::process::ProcessStats;
 use kasoku_engine::OriginNumbers;
 use kasoku_metrics::{Counter, Histogram, Metrics, NotHits, Responses, Timer};
 use std::sync::Arc;
@@ -22,7 +22,7 @@ pub(crate) struct Gauge {
     pub(crate) name: &'static str,
     /// One sentence for people.
     pub(crate) help: &'static str,
-    read: fn(&Handle) -> u64,
+    read: fn(&AdminHandle) -> u64,
 }
 
 /// What goes up and down.
@@ -33,12 +33,12 @@ pub(crate) const GAUGES: &[Gauge] = &[
         read: |handle| handle.engine.cache().len() as u64,
     },
     Gauge {
-        name: "memory_bytes",
+        name: "stored_bytes",
         help: "Bytes of memory that stored responses use, overhead included.",
         read: |handle| handle.engine.cache().used_bytes(),
     },
     Gauge {
-        name: "memory_tier_limit_bytes",
+        name: "stored_limit_bytes",
         help: "Bytes of memory that stored responses may use: seven eighths of memory.size.",
         read: |handle| handle.engine.cache().tier_bytes_max(),
     },
@@ -48,7 +48,7 @@ pub(crate) const GAUGES: &[Gauge] = &[
         read: |handle| handle.engine.cache().memory_bytes_max(),
     },
     Gauge {
-        name: "held_bytes",
+        name: "memory_used_bytes",
         help: "Bytes of memory that all responses hold (stored, on their way, or evicted while a client still reads them), and bodies of requests that are not complete.",
         read: |handle| handle.engine.cache().held_bytes(),
     },
@@ -141,7 +141,7 @@ pub(crate) struct Snapshot {
     /// Results and reasons that there were.
     pub(crate) not_hits: Vec<NotHits>,
     /// `None`: the system does not tell.
-    pub(crate) process: Option<Process>,
+    pub(crate) process: Option<ProcessStats>,
     /// In the order of the histograms' table.
     pub(crate) times: Vec<(Timer, Histogram)>,
     /// In the order of [`GAUGES`].
@@ -154,14 +154,14 @@ pub(crate) struct Snapshot {
 }
 
 impl Snapshot {
-    pub(crate) fn of(handle: &Handle) -> Self {
+    pub(crate) fn of(handle: &AdminHandle) -> Self {
         Self {
             counters: Counter::ALL.iter().map(|counter| (*counter, handle.engine.metrics().total(*counter))).collect(),
             times: Timer::ALL.iter().map(|timer| (*timer, handle.engine.metrics().times(*timer))).collect(),
             counted: read(COUNTED, handle),
             responses: handle.engine.metrics().responses(),
             not_hits: handle.engine.metrics().not_hits(),
-            process: Process::now(),
+            process: ProcessStats::now(),
             gauges: read(GAUGES, handle),
             origins: handle.engine.origins().numbers(),
             hit_ratio: hit_ratio(handle.engine.metrics()),
@@ -169,7 +169,7 @@ impl Snapshot {
     }
 }
 
-fn read(table: &'static [Gauge], handle: &Handle) -> Vec<(&'static Gauge, u64)> {
+fn read(table: &'static [Gauge], handle: &AdminHandle) -> Vec<(&'static Gauge, u64)> {
     table.iter().map(|gauge| (gauge, (gauge.read)(handle))).collect()
 }
 

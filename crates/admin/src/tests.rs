@@ -8,7 +8,7 @@ use kasoku_engine::Engine;
 use kasoku_metrics::histogram::BOUNDS_US;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
 use kasoku_options::{HostPattern, Options, OriginAddress, OriginEndpoint, OriginHealth};
-use kasoku_origin::health::Checked;
+use kasoku_origin::health::CheckResult;
 use kasoku_semantics::Reason;
 use kasoku_testkit::Setup;
 use std::io::{ErrorKind, Read, Write};
@@ -39,20 +39,20 @@ fn started() -> (Admin, Engine) {
     started_with(None)
 }
 
-fn started_with(token: Option<Token>) -> (Admin, Engine) {
+fn started_with(token: Option<AdminToken>) -> (Admin, Engine) {
     let engine = engine();
-    let handle = Handle::new(engine.handle().clone(), token);
+    let handle = AdminHandle::new(engine.handle().clone(), token);
     (Admin::start(&loopback(), handle).unwrap(), engine)
 }
 
 /// On sockets of its own, with the engine that must outlive it.
-fn handle() -> (Handle, Engine) {
+fn handle() -> (AdminHandle, Engine) {
     let engine = engine();
-    (Handle::new(engine.handle().clone(), None), engine)
+    (AdminHandle::new(engine.handle().clone(), None), engine)
 }
 
-fn door() -> Door {
-    Door::admin(open(&loopback()).unwrap(), &loopback())
+fn door() -> AdminSocket {
+    AdminSocket::admin(open(&loopback()).unwrap(), &loopback())
 }
 
 fn connect(admin: &Admin) -> TcpStream {
@@ -172,7 +172,7 @@ fn stats_is_json_with_the_same_numbers_and_the_hit_ratio() {
     let read = snapshot::GAUGES.len() + snapshot::COUNTED.len();
     assert_eq!(stats.as_object().unwrap().len(), 8 + Counter::ALL.len() + read);
     assert_eq!((&stats["memory_limit_bytes"], &stats["evictions"]), (&(64 << 20).into(), &0.into()));
-    assert_eq!(stats["memory_tier_limit_bytes"], 56 << 20);
+    assert_eq!(stats["stored_limit_bytes"], 56 << 20);
     assert!(stats["process"]["resident_memory_bytes"].as_u64().unwrap() > 100_000, "{}", stats["process"]);
     assert!(stats["process"]["cpu_seconds"].is_number() && stats["process"]["open_fds"].is_u64());
 }
@@ -214,7 +214,7 @@ fn each_origin_has_its_numbers_in_both_formats() {
     tcp.count_request();
     tcp.count_failure();
     for _ in 0..3 {
-        tcp.health.checked(Checked::Failed, tcp.health.mark(), &OriginHealth::default(), 0);
+        tcp.health.checked(CheckResult::Failed, tcp.health.mark(), &OriginHealth::default(), 0);
     }
     origins.of(&OriginAddress::Http(OriginEndpoint::Unix("/run/\"a\\b".into())));
     let answer = get(&admin, "/metrics");
@@ -320,17 +320,17 @@ fn each_connection_carries_one_request() {
 #[test]
 fn a_head_over_its_limit_is_refused() {
     let (admin, _) = started();
-    let long = "x".repeat(Limits::default().head_bytes_max);
+    let long = "x".repeat(AdminLimits::default().head_bytes_max);
     let answer = exchange(connect(&admin), &format!("GET /stats HTTP/1.1\r\nHost: localhost\r\nX: {long}\r\n\r\n"));
     assert_eq!(status(&answer), 431);
-    let many = "X: y\r\n".repeat(Limits::default().fields_max);
+    let many = "X: y\r\n".repeat(AdminLimits::default().fields_max);
     let answer = exchange(connect(&admin), &format!("GET /stats HTTP/1.1\r\nHost: localhost\r\n{many}\r\n"));
     assert_eq!(status(&answer), 431);
 }
 
 #[test]
 fn a_client_that_sends_too_slowly_is_cut() {
-    let limits = Limits { connection_timeout: Duration::from_millis(20), ..Limits::default() };
+    let limits = AdminLimits { connection_timeout: Duration::from_millis(20), ..AdminLimits::default() };
     let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     assert_eq!(exchange(connect(&admin), "GET /stats HTT"), "");
 }
@@ -338,7 +338,7 @@ fn a_client_that_sends_too_slowly_is_cut() {
 #[test]
 fn two_hundred_idle_connections_keep_nobody_from_healthz() {
     // Nobody's time is up within this test.
-    let limits = Limits { connection_timeout: Duration::from_secs(3600), ..Limits::default() };
+    let limits = AdminLimits { connection_timeout: Duration::from_secs(3600), ..AdminLimits::default() };
     let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     let mut idle: Vec<_> = (0..200).map(|_| connect(&admin)).collect();
     let half = b"GET /healthz HTTP/1.1\r\nHost: loc";
@@ -352,7 +352,8 @@ fn two_hundred_idle_connections_keep_nobody_from_healthz() {
 
 #[test]
 fn a_connection_over_the_limit_takes_the_place_of_a_silent_one() {
-    let limits = Limits { connections_max: 1, connection_timeout: Duration::from_secs(3600), ..Limits::default() };
+    let limits =
+        AdminLimits { connections_max: 1, connection_timeout: Duration::from_secs(3600), ..AdminLimits::default() };
     let admin = Admin::serve_within(limits, vec![door()], handle().0).unwrap();
     let first = connect(&admin);
     assert_eq!(status(&get(&admin, "/healthz")), 200);
@@ -405,9 +406,9 @@ fn ask(admin: &Admin, request: &str, fields: &str) -> String {
     exchange(connect(admin), &format!("{request} HTTP/1.1\r\nHost: localhost\r\n{fields}\r\n"))
 }
 
-fn token(name: &str) -> Token {
+fn token(name: &str) -> AdminToken {
     let path = std::env::temp_dir().join(format!("kasoku-admin-token-{name}-{}", std::process::id()));
-    let token = Token::load(&path, None).unwrap();
+    let token = AdminToken::load(&path, None).unwrap();
     std::fs::remove_file(path).unwrap();
     token
 }
@@ -475,9 +476,10 @@ fn a_purge_says_what_it_was_about() {
 fn a_reload_is_asked_for_with_the_token_and_its_outcome_is_told() {
     let engine = engine();
     let (reloads, mut asked) = reload::Reloads::new();
-    let token = Token::load(&std::env::temp_dir().join(format!("kasoku-reload-{}", std::process::id())), None).unwrap();
+    let token =
+        AdminToken::load(&std::env::temp_dir().join(format!("kasoku-reload-{}", std::process::id())), None).unwrap();
     let authorization = format!("Authorization: Bearer {}\r\n", token.secret());
-    let handle = Handle::new(engine.handle().clone(), Some(token)).with_reloads(reloads);
+    let handle = AdminHandle::new(engine.handle().clone(), Some(token)).with_reloads(reloads);
     let admin = Admin::start(&loopback(), handle).unwrap();
     let post = |more: &str| {
         exchange(

@@ -22,9 +22,9 @@ const MODE: u32 = 0o600;
 
 /// What an operator must show.
 #[derive(Clone)]
-pub struct Token(String);
+pub struct AdminToken(String);
 
-impl Token {
+impl AdminToken {
     /// The file's first line. A file that is not there is made, with a random token that only its owner can read: this
     /// process's user, or the one of that number.
     ///
@@ -97,12 +97,15 @@ mod tests {
     #[test]
     fn a_token_is_made_once_and_only_its_owner_reads_it() {
         let path = path("made");
-        let made = Token::load(&path, None).unwrap();
+        let made = AdminToken::load(&path, None).unwrap();
         assert_eq!(made.secret().len(), 2 * TOKEN_BYTES);
         assert_eq!(std::fs::metadata(&path).unwrap().mode() & 0o777, MODE);
-        assert_eq!(Token::load(&path, None).unwrap().secret(), made.secret());
+        assert_eq!(AdminToken::load(&path, None).unwrap().secret(), made.secret());
         std::fs::set_permissions(&path, PermissionsExt::from_mode(0o644)).unwrap();
-        assert_eq!(Token::load(&path, None).map(|_| ()).map_err(|e| e.kind()), Err(io::ErrorKind::PermissionDenied));
+        assert_eq!(
+            AdminToken::load(&path, None).map(|_| ()).map_err(|e| e.kind()),
+            Err(io::ErrorKind::PermissionDenied)
+        );
         std::fs::remove_file(&path).unwrap();
     }
 
@@ -113,7 +116,7 @@ mod tests {
             std::fs::write(&path, text).unwrap();
             std::fs::set_permissions(&path, PermissionsExt::from_mode(0o640)).unwrap();
             assert_eq!(
-                Token::load(&path, None).map(|_| ()).map_err(|e| e.kind()),
+                AdminToken::load(&path, None).map(|_| ()).map_err(|e| e.kind()),
                 Err(io::ErrorKind::InvalidData),
                 "{text}"
             );
@@ -123,7 +126,7 @@ mod tests {
 
     #[test]
     fn only_the_whole_token_is_the_token() {
-        let token = Token("0123456789abcdef".to_owned());
+        let token = AdminToken("0123456789abcdef".to_owned());
         assert!(token.is_shown_by(b"Bearer 0123456789abcdef"));
         assert!(token.is_shown_by(b"bearer 0123456789abcdef"));
         for other in ["", "Bearer ", "Bearer 0123456789abcde", "Bearer 0123456789abcdeg", "Basic 0123456789abcdef"] {

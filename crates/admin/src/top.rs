@@ -1,10 +1,10 @@
 //! `GET /top`: what happens at present, for `kasoku top` and for scripts. It shows URLs of visitors.
 
-use crate::Handle;
-use crate::history::{Rates, Sample, Second};
+use crate::AdminHandle;
+use crate::history::{Sample, SampledRates, SecondSample};
 use crate::snapshot::VERSION;
 use kasoku_engine::OriginNumbers;
-use kasoku_engine::top::{Kind, TopUrl};
+use kasoku_engine::top::{NotHitKind, TopUrl};
 use kasoku_options::Options;
 use serde_json::{Value, json};
 use std::collections::HashMap;
@@ -14,7 +14,7 @@ use std::time::Instant;
 const URLS_MAX: usize = 50;
 
 /// As JSON. Times are in seconds.
-pub(crate) fn text(handle: &Handle) -> String {
+pub(crate) fn text(handle: &AdminHandle) -> String {
     let (rates, seconds) = handle.history.told(&Sample::of(handle.engine.metrics(), Instant::now()));
     let top = handle.engine.top(URLS_MAX);
     let (cache, options) = (handle.engine.cache(), handle.engine.options());
@@ -37,7 +37,7 @@ pub(crate) fn text(handle: &Handle) -> String {
     format!("{all:#}\n")
 }
 
-fn of_rates(rates: &Rates) -> Value {
+fn of_rates(rates: &SampledRates) -> Value {
     let answers: serde_json::Map<String, Value> =
         rates.answers_per_second.iter().map(|(class, rate)| ((*class).to_owned(), rounded(*rate).into())).collect();
     json!({
@@ -57,7 +57,7 @@ fn of_rates(rates: &Rates) -> Value {
     })
 }
 
-fn of_second(second: &Second) -> Value {
+fn of_second(second: &SecondSample) -> Value {
     json!({ "requests": rounded(second.requests_per_second), "hit_ratio": second.hit_ratio.map(share) })
 }
 
@@ -88,10 +88,10 @@ fn of_origin(origin: &OriginNumbers, limits: &HashMap<String, usize>) -> Value {
 fn of_url(url: &TopUrl) -> Value {
     let seconds = |us: u64| (url.origin_requests > 0).then_some(us as f64 / 1e6);
     let kind = url.last.map(|(kind, _)| match kind {
-        Kind::Revalidated => "revalidated",
-        Kind::Miss => "miss",
-        Kind::Pass => "pass",
-        Kind::Error => "error",
+        NotHitKind::Revalidated => "revalidated",
+        NotHitKind::Miss => "miss",
+        NotHitKind::Pass => "pass",
+        NotHitKind::Error => "error",
     });
     json!({
         "url": url.url,

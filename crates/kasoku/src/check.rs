@@ -7,7 +7,7 @@ mod summary;
 
 use crate::wants_colour;
 use clap::Args;
-use kasoku_config::{Loaded, Report, ServeFlags};
+use kasoku_config::{ConfigReport, Loaded, ServeFlags};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::process::ExitCode;
@@ -63,7 +63,7 @@ fn counts(loaded: &Loaded) -> String {
     }
 }
 
-fn examine(config: &Path) -> Result<Loaded, Report> {
+fn examine(config: &Path) -> Result<Loaded, ConfigReport> {
     if config == Path::new(STANDARD_INPUT) {
         return kasoku_config::examine_input(&name(config), io::stdin().lock());
     }

@@ -77,7 +77,7 @@ impl Control {
 
     fn open_somewhere(owner: Option<u32>) -> Option<Self> {
         const WITHOUT: &str = "`kasoku purge`, `explain`, `top` and `reload` do not find this program by themselves; set `control-socket`";
-        let Some(place) = Place::of_program() else {
+        let Some(place) = SocketDirectory::of_program() else {
             tracing::warn!(
                 "there is no control socket, as neither RUNTIME_DIRECTORY nor XDG_RUNTIME_DIR is set, and this is not root: {WITHOUT}"
             );
@@ -133,13 +133,13 @@ pub(crate) fn places() -> Vec<PathBuf> {
 }
 
 /// A directory for the socket of a program that starts.
-struct Place {
+struct SocketDirectory {
     directory: PathBuf,
     /// With this mode, where it is not there and nobody else makes it.
     mode: Option<u32>,
 }
 
-impl Place {
+impl SocketDirectory {
     fn of_program() -> Option<Self> {
         if let Some(directory) = runtime_directory() {
             return Some(Self { directory, mode: None });

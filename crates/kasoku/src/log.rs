@@ -4,7 +4,7 @@
 //! wanted. From then on each line of the log is an object where that is set, reports of a reload as well.
 
 use crate::wants_colour;
-use kasoku_config::{Report, Severity};
+use kasoku_config::{ConfigReport, Severity};
 use kasoku_options::ProgramLog;
 use std::fmt::Display;
 use std::io::{self, Write};
@@ -36,7 +36,7 @@ fn is_json() -> bool {
 }
 
 /// Tells what is wrong with a configuration, or may be; nothing where nothing is.
-pub(crate) fn report(report: &Report) {
+pub(crate) fn report(report: &ConfigReport) {
     if !is_json() {
         return say(&report.render(wants_colour()));
     }

@@ -8,7 +8,7 @@ use crate::control;
 use clap::Args;
 use kasoku_config::ServeFlags;
 use kasoku_options::{ControlSocket, ListenAddress};
-use kasoku_wire::http1::{BodyDecoder, BodyLimits, Decoded, HeadLimits, parse_response, response_body_length};
+use kasoku_wire::http1::{BodyDecoder, BodyLimits, DecodedBody, HeadLimits, parse_response, response_body_length};
 use std::fmt;
 use std::fs;
 use std::io::{self, Read, Write};
@@ -22,7 +22,7 @@ const CONFIG_DEFAULT: &str = "/etc/kasoku/kasoku.toml";
 
 const CONTROL_SOCKET: &str = "control socket";
 
-/// Who may use a Unix socket of a program.
+/// Which users may open a program's Unix socket.
 const PERMITTED: &str = "is for root and the user that the program runs as";
 
 /// How long the program may be silent.
@@ -73,7 +73,7 @@ impl NoAnswer {
 
 /// What it said.
 #[derive(Debug)]
-pub(crate) struct Answer {
+pub(crate) struct OperatorReply {
     pub(crate) status: u16,
     pub(crate) body: String,
 }
@@ -141,7 +141,7 @@ impl Operator {
     ///
     /// # Errors
     /// It can't be reached, or what it says is no response.
-    pub(crate) fn ask(&self, method: &str, target: &str) -> Result<Answer, NoAnswer> {
+    pub(crate) fn ask(&self, method: &str, target: &str) -> Result<OperatorReply, NoAnswer> {
         let failed =
             |error: io::Error| NoAnswer(format!("the {} {}: {error}{}", self.kind, self.address, self.hint(&error)));
         let token = self.token.iter().map(|token| format!("Authorization: Bearer {token}\r\n")).collect::<String>();
@@ -186,16 +186,16 @@ impl Operator {
     /// The same, where anything but success is no answer.
     pub(crate) fn ask_for(&self, method: &str, target: &str) -> Result<String, NoAnswer> {
         match self.ask(method, target)? {
-            Answer { status: 200, body } => Ok(body),
-            Answer { body, .. } => Err(NoAnswer(body.trim_end().to_owned())),
+            OperatorReply { status: 200, body } => Ok(body),
+            OperatorReply { body, .. } => Err(NoAnswer(body.trim_end().to_owned())),
         }
     }
 }
 
 /// The control sockets that no program answered at.
-struct Unanswered(Vec<Tried>);
+struct Unanswered(Vec<ConnectAttempt>);
 
-struct Tried {
+struct ConnectAttempt {
     path: PathBuf,
     why: io::ErrorKind,
     /// As far as this user may see.
@@ -205,7 +205,7 @@ struct Tried {
 impl Unanswered {
     /// The one that this user may not use.
     fn refused(&self) -> Option<&Path> {
-        let is_refused = |one: &&Tried| one.is_there && one.why == io::ErrorKind::PermissionDenied;
+        let is_refused = |one: &&ConnectAttempt| one.is_there && one.why == io::ErrorKind::PermissionDenied;
         self.0.iter().rev().find(is_refused).map(|one| one.path.as_path())
     }
 
@@ -213,7 +213,7 @@ impl Unanswered {
         if let Some(path) = self.refused() {
             return format!("the control socket {} {PERMITTED}: try `sudo`", path.display());
         }
-        let why = |one: &Tried| match one.why {
+        let why = |one: &ConnectAttempt| match one.why {
             io::ErrorKind::NotFound => "there is none".to_owned(),
             io::ErrorKind::ConnectionRefused => "its program has ended".to_owned(),
             other => other.to_string(),
@@ -243,7 +243,7 @@ fn listening_control_socket() -> Result<ListenAddress, Unanswered> {
             Ok(_) => return Ok(ListenAddress::Unix(path)),
             Err(error) => {
                 let is_there = fs::symlink_metadata(&path).is_ok();
-                tried.push(Tried { path, why: error.kind(), is_there });
+                tried.push(ConnectAttempt { path, why: error.kind(), is_there });
             }
         }
     }
@@ -257,16 +257,16 @@ fn exchange(mut stream: impl Read + Write, request: &str) -> io::Result<Vec<u8>>
     Ok(bytes)
 }
 
-fn parse(bytes: &[u8]) -> Option<Answer> {
+fn parse(bytes: &[u8]) -> Option<OperatorReply> {
     let (head, length) = parse_response(bytes, &HeadLimits::default()).ok()??;
     let framing = response_body_length(&head, &http::Method::GET).ok()?;
     let mut decoder = BodyDecoder::new(framing, &BodyLimits::default());
     let mut rest = bytes::BytesMut::from(bytes.get(length..)?);
     let mut body = Vec::new();
-    while let Ok(Decoded::Data(data)) = decoder.decode(&mut rest) {
+    while let Ok(DecodedBody::Data(data)) = decoder.decode(&mut rest) {
         body.extend_from_slice(&data);
     }
-    Some(Answer { status: head.status.as_u16(), body: String::from_utf8(body).ok()? })
+    Some(OperatorReply { status: head.status.as_u16(), body: String::from_utf8(body).ok()? })
 }
 
 /// A text as a value in a query.
@@ -280,7 +280,7 @@ mod tests {
 
     #[test]
     fn each_control_socket_that_was_tried_is_named_with_what_was_wrong() {
-        let tried = |path: &str, why, is_there| Tried { path: path.into(), why, is_there };
+        let tried = |path: &str, why, is_there| ConnectAttempt { path: path.into(), why, is_there };
         let of =
             |last| Unanswered(vec![tried("/run/kasoku/control.sock", io::ErrorKind::NotFound, false), last]).told();
         let own = "/run/user/7/kasoku/control.sock";

@@ -6,11 +6,11 @@
 
 use crate::control::Control;
 use crate::identity::{self, PidFile};
-use crate::signals::{Asked, Signals};
+use crate::signals::{SignalAction, Signals};
 use crate::upgrade::{self, Predecessor, Successor};
 use crate::{log, systemd};
 use kasoku_admin::reload::{self, Reloaded, Reloads};
-use kasoku_admin::{Admin, Door, Handle, Token};
+use kasoku_admin::{Admin, AdminHandle, AdminSocket, AdminToken};
 use kasoku_config::{CHANGES_MAX, Loaded, ServeFlags};
 use kasoku_engine::Engine;
 use kasoku_engine::clock::SystemClock;
@@ -46,7 +46,7 @@ pub(crate) fn serve(flags: &ServeFlags) -> ExitCode {
     };
     log::start(loaded.options.program_log);
     log::report(&loaded.warnings);
-    match Program::start(flags, loaded, predecessor) {
+    match Service::start(flags, loaded, predecessor) {
         Ok(program) => {
             program.run();
             ExitCode::SUCCESS
@@ -76,10 +76,10 @@ fn check_spare_descriptors() -> Result<(), String> {
 }
 
 /// What somebody wants.
-enum Told {
-    Signal(Asked),
+enum ControlEvent {
+    Signal(SignalAction),
     /// A reload, by a command that waits for the outcome.
-    Command(tokio::sync::oneshot::Sender<reload::Outcome>),
+    Command(tokio::sync::oneshot::Sender<reload::ReloadResult>),
 }
 
 /// Why no other process has taken over.
@@ -90,7 +90,7 @@ enum Unfinished {
 }
 
 /// What runs.
-struct Program<'f> {
+struct Service<'f> {
     flags: &'f ServeFlags,
     loaded: Loaded,
     runtime: Runtime,
@@ -103,11 +103,11 @@ struct Program<'f> {
     admin_socket: Option<(ListenAddress, ListeningSocket)>,
     control: Option<Control>,
     /// Commands that ask for a reload.
-    reloads: kasoku_admin::reload::Asked,
+    reloads: kasoku_admin::reload::ReloadReceiver,
     _pid_file: Option<PidFile>,
 }
 
-impl<'f> Program<'f> {
+impl<'f> Service<'f> {
     fn start(flags: &'f ServeFlags, loaded: Loaded, mut predecessor: Predecessor) -> Result<Self, Box<dyn Error>> {
         raise_descriptor_limit();
         let options = loaded.options.clone();
@@ -127,7 +127,7 @@ impl<'f> Program<'f> {
         // Sockets that nothing listens on any more.
         predecessor.sockets.0.clear();
         let token = options.admin_token_file.as_deref().map(|path| {
-            Token::load(path, owner).map_err(|error| format!("the admin token {}: {error}", path.display()))
+            AdminToken::load(path, owner).map_err(|error| format!("the admin token {}: {error}", path.display()))
         });
         let token = token.transpose()?;
         let wrong_pid_file = |path: &Path| {
@@ -152,15 +152,15 @@ impl<'f> Program<'f> {
         let exporter = spans.transpose().map_err(|error| format!("the collector of spans: {error}"))?.flatten();
         let mut doors = Vec::new();
         if let Some((address, socket)) = &admin_socket {
-            doors.push(Door::admin(socket.duplicate()?, address));
+            doors.push(AdminSocket::admin(socket.duplicate()?, address));
         }
         if let Some(Control { path, socket, .. }) = &control {
-            doors.push(Door::control(socket.duplicate()?, path));
+            doors.push(AdminSocket::control(socket.duplicate()?, path));
         }
         let (asks, reloads) = Reloads::new();
         let admin = match doors.is_empty() {
             true => None,
-            false => Some(Admin::serve(doors, Handle::new(engine.handle().clone(), token).with_reloads(asks))?),
+            false => Some(Admin::serve(doors, AdminHandle::new(engine.handle().clone(), token).with_reloads(asks))?),
         };
         check_spare_descriptors()?;
         let pid_file = options.pid_file.as_deref();
@@ -210,31 +210,31 @@ impl<'f> Program<'f> {
     fn run(mut self) {
         loop {
             match self.next() {
-                Told::Command(outcome) => {
+                ControlEvent::Command(outcome) => {
                     // Who asked may be gone by now.
                     let _ = outcome.send(self.reload("kasoku reload"));
                 }
-                Told::Signal(Asked::Stop(name)) => {
-                    tracing::info!("{name}: finishing what runs");
+                ControlEvent::Signal(SignalAction::Stop(name)) => {
+                    tracing::info!("{name}: finishing running requests");
                     break;
                 }
-                Told::Signal(Asked::Reload) => drop(self.reload("SIGHUP")),
-                Told::Signal(Asked::ReopenLog) => {
+                ControlEvent::Signal(SignalAction::Reload) => drop(self.reload("SIGHUP")),
+                ControlEvent::Signal(SignalAction::ReopenLog) => {
                     tracing::info!("SIGUSR1: opening the access log anew");
                     self.engine.reopen_log();
                 }
-                Told::Signal(Asked::Upgrade) => match self.hand_over() {
+                ControlEvent::Signal(SignalAction::Upgrade) => match self.hand_over() {
                     Ok(process) => {
                         // What the operator purges from now on must be gone in the new process.
                         self.admin = None;
                         self.control.iter_mut().for_each(|control| control.share(true));
-                        tracing::info!(process, "SIGUSR2: a new process serves; finishing what runs");
+                        tracing::info!(process, "SIGUSR2: a new process serves; finishing running requests");
                         systemd::tell(&format!("MAINPID={process}"));
                         return self.finish(Engine::leave);
                     }
                     Err(Unfinished::Failed(error)) => tracing::error!("SIGUSR2: this process goes on: {error}"),
                     Err(Unfinished::Stop(name)) => {
-                        tracing::info!("{name}: no new process; finishing what runs");
+                        tracing::info!("{name}: no new process; finishing running requests");
                         break;
                     }
                 },
@@ -245,12 +245,12 @@ impl<'f> Program<'f> {
     }
 
     /// Waits until somebody wants something.
-    fn next(&mut self) -> Told {
+    fn next(&mut self) -> ControlEvent {
         let Self { runtime, signals, reloads, .. } = self;
         runtime.block_on(async {
             tokio::select! {
-                asked = signals.next() => Told::Signal(asked),
-                Some(outcome) = reloads.recv() => Told::Command(outcome),
+                asked = signals.next() => ControlEvent::Signal(asked),
+                Some(outcome) = reloads.recv() => ControlEvent::Command(outcome),
             }
         })
     }
@@ -284,7 +284,7 @@ impl<'f> Program<'f> {
     }
 
     /// Serves by the configuration as it is now; as before, where it is wrong. `by` is what asks for it.
-    fn reload(&mut self, by: &str) -> reload::Outcome {
+    fn reload(&mut self, by: &str) -> reload::ReloadResult {
         let loaded = kasoku_config::load(self.flags).map_err(|report| {
             log::report(&report);
             tracing::error!("{by}: the configuration is wrong; the old one stays");

@@ -12,7 +12,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 /// What is asked for.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum SignalAction {
     /// By the signal of that name.
     Stop(&'static str),
     Reload,
@@ -44,21 +44,21 @@ impl Signals {
     }
 
     /// Waits for the next.
-    pub(crate) async fn next(&mut self) -> Asked {
+    pub(crate) async fn next(&mut self) -> SignalAction {
         tokio::select! {
-            _ = self.terminate.recv() => Asked::Stop("SIGTERM"),
-            _ = self.interrupt.recv() => Asked::Stop("SIGINT"),
-            _ = self.quit.recv() => Asked::Stop("SIGQUIT"),
-            _ = self.hangup.recv() => Asked::Reload,
-            _ = self.user_1.recv() => Asked::ReopenLog,
-            _ = self.user_2.recv() => Asked::Upgrade,
+            _ = self.terminate.recv() => SignalAction::Stop("SIGTERM"),
+            _ = self.interrupt.recv() => SignalAction::Stop("SIGINT"),
+            _ = self.quit.recv() => SignalAction::Stop("SIGQUIT"),
+            _ = self.hangup.recv() => SignalAction::Reload,
+            _ = self.user_1.recv() => SignalAction::ReopenLog,
+            _ = self.user_2.recv() => SignalAction::Upgrade,
         }
     }
 
     /// Waits for the next that says stop.
     pub(crate) async fn next_stop(&mut self) -> &'static str {
         loop {
-            if let Asked::Stop(name) = self.next().await {
+            if let SignalAction::Stop(name) = self.next().await {
                 return name;
             }
         }

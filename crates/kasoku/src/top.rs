@@ -5,33 +5,33 @@
 //!
 //! | file | what |
 //! |---|---|
-//! | `moment` | what `/top` said at one moment |
+//! | `snapshot` | what `/top` said at one moment |
 //! | `view` | what the operator wants to see of it, and what keys change |
 //! | `draw` | the screen |
-//! | `look` | its colours and symbols |
+//! | `theme` | its colours and symbols |
 //! | `once` | the same as plain text |
 //! | `written` | numbers and texts as people read them |
 
 mod draw;
-mod look;
-mod moment;
 mod once;
+mod snapshot;
+mod theme;
 mod view;
 mod written;
 
 use crate::operator::{NoAnswer, Operator, OperatorFlags};
 use crate::terminal::Terminal;
 use clap::Args;
-use look::Look;
-use moment::Moment;
 use ratatui::crossterm::event::Event;
+use snapshot::TopSnapshot;
 use std::error::Error;
 use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
+use theme::Theme;
 use tokio::signal::unix::{SignalKind, signal};
 use tokio::sync::mpsc::{self, Receiver};
-use view::{Next, View};
+use view::{KeyResult, View};
 
 /// How often it is drawn.
 const INTERVAL_MIN_SECONDS: f64 = 0.1;
@@ -85,7 +85,7 @@ fn run(flags: &TopFlags) -> Result<(), Box<dyn Error>> {
     if flags.json {
         return print(&said);
     }
-    let first = Moment::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
+    let first = TopSnapshot::read(&said).ok_or("the program speaks otherwise: is it of another version?")?;
     if flags.once || !io::stdout().is_terminal() {
         return print(&once::text(&first, &operator.address()));
     }
@@ -103,7 +103,11 @@ fn print(text: &str) -> Result<(), Box<dyn Error>> {
     }
 }
 
-async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment, mut view: View) -> io::Result<()> {
+async fn watch(
+    mut answers: Receiver<Result<TopSnapshot, NoAnswer>>,
+    first: TopSnapshot,
+    mut view: View,
+) -> io::Result<()> {
     let mut ends = [SignalKind::interrupt(), SignalKind::terminate(), SignalKind::hangup(), SignalKind::quit()]
         .into_iter()
         .map(signal)
@@ -111,7 +115,7 @@ async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment, m
     let mut terminal = Terminal::open()?;
     let mut events = terminal.events();
     let (mut moment, mut trouble) = (first, None);
-    let look = Look::of_environment();
+    let look = Theme::of_environment();
     loop {
         terminal.draw(|frame| draw::draw(frame, &moment, &mut view, trouble.as_deref(), look))?;
         let [interrupt, terminate, hangup, quit] = ends.as_mut_slice() else { return Ok(()) };
@@ -121,7 +125,7 @@ async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment, m
                 Err(error) => trouble = Some(error.to_string()),
             },
             // A new size is nothing but a reason to draw again.
-            Some(event) = events.recv() => if let Event::Key(key) = event && view.press(key) == Next::End {
+            Some(event) = events.recv() => if let Event::Key(key) = event && view.press(key) == KeyResult::End {
                 return Ok(());
             },
             _ = interrupt.recv() => return Ok(()),
@@ -133,7 +137,7 @@ async fn watch(mut answers: Receiver<Result<Moment, NoAnswer>>, first: Moment, m
 }
 
 /// Asks on a thread of its own, which ends with the program: a program that does not answer must not hold up the keys.
-fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<Moment, NoAnswer>> {
+fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Result<TopSnapshot, NoAnswer>> {
     let (sender, answers) = mpsc::channel(1);
     std::thread::spawn(move || {
         loop {
@@ -146,9 +150,9 @@ fn ask_again_and_again(operator: Operator, interval: Duration) -> Receiver<Resul
     answers
 }
 
-fn ask(operator: &Operator) -> Result<Moment, NoAnswer> {
+fn ask(operator: &Operator) -> Result<TopSnapshot, NoAnswer> {
     let said = operator.ask_for("GET", "/top")?;
-    Moment::read(&said).ok_or_else(|| NoAnswer::new("the program speaks otherwise: is it of another version?"))
+    TopSnapshot::read(&said).ok_or_else(|| NoAnswer::new("the program speaks otherwise: is it of another version?"))
 }
 
 #[cfg(test)]

@@ -99,7 +99,7 @@ fn two_thousand_slow_downloads_hold_no_process_and_little_memory_while_others_ar
     // What was sent by then is in the kernel, so beyond that the program has sent on.
     let rounds = sip_while_others_visit(address, &mut readers, &file, sent);
     let after = resident.now().saturating_sub(before) / (count - BATCH) as u64;
-    let held = program.metrics_after(0)["held_bytes"];
+    let held = program.metrics_after(0)["memory_used_bytes"];
     let report = format!(
         "{count} downloads: resident before {}, {each} bytes for each, {after} once they have gone on; the account says {held} of all \
          responses; {sent} bytes were sent of one at most when the application was done; {rounds} rounds of others",

@@ -29,7 +29,7 @@ fn an_explanation_is_json_and_shows_no_secret() {
     let scenario = Setup::safe().run([on_get("/x?a=1").answers(ok(&lines, "page"))]);
     let token = token("json");
     let shown = format!("Authorization: Bearer {}\r\n", token.secret());
-    let admin = Admin::start(&loopback(), Handle::new(scenario.engine.handle().clone(), Some(token))).unwrap();
+    let admin = Admin::start(&loopback(), AdminHandle::new(scenario.engine.handle().clone(), Some(token))).unwrap();
     let query = "url=http://example.org/x%3Fa=1&field=Cookie:+id=hunter2&live";
     let answer = ask(&admin, &format!("POST /explain?{query}"), &shown);
     assert_eq!(status(&answer), 200, "{answer}");
@@ -48,7 +48,7 @@ fn who_asks_while_too_many_wait_is_told_to_come_again() {
     let scenario = Setup::safe().run((0..crate::explain::QUESTIONS_MAX).map(waiting));
     let token = token("many");
     let shown = format!("Authorization: Bearer {}\r\n", token.secret());
-    let admin = Admin::start(&loopback(), Handle::new(scenario.engine.handle().clone(), Some(token))).unwrap();
+    let admin = Admin::start(&loopback(), AdminHandle::new(scenario.engine.handle().clone(), Some(token))).unwrap();
     std::thread::scope(|scope| {
         let asking: Vec<_> = (0..crate::explain::QUESTIONS_MAX)
             .map(|number| {

@@ -13,7 +13,7 @@ fn top_says_which_urls_are_missed_and_slow_and_how_many_are_hits() {
     ]);
     let path = std::env::temp_dir().join(format!("kasoku-admin-top-{}.sock", std::process::id()));
     let address = ListenAddress::Unix(path.clone());
-    let _admin = Admin::start(&address, Handle::new(scene.engine.handle().clone(), None)).unwrap();
+    let _admin = Admin::start(&address, AdminHandle::new(scene.engine.handle().clone(), None)).unwrap();
     let mut client = scene.client();
     for target in ["/page", "/page", "/page", "/cart?id=1", "/cart?id=1"] {
         client.get(target);

@@ -127,7 +127,7 @@ mod tests {
 
     #[test]
     fn blocked_patterns_come_first_and_lines_can_be_pasted() {
-        let difference = json!({ "place": "form", "nobodys": "a\u{1b}[2J", "visitors": "b" });
+        let difference = json!({ "place": "form", "anonymous": "a\u{1b}[2J", "visitors": "b" });
         let said = json!({
             "seconds": 90,
             "blocked": [{

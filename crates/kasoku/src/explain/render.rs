@@ -15,7 +15,7 @@ const TAGS_SHOWN_MAX: usize = 8;
 
 /// Writes an explanation.
 pub(super) fn render(said: &Value, colour: bool) -> String {
-    let mut page = Page { text: String::new(), colour };
+    let mut page = ExplainPage { text: String::new(), colour };
     let method = text(said, "/method");
     page.line(&format!("{method} {}", page.bold(&text(said, "/url"))));
     page.line("");
@@ -43,12 +43,12 @@ pub(super) fn render(said: &Value, colour: bool) -> String {
     page.text
 }
 
-struct Page {
+struct ExplainPage {
     text: String,
     colour: bool,
 }
 
-impl Page {
+impl ExplainPage {
     fn line(&mut self, line: &str) {
         self.text.push_str(line.trim_end());
         self.text.push('\n');
@@ -257,7 +257,7 @@ fn stored(said: &Value) -> String {
         let ago = duration(number(refusal, "/seconds_ago"));
         let _ = write!(line, "; an answer {ago} ago ({status}) was not stored: {reason}");
     }
-    if said.pointer("/stored/is_known_private") == Some(&Value::Bool(true)) {
+    if said.pointer("/stored/is_hit_for_miss") == Some(&Value::Bool(true)) {
         line.push_str("; for a few seconds nobody waits for another's answer");
     }
     if said.pointer("/stored/is_being_filled") == Some(&Value::Bool(true)) {
@@ -313,7 +313,7 @@ pub(crate) fn difference_lines(said: &Value) -> Vec<String> {
     let lines = |one: &Value| {
         let place = text(one, "/place");
         let line = |who: &str, pointer: &str| format!("{place:<7}{who:<9}{}", text(one, pointer));
-        [line("nobody", "/nobodys"), line(whose, "/visitors")]
+        [line("nobody", "/anonymous"), line(whose, "/visitors")]
     };
     all.into_iter().flatten().flat_map(lines).collect()
 }

@@ -20,8 +20,8 @@ mod urls;
 pub(super) use rates::{ROWS as RATES, headings};
 pub(super) use urls::{COLUMNS as URL_COLUMNS, Column, NO_URLS, is_text};
 
-use super::look::Look;
-use super::moment::Moment;
+use super::snapshot::TopSnapshot;
+use super::theme::Theme;
 use super::view::{Mode, View};
 use super::written::{plain, span};
 use bars::Bar;
@@ -44,7 +44,7 @@ const BETWEEN: u16 = 3;
 const PROGRAM_COLUMNS_MIN: usize = 12;
 
 /// Draws all of it; `trouble` is what is wrong at present.
-pub(super) fn draw(frame: &mut Frame<'_>, moment: &Moment, view: &mut View, trouble: Option<&str>, look: Look) {
+pub(super) fn draw(frame: &mut Frame<'_>, moment: &TopSnapshot, view: &mut View, trouble: Option<&str>, look: Theme) {
     let rows = [Constraint::Length(1), Constraint::Length(1), Constraint::Fill(1)];
     let [title_row, message, rest] = Layout::vertical(rows).areas(frame.area());
     draw_title(frame, title_row, moment, view, look);
@@ -63,7 +63,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, moment: &Moment, view: &mut View, trou
 }
 
 /// What is looked at, what matters most first.
-pub(super) fn title(moment: &Moment, program: &str) -> Vec<String> {
+pub(super) fn title(moment: &TopSnapshot, program: &str) -> Vec<String> {
     let plural = if moment.workers == 1 { "" } else { "s" };
     let (version, up) = (plain(&moment.version), span(moment.uptime_seconds));
     let mut parts = vec![format!("kasoku {version}")];
@@ -75,7 +75,7 @@ pub(super) fn title(moment: &Moment, program: &str) -> Vec<String> {
 }
 
 /// The keys keep their place where half of the line is left for the program; what has no room beside them is left out.
-fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &Moment, view: &View, look: Look) {
+fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, view: &View, look: Theme) {
     let (between, keys) = (BETWEEN as usize, "? help  q quit");
     let columns = area.width as usize;
     let for_keys = if columns >= 2 * (between + keys.len()) { between + keys.len() } else { 0 };
@@ -96,7 +96,7 @@ fn draw_title(frame: &mut Frame<'_>, area: Rect, moment: &Moment, view: &View, l
     }
 }
 
-fn draw_message(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: Option<&str>, look: Look) {
+fn draw_message(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: Option<&str>, look: Theme) {
     let line = match (trouble, view.mode) {
         (_, Mode::Filtering) => Line::from(vec![
             Span::styled("filter: ", look.title()),
@@ -111,7 +111,7 @@ fn draw_message(frame: &mut Frame<'_>, area: Rect, view: &View, trouble: Option<
 }
 
 /// The rates left, the bars right; what is left for the URLs.
-fn beside(frame: &mut Frame<'_>, area: Rect, moment: &Moment, bars: &[Bar<'_>], look: Look) -> Rect {
+fn beside(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, bars: &[Bar<'_>], look: Theme) -> Rect {
     let height = rates::LINES.max(height_of(bars)).min(area.height.saturating_sub(URL_LINES_MIN + 1));
     let rows = [Constraint::Length(height), Constraint::Length(1), Constraint::Fill(1)];
     let [above, _, below] = Layout::vertical(rows).areas(area);
@@ -122,7 +122,7 @@ fn beside(frame: &mut Frame<'_>, area: Rect, moment: &Moment, bars: &[Bar<'_>], 
     below
 }
 
-fn one_below_the_other(frame: &mut Frame<'_>, area: Rect, moment: &Moment, bars: &[Bar<'_>], look: Look) -> Rect {
+fn one_below_the_other(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, bars: &[Bar<'_>], look: Theme) -> Rect {
     let for_bars = area.height.saturating_sub(URL_LINES_MIN + 1).max(BARS_MIN).min(height_of(bars));
     let for_rates = area.height.saturating_sub(for_bars + 1 + URL_LINES_MIN + 1).min(rates::LINES);
     // A heading with one row below it is not worth the empty line.
@@ -139,7 +139,7 @@ fn height_of(bars: &[Bar<'_>]) -> u16 {
 }
 
 /// What fits of a text of ASCII, with a mark where it was cut.
-fn cut(text: String, columns: usize, look: Look) -> String {
+fn cut(text: String, columns: usize, look: Theme) -> String {
     match text.get(..columns.saturating_sub(1)) {
         Some(begin) if text.len() > columns => format!("{begin}{}", look.cut()),
         _ => text,

@@ -1,7 +1,7 @@
 //! A moment as plain text, for files, pipes and scripts: all columns, no colours, URLs in full.
 
 use super::draw::{Column, NO_URLS, RATES, URL_COLUMNS, headings, is_text, title};
-use super::moment::{Moment, Origin, Used};
+use super::snapshot::{TopOrigin, TopSnapshot, Used};
 use super::view::{Order, View};
 use super::written::{binary_bytes, plain, rate, span};
 use std::fmt::Write;
@@ -13,7 +13,7 @@ const NAME_COLUMNS: usize = 28;
 const CELL_COLUMNS: usize = 14;
 
 /// All of it; `program` is where the program answers.
-pub(super) fn text(moment: &Moment, program: &str) -> String {
+pub(super) fn text(moment: &TopSnapshot, program: &str) -> String {
     let mut lines = vec![title(moment, program).join("   "), String::new()];
     if let Some(idle) = moment.idle() {
         lines.extend([format!("requests: {idle}"), String::new()]);
@@ -42,7 +42,7 @@ pub(super) fn text(moment: &Moment, program: &str) -> String {
     text
 }
 
-fn list(moment: &Moment, order: Order) -> Vec<String> {
+fn list(moment: &TopSnapshot, order: Order) -> Vec<String> {
     if moment.urls.is_empty() {
         return vec![NO_URLS.to_owned()];
     }
@@ -61,9 +61,9 @@ fn gauge(name: &str, used: Used) -> String {
     format!("{name:<NAME_COLUMNS$}{} of {}", binary_bytes(used.bytes), binary_bytes(used.bytes_max))
 }
 
-fn origin(origin: &Origin) -> String {
+fn origin(origin: &TopOrigin) -> String {
     let state = if origin.is_up { "up" } else { "DOWN" };
-    let Origin { connections, queue, failures, .. } = origin;
+    let TopOrigin { connections, queue, failures, .. } = origin;
     format!(
         "{:<columns$} {state}, {connections} connections in use, {queue} requests waiting, {failures} failed",
         plain(&origin.address),

@@ -1,6 +1,6 @@
 //! What the operator wants to see: the order, the filter, how far down; and what keys change of it.
 
-use super::moment::{Kind, Moment, Url};
+use super::snapshot::{ResultKind, TopRow, TopSnapshot};
 use ratatui::crossterm::event::{KeyCode, KeyEvent, KeyEventKind, KeyModifiers};
 
 /// The longest filter, in characters.
@@ -19,7 +19,7 @@ pub(super) enum Order {
 }
 
 impl Order {
-    fn of(self, url: &Url) -> f64 {
+    fn of(self, url: &TopRow) -> f64 {
         match self {
             Self::Requests => url.requests,
             Self::Misses => url.misses,
@@ -40,7 +40,7 @@ pub(super) enum Mode {
 
 /// What follows from a key.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Next {
+pub(super) enum KeyResult {
     GoOn,
     End,
 }
@@ -65,25 +65,25 @@ impl Default for View {
 
 impl View {
     /// A key was pressed.
-    pub(super) fn press(&mut self, key: KeyEvent) -> Next {
+    pub(super) fn press(&mut self, key: KeyEvent) -> KeyResult {
         if key.kind == KeyEventKind::Release {
-            return Next::GoOn;
+            return KeyResult::GoOn;
         }
         if key.modifiers.contains(KeyModifiers::CONTROL) {
-            return if key.code == KeyCode::Char('c') { Next::End } else { Next::GoOn };
+            return if key.code == KeyCode::Char('c') { KeyResult::End } else { KeyResult::GoOn };
         }
         match self.mode {
             Mode::Watching => return self.watch(key.code),
             Mode::Filtering => self.write_filter(key.code),
-            Mode::Help if matches!(key.code, KeyCode::Char('q' | 'Q')) => return Next::End,
+            Mode::Help if matches!(key.code, KeyCode::Char('q' | 'Q')) => return KeyResult::End,
             Mode::Help => self.mode = Mode::Watching,
         }
-        Next::GoOn
+        KeyResult::GoOn
     }
 
-    fn watch(&mut self, key: KeyCode) -> Next {
+    fn watch(&mut self, key: KeyCode) -> KeyResult {
         match key {
-            KeyCode::Char('q' | 'Q') => return Next::End,
+            KeyCode::Char('q' | 'Q') => return KeyResult::End,
             KeyCode::Char('?' | 'h') => self.mode = Mode::Help,
             KeyCode::Char('/') => self.mode = Mode::Filtering,
             KeyCode::Char('r') => self.sort(Order::Requests),
@@ -98,7 +98,7 @@ impl View {
             KeyCode::Esc => self.filter.clear(),
             _ => {}
         }
-        Next::GoOn
+        KeyResult::GoOn
     }
 
     fn sort(&mut self, order: Order) {
@@ -123,12 +123,13 @@ impl View {
     }
 
     /// The URLs that are wanted, in their order: those with the filter in their address, their kind or their reason.
-    pub(super) fn urls<'m>(&mut self, moment: &'m Moment) -> Vec<&'m Url> {
+    pub(super) fn urls<'m>(&mut self, moment: &'m TopSnapshot) -> Vec<&'m TopRow> {
         let wanted = self.filter.to_lowercase();
         let has = |text: &str| text.to_lowercase().contains(&wanted);
-        let is_wanted =
-            |url: &&Url| has(&url.url) || url.last.is_some_and(|kind: Kind| has(kind.name())) || has(&url.reason);
-        let mut urls: Vec<&Url> = moment.urls.iter().filter(is_wanted).collect();
+        let is_wanted = |url: &&TopRow| {
+            has(&url.url) || url.last.is_some_and(|kind: ResultKind| has(kind.name())) || has(&url.reason)
+        };
+        let mut urls: Vec<&TopRow> = moment.urls.iter().filter(is_wanted).collect();
         urls.sort_by(|a, b| self.order.of(b).total_cmp(&self.order.of(a)).then_with(|| a.url.cmp(&b.url)));
         self.skipped = self.skipped.min(urls.len().saturating_sub(1));
         urls
@@ -139,28 +140,28 @@ impl View {
 mod tests {
     use super::*;
 
-    fn press(view: &mut View, keys: &str) -> Next {
-        keys.chars().fold(Next::GoOn, |_, key| view.press(KeyEvent::from(KeyCode::Char(key))))
+    fn press(view: &mut View, keys: &str) -> KeyResult {
+        keys.chars().fold(KeyResult::GoOn, |_, key| view.press(KeyEvent::from(KeyCode::Char(key))))
     }
 
     fn urls(view: &mut View) -> String {
-        let url = |url: &str, requests, misses, body_bytes, time, last| Url {
+        let url = |url: &str, requests, misses, body_bytes, time, last| TopRow {
             url: format!("http://a.example/{url}"),
             requests,
             misses,
             body_bytes,
             origin_max: time,
             last: Some(last),
-            reason: if last == Kind::Pass { "set-cookie".to_owned() } else { String::new() },
-            ..Url::default()
+            reason: if last == ResultKind::Pass { "set-cookie".to_owned() } else { String::new() },
+            ..TopRow::default()
         };
-        let moment = Moment {
+        let moment = TopSnapshot {
             urls: vec![
-                url("Cart", 9.0, 0.0, 5.0, Some(0.1), Kind::Pass),
-                url("page", 5.0, 5.0, 900.0, None, Kind::Miss),
-                url("slow", 5.0, 1.0, 0.0, Some(2.0), Kind::Miss),
+                url("Cart", 9.0, 0.0, 5.0, Some(0.1), ResultKind::Pass),
+                url("page", 5.0, 5.0, 900.0, None, ResultKind::Miss),
+                url("slow", 5.0, 1.0, 0.0, Some(2.0), ResultKind::Miss),
             ],
-            ..Moment::default()
+            ..TopSnapshot::default()
         };
         let shown = view.urls(&moment);
         shown.iter().map(|url| url.url.rsplit('/').next().unwrap()).collect::<Vec<_>>().join(" ")
@@ -173,7 +174,7 @@ mod tests {
         for (key, order) in
             [("m", "page slow Cart"), ("t", "slow Cart page"), ("b", "page Cart slow"), ("r", "Cart page slow")]
         {
-            assert_eq!(press(&mut view, key), Next::GoOn);
+            assert_eq!(press(&mut view, key), KeyResult::GoOn);
             assert_eq!(urls(&mut view), order, "{key}");
         }
     }
@@ -184,7 +185,7 @@ mod tests {
         press(&mut view, "/carx");
         view.press(KeyEvent::from(KeyCode::Backspace));
         assert_eq!(urls(&mut view), "Cart", "whatever its case");
-        assert_eq!(press(&mut view, "q"), Next::GoOn, "a letter like others");
+        assert_eq!(press(&mut view, "q"), KeyResult::GoOn, "a letter like others");
         view.press(KeyEvent::from(KeyCode::Esc));
         assert_eq!((view.mode, urls(&mut view).as_str()), (Mode::Watching, "Cart page slow"));
         press(&mut view, "/miss");
@@ -212,11 +213,11 @@ mod tests {
     fn q_and_ctrl_c_end_it_and_any_key_ends_the_help() {
         let ctrl_c = KeyEvent::new(KeyCode::Char('c'), KeyModifiers::CONTROL);
         let mut view = View::default();
-        assert_eq!((press(&mut view, "q"), view.press(ctrl_c)), (Next::End, Next::End));
+        assert_eq!((press(&mut view, "q"), view.press(ctrl_c)), (KeyResult::End, KeyResult::End));
         press(&mut view, "?");
         assert_eq!(view.mode, Mode::Help);
-        assert_eq!((press(&mut view, "x"), view.mode), (Next::GoOn, Mode::Watching));
+        assert_eq!((press(&mut view, "x"), view.mode), (KeyResult::GoOn, Mode::Watching));
         press(&mut view, "/");
-        assert_eq!(view.press(ctrl_c), Next::End, "also while a filter is written");
+        assert_eq!(view.press(ctrl_c), KeyResult::End, "also while a filter is written");
     }
 }

@@ -42,7 +42,7 @@ fn each_line_is_an_object_where_that_is_set() {
     assert_eq!(refused["level"], "ERROR", "{refused}");
     assert_eq!(wait_for("the old one stays")["level"], "ERROR");
     kill_process(id, Signal::TERM).unwrap();
-    wait_for("SIGTERM: finishing what runs");
+    wait_for("SIGTERM: finishing running requests");
     assert!(child.wait().unwrap().success());
 }
 
@@ -67,7 +67,7 @@ fn an_origin_that_is_back_is_told_of_like_one_that_is_gone() {
     for path in ["/1", "/2", "/3"] {
         assert_eq!(get(program.clients, path).status, 502);
     }
-    program.says(&format!("WARN kasoku_engine::outages: http://{address} failed 3 times in a row: "));
+    program.says(&format!("WARN kasoku_engine::origin::outages: http://{address} failed 3 times in a row: "));
     let origin = TcpListener::bind(address).unwrap();
     let answering = std::thread::spawn(move || {
         let (mut stream, _) = origin.accept().unwrap();
@@ -81,6 +81,6 @@ fn an_origin_that_is_back_is_told_of_like_one_that_is_gone() {
     });
     assert_eq!(get(program.clients, "/4").status, 200);
     answering.join().unwrap();
-    let told = program.says(&format!("WARN kasoku_engine::outages: http://{address} answers again, after "));
+    let told = program.says(&format!("WARN kasoku_engine::origin::outages: http://{address} answers again, after "));
     assert!(told.ends_with(" s failed=3 unasked=0"), "{told}");
 }

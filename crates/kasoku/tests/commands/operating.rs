@@ -134,9 +134,16 @@ fn a_reload_says_what_it_changes_and_keeps_what_is_stored() {
     let config = configuration("reload.toml", &origin, "");
     let program = serve(&config);
     get(program.clients, "/page");
-    configuration("reload.toml", &origin, "hit-headers.x-cache-hit = true\npid-file = \"/nowhere/at/all\"");
+    configuration(
+        "reload.toml",
+        &origin,
+        "hit-headers = [\"Cache-Status\", \"X-Cache-Hit\"]\npid-file = \"/nowhere/at/all\"",
+    );
     program.signal(Signal::HUP);
-    assert_eq!(program.says("SIGHUP: hit-headers.x-cache-hit: "), "false (default) -> true");
+    assert_eq!(
+        program.says("SIGHUP: hit-headers: "),
+        "[\"Cache-Status\"] (default) -> [\"Cache-Status\", \"X-Cache-Hit\"]"
+    );
     assert_eq!(program.says("SIGHUP: pid-file: "), "(none) -> \"/nowhere/at/all\" (at the next start)");
     program.says("the configuration was read again");
     let hit = get(program.clients, "/page");
@@ -167,7 +174,8 @@ fn no_request_fails_while_settings_change() {
     let visitors = Visitors::of(program.clients);
     for round in 0..8 {
         visitors.go_on(200);
-        configuration("reload-load.toml", &origin, &format!("hit-headers.x-cache-hit = {}", round % 2 == 0));
+        let more = if round % 2 == 0 { "hit-headers = [\"Cache-Status\", \"X-Cache-Hit\"]" } else { "" };
+        configuration("reload-load.toml", &origin, more);
         program.signal(Signal::HUP);
         program.says("the configuration was read again");
     }
@@ -186,7 +194,7 @@ fn no_request_fails_while_a_new_process_takes_over() {
     let visitors = Visitors::of(clients);
     visitors.go_on(500);
     program.signal(Signal::USR2);
-    let second: u32 = program.says("a new process serves; finishing what runs process=").parse().unwrap();
+    let second: u32 = program.says("a new process serves; finishing running requests process=").parse().unwrap();
     assert_ne!(first, second);
     let _second = Foreign::written_in(&pid_file);
     assert_eq!(program.exit_code(), Some(0), "the old process");
@@ -215,7 +223,7 @@ fn the_operator_speaks_to_the_new_process_while_the_old_one_finishes() {
     slow.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     read_until(&mut slow, "abc");
     program.signal(Signal::USR2);
-    program.says("a new process serves; finishing what runs");
+    program.says("a new process serves; finishing running requests");
     let _second = Foreign::written_in(&pid_file);
     eventually("the old process listens no more", || !listens(program.id(), program.clients));
     for round in 0..16 {
@@ -253,7 +261,7 @@ fn a_new_process_listens_for_its_operator_where_the_configuration_says_now() {
     let moved = text.replace("admin = \"127.0.0.1:0\"", &format!("admin = \"unix:{}\"", socket.display()));
     std::fs::write(&config, moved).unwrap();
     program.signal(Signal::USR2);
-    program.says("a new process serves; finishing what runs");
+    program.says("a new process serves; finishing running requests");
     let _second = Foreign::written_in(&pid_file);
     assert_eq!(program.exit_code(), Some(0), "the old process");
     let purged = purge(&["--config", config.to_str().unwrap(), "--all"]);
@@ -288,7 +296,7 @@ fn a_stop_does_not_wait_for_a_new_process_that_hangs() {
     program.signal(Signal::USR2);
     let successor: i32 = program.says("a new process starts process=").parse().unwrap();
     program.signal(Signal::TERM);
-    program.says("SIGTERM: no new process; finishing what runs");
+    program.says("SIGTERM: no new process; finishing running requests");
     assert_eq!(program.exit_code(), Some(0));
     assert!(test_kill_process(Pid::from_raw(successor).unwrap()).is_err(), "it is gone as well");
     std::fs::remove_file(&config).unwrap();
@@ -313,7 +321,7 @@ fn a_second_signal_ends_at_once() {
     slow.write_all(b"GET /slow HTTP/1.1\r\nHost: localhost\r\n\r\n").unwrap();
     read_until(&mut slow, "abc");
     program.signal(Signal::TERM);
-    program.says("SIGTERM: finishing what runs");
+    program.says("SIGTERM: finishing running requests");
     program.signal(Signal::INT);
     program.says("SIGINT once more: ending at once");
     assert_eq!(program.exit_code(), Some(1));
@@ -371,7 +379,7 @@ fn who_is_nobody_hands_over_with_the_token_that_was_made_for_it() {
     let program = serve(&configuration("nobody-again.toml", &origin, &more));
     let clients = program.clients;
     program.signal(Signal::USR2);
-    program.says("a new process serves; finishing what runs");
+    program.says("a new process serves; finishing running requests");
     let _second = Foreign::written_in(&pid_file);
     assert_eq!(program.exit_code(), Some(0), "the old process");
     assert_eq!(get(clients, "/page").status, 200);
@@ -738,7 +746,7 @@ fn kasoku_reload_says_what_changed_and_what_is_wrong() {
     let unchanged = "the configuration was read again: nothing has changed\n".to_owned();
     assert_eq!(controlled.command(&["reload"]), (Some(0), unchanged, String::new()));
     let text = std::fs::read_to_string(&config).unwrap();
-    std::fs::write(&config, format!("{text}ttl = \"1m\"\ncookies = \"remove\"\n")).unwrap();
+    std::fs::write(&config, format!("{text}ttl = \"1m\"\ncookies.others = \"remove\"\n")).unwrap();
     let (status, said, warned) = controlled.command(&["reload"]);
     assert_eq!(status, Some(0), "{warned}");
     assert!(said.starts_with("the configuration was read again:\n"), "{said}");
@@ -759,7 +767,7 @@ fn the_control_socket_goes_to_the_process_that_takes_over() {
     let config = configuration("control-upgrade.toml", &origin, &format!("pid-file = \"{}\"", pid_file.display()));
     let controlled = Controlled::start("RUNTIME_DIRECTORY", &runtime, &config);
     controlled.program.signal(Signal::USR2);
-    controlled.program.says("a new process serves; finishing what runs");
+    controlled.program.says("a new process serves; finishing running requests");
     let second = Foreign::written_in(&pid_file);
     let purged = (Some(0), "purged: everything\n".to_owned(), String::new());
     let clients = controlled.program.clients;

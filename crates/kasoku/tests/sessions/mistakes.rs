@@ -188,7 +188,7 @@ fn a_session_that_is_given_to_two_is_seen_in_the_head_and_in_the_body() {
     assert_eq!(case.ledger.hand(id, ANYBODY), None, "the same visitor");
     let second = Case { ask: Case::passed().ask, ..case };
     second.is_wrong("handed twice: PHPSESSID");
-    let mut case = Case { cache: "fwd=uri-miss; detail=cookie-value-in-answer", ..Case::hit() };
+    let mut case = Case { cache: "fwd=uri-miss; detail=cookie-value-in-response", ..Case::hit() };
     case.claim.session = Some(id.to_owned());
     case.is_right();
     case.ask.visitor = MEMBER;

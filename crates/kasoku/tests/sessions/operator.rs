@@ -108,7 +108,7 @@ impl Operator<'_> {
     fn hand_over(&mut self) {
         self.run.address.hand_overs.fetch_add(1, Relaxed);
         self.program.signal(Signal::USR2);
-        self.program.says("a new process serves; finishing what runs");
+        self.program.says("a new process serves; finishing running requests");
         self.successor = Some(Foreign::written_in(&self.settings.pid_file));
         assert_eq!(self.program.has_ended(), Some(0), "the old process");
         let alone = self.run.address.gate.write().unwrap();

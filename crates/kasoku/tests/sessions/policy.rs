@@ -38,18 +38,18 @@ impl Policy {
         };
         let by_site = match (site, self) {
             (Site::Probed, Self::ProbingInVain) => "probe = \"/board/0\"",
-            (Site::Probed, _) => "probe = \"/probe\"\nsession.probe-text = \"nobody\"\nsession.expire-after = \"2s\"",
+            (Site::Probed, _) => "probe = \"/probe => 200 nobody\"\nsession.expire-after = \"2s\"",
             (Site::Told, Self::BelievingAnyStatus) => &format!("anonymous-cookies = [\"{STATUS}=*\"]"),
             (Site::Told, _) => &format!("anonymous-cookies = [\"{STATUS}=none\"]"),
-            (Site::Plain, _) => "probe-status = 200",
+            (Site::Plain, _) => "expire-after = \"0s\"",
         };
         format!(
             // Each page of this application differs from the one before: what is looked for here is found by reading them.
             "guard = false\nttl-override = \"{ttl}s\"\ngrace = \"{grace}s\"\n\
              ignore = [\"no-store\", \"no-cache\", \"must-revalidate\", \"max-age\", \"expires\"{ignore}]\n\
-             cookies = \"{cookies}\"\n\
-             noise-cookies = [\"default\", \"{COUNTER}\", \"{STATUS}\"]\n\
-             session.cookies = [\"{sessions}\"]\n\
+             cookies.others = \"{cookies}\"\n\
+             cookies.noise = [\"default\", \"{COUNTER}\", \"{STATUS}\"]\n\
+             cookies.session = [\"{sessions}\"]\n\
              session.anonymous-for = \"{anonymous_for}s\"\n\
              session.logout = [\"/logout\"]\n\
              session.stateful-urls = [\"/open\"]\n\

@@ -1,8 +1,8 @@
 //! One line for each: a label, a bar, and the number. Lines that have no room are those at the end.
 
 use super::cut;
-use crate::top::look::Look;
-use crate::top::moment::{Kind, Moment, Origin, Rates, Used};
+use crate::top::snapshot::{ResultKind, TopOrigin, TopRates, TopSnapshot, Used};
+use crate::top::theme::Theme;
 use crate::top::written::{binary_bytes, plain, rate, share, span};
 use ratatui::Frame;
 use ratatui::layout::{Constraint, Layout, Rect};
@@ -48,14 +48,14 @@ enum Drawn<'m> {
     Sparkline(Vec<u64>),
     Gauge(f64),
     /// How the answers are made up.
-    Kinds(&'m Rates),
+    Kinds(&'m TopRates),
     /// No bar: all of the line.
     Text(Line<'static>),
-    Origin(&'m Origin),
+    Origin(&'m TopOrigin),
 }
 
 /// All of them, what matters most first.
-pub(super) fn of(moment: &Moment, lines: u16, look: Look) -> Vec<Bar<'_>> {
+pub(super) fn of(moment: &TopSnapshot, lines: u16, look: Theme) -> Vec<Bar<'_>> {
     let mut bars = Vec::new();
     match moment.idle() {
         Some(idle) => bars.push(Bar::text("requests", Line::raw(idle))),
@@ -67,7 +67,7 @@ pub(super) fn of(moment: &Moment, lines: u16, look: Look) -> Vec<Bar<'_>> {
     bars
 }
 
-fn add_requests<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, look: Look) {
+fn add_requests<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, look: Theme) {
     let now = moment.rates.first();
     let requests = moment.seconds.iter().map(|second| second.requests);
     let most = requests.clone().fold(0.0, f64::max);
@@ -81,7 +81,7 @@ fn add_requests<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, look: Look) {
         label: "hit ratio",
         drawn: Drawn::Sparkline(moment.seconds.iter().map(|second| second.hit_ratio.map_or(0, level)).collect()),
         value: share(now.and_then(|now| now.hit_ratio)),
-        style: look.kind(Kind::Hit),
+        style: look.kind(ResultKind::Hit),
     });
     if let Some(now) = now {
         let value = format!("in {}", span(now.seconds));
@@ -95,7 +95,7 @@ fn level(ratio: f64) -> u64 {
     1 + (ratio * (LEVELS - 1.0)).round() as u64
 }
 
-fn statuses(now: &Rates, look: Look) -> Line<'static> {
+fn statuses(now: &TopRates, look: Theme) -> Line<'static> {
     let told = now.answers.iter().filter(|(class, rate)| *rate > 0.0 || class != "1xx");
     let spans = told.flat_map(|(class, per_second)| {
         let style = if *per_second > 0.0 { look.class(class) } else { Style::new() };
@@ -109,25 +109,25 @@ fn statuses(now: &Rates, look: Look) -> Line<'static> {
     Line::from(spans)
 }
 
-fn gauge(label: &'static str, used: Used, look: Look) -> Bar<'static> {
+fn gauge(label: &'static str, used: Used, look: Theme) -> Bar<'static> {
     let ratio = if used.bytes_max > 0.0 { (used.bytes / used.bytes_max).clamp(0.0, 1.0) } else { 0.0 };
     let value = format!("{} of {}", binary_bytes(used.bytes), binary_bytes(used.bytes_max));
     Bar { label, drawn: Drawn::Gauge(ratio), value, style: look.fullness(ratio) }
 }
 
 /// Those that are down first: nobody must look for them.
-fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, origins_max: usize, look: Look) {
-    let mut origins: Vec<&Origin> = moment.origins.iter().collect();
+fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m TopSnapshot, origins_max: usize, look: Theme) {
+    let mut origins: Vec<&TopOrigin> = moment.origins.iter().collect();
     origins.sort_by_key(|origin| origin.is_up);
     let shown = if origins.len() > origins_max { origins_max.saturating_sub(1) } else { origins.len() };
     for origin in origins.iter().take(shown) {
         let (value, style) = match origin {
-            Origin { is_up: false, failures, .. } => (format!("DOWN, {failures} failed"), look.trouble()),
-            Origin { queue, .. } if *queue > 0.0 => (format!("{queue} waiting"), look.fullness(1.0)),
-            Origin { connections, connections_max: Some(most), .. } => {
+            TopOrigin { is_up: false, failures, .. } => (format!("DOWN, {failures} failed"), look.trouble()),
+            TopOrigin { queue, .. } if *queue > 0.0 => (format!("{queue} waiting"), look.fullness(1.0)),
+            TopOrigin { connections, connections_max: Some(most), .. } => {
                 (format!("{connections} of {most}"), Style::new())
             }
-            Origin { connections, .. } => (format!("{connections} in use"), Style::new()),
+            TopOrigin { connections, .. } => (format!("{connections} in use"), Style::new()),
         };
         bars.push(Bar { label: "origin", drawn: Drawn::Origin(origin), value, style });
     }
@@ -141,7 +141,7 @@ fn add_origins<'m>(bars: &mut Vec<Bar<'m>>, moment: &'m Moment, origins_max: usi
 }
 
 /// Draws as many as fit.
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, bars: &[Bar<'_>], look: Look) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, bars: &[Bar<'_>], look: Theme) {
     for (bar, row) in bars.iter().zip(area.rows()) {
         let columns = [Constraint::Length(LABEL_COLUMNS), Constraint::Fill(1)];
         let [label, rest] = Layout::horizontal(columns).areas(row);
@@ -159,7 +159,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, bars: &[Bar<'_>], look: Lo
     }
 }
 
-fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Look) {
+fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Theme) {
     match &bar.drawn {
         Drawn::Sparkline(levels) => {
             let columns = area.width as usize;
@@ -172,7 +172,7 @@ fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Look) {
         Drawn::Gauge(ratio) => draw_gauge(frame, area, *ratio, bar.style, look),
         Drawn::Kinds(rates) => {
             let cells = in_cells(&rates.kinds, area.width as usize);
-            let parts = Kind::ALL.into_iter().zip(cells);
+            let parts = ResultKind::ALL.into_iter().zip(cells);
             let parts = parts.map(|(kind, count)| Span::styled(look.part(kind).repeat(count), look.kind(kind)));
             frame.render_widget(Line::from(parts.collect::<Vec<_>>()), area);
         }
@@ -194,7 +194,7 @@ fn draw_bar(frame: &mut Frame<'_>, area: Rect, bar: &Bar<'_>, look: Look) {
     }
 }
 
-fn draw_gauge(frame: &mut Frame<'_>, area: Rect, ratio: f64, style: Style, look: Look) {
+fn draw_gauge(frame: &mut Frame<'_>, area: Rect, ratio: f64, style: Style, look: Theme) {
     let (filled, unfilled) = look.gauge();
     let columns = area.width as usize;
     let full = (ratio * columns as f64).round() as usize;
@@ -206,10 +206,10 @@ fn draw_gauge(frame: &mut Frame<'_>, area: Rect, ratio: f64, style: Style, look:
 }
 
 /// So many cells for each; what is there at all has one.
-fn in_cells(parts: &[f64; Kind::ALL.len()], cells: usize) -> [usize; Kind::ALL.len()] {
+fn in_cells(parts: &[f64; ResultKind::ALL.len()], cells: usize) -> [usize; ResultKind::ALL.len()] {
     let sum: f64 = parts.iter().sum();
     if sum <= 0.0 || cells < parts.len() {
-        return [0; Kind::ALL.len()];
+        return [0; ResultKind::ALL.len()];
     }
     let mut counts = parts.map(|part| if part > 0.0 { ((part / sum * cells as f64) as usize).max(1) } else { 0 });
     // The largest has what is left, and gives what others have too much.

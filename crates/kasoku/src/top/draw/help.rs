@@ -1,7 +1,7 @@
 //! What keys and colours mean.
 
-use crate::top::look::Look;
-use crate::top::moment::Kind;
+use crate::top::snapshot::ResultKind;
+use crate::top::theme::Theme;
 use ratatui::Frame;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
@@ -17,13 +17,13 @@ const KEYS: [(&str, &str); 7] = [
     ("", ""),
 ];
 
-fn kind_means(kind: Kind) -> &'static str {
+fn kind_means(kind: ResultKind) -> &'static str {
     match kind {
-        Kind::Hit => "from memory",
-        Kind::Revalidated => "the origin confirmed what is stored",
-        Kind::Miss => "fetched, and may be stored",
-        Kind::Pass => "fetched, and may not be stored",
-        Kind::Error => "Kasoku's own answer: refused, or no origin",
+        ResultKind::Hit => "from memory",
+        ResultKind::Revalidated => "the origin confirmed what is stored",
+        ResultKind::Miss => "fetched, and may be stored",
+        ResultKind::Pass => "fetched, and may not be stored",
+        ResultKind::Error => "Kasoku's own answer: refused, or no origin",
     }
 }
 
@@ -36,11 +36,11 @@ const NOTES: [&str; 5] = [
     "Any key goes back.",
 ];
 
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, look: Look) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, look: Theme) {
     let line =
         |name: &'static str, style, text| Line::from(vec![Span::styled(format!("{name:<12}"), style), Span::raw(text)]);
     let keys = KEYS.iter().map(|(key, text)| line(key, look.title(), *text));
-    let kinds = Kind::ALL.into_iter().map(|kind| line(kind.name(), look.kind(kind), kind_means(kind)));
+    let kinds = ResultKind::ALL.into_iter().map(|kind| line(kind.name(), look.kind(kind), kind_means(kind)));
     let notes = NOTES.iter().map(|note| Line::raw(*note));
     frame.render_widget(Paragraph::new(keys.chain(kinds).chain(notes).collect::<Vec<_>>()), area);
 }

@@ -1,7 +1,7 @@
 //! The numbers of the last seconds, the last minute, and since the start, side by side.
 
-use crate::top::look::Look;
-use crate::top::moment::{Kind, Moment, Rates};
+use crate::top::snapshot::{ResultKind, TopRates, TopSnapshot};
+use crate::top::theme::Theme;
 use crate::top::written::{bytes, optional_time, rate, share, span, time};
 use ratatui::Frame;
 use ratatui::layout::Rect;
@@ -21,31 +21,31 @@ pub(super) const LINES: u16 = 11;
 pub(super) const LINES_MIN: u16 = 3;
 
 /// A row, and its cells.
-pub(in crate::top) struct Row {
+pub(in crate::top) struct RateRow {
     pub(in crate::top) name: &'static str,
     /// What its name is coloured by.
-    kind: Option<Kind>,
+    kind: Option<ResultKind>,
     /// Rows of larger numbers are the first to go.
     rank: usize,
-    pub(in crate::top) cell: fn(&Rates) -> String,
+    pub(in crate::top) cell: fn(&TopRates) -> String,
 }
 
-const fn row(name: &'static str, rank: usize, cell: fn(&Rates) -> String) -> Row {
-    Row { name, kind: None, rank, cell }
+const fn row(name: &'static str, rank: usize, cell: fn(&TopRates) -> String) -> RateRow {
+    RateRow { name, kind: None, rank, cell }
 }
 
-const fn of_kind(kind: Kind, name: &'static str, rank: usize, cell: fn(&Rates) -> String) -> Row {
-    Row { name, kind: Some(kind), rank, cell }
+const fn of_kind(kind: ResultKind, name: &'static str, rank: usize, cell: fn(&TopRates) -> String) -> RateRow {
+    RateRow { name, kind: Some(kind), rank, cell }
 }
 
 /// All rows, as they stand.
-pub(in crate::top) const ROWS: [Row; LINES as usize - 1] = [
+pub(in crate::top) const ROWS: [RateRow; LINES as usize - 1] = [
     row("requests per second", 0, |rates| rate(rates.requests)),
-    of_kind(Kind::Hit, "hits", 1, |rates| part(rates, Kind::Hit)),
-    of_kind(Kind::Revalidated, "revalidated", 7, |rates| part(rates, Kind::Revalidated)),
-    of_kind(Kind::Miss, "misses", 3, |rates| part(rates, Kind::Miss)),
-    of_kind(Kind::Pass, "passes", 4, |rates| part(rates, Kind::Pass)),
-    of_kind(Kind::Error, "errors", 2, |rates| part(rates, Kind::Error)),
+    of_kind(ResultKind::Hit, "hits", 1, |rates| part(rates, ResultKind::Hit)),
+    of_kind(ResultKind::Revalidated, "revalidated", 7, |rates| part(rates, ResultKind::Revalidated)),
+    of_kind(ResultKind::Miss, "misses", 3, |rates| part(rates, ResultKind::Miss)),
+    of_kind(ResultKind::Pass, "passes", 4, |rates| part(rates, ResultKind::Pass)),
+    of_kind(ResultKind::Error, "errors", 2, |rates| part(rates, ResultKind::Error)),
     row("origin requests per second", 9, |rates| rate(rates.origin_requests)),
     row("origin time, mean", 5, |rates| optional_time(rates.origin_mean)),
     row("origin time, 95 of 100", 8, |rates| match (rates.origin_95, rates.origin_mean) {
@@ -57,15 +57,15 @@ pub(in crate::top) const ROWS: [Row; LINES as usize - 1] = [
 ];
 
 /// Of all requests, so that the kinds add up.
-fn part(rates: &Rates, wanted: Kind) -> String {
+fn part(rates: &TopRates, wanted: ResultKind) -> String {
     let sum: f64 = rates.kinds.iter().sum();
     let count =
-        Kind::ALL.into_iter().zip(rates.kinds).find(|(kind, _)| *kind == wanted).map_or(0.0, |(_, count)| count);
+        ResultKind::ALL.into_iter().zip(rates.kinds).find(|(kind, _)| *kind == wanted).map_or(0.0, |(_, count)| count);
     share((sum > 0.0).then(|| count / sum))
 }
 
 /// What stands above the column of each window.
-pub(in crate::top) fn headings(moment: &Moment) -> impl Iterator<Item = String> + '_ {
+pub(in crate::top) fn headings(moment: &TopSnapshot) -> impl Iterator<Item = String> + '_ {
     let last = moment.rates.len().saturating_sub(1);
     moment.rates.iter().enumerate().map(move |(at, rates)| match at {
         at if at == last => "since start".to_owned(),
@@ -74,7 +74,7 @@ pub(in crate::top) fn headings(moment: &Moment) -> impl Iterator<Item = String> 
 }
 
 /// Draws what fits: fewer windows where it is narrow, fewer rows where it is low.
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &Moment, look: Look) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, look: Theme) {
     let windows = (area.width.saturating_sub(NAME_COLUMNS) / CELL_COLUMNS) as usize;
     let heading: String = headings(moment).take(windows).map(|text| cell(&text)).collect();
     let heading = Line::styled(format!("{:width$}{heading}", "", width = NAME_COLUMNS as usize), look.label());

@@ -8,11 +8,11 @@ use ratatui::crossterm::event::{KeyCode, KeyEvent};
 use ratatui::style::Color;
 use serde_json::json;
 
-const COLOURED: Look = Look { has_colours: true, is_ascii: false };
-const PLAIN: Look = Look { has_colours: false, is_ascii: true };
+const COLOURED: Theme = Theme { has_colours: true, is_ascii: false };
+const PLAIN: Theme = Theme { has_colours: false, is_ascii: true };
 const TROUBLE: &str = "the admin listener 127.0.0.1:8081: \u{1b}[31mConnection refused";
 
-pub(in crate::top) fn moment() -> Moment {
+pub(in crate::top) fn moment() -> TopSnapshot {
     let rates = |seconds: f64, mean: Option<f64>, most: Option<f64>| {
         json!({ "seconds": seconds, "requests_per_second": 812.34, "hit_ratio": 0.9123, "hits_per_second": 700, "revalidated_per_second": 20,
             "misses_per_second": 60, "passes_per_second": 30, "errors_per_second": 2.34,
@@ -43,10 +43,10 @@ pub(in crate::top) fn moment() -> Moment {
             url("http://example.org/down", 4, 0, 1_000, Some(0.02), "error", "origin-down"),
         ],
     });
-    Moment::read(&said.to_string()).unwrap()
+    TopSnapshot::read(&said.to_string()).unwrap()
 }
 
-fn drawn(columns: u16, rows: u16, view: &mut View, trouble: Option<&str>, look: Look) -> Buffer {
+fn drawn(columns: u16, rows: u16, view: &mut View, trouble: Option<&str>, look: Theme) -> Buffer {
     let mut terminal = Terminal::new(TestBackend::new(columns, rows)).unwrap();
     terminal.draw(|frame| draw(frame, &moment(), view, trouble, look)).unwrap();
     terminal.backend().buffer().clone()
@@ -173,7 +173,7 @@ Not from memory  in the last 7 min 1 s
 }
 
 /// What a program says that nobody has asked for anything, or nobody for a minute.
-fn idle_moment(since_the_start: f64) -> Moment {
+fn idle_moment(since_the_start: f64) -> TopSnapshot {
     let rates = |seconds: f64, requests: f64| json!({ "seconds": seconds, "requests_per_second": requests });
     let said = json!({
         "version": "0.1.0", "uptime_seconds": 100, "workers": 2, "urls_seconds": 100,
@@ -181,7 +181,7 @@ fn idle_moment(since_the_start: f64) -> Moment {
         "seconds": [{ "requests": 0, "hit_ratio": null }],
         "urls": [],
     });
-    Moment::read(&said.to_string()).unwrap()
+    TopSnapshot::read(&said.to_string()).unwrap()
 }
 
 #[test]
@@ -308,7 +308,7 @@ fn keys_are_seen() {
     view.press(KeyEvent::from(KeyCode::Enter));
     let shown = press("?", &mut view);
     at(&shown, "sort by requests, misses");
-    for kind in crate::top::moment::Kind::ALL {
+    for kind in crate::top::snapshot::ResultKind::ALL {
         at(&shown, kind.name());
     }
     assert!(shown.lines().all(|line| line.len() <= 60 || line.starts_with("kasoku")), "{shown}");

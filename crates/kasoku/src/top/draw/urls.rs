@@ -1,8 +1,8 @@
 //! The list of URLs: those that most often were no hits, and those that took their origins longest.
 
 use super::cut;
-use crate::top::look::Look;
-use crate::top::moment::{Kind, Moment, Url};
+use crate::top::snapshot::{ResultKind, TopRow, TopSnapshot};
+use crate::top::theme::Theme;
 use crate::top::view::{Order, View};
 use crate::top::written::{bytes, optional_time, plain, span};
 use ratatui::Frame;
@@ -24,7 +24,7 @@ pub(in crate::top) struct Column {
     order: Option<Order>,
     /// Columns of larger numbers are the first to go.
     rank: usize,
-    pub(in crate::top) cell: fn(&Url) -> String,
+    pub(in crate::top) cell: fn(&TopRow) -> String,
 }
 
 /// All of them, as they stand.
@@ -49,9 +49,9 @@ fn count(number: f64) -> String {
 }
 
 /// At most five letters.
-fn kind(url: &Url) -> &'static str {
+fn kind(url: &TopRow) -> &'static str {
     match url.last {
-        Some(Kind::Revalidated) => "reval",
+        Some(ResultKind::Revalidated) => "reval",
         Some(kind) => kind.name(),
         None => "-",
     }
@@ -63,7 +63,7 @@ pub(in crate::top) fn is_text(column: &Column) -> bool {
 }
 
 /// Draws what fits: fewer columns where it is narrow, and as many URLs as there are lines.
-pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &Moment, view: &mut View, look: Look) {
+pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &TopSnapshot, view: &mut View, look: Theme) {
     let urls = view.urls(moment);
     let [heading, below] = Layout::vertical([Constraint::Length(1), Constraint::Fill(1)]).areas(area);
     frame.render_widget(heading_of(moment, urls.len(), view, look), heading);
@@ -90,7 +90,7 @@ pub(super) fn draw(frame: &mut Frame<'_>, area: Rect, moment: &Moment, view: &mu
     frame.render_widget(Table::new(rows, widths).header(Row::new(names)).column_spacing(1), below);
 }
 
-fn heading_of(moment: &Moment, shown: usize, view: &View, look: Look) -> Line<'static> {
+fn heading_of(moment: &TopSnapshot, shown: usize, view: &View, look: Theme) -> Line<'static> {
     let mut spans = vec![
         Span::styled("Not from memory", look.title()),
         Span::styled(format!("  in the last {}", span(moment.urls_seconds)), look.label()),
@@ -101,7 +101,7 @@ fn heading_of(moment: &Moment, shown: usize, view: &View, look: Look) -> Line<'s
     Line::from(spans)
 }
 
-fn name(column: &Column, view: &View, look: Look) -> Cell<'static> {
+fn name(column: &Column, view: &View, look: Theme) -> Cell<'static> {
     let is_sorted = column.order == Some(view.order);
     let text = if is_sorted { format!("{}{}", look.sorted(), column.name) } else { column.name.to_owned() };
     let line = Line::styled(text, if is_sorted { look.title() } else { look.label() });

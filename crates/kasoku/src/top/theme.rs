@@ -3,7 +3,7 @@
 //! The sixteen colours that a terminal's theme decides about, so that they can be read on light and on dark ones. With `NO_COLOR` there are
 //! none, and what only a colour would tell is told by a letter; a locale other than UTF-8 gets ASCII alone.
 
-use super::moment::Kind;
+use super::snapshot::ResultKind;
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::bar;
 
@@ -22,12 +22,12 @@ const ASCII_BARS: bar::Set = bar::Set {
 
 /// See the [module](self).
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Look {
+pub(super) struct Theme {
     pub(super) has_colours: bool,
     pub(super) is_ascii: bool,
 }
 
-impl Look {
+impl Theme {
     /// As the environment wants it.
     pub(super) fn of_environment() -> Self {
         let value = |name| std::env::var(name).ok().filter(|value| !value.is_empty());
@@ -41,13 +41,13 @@ impl Look {
         if self.has_colours { Style::new().fg(colour) } else { Style::new() }
     }
 
-    pub(super) fn kind(self, kind: Kind) -> Style {
+    pub(super) fn kind(self, kind: ResultKind) -> Style {
         self.colour(match kind {
-            Kind::Hit => Color::Green,
-            Kind::Revalidated => Color::Cyan,
-            Kind::Miss => Color::Yellow,
-            Kind::Pass => Color::Magenta,
-            Kind::Error => Color::Red,
+            ResultKind::Hit => Color::Green,
+            ResultKind::Revalidated => Color::Cyan,
+            ResultKind::Miss => Color::Yellow,
+            ResultKind::Pass => Color::Magenta,
+            ResultKind::Error => Color::Red,
         })
     }
 
@@ -96,14 +96,14 @@ impl Look {
     }
 
     /// One part of the bar of kinds; lower than its line, so that bars of lines one below the other do not touch.
-    pub(super) fn part(self, kind: Kind) -> &'static str {
+    pub(super) fn part(self, kind: ResultKind) -> &'static str {
         match kind {
             _ if self.has_colours && !self.is_ascii => bar::SEVEN_EIGHTHS,
-            Kind::Hit => "h",
-            Kind::Revalidated => "r",
-            Kind::Miss => "m",
-            Kind::Pass => "p",
-            Kind::Error => "E",
+            ResultKind::Hit => "h",
+            ResultKind::Revalidated => "r",
+            ResultKind::Miss => "m",
+            ResultKind::Pass => "p",
+            ResultKind::Error => "E",
         }
     }
 
@@ -135,11 +135,12 @@ mod tests {
 
     #[test]
     fn without_colours_no_style_has_one() {
-        let look = Look { has_colours: false, is_ascii: false };
-        for style in Kind::ALL.map(|kind| look.kind(kind)).into_iter().chain([look.trouble(), look.fullness(1.0)]) {
+        let look = Theme { has_colours: false, is_ascii: false };
+        for style in ResultKind::ALL.map(|kind| look.kind(kind)).into_iter().chain([look.trouble(), look.fullness(1.0)])
+        {
             assert_eq!((style.fg, style.bg), (None, None));
         }
-        let letters: std::collections::HashSet<_> = Kind::ALL.map(|kind| look.part(kind)).into_iter().collect();
-        assert_eq!(letters.len(), Kind::ALL.len(), "kinds are told apart by letters");
+        let letters: std::collections::HashSet<_> = ResultKind::ALL.map(|kind| look.part(kind)).into_iter().collect();
+        assert_eq!(letters.len(), ResultKind::ALL.len(), "kinds are told apart by letters");
     }
 }

@@ -9,7 +9,7 @@ use serde_json::Value;
 
 /// What a request was.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Kind {
+pub(super) enum ResultKind {
     Hit,
     Revalidated,
     Miss,
@@ -17,7 +17,7 @@ pub(super) enum Kind {
     Error,
 }
 
-impl Kind {
+impl ResultKind {
     /// The best for the visitor first.
     pub(super) const ALL: [Self; 5] = [Self::Hit, Self::Revalidated, Self::Miss, Self::Pass, Self::Error];
 
@@ -44,30 +44,30 @@ impl Kind {
 
 /// See the [module](self).
 #[derive(Debug, Default)]
-pub(super) struct Moment {
+pub(super) struct TopSnapshot {
     pub(super) version: String,
     pub(super) uptime_seconds: f64,
     pub(super) workers: u64,
     /// Of the last seconds, the last minute, and since the start.
-    pub(super) rates: Vec<Rates>,
+    pub(super) rates: Vec<TopRates>,
     /// Of the last minute, the oldest first.
-    pub(super) seconds: Vec<Second>,
+    pub(super) seconds: Vec<TopSecond>,
     pub(super) memory: Option<Used>,
     /// Bodies of requests that are on disk until they are complete.
     pub(super) request_buffer: Option<Used>,
-    pub(super) origins: Vec<Origin>,
+    pub(super) origins: Vec<TopOrigin>,
     /// How far the URLs' numbers go back.
     pub(super) urls_seconds: f64,
-    pub(super) urls: Vec<Url>,
+    pub(super) urls: Vec<TopRow>,
 }
 
 #[derive(Debug)]
-pub(super) struct Rates {
+pub(super) struct TopRates {
     pub(super) seconds: f64,
     pub(super) requests: f64,
     pub(super) hit_ratio: Option<f64>,
-    /// In the order of [`Kind::ALL`], per second.
-    pub(super) kinds: [f64; Kind::ALL.len()],
+    /// In the order of [`ResultKind::ALL`], per second.
+    pub(super) kinds: [f64; ResultKind::ALL.len()],
     /// The class (`2xx`), and how many per second.
     pub(super) answers: Vec<(String, f64)>,
     pub(super) origin_requests: f64,
@@ -78,7 +78,7 @@ pub(super) struct Rates {
 }
 
 #[derive(Clone, Copy, Debug)]
-pub(super) struct Second {
+pub(super) struct TopSecond {
     pub(super) requests: f64,
     pub(super) hit_ratio: Option<f64>,
 }
@@ -91,7 +91,7 @@ pub(super) struct Used {
 }
 
 #[derive(Debug)]
-pub(super) struct Origin {
+pub(super) struct TopOrigin {
     pub(super) address: String,
     pub(super) is_up: bool,
     pub(super) connections: f64,
@@ -101,7 +101,7 @@ pub(super) struct Origin {
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Url {
+pub(super) struct TopRow {
     pub(super) url: String,
     /// At least so many: what of them may have been other URLs' is left out, as it is in the sums below.
     pub(super) requests: f64,
@@ -111,11 +111,11 @@ pub(super) struct Url {
     pub(super) origin_max: Option<f64>,
     pub(super) origin_mean: Option<f64>,
     /// What the last request was.
-    pub(super) last: Option<Kind>,
+    pub(super) last: Option<ResultKind>,
     pub(super) reason: String,
 }
 
-impl Moment {
+impl TopSnapshot {
     /// That nobody asks for anything, where nobody does; a screen of zeros does not say whether something is wrong.
     pub(super) fn idle(&self) -> Option<String> {
         let of_late = self.rates.split_last().map_or(&[][..], |(_, of_late)| of_late);
@@ -147,13 +147,13 @@ impl Moment {
     }
 }
 
-fn rates(said: &Value) -> Rates {
+fn rates(said: &Value) -> TopRates {
     let answers = said.get("answers_per_second").and_then(Value::as_object).into_iter().flatten();
-    Rates {
+    TopRates {
         seconds: number(said, "seconds"),
         requests: number(said, "requests_per_second"),
         hit_ratio: optional(said, "hit_ratio"),
-        kinds: Kind::ALL.map(|kind| number(said, kind.key())),
+        kinds: ResultKind::ALL.map(|kind| number(said, kind.key())),
         answers: answers.map(|(class, rate)| (class.clone(), rate.as_f64().unwrap_or(0.0))).collect(),
         origin_requests: number(said, "origin_requests_per_second"),
         origin_mean: optional(said, "origin_head_seconds_mean"),
@@ -162,16 +162,16 @@ fn rates(said: &Value) -> Rates {
     }
 }
 
-fn second(said: &Value) -> Second {
-    Second { requests: number(said, "requests"), hit_ratio: optional(said, "hit_ratio") }
+fn second(said: &Value) -> TopSecond {
+    TopSecond { requests: number(said, "requests"), hit_ratio: optional(said, "hit_ratio") }
 }
 
 fn used(said: &Value) -> Option<Used> {
     Some(Used { bytes: optional(said, "held_bytes")?, bytes_max: optional(said, "bytes_max")? })
 }
 
-fn origin(said: &Value) -> Origin {
-    Origin {
+fn origin(said: &Value) -> TopOrigin {
+    TopOrigin {
         address: text(said, "origin"),
         is_up: said.get("is_up").and_then(Value::as_bool).unwrap_or(true),
         connections: number(said, "connections_in_use"),
@@ -181,16 +181,16 @@ fn origin(said: &Value) -> Origin {
     }
 }
 
-fn url(said: &Value) -> Url {
+fn url(said: &Value) -> TopRow {
     let last = said.get("last").and_then(Value::as_str);
-    Url {
+    TopRow {
         url: text(said, "url"),
         requests: number(said, "requests") - number(said, "requests_excess"),
         misses: number(said, "misses") + number(said, "revalidated"),
         body_bytes: number(said, "body_bytes"),
         origin_max: optional(said, "origin_head_seconds_max"),
         origin_mean: optional(said, "origin_head_seconds_mean"),
-        last: Kind::ALL.into_iter().find(|kind| Some(kind.name()) == last),
+        last: ResultKind::ALL.into_iter().find(|kind| Some(kind.name()) == last),
         reason: text(said, "reason"),
     }
 }
@@ -218,7 +218,7 @@ mod tests {
     #[test]
     fn what_is_no_answer_to_top_is_not_drawn() {
         for said in ["", "[]", "{}", "{\"rates\": 1, \"urls\": []}", "{\"rates\": []}"] {
-            assert!(Moment::read(said).is_none(), "{said}");
+            assert!(TopSnapshot::read(said).is_none(), "{said}");
         }
     }
 
@@ -226,7 +226,7 @@ mod tests {
     fn a_program_that_says_less_is_read_all_the_same() {
         let said =
             r#"{"rates": [{}], "urls": [{"url": "/a", "last": "other"}], "origins": [{}], "memory": {}, "new": 1}"#;
-        let moment = Moment::read(said).unwrap();
+        let moment = TopSnapshot::read(said).unwrap();
         assert_eq!((moment.rates[0].requests, moment.rates[0].hit_ratio), (0.0, None));
         assert_eq!((moment.urls[0].url.as_str(), moment.urls[0].last, moment.memory.is_none()), ("/a", None, true));
         assert!(moment.origins[0].is_up, "what is not said is not held against it");
