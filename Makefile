@@ -92,22 +92,22 @@ bench-memory: build ## what is resident of a tier of 256 MiB under an hour of ch
 		cargo test --package kasoku --test memory --locked --quiet hours_of_churn -- --ignored --nocapture
 
 .PHONY: bench-mt-search
-bench-mt-search: build ## a slow CGI search without a cache, behind Apache's and behind Kasoku; writes docs/mt-search.md
+bench-mt-search: build ## a slow CGI search without a cache, behind Apache's and behind Kasoku; writes bench/reports/mt-search.md
 	@scripts/install-test-deps --only mt-search
 	@python3 -B bench/seeds/mt-search/run.py $(ARGS)
 
 .PHONY: bench-xsendfile
-bench-xsendfile: build ## downloads sent by the server, by X-Sendfile and by the application; writes docs/xsendfile.md
+bench-xsendfile: build ## downloads sent by the server, by X-Sendfile and by the application; writes bench/reports/xsendfile.md
 	@scripts/install-test-deps --only xsendfile
 	@python3 -B bench/seeds/xsendfile/run.py $(ARGS)
 
 .PHONY: bench-downloads
-bench-downloads: build ## a board's downloads, read by PHP and named by X-Sendfile; writes docs/downloads.md and README.md
+bench-downloads: build ## a board's downloads, read by PHP and named by X-Sendfile; writes bench/reports/downloads.md and README.md
 	@scripts/install-test-deps --only downloads
 	@python3 -B bench/seeds/downloads/run.py $(ARGS)
 
 .PHONY: bench-sessions
-bench-sessions: build ## pages of a board that opens a session for everybody, behind nginx, Varnish and Kasoku; writes docs/sessions.md
+bench-sessions: build ## pages of a board that opens a session for everybody, behind nginx, Varnish and Kasoku; writes bench/reports/sessions.md
 	@scripts/install-test-deps --only sessions
 	@python3 -B bench/seeds/sessions/run.py $(ARGS)
 

@@ -75,7 +75,7 @@ rewrite = [
 hosts = ["kept.test"]
 origin = "fastcgi://unix:{directory}/fpm.sock"
 root = "{directory}/www"
-origin-limits = {{ kept-connections-max = 2 }}
+origin-limits = {{ keepalive-connections-max = 2 }}
 origin-health = {{ path = "/ping", interval = "100ms" }}
 
 [[site]]
@@ -91,7 +91,7 @@ origin = "fastcgi://unix:{directory}/perl.sock"
 [[site]]
 hosts = ["perl-kept.test"]
 origin = "fastcgi://unix:{directory}/perl.sock"
-origin-limits = {{ kept-connections-max = 2 }}
+origin-limits = {{ keepalive-connections-max = 2 }}
 
 [[site]]
 hosts = ["spawned.test"]

@@ -154,12 +154,12 @@ def download(script, number):
 
 
 def one_line_takes_the_place_of_the_loop(_):
-    """And README.md shows just these lines."""
+    """And docs/sendfile.md shows just these lines."""
     reads, names = ((BOARD / name).read_text().splitlines() for name in (READS, NAMES))
     changed = [line for line in difflib.unified_diff(reads, names, n=0, lineterm="") if re.match(r"[+-](?!\+\+|--)", line)]
     equal([line for line in changed if line[0] == "+"], ["+header('X-Sendfile: '.$filepath);"])
     equal((changed[0], changed[-2]), ("-flush();", "-fclose($fp);"))
-    shown = re.search(r"```diff\n(.*?)```", (ROOT / "README.md").read_text(encoding="utf-8"), re.DOTALL)[1].splitlines()
+    shown = re.search(r"```diff\n(.*?)```", (ROOT / "docs" / "sendfile.md").read_text(encoding="utf-8"), re.DOTALL)[1].splitlines()
     equal([line for line in shown if line[:1] in ("+", "-")], changed)
     equal([line for line in shown if line[:1] == " " and line[1:] not in names], [])
 
@@ -254,7 +254,7 @@ def slow_downloads_that_kasoku_sends_leave_php_to_others(board):
     eventually("php-fpm to have nothing to do", lambda: waiting(board) == (0, 0))
     answer = other.ask("/list.php")
     equal((answer.status, "Files for other" in answer.text), (200, True))
-    equal([board.counted(name) for name in ("memory_bytes", "held_bytes", "fills_running")], [0, 0, 0])
+    equal([board.counted(name) for name in ("stored_bytes", "memory_used_bytes", "fills_running")], [0, 0, 0])
     equal(resident_bytes(board.kasoku.pid) - before < GATHERED_BYTES_MAX, True)
     # All four were on their way meanwhile: more was to come than sockets take, and it comes whole.
     expected = hashlib.sha1(POSTS[LARGE][2]).hexdigest()

@@ -31,7 +31,7 @@ def caught(site, more="", network=Visitor):
 
 
 def the_oracle_catches_a_policy_that_takes_the_session_for_noise(site):
-    found = caught(site, 'noise-cookies = ["default", "PHPSESSID"]\n')
+    found = caught(site, 'cookies.noise = ["default", "PHPSESSID"]\n')
     true("a page for guests" in found, f"members with pages of guests are not among {found}")
 
 

@@ -4,7 +4,7 @@
 Starts an origin, the release program in front of it and wrk, all on 127.0.0.1 and ports of their own, and sends the
 program signals meanwhile. wrk counts what goes wrong: connections that break, and answers that are not 2xx. At the
 drain's end nobody listens any more: wrk cannot connect then, which it notices when it writes, so there only broken reads
-count. (What a client sees of a drain to the byte: crates/kasoku/tests/operating.rs.)
+count. (What a client sees of a drain to the byte: crates/kasoku/tests/commands/operating.rs.)
 
 Prints `operating: N passed, M failed`, and exits with 1 when anything failed.
 """
@@ -86,16 +86,16 @@ class Kasoku:
         self.log = directory / "kasoku.log"
         self.port = free_port()
         self.origin_port = origin_port
-        self.configure("false")
+        self.configure(["Cache-Status"])
         with self.log.open("ab") as log:
             self.first = subprocess.Popen([PROGRAM, "serve", "--config", self.config], stderr=log)
         eventually("the first process serves", lambda: self.pid_file.exists() and self.pid_file.read_text())
 
-    def configure(self, x_cache_hit):
+    def configure(self, hit_headers):
         self.config.write_text(
             f'listen = "127.0.0.1:{self.port}"\n'
             f'pid-file = "{self.pid_file}"\n'
-            f"hit-headers.x-cache-hit = {x_cache_hit}\n"
+            f"hit-headers = {hit_headers}\n"
             'limits.drain-idle-timeout = "5s"\n'
             f'[[site]]\norigin = "http://127.0.0.1:{self.origin_port}"\n'
         )
@@ -179,7 +179,7 @@ def under_load(name, kasoku, directory, seconds, act, may_not_connect=False):
 
 def reloads(kasoku):
     for number in range(20):
-        kasoku.configure("true" if number % 2 else "false")
+        kasoku.configure(["Cache-Status", "X-Cache-Hit"] if number % 2 else ["Cache-Status"])
         kasoku.reload()
         time.sleep(0.1)
     return "20 reloads"

@@ -52,8 +52,8 @@ def the_oracle_catches_a_cache_that_looks_at_no_cookie(site, **_):
 
 
 def the_oracle_catches_a_policy_that_forgets_the_login(site, **_):
-    """Nobody sees another's page by it, since what is kept was asked for in nobody's name; but members no longer see their own."""
-    site.serve(rules(site) + 'pass-cookies = ["wp-postpass_*", "comment_author_*"]\n')
+    """Nobody sees another's page by it, since what is kept was asked for anonymously; but members no longer see their own."""
+    site.serve(rules(site) + 'cookies.pass = ["wp-postpass_*", "comment_author_*"]\n')
     found = oracle.run(site, "c", REQUESTS_TO_BE_CAUGHT, 1).found
     site.serve(rules(site))
     true(found, "members without their pages")
