@@ -3,9 +3,8 @@
 use crate::fill::{Fill, FillPhase, FillReader};
 use crate::refusals::StoreRefusal;
 use crate::save::{Finished, PartOf, Saved};
-use crate::{Cache, Key, Meta};
+use crate::{Cache, Meta, SharedRequest};
 use bytes::Bytes;
-use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::reuse::OriginFailure;
 use kasoku_semantics::time::Now;
@@ -27,8 +26,7 @@ pub struct BodyWriter {
     fill: Arc<Fill>,
     meta: Arc<Meta>,
     part: Option<PartOf>,
-    key: Key,
-    policy: Arc<Policy>,
+    request: SharedRequest,
     bytes_max: u64,
     is_ended: bool,
 }
@@ -49,13 +47,12 @@ impl BodyWriter {
         fill: Arc<Fill>,
         meta: Arc<Meta>,
         part: Option<PartOf>,
-        key: Key,
-        policy: Arc<Policy>,
+        request: SharedRequest,
         length: Option<u64>,
     ) -> Self {
         fill.state().body.reserve(length.unwrap_or(0));
         let bytes_max = cache.0.limits.object_bytes_max.saturating_sub(meta.memory_bytes());
-        Self { cache, fill, meta, part, key, policy, bytes_max, is_ended: false }
+        Self { cache, fill, meta, part, request, bytes_max, is_ended: false }
     }
 
     /// Appends a piece. Waits only when the body can't be stored any more and nobody has read what is there.
@@ -95,7 +92,7 @@ impl BodyWriter {
         let reason = if lacks_memory { Reason::MemoryFull } else { Reason::ObjectTooLarge };
         let (status, at) = (self.meta.head.status.as_u16(), self.meta.freshness.response_time);
         let refusal = StoreRefusal { reason, status, at, has_credentials: false };
-        self.cache.0.refusals.remember(self.key.hash(), refusal);
+        self.cache.0.refusals.remember(self.request.key().hash(), refusal);
     }
 
     /// Of a body that can't be stored: waits for the fastest reader, and drops what all have taken.
@@ -160,8 +157,8 @@ impl BodyWriter {
     }
 
     fn finished<'a>(&'a self, pieces: &'a [Bytes]) -> Finished<'a> {
-        let Self { fill, meta, part, key, policy, .. } = self;
-        Finished { fill, meta, part: part.as_ref(), key, policy, pieces }
+        let Self { fill, meta, part, request, .. } = self;
+        Finished { fill, meta, part: part.as_ref(), key: request.key(), policy: request.policy(), pieces }
     }
 
     /// Nobody can tell whether what has come is all of it: who asked gets it, it is not stored.
@@ -171,7 +168,7 @@ impl BodyWriter {
 
     /// The origin has failed within the body: nothing is stored, readers are cut, and the back-off begins.
     pub fn fail(self, reason: Reason, now: Now) {
-        self.cache.on_failed_fill(&self.fill, OriginFailure::Disconnected, reason, &self.policy, now);
+        self.cache.on_failed_fill(&self.fill, OriginFailure::Disconnected, reason, self.request.policy(), now);
     }
 
     /// The head that readers get.

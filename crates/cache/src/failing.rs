@@ -21,14 +21,13 @@ use crate::fill::{Fill, FillPhase, FillReader};
 use crate::query::CacheQuery;
 use crate::selection::Selection;
 use crate::sync::{AtomicUsize, Ordering};
-use crate::{Cache, Entry};
+use crate::{Cache, Entry, SharedRequest};
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::RequestDirectives;
 use kasoku_semantics::reuse::{OriginFailure, stale_on_failure};
 use kasoku_semantics::time::Now;
 use kasoku_store::KeyHash;
-use kasoku_wire::Fields;
 
 /// Things that are remembered; the least useful go first.
 const THINGS_MAX: usize = 64 << 10;
@@ -38,9 +37,6 @@ const FIRST_MS: u64 = 1_000;
 
 /// How long after its back-off a failure is still known, in milliseconds: the next one then counts as its successor.
 const KNOWN_MS: u64 = 60_000;
-
-/// What an anonymous request says of itself: applications and filters refuse who says nothing.
-pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
 
 /// Things whose last fetch failed.
 pub(crate) struct Failing {
@@ -166,20 +162,14 @@ impl Cache {
 
     /// A client has waited for that fill for as long as it may. Nobody joins it any more, and others are served as if it had
     /// failed; what it brings in the end is stored all the same. `false`: there is no back-off.
-    pub fn on_slow(&self, query: &CacheQuery<'_>, reader: &FillReader) -> bool {
-        let fill = reader.fill();
+    pub fn on_slow(&self, request: &SharedRequest, reader: &FillReader, now: Now) -> bool {
+        let (fill, policy) = (reader.fill(), request.policy());
         if matches!(fill.state().phase, FillPhase::Waiting) {
             // Who can't join it finds why.
-            self.on_failed_fill(
-                fill,
-                OriginFailure::Disconnected,
-                Reason::OriginTimeoutFirstByte,
-                query.policy,
-                query.now,
-            );
+            self.on_failed_fill(fill, OriginFailure::Disconnected, Reason::OriginTimeoutFirstByte, policy, now);
             fill.change(|state| state.is_late = true);
         }
-        query.policy.back_off_max_seconds > 0
+        policy.back_off_max_seconds > 0
     }
 
     /// The fetch that this fill waited for has failed.
@@ -230,24 +220,6 @@ impl Cache {
 pub(crate) fn was_never_sent(reason: Reason) -> bool {
     use Reason::{OriginBusy, OriginDown, OriginQueueFull, OriginTimeoutConnect, OriginUnreachable};
     matches!(reason, OriginBusy | OriginDown | OriginQueueFull | OriginTimeoutConnect | OriginUnreachable)
-}
-
-/// Takes all from a request that is its client's own, but for the fields of that names.
-pub(crate) fn unname(fields: &mut Fields, kept: &[String]) {
-    let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
-    fields.retain(|name, _| is_ours(name) || is_kept(name));
-    for (name, value) in ANONYMOUS_FIELDS {
-        if !is_kept(name.as_bytes()) {
-            fields.push(name, value);
-        }
-    }
-}
-
-/// Fields that whoever forwards writes, whatever the client sent, and the range, by which fills are told apart.
-fn is_ours(name: &[u8]) -> bool {
-    let x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
-    let others = ["host", "forwarded", "x-real-ip", "via", "range"];
-    x_forwarded || others.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 #[cfg(test)]
@@ -310,23 +282,5 @@ mod tests {
         assert!(failing.last(thing, at(later - 1)).is_some() && failing.last(thing, at(later)).is_none());
         failing.remember(thing, failed(later, false), 30_000);
         assert_eq!(failing.last(thing, at(later)).unwrap().period_ms, FIRST_MS);
-    }
-
-    #[test]
-    fn a_probe_says_nothing_of_a_client() {
-        let mut fields: Fields = [
-            ("Host", "a"),
-            ("X-Odd", "1"),
-            ("Cookie", "a=b"),
-            ("Accept-Language", "ja"),
-            ("User-Agent", "odd"),
-            ("X-Forwarded-Proto", "http"),
-        ]
-        .into_iter()
-        .collect();
-        unname(&mut fields, &["accept-language".to_owned()]);
-        let text = String::from_utf8(fields.block().to_vec()).unwrap();
-        let own = "User-Agent: Mozilla/5.0 (compatible; Kasoku)\r\nAccept: */*\r\n";
-        assert_eq!(text, format!("Host: a\r\nAccept-Language: ja\r\nX-Forwarded-Proto: http\r\n{own}"));
     }
 }

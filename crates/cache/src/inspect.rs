@@ -10,7 +10,7 @@ use crate::query::CacheQuery;
 use crate::refusals::StoreRefusal;
 use crate::selection::Selection;
 use crate::verdict::{OriginExchange, meta};
-use crate::{Cache, Entry};
+use crate::{Cache, Entry, SharedRequest};
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::policy::Profile;
@@ -18,6 +18,8 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::Reuse;
 use kasoku_semantics::storable::objections;
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
 /// What would happen.
@@ -88,17 +90,21 @@ pub struct Inspection {
 impl Inspection {
     /// The same, where what would have been a hit must not be used any more, for that reason.
     #[must_use]
-    pub fn missed_for(self, query: &CacheQuery<'_>, reason: Reason) -> Self {
+    pub fn missed_for(self, request: &SharedRequest, reason: Reason) -> Self {
         let is_hit = matches!(self.outcome, LookupOutcome::Hit(_));
-        let outcome =
-            if is_hit { asking(query, &request_directives(&query.request.fields), reason) } else { self.outcome };
+        let outcome = if is_hit {
+            asking(request.head(), &request_directives(&request.head().fields), reason)
+        } else {
+            self.outcome
+        };
         Self { outcome, ..self }
     }
 }
 
 impl Cache {
     /// What a request would get now.
-    pub fn inspect(&self, query: &CacheQuery<'_>) -> Inspection {
+    pub fn inspect(&self, request: &SharedRequest, now: Now) -> Inspection {
+        let query = &CacheQuery::new(request, now);
         let hash = query.key.hash();
         let stored = self.0.memory.value(hash, query.key.bytes());
         let directives = request_directives(&query.request.fields);
@@ -152,7 +158,7 @@ impl Cache {
         match (reuse, entry.body.complete_length()) {
             (Reuse::StaleWhileRevalidate, _) => self.validation(query, directives, entry, Reason::Stale),
             (_, Some(length)) if length <= self.0.limits.object_bytes_max => {
-                asking(query, directives, Reason::PartialMiss)
+                asking(query.request, directives, Reason::PartialMiss)
             }
             _ => self.miss(query, directives, Some(entry), variant, Reason::PartialMiss),
         }
@@ -172,7 +178,7 @@ impl Cache {
         if !entry.body.is_complete() {
             return self.miss(query, directives, Some(entry), &entry.meta.variant, reason);
         }
-        let outcome = asking(query, directives, reason);
+        let outcome = asking(query.request, directives, reason);
         if is_joined_validation(reason) {
             self.unless_failing(query, directives, Some(entry), &selection, outcome)
         } else {
@@ -190,7 +196,7 @@ impl Cache {
         reason: Reason,
     ) -> LookupOutcome {
         let range = query.request.fields.combined("range");
-        match asking(query, directives, reason) {
+        match asking(query.request, directives, reason) {
             LookupOutcome::Ask(_) if range.is_some() && query.request.fields.contains("if-range") => {
                 LookupOutcome::Pass(Reason::IfRangeMiss)
             }
@@ -229,16 +235,22 @@ impl Cache {
 
     /// Whether an answer of the origin would be stored now: how long it is fresh, and all that keeps it from being stored,
     /// what decides first.
-    pub fn would_store(&self, query: &CacheQuery<'_>, exchange: &OriginExchange<'_>) -> (Freshness, Vec<Reason>) {
-        let meta = meta(exchange, query.policy, self.0.generations.epoch());
-        let mut reasons = objections(exchange.request, exchange.response, &meta.freshness, query.policy);
+    pub fn would_store(
+        &self,
+        request: &SharedRequest,
+        sent: &RequestHead,
+        exchange: &OriginExchange<'_>,
+    ) -> (Freshness, Vec<Reason>) {
+        let policy = request.policy();
+        let meta = meta(sent, exchange, policy, self.0.generations.epoch());
+        let mut reasons = objections(sent, exchange.response, &meta.freshness, policy);
         reasons.extend(self.has_place_for(&meta, exchange.body_length).err());
         (meta.freshness, reasons)
     }
 }
 
-fn asking(query: &CacheQuery<'_>, directives: &RequestDirectives, reason: Reason) -> LookupOutcome {
-    match without_fill(query.request, directives, reason) {
+fn asking(request: &RequestHead, directives: &RequestDirectives, reason: Reason) -> LookupOutcome {
+    match without_fill(request, directives, reason) {
         None => LookupOutcome::Ask(reason),
         Some(Reason::OnlyIfCachedMiss) => LookupOutcome::Unavailable(Reason::OnlyIfCachedMiss),
         Some(reason) => LookupOutcome::Pass(reason),

@@ -9,9 +9,9 @@
 //!
 //! | file | job |
 //! |---|---|
-//! | [`key`], `query` | what is looked up, and for whom |
+//! | [`key`], `shared_request`, `query` | what is looked up: a request as its origin sees it |
 //! | [`lookup`] | the decision: hit, join, fill, pass |
-//! | [`fill`], `fills`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
+//! | [`fill`], `collapse`, `pieces` | a response in the making that one task writes and many read; all that run; the bytes |
 //! | `selection` | how fills of one key differ: the variant or range, and for whom the origin is asked |
 //! | `failing` | recent failures, and what they mean for the next request |
 //! | [`verdict`] | what the origin's answer means for the fill |
@@ -20,6 +20,7 @@
 //! | [`save`] | where a finished fill, a 304 or a HEAD changes what is stored |
 //! | `own_tag` | the entity tag that clients get in the place of the application's validators |
 //! | [`external_body`] | a response whose body is a file outside the cache: what is stored of it |
+//! | [`represent`] | what of a stored response a client gets: conditions, parts, codings, Age, the head |
 //! | [`invalidate`] | what unsafe methods drop |
 //! | [`coding`] | what is made of a stored body in content codings |
 //! | [`generations`], `tags` | what is purged as a whole: a site, all URIs with one beginning, all that has one tag |
@@ -47,9 +48,11 @@ mod pieces;
 mod possible_changes;
 mod query;
 pub mod refusals;
+pub mod represent;
 pub mod resource;
 pub mod save;
 mod selection;
+mod shared_request;
 mod sync;
 mod tags;
 pub mod verdict;
@@ -58,13 +61,12 @@ pub use body::Body;
 pub use body_writer::BodyWriter;
 pub use entry::{Entry, Meta};
 pub use external_body::ExternalBody;
-pub use failing::ANONYMOUS_FIELDS;
 pub use fill::{FillEvent, FillReader, Joined};
 pub use generations::{Purge, PurgeScope, PurgeScopeError};
 pub use key::Key;
 pub use lookup::Lookup;
 pub use possible_changes::DeferredDrop;
-pub use query::CacheQuery;
+pub use shared_request::{CacheRoute, SharedRequest};
 pub use verdict::{FillWriter, Verdict};
 
 use budget::Budget;

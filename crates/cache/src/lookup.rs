@@ -7,21 +7,24 @@
 
 use crate::collapse::FillStart;
 use crate::failing::RetryDecision;
-use crate::fill::{Fill, FillReader};
+use crate::fill::FillReader;
 use crate::generations::Validity;
 use crate::query::CacheQuery;
 use crate::resource::Resource;
 use crate::selection::{RequestedFor, Selection};
+use crate::shared_request::{CacheRoute, SharedRequest};
 use crate::verdict::{FetchPurpose, FillWriter};
 use crate::{Cache, Entry, Meta};
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
+use kasoku_semantics::forward::{is_sent_as_received, leaves_fields_alone};
 use kasoku_semantics::partial::missing;
 use kasoku_semantics::policy::Profile;
 use kasoku_semantics::range::{ByteRange, ByteRanges, RangeOutcome, range};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::request::{RequestDirectives, may_look_up, request_directives};
 use kasoku_semantics::reuse::{Reuse, reuse};
+use kasoku_semantics::time::Now;
 use kasoku_semantics::vary::variant_key;
 use kasoku_wire::RequestHead;
 use std::borrow::Cow;
@@ -67,36 +70,42 @@ impl Lookup {
 }
 
 impl Cache {
-    /// The path of a hit: the stored response, where one may answer at once and nothing else is to be done. It allocates
-    /// nothing and begins nothing; `None` says only that [`Cache::look_up`] must decide.
+    /// The path of a hit: the stored response, where one may answer at once and nothing else is to be done. It allocates nothing and begins
+    /// nothing; `None` says only that [`Cache::look_up`] must decide.
     ///
-    /// `ask.request` may be the request as the client sent it, as long as `is_as_sent` says of each field by which
-    /// variants are told apart whether the origin would get it unchanged.
-    pub fn hit(&self, query: &CacheQuery<'_>, is_as_sent: impl Fn(&str) -> bool) -> Option<(Arc<Entry>, Reason)> {
-        may_look_up(query.request).ok()?;
-        let resource = self.0.memory.value(query.key.hash(), query.key.bytes())?;
-        if !resource.nominated().all(is_as_sent) {
+    /// `received` is the request as the client sent it. It stands for the [`SharedRequest`] that would be made of it as long as the origin
+    /// would get each field that selects a variant unchanged; otherwise the result is `None`.
+    pub fn hit(&self, received: &RequestHead, route: &CacheRoute<'_>, now: Now) -> Option<(Arc<Entry>, Reason)> {
+        let CacheRoute { key, policy, .. } = *route;
+        if !leaves_fields_alone(&received.fields) {
             return None;
         }
-        let entry = resource.select(&query.request.fields, query.policy)?;
-        let is_good = entry.meta.is_under(query.policy) && entry.holds(query.key, &self.0.generations);
+        may_look_up(received).ok()?;
+        let resource = self.0.memory.value(key.hash(), key.bytes())?;
+        // Where a lifetime is granted, what is kept from the origin selects no variant.
+        if !policy.grant.is_granting() && !resource.nominated().all(is_sent_as_received) {
+            return None;
+        }
+        let entry = resource.select(&received.fields, policy)?;
+        let is_good = entry.meta.is_under(policy) && entry.holds(key, &self.0.generations);
         if !is_good || entry.body.external_body().is_some() {
             return None;
         }
-        let directives = request_directives(&query.request.fields);
-        let reason = match reuse(&entry.meta.freshness, &directives, query.policy, query.now) {
+        let directives = request_directives(&received.fields);
+        let reason = match reuse(&entry.meta.freshness, &directives, policy, now) {
             Reuse::Fresh => Reason::Hit,
             Reuse::Stale(reason) => reason,
             Reuse::StaleWhileRevalidate | Reuse::Validate(_) => return None,
         };
-        self.covers(query.request, entry).then(|| (entry.clone(), reason))
+        self.covers(received, entry).then(|| (entry.clone(), reason))
     }
 
     /// Looks up a request.
-    pub fn look_up(&self, query: &CacheQuery<'_>) -> Lookup {
-        if let Err(reason) = may_look_up(query.request) {
+    pub fn look_up(&self, request: &SharedRequest, now: Now) -> Lookup {
+        if let Err(reason) = may_look_up(request.head()) {
             return Lookup::Pass(reason);
         }
+        let query = &CacheQuery::new(request, now);
         let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
         let stored = self.0.memory.value(query.key.hash(), query.key.bytes());
         self.decide(asked, stored.as_deref())
@@ -104,27 +113,30 @@ impl Cache {
 
     /// Whether a response that another client's fill brought may answer this request as well, without asking again
     /// (RFC 9111 section 4: "provided that it is allowed to reuse that response for the requests in question").
-    pub fn may_share(&self, query: &CacheQuery<'_>, meta: &Meta) -> bool {
-        let directives = request_directives(&query.request.fields);
-        meta.is_under(query.policy)
-            && meta.is_selected_by(&query.request.fields, query.policy)
-            && !matches!(reuse(&meta.freshness, &directives, query.policy, query.now), Reuse::Validate(_))
+    pub fn may_share(&self, request: &SharedRequest, meta: &Meta, now: Now) -> bool {
+        let (fields, policy) = (&request.head().fields, request.policy());
+        meta.is_under(policy)
+            && meta.is_selected_by(fields, policy)
+            && !matches!(reuse(&meta.freshness, &request_directives(fields), policy, now), Reuse::Validate(_))
     }
 
     /// For a request that waited for a fill which turned out to be another variant: joins, or begins, the fill of its own
     /// variant, now that the fields by which the origin chooses are known.
-    pub fn look_up_variant(&self, query: &CacheQuery<'_>, other: &Meta) -> Lookup {
+    pub fn look_up_variant(&self, request: &SharedRequest, other: &Meta, now: Now) -> Lookup {
+        let query = &CacheQuery::new(request, now);
         let mut variant = Vec::new();
         variant_key(&other.nominated, &query.request.fields, query.policy, &mut variant);
         let asked = Decision { query, directives: &request_directives(&query.request.fields), decisions: 1 };
         self.begin_miss(asked, Miss::variant(&variant), Reason::VaryMiss)
     }
 
-    /// A writer for a request that must not share its answer with anyone who waits: nobody joins it, but what it
+    /// A writer for a request that must not share its response with anyone who waits: nobody joins it, but what it
     /// brings is stored if it may be.
-    pub fn fill_alone(&self, query: &CacheQuery<'_>) -> FillWriter {
-        let fill = self.0.fills.begin_alone(query.which(&Selection::default(), RequestedFor::Everybody), query.tags());
-        self.writer(query, fill, None, FetchPurpose::Miss)
+    pub fn fill_alone(&self, request: &SharedRequest, now: Now) -> FillWriter {
+        let query = CacheQuery::new(request, now);
+        let fill =
+            self.0.fills.begin_alone(query.fill_id(&Selection::default(), RequestedFor::Everybody), query.tags());
+        FillWriter::new(self.clone(), fill, request.clone(), None, FetchPurpose::Miss)
     }
 
     /// Whether a stored response has all bytes that a request wants.
@@ -228,7 +240,7 @@ impl Cache {
             Some(
                 Lookup::Fill(writer, reason @ Reason::HitStaleWhileRevalidate)
                 | Lookup::Probe(writer, _, reason @ Reason::HitStaleWhileRevalidate),
-            ) => Lookup::Hit(entry.clone(), reason, Some(writer)),
+            ) => Lookup::Hit(entry.clone(), reason, Some(writer.in_the_background(&entry.meta))),
             None
             | Some(
                 Lookup::Join(_, Reason::HitStaleWhileRevalidate) | Lookup::Failed(_, Reason::HitStaleWhileRevalidate),
@@ -253,7 +265,7 @@ impl Cache {
         }
         let whole = Selection::whole(variant);
         if range.is_some()
-            && let Some(reader) = self.0.fills.join(query.which(&whole, RequestedFor::Everybody))
+            && let Some(reader) = self.0.fills.join(query.fill_id(&whole, RequestedFor::Everybody))
         {
             return Lookup::Join(reader, reason);
         }
@@ -304,7 +316,7 @@ impl Cache {
         }
         if is_visitor {
             if wanted.is_joinable
-                && let Some(reader) = self.0.fills.join(query.which(&wanted.selection, RequestedFor::Everybody))
+                && let Some(reader) = self.0.fills.join(query.fill_id(&wanted.selection, RequestedFor::Everybody))
             {
                 return Lookup::Join(reader, wanted.reason);
             }
@@ -334,7 +346,7 @@ impl Cache {
             if may_have_changed { stored().or_else(|| self.failed_since(query, wanted)) } else { None }
         };
         match self.0.fills.begin(
-            query.which(&wanted.selection, wanted.requested_for),
+            query.fill_id(&wanted.selection, wanted.requested_for),
             wanted.is_joinable,
             || query.tags(),
             changed,
@@ -346,10 +358,12 @@ impl Cache {
             FillStart::New(fill) => {
                 let base = wanted.seen.filter(|_| wanted.purpose != FetchPurpose::Miss).cloned();
                 let probe = wanted.kept().filter(|_| wanted.is_probe()).map(|kept| (kept, fill.reader()));
-                let writer = self.writer(query, fill, base, wanted.purpose);
+                let writer = |request| FillWriter::new(self.clone(), fill, request, base, wanted.purpose);
                 match probe {
-                    Some((kept, reader)) => Lookup::Probe(writer.probe(kept), reader, wanted.reason),
-                    None => Lookup::Fill(writer, wanted.reason),
+                    Some((kept, reader)) => {
+                        Lookup::Probe(writer(query.shared.without_client()).probe(kept), reader, wanted.reason)
+                    }
+                    None => Lookup::Fill(writer(query.shared.clone()), wanted.reason),
                 }
             }
         }
@@ -377,16 +391,6 @@ impl Cache {
             wanted.kept().is_some() && self.is_failing(query, &wanted.selection)
         };
         is_news.then(|| self.0.memory.value(query.key.hash(), query.key.bytes()))
-    }
-
-    fn writer(
-        &self,
-        query: &CacheQuery<'_>,
-        fill: Arc<Fill>,
-        base: Option<Arc<Entry>>,
-        purpose: FetchPurpose,
-    ) -> FillWriter {
-        FillWriter::new(self.clone(), fill, query.key.clone(), query.policy.clone(), base, purpose)
     }
 }
 

@@ -1,7 +1,8 @@
-//! The input of a look-up: key, request, policy and time.
+//! The input of a look-up: the request and the time.
 
 use crate::Key;
 use crate::selection::{FillId, RequestedFor, Selection};
+use crate::shared_request::SharedRequest;
 use crate::tags::Tags;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::time::Now;
@@ -10,29 +11,25 @@ use std::sync::Arc;
 
 /// The input of a look-up.
 #[derive(Clone, Copy)]
-pub struct CacheQuery<'a> {
-    /// The effective request URI.
-    pub key: &'a Key,
-    /// The request as the client sent it, normalised as it will go to the origin; where the policy grants lifetimes, without
-    /// what the grant keeps back.
-    pub request: &'a RequestHead,
-    /// The caching rules of its site and path.
-    pub policy: &'a Arc<Policy>,
-    /// The present.
-    pub now: Now,
-    /// The target as the application reads it, where that is another than the key's: tags are made of its parameters.
-    pub read: Option<&'a str>,
-    /// Tags that the response gets besides those that the policy's templates make.
-    pub also: &'a [String],
+pub(crate) struct CacheQuery<'a> {
+    pub(crate) shared: &'a SharedRequest,
+    pub(crate) key: &'a Key,
+    pub(crate) request: &'a RequestHead,
+    pub(crate) policy: &'a Policy,
+    pub(crate) now: Now,
 }
 
-impl CacheQuery<'_> {
-    pub(crate) fn tags(&self) -> Option<Arc<Tags>> {
-        Tags::of(self.key, self.read, self.policy, self.also)
+impl<'a> CacheQuery<'a> {
+    pub(crate) fn new(shared: &'a SharedRequest, now: Now) -> Self {
+        Self { shared, key: shared.key(), request: shared.head(), policy: shared.policy(), now }
     }
 
-    /// Its fill of that selection.
-    pub(crate) fn which<'w>(&'w self, selection: &'w Selection, requested_for: RequestedFor) -> FillId<'w> {
+    pub(crate) fn tags(&self) -> Option<Arc<Tags>> {
+        Tags::of(self.key, self.shared.read_target(), self.policy, self.shared.tags())
+    }
+
+    /// The id of its fill of that selection.
+    pub(crate) fn fill_id<'w>(&'w self, selection: &'w Selection, requested_for: RequestedFor) -> FillId<'w> {
         FillId { hash: self.key.hash(), key: self.key.bytes(), selection, requested_for, rules: self.policy.rules }
     }
 }

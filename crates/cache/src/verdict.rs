@@ -7,16 +7,18 @@
 mod external_body;
 mod head;
 
-use crate::failing::{unname, was_never_sent};
+use crate::failing::was_never_sent;
 use crate::fill::Fill;
 use crate::generations::Epoch;
 use crate::refusals::StoreRefusal;
 use crate::save::PartOf;
 use crate::selection::{FillId, RequestedFor, Selection};
+use crate::shared_request::SharedRequest;
 use crate::tags::Tags;
 use crate::{BodyWriter, Cache, Entry, Key, Meta};
 use http::StatusCode;
 use kasoku_semantics::Validators;
+use kasoku_semantics::anonymous_request::{remove_cache_directives, remove_client_fields};
 use kasoku_semantics::credentials::{has_unkeyed_credentials, may_share};
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::effective::nominated;
@@ -42,8 +44,9 @@ use std::sync::Arc;
 pub struct FillWriter {
     cache: Cache,
     fill: Option<Arc<Fill>>,
-    key: Key,
-    policy: Arc<Policy>,
+    request: SharedRequest,
+    /// The request as it was sent, once it was prepared.
+    sent: Option<Arc<RequestHead>>,
     base: Option<Arc<Entry>>,
     purpose: FetchPurpose,
     /// Of a probe: the fields that its variant is made of.
@@ -66,8 +69,6 @@ pub(crate) enum FetchPurpose {
 /// One exchange with the origin.
 #[derive(Clone, Copy)]
 pub struct OriginExchange<'a> {
-    /// The request as it was sent.
-    pub request: &'a RequestHead,
     /// The head of the final response.
     pub response: &'a ResponseHead,
     /// When the request was sent.
@@ -102,12 +103,12 @@ impl FillWriter {
     pub(crate) fn new(
         cache: Cache,
         fill: Arc<Fill>,
-        key: Key,
-        policy: Arc<Policy>,
+        request: SharedRequest,
         base: Option<Arc<Entry>>,
         purpose: FetchPurpose,
     ) -> Self {
-        Self { cache, fill: Some(fill), key, policy, base, purpose, kept: Vec::new(), excepted: Excepted::default() }
+        let (fill, kept, excepted) = (Some(fill), Vec::new(), Excepted::default());
+        Self { cache, fill, request, sent: None, base, purpose, kept, excepted }
     }
 
     /// A probe, which keeps these fields of a request and no others of its client.
@@ -116,16 +117,35 @@ impl FillWriter {
         self
     }
 
-    /// Makes the client's request the one that this fill needs: the client's conditions are about what the client
-    /// has, ours about what we have.
-    pub fn prepare(&self, request: &mut RequestHead) {
+    /// A writer that refreshes `stale` while the client gets that.
+    pub(crate) fn in_the_background(mut self, stale: &Meta) -> Self {
+        self.request = self.request.to_refresh(stale);
+        self
+    }
+
+    /// The request that this fill is for.
+    pub fn request(&self) -> &SharedRequest {
+        &self.request
+    }
+
+    /// The request to send: the client's conditions are about what the client has, these are about what we have.
+    pub fn prepare(&mut self) -> Arc<RequestHead> {
+        let mut head = self.request.head().clone();
+        self.set_conditions(&mut head);
+        remove_cache_directives(&mut head.fields, &self.policy().grant);
+        let sent = Arc::new(head);
+        self.sent = Some(sent.clone());
+        sent
+    }
+
+    fn set_conditions(&self, request: &mut RequestHead) {
         if self.fill.as_ref().is_some_and(|fill| fill.is_probe()) {
-            unname(&mut request.fields, &self.kept);
+            remove_client_fields(&mut request.fields, &self.kept);
         }
         if let Some(base) = self.validated() {
             request.fields.remove("range");
             request.fields.remove("if-range");
-            make_conditional(request, &base.meta.as_said(&self.policy));
+            make_conditional(request, &base.meta.as_said(self.policy()));
             return;
         }
         for condition in ["if-none-match", "if-modified-since"] {
@@ -134,11 +154,16 @@ impl FillWriter {
         if let (FetchPurpose::Complete(missing), Some(base)) = (self.purpose, &self.base) {
             request.fields.remove("if-range");
             request.fields.set("Range", range_value(missing, base.body.complete_length()));
-            let said = base.meta.as_said(&self.policy);
+            let said = base.meta.as_said(self.policy());
             if let Some(etag) = said.fields.only("etag").filter(|tag| !tag.starts_with(b"W/")) {
                 request.fields.push("If-Range", etag);
             }
         }
+    }
+
+    /// The request as the origin got it.
+    pub(crate) fn sent(&self) -> &RequestHead {
+        self.sent.as_deref().unwrap_or(self.request.head())
     }
 
     /// What the origin's head means.
@@ -148,9 +173,7 @@ impl FillWriter {
             return self.on_not_modified(exchange);
         }
         let failure = OriginFailure::ServerError(status);
-        if let Some(settled) =
-            self.settle_stale(exchange.request, failure, Reason::HitStaleError, exchange.response_time)
-        {
+        if let Some(settled) = self.settle_stale(failure, Reason::HitStaleError, exchange.response_time) {
             return settled;
         }
         if status == StatusCode::PARTIAL_CONTENT {
@@ -181,8 +204,7 @@ impl FillWriter {
     /// answer, and stays.
     pub fn on_outage(mut self, exchange: &OriginExchange<'_>) -> Verdict {
         let failure = OriginFailure::ServerError(StatusCode::SERVICE_UNAVAILABLE);
-        let (request, now) = (exchange.request, exchange.response_time);
-        if let Some(settled) = self.settle_stale(request, failure, Reason::HitStaleError, now) {
+        if let Some(settled) = self.settle_stale(failure, Reason::HitStaleError, exchange.response_time) {
             return settled;
         }
         self.remember_refusal(exchange, Reason::Outage);
@@ -193,23 +215,15 @@ impl FillWriter {
     /// The body came too slowly to be looked through, or there was no memory for it. A stored response may answer, and stays; otherwise it is for the
     /// client that asked alone.
     pub fn on_late(mut self, exchange: &OriginExchange<'_>, reason: Reason) -> Verdict {
-        let (request, now) = (exchange.request, exchange.response_time);
-        match self.settle_stale(request, OriginFailure::Disconnected, reason, now) {
+        match self.settle_stale(OriginFailure::Disconnected, reason, exchange.response_time) {
             Some(settled) => settled,
             None => self.private(exchange, reason),
         }
     }
 
     /// There was no response. A stored one may answer; otherwise all who wait get the failure.
-    pub fn on_failure(
-        mut self,
-        request: &RequestHead,
-        reason: Reason,
-        now: Now,
-    ) -> Result<(Arc<Entry>, Reason), Reason> {
-        if let Some(Verdict::Settled(entry, served)) =
-            self.settle_stale(request, OriginFailure::Disconnected, reason, now)
-        {
+    pub fn on_failure(mut self, reason: Reason, now: Now) -> Result<(Arc<Entry>, Reason), Reason> {
+        if let Some(Verdict::Settled(entry, served)) = self.settle_stale(OriginFailure::Disconnected, reason, now) {
             return Ok((entry, served));
         }
         if !was_never_sent(reason) {
@@ -249,11 +263,11 @@ impl FillWriter {
     }
 
     pub(crate) fn key(&self) -> &Key {
-        &self.key
+        self.request.key()
     }
 
     pub(crate) fn policy(&self) -> &Policy {
-        &self.policy
+        self.request.policy()
     }
 
     fn on_not_modified(mut self, exchange: &OriginExchange<'_>) -> Verdict {
@@ -262,31 +276,31 @@ impl FillWriter {
             return self.private(exchange, Reason::StatusNotModified);
         };
         let now = exchange.response_time;
-        let stored = base.meta.as_said(&self.policy);
-        let head = match freshen(&stored, exchange.response, now, &self.policy) {
+        let stored = base.meta.as_said(self.policy());
+        let head = match freshen(&stored, exchange.response, now, self.policy()) {
             Freshened::Updated(head) => head,
             Freshened::Drop(reason) => {
-                if !has_unkeyed_credentials(&exchange.request.fields, &self.policy) {
-                    self.cache.remove(&self.key, &base);
+                if !has_unkeyed_credentials(&self.sent().fields, self.policy()) {
+                    self.cache.remove(self.key(), &base);
                 }
                 return self.settle_for_one(&base, exchange, reason);
             }
         };
         // What one visitor was told must not change what all get, nor may a visitor drop it.
-        if let Err(reason) = may_share(exchange.request, &head, &self.policy) {
+        if let Err(reason) = may_share(self.sent(), &head, self.policy()) {
             return self.settle_for_one(&base, exchange, reason);
         }
         let meta = self.refreshed(&base, head, exchange);
         if base.body.external_body().is_some() && !meta.freshness.is_explicit() {
             // It says no longer how long it holds.
-            if !has_unkeyed_credentials(&exchange.request.fields, &self.policy) {
-                self.cache.remove(&self.key, &base);
+            if !has_unkeyed_credentials(&self.sent().fields, self.policy()) {
+                self.cache.remove(self.key(), &base);
             }
             return self.settle_for_one(&base, exchange, Reason::Sendfile);
         }
-        let entry = Arc::new(Entry::new(Arc::new(meta), base.body.clone(), &self.key, &self.cache.0.budget));
+        let entry = Arc::new(Entry::new(Arc::new(meta), base.body.clone(), self.key(), &self.cache.0.budget));
         let fill = self.fill.clone();
-        self.cache.replace(&self.key, &base, entry.clone(), || fill.is_some_and(|fill| !fill.is_poisoned()));
+        self.cache.replace(self.key(), &base, entry.clone(), || fill.is_some_and(|fill| !fill.is_poisoned()));
         let settled = entry.clone();
         self.end(|fill| fill.settle(settled, Reason::Revalidated));
         Verdict::Settled(entry, Reason::Revalidated)
@@ -307,14 +321,16 @@ impl FillWriter {
         head.fields.retain(|name, _| !is_said(name));
         head.fields.extend(&said);
         let meta = Arc::new(Meta { head, ..(*base.meta).clone() });
-        Verdict::Settled(Arc::new(Entry::new(meta, base.body.clone(), &self.key, &self.cache.0.budget)), reason)
+        Verdict::Settled(Arc::new(Entry::new(meta, base.body.clone(), self.key(), &self.cache.0.budget)), reason)
     }
 
     /// The stored response with the fields and the times that a 304 brought.
     fn refreshed(&self, base: &Entry, mut head: ResponseHead, exchange: &OriginExchange<'_>) -> Meta {
-        let OriginExchange { request, response, request_time, response_time, .. } = *exchange;
-        let freshness = freshness_after_validation(request, &head, response, request_time, response_time, &self.policy);
-        announce_lifetime(request, &mut head, &freshness, &self.policy);
+        let OriginExchange { response, request_time, response_time, .. } = *exchange;
+        let request = self.sent();
+        let freshness =
+            freshness_after_validation(request, &head, response, request_time, response_time, self.policy());
+        announce_lifetime(request, &mut head, &freshness, self.policy());
         let withheld = base.meta.withheld.as_ref().map(|_| {
             let said = withhold(request, &mut head, response_time);
             // The bytes are the same, so their tag is.
@@ -324,20 +340,14 @@ impl FillWriter {
             Box::new(said)
         });
         // The origin has confirmed the body as well, so it is as young as the request.
-        let (epoch, rules) = (self.epoch(), self.policy.rules);
+        let (epoch, rules) = (self.epoch(), self.policy().rules);
         Meta { head, freshness, withheld, epoch, rules, ..(*base.meta).clone() }
     }
 
-    fn settle_stale(
-        &mut self,
-        request: &RequestHead,
-        failure: OriginFailure,
-        failed: Reason,
-        now: Now,
-    ) -> Option<Verdict> {
+    fn settle_stale(&mut self, failure: OriginFailure, failed: Reason, now: Now) -> Option<Verdict> {
         let base = self.base.clone().filter(|base| base.body.is_complete() && !self.is_dropped())?;
-        let directives = request_directives(&request.fields);
-        let reason = stale_on_failure(&base.meta.freshness, &directives, failure, &self.policy, now).ok()?;
+        let directives = request_directives(&self.sent().fields);
+        let reason = stale_on_failure(&base.meta.freshness, &directives, failure, self.policy(), now).ok()?;
         // Remembered before the others are told: their next requests find it.
         self.remember(failure, failed, now);
         let settled = base.clone();
@@ -349,13 +359,13 @@ impl FillWriter {
     fn is_dropped(&self) -> bool {
         self.fill.as_ref().is_some_and(|fill| {
             fill.is_of_the_past()
-                || (fill.is_poisoned() && self.cache.0.memory.value(self.key.hash(), self.key.bytes()).is_none())
+                || (fill.is_poisoned() && self.cache.0.memory.value(self.key().hash(), self.key().bytes()).is_none())
         })
     }
 
     fn remember(&self, failure: OriginFailure, reason: Reason, now: Now) {
         if let Some(fill) = &self.fill {
-            self.cache.on_failed_fill(fill, failure, reason, &self.policy, now);
+            self.cache.on_failed_fill(fill, failure, reason, self.policy(), now);
         }
     }
 
@@ -370,7 +380,10 @@ impl FillWriter {
         let part = part(exchange.response, exchange.body_length);
         if let (FetchPurpose::Complete(missing), Some(base)) = (self.purpose, self.base.clone()) {
             return match part {
-                Ok(part) if part.range == missing && belongs(&base, exchange, &self.policy, &part) => {
+                Ok(part)
+                    if part.range == missing
+                        && belongs(&base, (self.sent(), exchange.response), self.policy(), &part) =>
+                {
                     let body_length = Some(part.range.length());
                     match self.may_store(&OriginExchange { body_length, ..*exchange }) {
                         Ok(meta) => {
@@ -386,7 +399,7 @@ impl FillWriter {
             };
         }
         let part = match part {
-            Ok(part) if exchange.request.fields.contains("range") => part,
+            Ok(part) if self.sent().fields.contains("range") => part,
             Ok(_) => return self.private(exchange, Reason::RequestSpecificStatus),
             Err(reason) => return self.private(exchange, reason),
         };
@@ -411,8 +424,8 @@ impl FillWriter {
 
     pub(crate) fn may_store(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
         let tags = self.tags().map(|tags| tags.of_page(self.excepted));
-        let meta = Meta { tags, ..meta(exchange, &self.policy, self.epoch()) };
-        storable(exchange.request, exchange.response, &meta.freshness, &self.policy)?;
+        let meta = Meta { tags, ..meta(self.sent(), exchange, self.policy(), self.epoch()) };
+        storable(self.sent(), exchange.response, &meta.freshness, self.policy())?;
         self.cache.has_place_for(&meta, exchange.body_length)?;
         Ok(meta)
     }
@@ -437,8 +450,8 @@ impl FillWriter {
     fn write(mut self, meta: Arc<Meta>, part: Option<PartOf>, length: Option<u64>) -> Verdict {
         match self.fill.take() {
             Some(fill) => {
-                let (key, policy) = (self.key.clone(), self.policy.clone());
-                Verdict::Write(BodyWriter::new(self.cache.clone(), fill, meta, part, key, policy, length))
+                let (cache, request) = (self.cache.clone(), self.request.clone());
+                Verdict::Write(BodyWriter::new(cache, fill, meta, part, request, length))
             }
             None => Verdict::Private(Reason::UriMiss),
         }
@@ -449,22 +462,22 @@ impl FillWriter {
         let has_credentials = self.remember_refusal(exchange, reason);
         let is_about_the_key = is_about_the_key(reason) && !is_about_the_request(exchange.response.status);
         if is_about_the_key {
-            self.cache.0.hit_for_miss.remember(self.key.hash(), has_credentials, exchange.response_time);
+            self.cache.0.hit_for_miss.remember(self.key().hash(), has_credentials, exchange.response_time);
         }
         // Where nothing is granted, it may be Accept that chooses the stream, and others ask for a page.
-        let is_stream = reason == Reason::EndlessStream && self.policy.grant.is_granting();
+        let is_stream = reason == Reason::EndlessStream && self.policy().grant.is_granting();
         if is_stream || matches!(reason, Reason::PageTextMissing | Reason::PersonalPage) {
             let (known, now) = (&self.cache.0.hit_for_miss, exchange.response_time);
-            known.remember_no_page(self.key.hash(), reason, self.epoch(), now);
+            known.remember_no_page(self.key().hash(), reason, self.epoch(), now);
         }
         // What is stored is of the past: the origin has just said something else, and that may not be shared. But what it
         // says to one visitor is no news for the others.
         let is_news = is_about_the_key && !has_credentials && !exchange.response.status.is_server_error();
         if is_news {
             if let Some(base) = self.base.take() {
-                self.cache.remove(&self.key, &base);
+                self.cache.remove(self.key(), &base);
             }
-            self.cache.remove_of_other_rules(&self.key, &self.policy);
+            self.cache.remove_of_other_rules(self.key(), self.policy());
         }
         self.end(|fill| fill.release(reason));
         Verdict::Private(reason)
@@ -472,9 +485,9 @@ impl FillWriter {
 
     /// For whoever asks why. Returns whether the request said who sent it.
     fn remember_refusal(&self, exchange: &OriginExchange<'_>, reason: Reason) -> bool {
-        let has_credentials = has_unkeyed_credentials(&exchange.request.fields, &self.policy);
+        let has_credentials = has_unkeyed_credentials(&self.sent().fields, self.policy());
         let (status, at) = (exchange.response.status.as_u16(), exchange.response_time);
-        self.cache.0.refusals.remember(self.key.hash(), StoreRefusal { reason, status, at, has_credentials });
+        self.cache.0.refusals.remember(self.key().hash(), StoreRefusal { reason, status, at, has_credentials });
         has_credentials
     }
 
@@ -483,7 +496,7 @@ impl FillWriter {
         let tags = self.tags();
         self.end(|fill| fill.release(Reason::PartialMiss));
         let (selection, requested_for) = (&Selection::default(), RequestedFor::Everybody);
-        let (hash, key, rules) = (self.key.hash(), self.key.bytes(), self.policy.rules);
+        let (hash, key, rules) = (self.key().hash(), self.key().bytes(), self.policy().rules);
         let which = FillId { hash, key, selection, requested_for, rules };
         self.fill = Some(self.cache.0.fills.begin_alone(which, tags));
         self.purpose = FetchPurpose::Miss;
@@ -500,8 +513,8 @@ impl FillWriter {
 }
 
 /// What would be stored of a response, but for its body.
-pub(crate) fn meta(exchange: &OriginExchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
-    let OriginExchange { request, response, request_time, response_time, .. } = *exchange;
+pub(crate) fn meta(request: &RequestHead, exchange: &OriginExchange<'_>, policy: &Policy, epoch: Epoch) -> Meta {
+    let OriginExchange { response, request_time, response_time, .. } = *exchange;
     let freshness = freshness(request, response, request_time, response_time, policy);
     let nominated = nominated(request, response, policy);
     let mut variant = Vec::new();
@@ -552,13 +565,17 @@ fn is_about_the_request(status: StatusCode) -> bool {
 }
 
 /// Whether a part may be put together with what is stored.
-fn belongs(base: &Entry, exchange: &OriginExchange<'_>, policy: &Policy, part: &PartialContent) -> bool {
-    let response = exchange.response;
+fn belongs(
+    base: &Entry,
+    (request, response): (&RequestHead, &ResponseHead),
+    policy: &Policy,
+    part: &PartialContent,
+) -> bool {
     let is_same_variant = match vary(&response.fields) {
         // Without the field it says nothing about it; an empty one says that the variants are one.
         Vary::None if !response.fields.contains("vary") => true,
         Vary::Star => false,
-        Vary::None | Vary::Fields(_) => nominated(exchange.request, response, policy) == base.meta.nominated,
+        Vary::None | Vary::Fields(_) => nominated(request, response, policy) == base.meta.nominated,
     };
     let stored_length = base.body.complete_length();
     is_same_variant && combinable(&base.meta.head, stored_length, response, part.complete_length)

@@ -6,7 +6,8 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::coding::Added;
 use kasoku_cache::verdict::OriginExchange;
-use kasoku_cache::{Cache, CacheLimits, CacheQuery, Entry, Key, Lookup, Verdict};
+use kasoku_cache::{Cache, CacheLimits, CacheRoute, Entry, Key, Lookup, SharedRequest, Verdict};
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::coding::Coding;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::time::Now;
@@ -31,24 +32,14 @@ impl Site {
 
     /// What a request finds so many seconds after it was stored.
     fn look_up(&self, seconds_later: u64) -> Lookup {
-        let request = request();
-        let now = NOW.after(seconds_later * 1000);
-        self.cache.look_up(&CacheQuery {
-            key: &self.key,
-            request: &request,
-            policy: &self.policy,
-            now,
-            read: None,
-            also: &[],
-        })
+        let route = CacheRoute::new(&self.key, &self.policy);
+        self.cache.look_up(&SharedRequest::new(&request(), &route, &Peer::UNKNOWN), NOW.after(seconds_later * 1000))
     }
 
     /// Stores a page of that length that is fresh for a minute.
     fn store(&self, length: usize) -> Arc<Entry> {
         let Lookup::Fill(writer, _) = self.look_up(0) else { panic!("not a fill") };
-        let Verdict::Write(mut body) = writer.on_response(&exchange(&request(), &response(), NOW)) else {
-            panic!("not stored")
-        };
+        let Verdict::Write(mut body) = writer.on_response(&exchange(&response(), NOW)) else { panic!("not stored") };
         let piece = Bytes::from(vec![b'x'; length]);
         let runtime = tokio::runtime::Builder::new_current_thread().build().unwrap();
         runtime.block_on(body.push(piece)).unwrap();
@@ -82,8 +73,8 @@ fn response() -> ResponseHead {
     ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60").with("ETag", "\"1\"")
 }
 
-fn exchange<'a>(request: &'a RequestHead, response: &'a ResponseHead, now: Now) -> OriginExchange<'a> {
-    OriginExchange { request, response, request_time: now, response_time: now, body_length: None, is_file: false }
+fn exchange(response: &ResponseHead, now: Now) -> OriginExchange<'_> {
+    OriginExchange { response, request_time: now, response_time: now, body_length: None, is_file: false }
 }
 
 #[test]
@@ -118,12 +109,11 @@ fn a_304_keeps_what_was_made_and_a_new_body_does_not() {
     let entry = site.store(10_000);
     assert_eq!(site.add(&entry, Coding::Zstd, 1_000), Added::Made);
     let used = site.cache.used_bytes();
-    let Lookup::Fill(writer, _) = site.look_up(61) else { panic!("not stale") };
-    let mut conditional = request();
-    writer.prepare(&mut conditional);
+    let Lookup::Fill(mut writer, _) = site.look_up(61) else { panic!("not stale") };
+    let conditional = writer.prepare();
     assert_eq!(conditional.fields.only("if-none-match"), Some(&b"\"1\""[..]));
     let not_modified = ResponseHead::new(StatusCode::NOT_MODIFIED).with("Cache-Control", "max-age=600");
-    let Verdict::Settled(..) = writer.on_response(&exchange(&conditional, &not_modified, NOW.after(61_000))) else {
+    let Verdict::Settled(..) = writer.on_response(&exchange(&not_modified, NOW.after(61_000))) else {
         panic!("not refreshed")
     };
     let Lookup::Hit(refreshed, ..) = site.look_up(62) else { panic!("not fresh") };

@@ -6,8 +6,10 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{
-    BodyWriter, Cache, CacheLimits, CacheQuery, Entry, FillEvent, FillReader, FillWriter, Joined, Key, Lookup, Verdict,
+    BodyWriter, Cache, CacheLimits, CacheRoute, Entry, FillEvent, FillReader, FillWriter, Joined, Key, Lookup,
+    SharedRequest, Verdict,
 };
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
@@ -36,9 +38,12 @@ impl Site {
         Self { cache, key, policy: Arc::new(Policy::new(Profile::Safe)) }
     }
 
+    fn shared(&self, request: &RequestHead) -> SharedRequest {
+        SharedRequest::new(request, &CacheRoute::new(&self.key, &self.policy), &Peer::UNKNOWN)
+    }
+
     fn look_up(&self, request: &RequestHead, seconds_later: u64) -> Lookup {
-        let now = NOW.after(seconds_later * 1000);
-        self.cache.look_up(&CacheQuery { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
+        self.cache.look_up(&self.shared(request), NOW.after(seconds_later * 1000))
     }
 
     fn fill(&self, request: &RequestHead) -> FillWriter {
@@ -63,7 +68,7 @@ impl Site {
     }
 
     async fn store(&self, request: &RequestHead, response: &ResponseHead, body: &'static str) {
-        let mut writer = write(self.fill(request), request, response);
+        let mut writer = write(self.fill(request), response);
         writer.push(Bytes::from(body)).await.unwrap();
         assert!(writer.finish(None), "not stored");
     }
@@ -77,20 +82,13 @@ fn ok() -> ResponseHead {
     ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60")
 }
 
-fn verdict(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> Verdict {
+fn verdict(writer: FillWriter, response: &ResponseHead) -> Verdict {
     let (request_time, response_time) = (NOW, NOW);
-    writer.on_response(&OriginExchange {
-        request,
-        response,
-        request_time,
-        response_time,
-        body_length: None,
-        is_file: false,
-    })
+    writer.on_response(&OriginExchange { response, request_time, response_time, body_length: None, is_file: false })
 }
 
-fn write(writer: FillWriter, request: &RequestHead, response: &ResponseHead) -> BodyWriter {
-    match verdict(writer, request, response) {
+fn write(writer: FillWriter, response: &ResponseHead) -> BodyWriter {
+    match verdict(writer, response) {
         Verdict::Write(body) => body,
         Verdict::Private(reason) => panic!("private: {reason:?}"),
         _ => panic!("neither"),
@@ -117,7 +115,7 @@ async fn who_joins_late_gets_the_whole_from_the_start() {
     let site = Site::new();
     let writer = site.fill(&get());
     let mut early = site.join(&get());
-    let mut body = write(writer, &get(), &ok());
+    let mut body = write(writer, &ok());
     body.push(Bytes::from("first ")).await.unwrap();
     let mut late = site.join(&get());
     body.push(Bytes::from("second")).await.unwrap();
@@ -139,7 +137,7 @@ async fn a_dropped_writer_wakes_everyone_who_waits() {
 
     let writer = site.fill(&get());
     let mut reader = site.join(&get());
-    let mut body = write(writer, &get(), &ok());
+    let mut body = write(writer, &ok());
     body.push(Bytes::from("half")).await.unwrap();
     drop(body);
     assert_eq!(read_all(&mut reader).await, Err("half".to_owned()));
@@ -152,14 +150,14 @@ async fn an_invalidation_during_a_fill_keeps_it_from_being_stored_and_from_being
     let site = Site::new();
     let writer = site.fill(&get());
     let mut reader = site.join(&get());
-    let mut body = write(writer, &get(), &ok());
+    let mut body = write(writer, &ok());
     body.push(Bytes::from("old")).await.unwrap();
     site.cache.invalidate(&site.key);
     let fresh = site.fill(&get());
     assert!(!body.finish(None), "stored after the invalidation");
     assert_eq!(read_all(&mut reader).await.as_deref(), Ok("old"));
     assert!(site.hit(&get()).is_none());
-    let mut body = write(fresh, &get(), &ok());
+    let mut body = write(fresh, &ok());
     body.push(Bytes::from("new")).await.unwrap();
     assert!(body.finish(None));
     assert_eq!(site.hit(&get()).map(|entry| text(&entry)).as_deref(), Some("new"));
@@ -171,7 +169,7 @@ async fn a_private_answer_releases_who_waits_and_the_next_do_not_wait() {
     let writer = site.fill(&get());
     let reader = site.join(&get());
     let private = ok().with("Cache-Control", "private");
-    assert!(matches!(verdict(writer, &get(), &private), Verdict::Private(Reason::Private)));
+    assert!(matches!(verdict(writer, &private), Verdict::Private(Reason::Private)));
     assert!(matches!(reader.head().await, Joined::Released(Reason::Private)));
     let first = site.fill(&get());
     let second = site.fill(&get());
@@ -183,7 +181,7 @@ async fn a_visitor_with_a_cookie_does_not_make_a_key_known_as_private() {
     let site = Site::new();
     let visitor = get().with("Cookie", "session=1");
     let writer = site.fill(&visitor);
-    assert!(matches!(verdict(writer, &visitor, &ok()), Verdict::Private(Reason::Cookie)));
+    assert!(matches!(verdict(writer, &ok()), Verdict::Private(Reason::Cookie)));
     let _writer = site.fill(&get());
     let _reader = site.join(&get());
 }
@@ -195,15 +193,14 @@ async fn whoever_comes_to_begin_a_fill_when_its_variant_has_just_been_stored_ask
     let varied = ok().with("Vary", "X-A");
     let first = site.fill(&request("1"));
     let waiting = [site.join(&request("2")), site.join(&request("2")), site.join(&request("3"))];
-    let _body = write(first, &request("1"), &varied);
+    let _body = write(first, &varied);
     let [quick, slow, other] = &waiting;
     let look_up_variant = async |reader: &FillReader, request: &RequestHead| {
         let Joined::Streaming(meta) = reader.head().await else { panic!("no head") };
-        let ask = CacheQuery { key: &site.key, request, policy: &site.policy, now: NOW, read: None, also: &[] };
-        site.cache.look_up_variant(&ask, &meta)
+        site.cache.look_up_variant(&site.shared(request), &meta, NOW)
     };
     let Lookup::Fill(writer, _) = look_up_variant(quick, &request("2")).await else { panic!("not a fill") };
-    let mut body = write(writer, &request("2"), &varied);
+    let mut body = write(writer, &varied);
     body.push(Bytes::from("two")).await.unwrap();
     assert!(body.finish(None));
     let Lookup::Hit(entry, ..) = look_up_variant(slow, &request("2")).await else { panic!("asks again") };
@@ -220,13 +217,11 @@ async fn a_304_refreshes_for_all_but_not_when_it_was_meant_for_one_visitor() {
     let not_modified = ResponseHead::new(StatusCode::NOT_MODIFIED).with("ETag", "\"1\"").with("X-New", "1");
 
     for (request, is_refreshed) in [(get().with("Cookie", "a=b"), false), (get(), true)] {
-        let Lookup::Fill(writer, Reason::Stale) = site.look_up(&request, 120) else { panic!("not stale") };
-        let mut asked = request.clone();
-        writer.prepare(&mut asked);
+        let Lookup::Fill(mut writer, Reason::Stale) = site.look_up(&request, 120) else { panic!("not stale") };
+        let asked = writer.prepare();
         assert_eq!(asked.fields.only("if-none-match"), Some(&b"\"1\""[..]));
         let later = NOW.after(120_000);
         let exchange = OriginExchange {
-            request: &asked,
             response: &not_modified,
             request_time: later,
             response_time: later,
@@ -251,18 +246,17 @@ async fn parts_with_the_same_strong_validator_become_a_whole() {
             .with("Content-Range", format!("bytes {first}-{last}/10"))
     };
     let head = get().with("Range", "bytes=0-4");
-    let mut body = write(site.fill(&head), &head, &part(0, 4));
+    let mut body = write(site.fill(&head), &part(0, 4));
     body.push(Bytes::from("01234")).await.unwrap();
     assert!(body.finish(None));
     assert!(site.hit(&get().with("Range", "bytes=1-3")).is_some());
 
-    let Lookup::Fill(writer, Reason::PartialMiss) = site.look_up(&get(), 1) else { panic!("not a completion") };
-    let mut asked = get();
-    writer.prepare(&mut asked);
+    let Lookup::Fill(mut writer, Reason::PartialMiss) = site.look_up(&get(), 1) else { panic!("not a completion") };
+    let asked = writer.prepare();
     assert_eq!(asked.fields.only("range"), Some(&b"bytes=5-"[..]));
     assert_eq!(asked.fields.only("if-range"), Some(&b"\"1\""[..]));
 
-    let mut body = write(writer, &asked, &part(5, 9));
+    let mut body = write(writer, &part(5, 9));
     let reader = body.reader();
     body.push(Bytes::from("56789")).await.unwrap();
     assert!(body.finish(None));
@@ -281,15 +275,13 @@ async fn a_part_of_another_version_is_asked_for_anew_as_a_whole() {
             .with("Content-Range", range)
     };
     let head = get().with("Range", "bytes=0-4");
-    let mut body = write(site.fill(&head), &head, &part("\"1\"", "bytes 0-4/10"));
+    let mut body = write(site.fill(&head), &part("\"1\"", "bytes 0-4/10"));
     body.push(Bytes::from("01234")).await.unwrap();
     assert!(body.finish(None));
-    let Lookup::Fill(writer, _) = site.look_up(&get(), 1) else { panic!("no fill") };
-    let mut asked = get();
-    writer.prepare(&mut asked);
-    let Verdict::AskAgain(writer) = verdict(writer, &asked, &part("\"2\"", "bytes 5-9/10")) else { panic!("combined") };
-    let mut asked = get();
-    writer.prepare(&mut asked);
+    let Lookup::Fill(mut writer, _) = site.look_up(&get(), 1) else { panic!("no fill") };
+    writer.prepare();
+    let Verdict::AskAgain(mut writer) = verdict(writer, &part("\"2\"", "bytes 5-9/10")) else { panic!("combined") };
+    let asked = writer.prepare();
     assert!(!asked.fields.contains("range") && !asked.fields.contains("if-range"));
 }
 
@@ -299,7 +291,7 @@ async fn a_part_that_is_shorter_than_it_says_is_not_stored() {
     let request = get().with("Range", "bytes=0-4");
     let part = ok().with("Content-Range", "bytes 0-4/10");
     let part = ResponseHead { status: StatusCode::PARTIAL_CONTENT, ..part };
-    let mut body = write(site.fill(&request), &request, &part);
+    let mut body = write(site.fill(&request), &part);
     body.push(Bytes::from("0123")).await.unwrap();
     assert!(!body.finish(None));
     assert!(site.hit(&request).is_none());
@@ -312,7 +304,7 @@ async fn what_grows_too_large_is_not_stored_and_goes_at_the_pace_of_its_reader()
     let writer = site.fill(&get());
     let mut reader = site.join(&get());
     let mut laggard = site.join(&get());
-    let mut body = write(writer, &get(), &ok());
+    let mut body = write(writer, &ok());
     let piece = Bytes::from(vec![b'x'; 128 << 10]);
     let writing = async {
         for _ in 0..PIECES {
@@ -330,7 +322,7 @@ async fn what_grows_too_large_is_not_stored_and_goes_at_the_pace_of_its_reader()
 #[tokio::test]
 async fn what_can_not_be_stored_and_nobody_reads_is_abandoned() {
     let site = Site::with_object_bytes_max(16 << 10);
-    let mut body = write(site.fill(&get()), &get(), &ok());
+    let mut body = write(site.fill(&get()), &ok());
     assert!(body.push(Bytes::from(vec![0; 64 << 10])).await.is_err());
 }
 
@@ -369,7 +361,7 @@ async fn a_no_store_answer_leaves_nothing_behind() {
     //# storage as promptly as possible after forwarding it.
     let site = Site::new();
     let no_store = ResponseHead::new(StatusCode::OK).with("Cache-Control", "no-store, max-age=60");
-    assert!(matches!(verdict(site.fill(&get()), &get(), &no_store), Verdict::Private(Reason::NoStore)));
+    assert!(matches!(verdict(site.fill(&get()), &no_store), Verdict::Private(Reason::NoStore)));
     assert_eq!((site.cache.len(), site.cache.used_bytes(), site.cache.fills_running()), (0, 0, 0));
 }
 
@@ -393,11 +385,10 @@ async fn a_head_request_is_answered_from_what_get_has_stored_and_updates_it() {
     assert!(matches!(site.look_up(&head, 1), Lookup::Hit(..)));
     assert!(matches!(site.look_up(&head, 120), Lookup::Pass(Reason::Stale)));
     let later = NOW.after(120_000);
-    let ask = CacheQuery { key: &site.key, request: &head, policy: &site.policy, now: later, read: None, also: &[] };
-    let own = site.cache.fill_alone(&ask);
-    site.cache.on_head(&ask, &ok().with("ETag", "\"1\""), later, later, &own);
+    let own = site.cache.fill_alone(&site.shared(&head), later);
+    site.cache.on_head(&ok().with("ETag", "\"1\""), later, later, &own);
     assert!(matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not freshen");
-    site.cache.on_head(&ask, &ok().with("ETag", "\"2\""), later, later, &own);
+    site.cache.on_head(&ok().with("ETag", "\"2\""), later, later, &own);
     assert!(!matches!(site.look_up(&get(), 121), Lookup::Hit(..)), "HEAD did not invalidate");
 }
 
@@ -417,12 +408,13 @@ const PAGE_BYTES: usize = 100 << 10;
 async fn fill_page(site: &Site, number: usize) -> bool {
     let key = site.cache.key(format!("http://a.example/{number}"));
     let Lookup::Fill(writer, _) = look_up(site, &key) else { panic!("page {number} is there already") };
-    let Verdict::Write(mut body) = verdict(writer, &get(), &ok()) else { return false };
+    let Verdict::Write(mut body) = verdict(writer, &ok()) else { return false };
     body.push(vec![b'x'; PAGE_BYTES].into()).await.is_ok() && body.finish(None)
 }
 
 fn look_up(site: &Site, key: &Key) -> Lookup {
-    site.cache.look_up(&CacheQuery { key, request: &get(), policy: &site.policy, now: NOW, read: None, also: &[] })
+    let request = SharedRequest::new(&get(), &CacheRoute::new(key, &site.policy), &Peer::UNKNOWN);
+    site.cache.look_up(&request, NOW)
 }
 
 #[tokio::test]
@@ -459,16 +451,9 @@ async fn a_fill_is_admitted_by_what_it_will_hold() {
         let key = site.cache.key(format!("http://a.example/{number}"));
         let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
         let (request_time, response_time) = (NOW, NOW);
-        let (request, response) = (&get(), &with_length(PAGE_BYTES));
+        let response = &with_length(PAGE_BYTES);
         let body_length = Some(PAGE_BYTES as u64);
-        writer.on_response(&OriginExchange {
-            request,
-            response,
-            request_time,
-            response_time,
-            body_length,
-            is_file: false,
-        })
+        writer.on_response(&OriginExchange { response, request_time, response_time, body_length, is_file: false })
     };
     let mut admitted: Vec<BodyWriter> = Vec::new();
     let refused = (0..).find_map(|number| match begin(number) {
@@ -491,7 +476,7 @@ async fn a_fill_is_admitted_by_what_it_will_hold() {
 #[tokio::test]
 async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
     let site = Site { cache: Cache::new(SMALL), ..Site::new() };
-    let mut body = write(site.fill(&get()), &get(), &ok());
+    let mut body = write(site.fill(&get()), &ok());
     let (mut fast, mut slow) = (body.reader(), body.reader());
     for _ in 0..4 {
         body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
@@ -500,7 +485,7 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
     // Another fill takes all that is left, so this one can't be stored any more.
     let key = site.cache.key("http://a.example/other");
     let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
-    let mut other = write(writer, &get(), &ok());
+    let mut other = write(writer, &ok());
     let _others_reader = other.reader();
     let push = other.push(vec![b'b'; 1 << 20].into());
     tokio::pin!(push);
@@ -518,7 +503,7 @@ async fn while_memory_is_short_the_slower_reader_is_waited_for_and_not_cut() {
 #[tokio::test]
 async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
     let site = Site { cache: Cache::new(SMALL), ..Site::new() };
-    let mut body = write(site.fill(&get()), &get(), &ok());
+    let mut body = write(site.fill(&get()), &ok());
     let (mut fast, _slow) = (body.reader(), body.reader());
     for _ in 0..4 {
         body.push(vec![b'a'; 16 << 10].into()).await.unwrap();
@@ -527,7 +512,7 @@ async fn who_waits_for_a_slow_reader_goes_on_when_others_free_memory() {
     // Another fill takes all that is left, so this one can't be stored any more.
     let key = site.cache.key("http://a.example/other");
     let Lookup::Fill(writer, _) = look_up(&site, &key) else { panic!("not a fill") };
-    let mut other = write(writer, &get(), &ok());
+    let mut other = write(writer, &ok());
     let others_reader = other.reader();
     let mut push = Box::pin(other.push(vec![b'b'; 1 << 20].into()));
     assert!(poll_once(&mut push).is_none(), "it waits for its reader");

@@ -5,7 +5,10 @@
 use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::verdict::OriginExchange;
-use kasoku_cache::{BodyWriter, Cache, CacheLimits, CacheQuery, FillWriter, Lookup, Purge, PurgeScope, Verdict};
+use kasoku_cache::{
+    BodyWriter, Cache, CacheLimits, CacheRoute, FillWriter, Lookup, Purge, PurgeScope, SharedRequest, Verdict,
+};
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::tags::{TagTemplate, Tagged};
@@ -33,15 +36,9 @@ impl Board {
 
     fn look_up(&self, target: &str, read: Option<&str>) -> Lookup {
         let key = self.cache.key(format!("http://{SITE}{target}"));
+        let route = CacheRoute { read_target: read, ..CacheRoute::new(&key, &self.policy) };
         let request = RequestHead::new(Method::GET, target);
-        self.cache.look_up(&CacheQuery {
-            key: &key,
-            request: &request,
-            policy: &self.policy,
-            now: NOW,
-            read,
-            also: &[],
-        })
+        self.cache.look_up(&SharedRequest::new(&request, &route, &Peer::UNKNOWN), NOW)
     }
 
     fn begin(&self, target: &str, read: Option<&str>) -> BodyWriter {
@@ -50,17 +47,9 @@ impl Board {
     }
 
     fn answered(writer: FillWriter, target: &str) -> BodyWriter {
-        let request = RequestHead::new(Method::GET, target);
         let response = ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60");
         let (request_time, response_time, body_length) = (NOW, NOW, None);
-        let exchange = OriginExchange {
-            request: &request,
-            response: &response,
-            request_time,
-            response_time,
-            body_length,
-            is_file: false,
-        };
+        let exchange = OriginExchange { response: &response, request_time, response_time, body_length, is_file: false };
         match writer.on_response(&exchange) {
             Verdict::Write(body) => body,
             _ => panic!("not written: {target}"),
@@ -139,19 +128,19 @@ async fn what_has_a_tag_of_no_template_is_dropped_with_it_in_any_site() {
         policy.tags.templates.truncate(if site.is_empty() { 0 } else { 1 });
         let key = board.cache.key(format!("http://{SITE}/b?b=free"));
         let (request, also) = (RequestHead::new(Method::GET, "/b?b=free"), ["guarded /b".to_owned()]);
-        let ask = CacheQuery { key: &key, request: &request, policy: &board.policy, now: NOW, read: None, also: &also };
-        let Lookup::Fill(writer, _) = board.cache.look_up(&ask) else { panic!("no fill") };
+        let without = CacheRoute::new(&key, &board.policy);
+        let shared = |route| SharedRequest::new(&request, &route, &Peer::UNKNOWN);
+        let tagged = shared(CacheRoute { tags: &also, ..without });
+        let Lookup::Fill(writer, _) = board.cache.look_up(&tagged, NOW) else { panic!("no fill") };
         let mut body = Board::answered(writer, "/b?b=free");
         body.push(Bytes::from_static(b"page")).await.unwrap();
         assert!(body.finish(None));
         for other in ["guarded /c", "board-qa"] {
             board.cache.purge_all_of(PurgeScope::Tag(site, other), Purge::Hard, NOW).unwrap();
         }
-        assert!(matches!(board.cache.look_up(&ask), Lookup::Hit(..)));
-        let Lookup::Hit(..) = board.cache.look_up(&CacheQuery { also: &[], ..ask }) else {
-            panic!("it is found without")
-        };
+        assert!(matches!(board.cache.look_up(&tagged, NOW), Lookup::Hit(..)));
+        let Lookup::Hit(..) = board.cache.look_up(&shared(without), NOW) else { panic!("it is found without") };
         board.cache.purge_all_of(PurgeScope::Tag(site, "guarded /b"), Purge::Hard, NOW).unwrap();
-        assert!(matches!(board.cache.look_up(&ask), Lookup::Fill(_, Reason::Purged)), "{site}");
+        assert!(matches!(board.cache.look_up(&tagged, NOW), Lookup::Fill(_, Reason::Purged)), "{site}");
     }
 }

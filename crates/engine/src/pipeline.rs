@@ -20,6 +20,7 @@ use crate::runtime::worker::Worker;
 use crate::visitors::beacon;
 use crate::visitors::leak_guard;
 use crate::visitors::session;
+use kasoku_semantics::forward::{is_loop, max_forwards};
 use std::rc::Rc;
 
 /// A request that is being handled. It is logged in any case: one that is dropped without its answer, as cut.
@@ -110,12 +111,12 @@ fn refuse(exchange: &mut Exchange, fault: Fault) -> Answer {
 }
 
 async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
-    if forward::is_loop(&exchange.request) {
+    if is_loop(&exchange.request.head) {
         return Answer::Synthetic(Fault::Loop, None);
     }
     //= RFC 9110 section 7.6.2
     //# If the received value is zero, the intermediary MUST NOT forward the request; instead, the intermediary MUST respond as the final recipient.
-    if forward::max_forwards(&exchange.request) == Some(0) {
+    if max_forwards(&exchange.request.head) == Some(0) {
         return Answer::Options;
     }
     if purge::METHODS.contains(&exchange.request.head.method.as_str()) {

@@ -2,7 +2,6 @@
 
 use crate::beacon_rules::BeaconRules;
 use crate::change_rules::ChangeRules;
-use crate::compression::Compression;
 use crate::cookie_rules::CookieRules;
 use crate::fresh_link::FreshLink;
 use crate::gateway::Gateway;
@@ -14,6 +13,8 @@ use crate::page_rules::PageRules;
 use crate::sendfile_rules::SendfileRules;
 use crate::session_rules::SessionRules;
 use crate::url_pattern::UrlPattern;
+use kasoku_semantics::coding_rules::CodingRules;
+use kasoku_semantics::effective_uri::QueryKey;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_wire::http1::BodyLength;
 use std::collections::BTreeMap;
@@ -71,7 +72,7 @@ pub struct Route {
     /// How the application hears of visitors who are served from memory.
     pub beacons: Arc<BeaconRules>,
     /// What is made of stored responses in content codings.
-    pub compression: Arc<Compression>,
+    pub compression: Arc<CodingRules>,
     /// From where the application may have files sent (X-Sendfile).
     pub sendfile: Arc<SendfileRules>,
     /// Where all this was written, for people.
@@ -134,17 +135,6 @@ pub struct SettingLocations {
     pub rule: Option<Arc<str>>,
     /// The settings that were written, by their key (`cache.negative-ttl`): the innermost of each.
     pub settings: BTreeMap<&'static str, Arc<str>>,
-}
-
-/// How the query enters the key. What is dropped from the key is dropped from the origin's request as well.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
-pub struct QueryKey {
-    /// Sort the parameters by name (stable). Default false.
-    pub sort: bool,
-    /// Parameters that are removed, as globs over names: `utm_*`, `fbclid`. Default none.
-    pub ignore: Vec<String>,
-    /// Where a lifetime is granted: the parameters that pages take, as globs over names; a URL with another one passes. Empty: any.
-    pub known: Vec<String>,
 }
 
 /// How host and path enter the key. What is changed in the key is changed in the origin's request as well.

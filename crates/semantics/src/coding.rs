@@ -15,6 +15,7 @@ use kasoku_wire::field::cache_control;
 use kasoku_wire::field::etag::{EntityTag, ListedTag, tags};
 use kasoku_wire::field::list;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use smallvec::SmallVec;
 
 /// A content coding that can be made here.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -164,7 +165,7 @@ pub fn lacks_vary(response: &Fields) -> bool {
 }
 
 /// Whether a stored field goes out with a coded body as it is: not what says something about the uncoded bytes. The entity tag
-/// is written by [`write_tag`].
+/// is [`coded_tag`].
 pub fn goes_with_coded(name: &[u8]) -> bool {
     // Parts are sent of the uncoded bytes alone, so no coded response says that there are some.
     const NAMES: [&str; 7] =
@@ -172,18 +173,20 @@ pub fn goes_with_coded(name: &[u8]) -> bool {
     !NAMES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
-/// Appends the entity tag of a coded body: the stored one with the coding's name, weak where that is weak.
+/// The entity tag of a coded body: the stored one with the coding's name, weak where that is weak. The usual one needs no memory of its own.
 //= RFC 9110 section 8.8.3.3
 //# Content codings are a property of the representation data, so a strong entity tag for a content-encoded representation
 //# has to be distinct from the entity tag of an unencoded representation
-pub fn write_tag(stored: &[u8], coding: Coding, out: &mut Vec<u8>) {
+pub fn coded_tag(stored: &[u8], coding: Coding) -> SmallVec<[u8; 64]> {
     let (start, end) = match list::trim(stored) {
         [start @ .., b'"'] => (start, &b"\""[..]),
         unquoted => (unquoted, &b""[..]),
     };
+    let mut tag = SmallVec::new();
     for part in [start, b"-", coding.name().as_bytes(), end] {
-        out.extend_from_slice(part);
+        tag.extend_from_slice(part);
     }
+    tag
 }
 
 /// The origin's own tag in the tag of a coded body; `None` where it is none of ours.

@@ -5,12 +5,14 @@
 //!
 //! | question | file |
 //! |---|---|
+//! | which URI does a request ask for? who sent it? | [`effective_uri`], [`client_address`] |
+//! | what of it does the origin get, where the response may be shared, and where not? | [`mod@forward`], [`unkeyed`], [`anonymous_request`] |
 //! | what does the client ask of the cache? may it be answered from it? | [`request`] |
 //! | which stored variant fits? | [`mod@vary`] |
 //! | how old is it, how long is it fresh? | [`age`], [`mod@freshness`], [`accel_expires`] |
 //! | may it be used now? | [`mod@reuse`] |
 //! | does the client have it already? which part does it want? by whose validators? | [`mod@precondition`], [`mod@range`], [`validators`] |
-//! | in which content coding does it get it? | [`coding`] |
+//! | in which content coding does it get it? of which responses are codings made? | [`coding`], [`coding_rules`] |
 //! | how is the origin asked whether it still holds, and what does its answer change? | [`validation`] |
 //! | may the answer be kept, and what of it? | [`mod@storable`], [`credentials`], [`stored_fields`], [`partial`], [`media_type`] |
 //! | for how long, where the operator says so, and on which condition? | [`grant`], [`effective`], [`cookies`], [`classes`], [`set_cookies`], [`secrets`], [`charset`] |
@@ -27,11 +29,14 @@
 pub mod accel_expires;
 pub mod advice;
 pub mod age;
+pub mod anonymous_request;
 pub mod cache_status;
 pub mod charset;
 pub mod classes;
+pub mod client_address;
 pub mod coding;
 mod coding_levels;
+pub mod coding_rules;
 pub mod cookies;
 pub mod credentials;
 mod deception;
@@ -39,8 +44,10 @@ pub mod difference;
 pub mod directives;
 pub mod downstream;
 pub mod effective;
+pub mod effective_uri;
 mod encoded;
 pub mod evidence;
+pub mod forward;
 pub mod freshness;
 pub mod glob;
 pub mod grant;
@@ -65,6 +72,7 @@ pub mod stored_fields;
 pub mod suggestion;
 pub mod tags;
 pub mod time;
+pub mod unkeyed;
 pub mod url_path;
 pub mod validation;
 pub mod validators;

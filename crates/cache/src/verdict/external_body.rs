@@ -32,8 +32,8 @@ impl FillWriter {
     }
 
     fn may_keep(&self, exchange: &OriginExchange<'_>) -> Result<Meta, Reason> {
-        let OriginExchange { request, response, request_time, response_time, .. } = *exchange;
-        if !freshness(request, response, request_time, response_time, self.policy()).is_explicit() {
+        let OriginExchange { response, request_time, response_time, .. } = *exchange;
+        if !freshness(self.sent(), response, request_time, response_time, self.policy()).is_explicit() {
             return Err(Reason::Sendfile);
         }
         self.may_store(&OriginExchange { body_length: Some(0), ..*exchange })

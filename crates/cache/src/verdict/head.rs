@@ -1,7 +1,7 @@
 //! What the origin's answer to a HEAD request means for what is stored (RFC 9111 section 4.3.5).
 
 use super::FillWriter;
-use crate::{Cache, CacheQuery, Entry, Meta};
+use crate::{Cache, Entry, Meta};
 use kasoku_semantics::credentials::{has_unkeyed_credentials, may_share};
 use kasoku_semantics::request::request_directives;
 use kasoku_semantics::time::Now;
@@ -13,36 +13,29 @@ impl Cache {
     /// Applies the origin's answer to a HEAD request to the stored response that a GET would have selected
     /// (RFC 9111 section 4.3.5), unless there was an invalidation since the request's `own` fill began: then what is
     /// stored is younger than this answer.
-    pub fn on_head(
-        &self,
-        query: &CacheQuery<'_>,
-        response: &ResponseHead,
-        request_time: Now,
-        response_time: Now,
-        own: &FillWriter,
-    ) {
-        if request_directives(&query.request.fields).no_store || own.is_poisoned() {
+    pub fn on_head(&self, response: &ResponseHead, request_time: Now, response_time: Now, own: &FillWriter) {
+        let (key, policy, request) = (own.key(), own.policy(), own.sent());
+        if request_directives(&request.fields).no_store || own.is_poisoned() {
             return;
         }
-        let Some(resource) = self.0.memory.value(query.key.hash(), query.key.bytes()) else { return };
-        let Some(old) = resource.select(&query.request.fields, query.policy) else { return };
+        let Some(resource) = self.0.memory.value(key.hash(), key.bytes()) else { return };
+        let Some(old) = resource.select(&request.fields, policy) else { return };
         // An answer that names no file says nothing about the file that another one named.
-        if !old.meta.is_under(query.policy) || old.body.external_body().is_some() {
+        if !old.meta.is_under(policy) || old.body.external_body().is_some() {
             return;
         }
-        match head_response(&old.meta.head, response, response_time, query.policy) {
+        match head_response(&old.meta.head, response, response_time, policy) {
             HeadOutcome::Ignore => {}
             // What one visitor was told neither changes nor drops what all get.
-            HeadOutcome::Invalidate(_) if has_unkeyed_credentials(&query.request.fields, query.policy) => {}
-            HeadOutcome::Update(head) if may_share(query.request, &head, query.policy).is_err() => {}
-            HeadOutcome::Invalidate(_) => self.remove(query.key, old),
+            HeadOutcome::Invalidate(_) if has_unkeyed_credentials(&request.fields, policy) => {}
+            HeadOutcome::Update(head) if may_share(request, &head, policy).is_err() => {}
+            HeadOutcome::Invalidate(_) => self.remove(key, old),
             HeadOutcome::Update(head) => {
-                let (request, policy) = (query.request, query.policy);
                 let freshness =
                     freshness_after_validation(request, &head, response, request_time, response_time, policy);
                 let meta = Meta { head, freshness, ..(*old.meta).clone() };
-                let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone(), query.key, &self.0.budget));
-                self.replace(query.key, old, new, || !own.is_poisoned());
+                let new = Arc::new(Entry::new(Arc::new(meta), old.body.clone(), key, &self.0.budget));
+                self.replace(key, old, new, || !own.is_poisoned());
             }
         }
     }

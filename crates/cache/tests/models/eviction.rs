@@ -2,7 +2,8 @@
 
 use crate::explore::explore;
 use crate::site::{NOW, answer, get, ok, push};
-use kasoku_cache::{Cache, CacheLimits, CacheQuery, Key, Lookup, Verdict};
+use kasoku_cache::{Cache, CacheLimits, CacheRoute, Key, Lookup, SharedRequest, Verdict};
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::policy::{Policy, Profile};
 use shuttle::thread;
 use std::sync::Arc;
@@ -22,7 +23,8 @@ fn page(key: &Key) -> Vec<u8> {
 fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) -> bool {
     let mut is_stored = false;
     let key = cache.key(format!("http://a.example/{number}"));
-    match cache.look_up(&CacheQuery { key: &key, request: &get(), policy, now: NOW, read: None, also: &[] }) {
+    let request = SharedRequest::new(&get(), &CacheRoute::new(&key, policy), &Peer::UNKNOWN);
+    match cache.look_up(&request, NOW) {
         Lookup::Hit(entry, ..) => {
             let mut read = Vec::new();
             for chunk in entry.body.chunks() {
@@ -34,7 +36,7 @@ fn visit(cache: &Cache, policy: &Arc<Policy>, number: usize) -> bool {
         }
         Lookup::Fill(writer, _) => {
             // It may be that all together hold too much by now: then it is not stored, and nobody reads it.
-            let Verdict::Write(mut body) = answer(writer, &get(), &ok(), NOW) else { return false };
+            let Verdict::Write(mut body) = answer(writer, &ok(), NOW) else { return false };
             is_stored = push(&mut body, page(&key).into()).is_ok() && body.finish(None);
         }
         Lookup::Join(..) => {}

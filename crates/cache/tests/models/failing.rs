@@ -18,7 +18,7 @@ fn what_is_stale_is_asked_for_once_when_that_fails_and_all_get_it() {
             Lookup::Join(reader, _) => read(reader),
             Lookup::Fill(writer, _) => {
                 site.origin();
-                let (entry, _) = writer.on_failure(&get(), Reason::OriginClosedEarly, stale).expect("nothing stale");
+                let (entry, _) = writer.on_failure(Reason::OriginClosedEarly, stale).expect("nothing stale");
                 Got::Whole(text(&entry))
             }
             _ => panic!("neither hit, join nor fill"),
@@ -43,7 +43,7 @@ fn a_fill_that_is_too_slow_at_any_point_costs_one_more_and_all_get_the_page() {
                     Lookup::Hit(entry, ..) => return Got::Whole(text(&entry)),
                     Lookup::Join(reader, _) if is_patient || reader.is_probe() => return read(reader),
                     Lookup::Join(reader, _) => {
-                        assert!(site.ask(&get(), NOW, |ask| site.cache.on_slow(ask, &reader)));
+                        assert!(site.cache.on_slow(&site.shared(&get()), &reader, NOW));
                         is_patient = true;
                     }
                     Lookup::Fill(writer, _) => return site.fill(writer, NOW),

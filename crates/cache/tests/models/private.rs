@@ -35,7 +35,7 @@ fn a_private_answer_reaches_the_one_who_asked_alone_and_nobody_waits_for_the_nex
                     Lookup::Join(..) if is_known => panic!("waits for a page that is known as private"),
                     Lookup::Join(reader, _) => assert_eq!(wait(reader), None, "got another's answer"),
                     Lookup::Fill(writer, _) => {
-                        let verdict = answer(writer, &get(), &private, NOW);
+                        let verdict = answer(writer, &private, NOW);
                         assert!(matches!(verdict, Verdict::Private(Reason::Private)));
                         verdicts.fetch_add(1, Ordering::SeqCst);
                         return;
@@ -71,7 +71,7 @@ fn visit(site: &Site, request: &RequestHead, own: &'static str) -> String {
                 }
             }
             Lookup::Fill(writer, _) => {
-                if let Verdict::Write(mut body) = answer(writer, request, &ok(), NOW) {
+                if let Verdict::Write(mut body) = answer(writer, &ok(), NOW) {
                     block_on(body.push(own.into())).unwrap();
                     body.finish(None);
                 }

@@ -4,8 +4,10 @@ use bytes::Bytes;
 use http::{Method, StatusCode};
 use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{
-    BodyWriter, Cache, CacheLimits, CacheQuery, Entry, FillEvent, FillReader, FillWriter, Joined, Key, Lookup, Verdict,
+    BodyWriter, Cache, CacheLimits, CacheRoute, Entry, FillEvent, FillReader, FillWriter, Joined, Key, Lookup,
+    SharedRequest, Verdict,
 };
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::policy::{Policy, Profile};
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
@@ -60,12 +62,12 @@ impl Site {
         })
     }
 
-    pub(crate) fn ask<T>(&self, request: &RequestHead, now: Now, ask: impl FnOnce(&CacheQuery<'_>) -> T) -> T {
-        ask(&CacheQuery { key: &self.key, request, policy: &self.policy, now, read: None, also: &[] })
+    pub(crate) fn shared(&self, request: &RequestHead) -> SharedRequest {
+        SharedRequest::new(request, &CacheRoute::new(&self.key, &self.policy), &Peer::UNKNOWN)
     }
 
     pub(crate) fn look_up(&self, request: &RequestHead, now: Now) -> Lookup {
-        self.ask(request, now, |ask| self.cache.look_up(ask))
+        self.cache.look_up(&self.shared(request), now)
     }
 
     /// Asks the origin: what it says at this moment.
@@ -94,15 +96,14 @@ impl Site {
     }
 
     /// Fetches the page: with the validator of what is stored, if the cache adds one.
-    pub(crate) fn fill(&self, writer: FillWriter, now: Now) -> Got {
-        let mut asked = get();
-        writer.prepare(&mut asked);
+    pub(crate) fn fill(&self, mut writer: FillWriter, now: Now) -> Got {
+        let asked = writer.prepare();
         let version = self.origin();
         let etag = format!("\"{version}\"");
         let is_known = asked.fields.only("if-none-match") == Some(etag.as_bytes());
         let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
         let response = ResponseHead::new(status).with("Cache-Control", "max-age=60").with("ETag", etag);
-        match answer(writer, &asked, &response, now) {
+        match answer(writer, &response, now) {
             Verdict::Write(mut body) => {
                 push_page(&mut body, version);
                 body.finish(None);
@@ -136,20 +137,13 @@ pub(crate) fn ok() -> ResponseHead {
     ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60")
 }
 
-pub(crate) fn answer(writer: FillWriter, request: &RequestHead, response: &ResponseHead, now: Now) -> Verdict {
+pub(crate) fn answer(writer: FillWriter, response: &ResponseHead, now: Now) -> Verdict {
     let (request_time, response_time) = (now, now);
-    writer.on_response(&OriginExchange {
-        request,
-        response,
-        request_time,
-        response_time,
-        body_length: None,
-        is_file: false,
-    })
+    writer.on_response(&OriginExchange { response, request_time, response_time, body_length: None, is_file: false })
 }
 
 pub(crate) fn begin(writer: FillWriter, response: &ResponseHead) -> BodyWriter {
-    match answer(writer, &get(), response, NOW) {
+    match answer(writer, response, NOW) {
         Verdict::Write(body) => body,
         _ => panic!("not a body"),
     }

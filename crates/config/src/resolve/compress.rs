@@ -4,7 +4,7 @@ use crate::bounds;
 use crate::issue::{Issue, Located, quoted};
 use crate::raw::{LocatedTexts, RawCompress};
 use crate::table::{self, SettingScope};
-use kasoku_options::{Coding, Compression};
+use kasoku_options::{Coding, CodingRules};
 use kasoku_semantics::coding::{CodingLevels, ZSTD_LEVEL_MAX};
 
 /// The most entries of `types`: each is looked at for each response that is stored.
@@ -18,7 +18,7 @@ const LEVELS: [CodingLevels; 3] = [
 ];
 
 /// Lays what is written over other rules.
-pub(super) fn set_compression(compression: &mut Compression, raw: &RawCompress) {
+pub(super) fn set_compression(compression: &mut CodingRules, raw: &RawCompress) {
     if let Some(codings) = &raw.codings {
         compression.is_enabled = !codings.value.is_empty();
         compression.codings = codings.value.iter().filter_map(coding).collect();

@@ -1,5 +1,5 @@
 //! Fetches from the origin: for one client ([`pass`]; [`fresh_link`] finds a link made for that client), or into a fill that others can
-//! join ([`fill`], [`refresh`], [`probe`]).
+//! join ([`fill`], [`in_the_background`]).
 //!
 //! A fill runs in a task of its own (`fetch/fill_task.rs`), so that the client that began it can leave while others wait. That client
 //! gets news from the task: interim responses, and whether the answer is its own alone, or one that it reads like
@@ -21,7 +21,6 @@ use crate::request::forward::Audience;
 use crate::request::notes::DroppedCookies;
 use crate::request::respond::forwarded;
 use crate::request::route::Routed;
-use crate::request::shared::SharedRequest;
 use crate::visitors::session;
 use fill_task::FillTask;
 pub(crate) use fill_task::is_of_a_long_file;
@@ -62,17 +61,11 @@ enum FirstClientEvent {
 }
 
 /// Asks for everybody who waits for this fill.
-pub(crate) async fn fill(
-    exchange: &Exchange,
-    routed: &Routed,
-    writer: FillWriter,
-    outgoing: SharedRequest,
-    miss: Reason,
-) -> Answer {
+pub(crate) async fn fill(exchange: &Exchange, routed: &Routed, writer: FillWriter, miss: Reason) -> Answer {
     let (events_sender, mut events) = oneshot::channel();
     let (interim_sender, mut interim) = mpsc::channel(INTERIM_QUEUE_MAX);
     let fetch_context = FetchContext::new(exchange, routed, Audience::Shared, exchange.begin_origin());
-    let task = FillTask::new(exchange, routed, fetch_context, outgoing, interim_sender);
+    let task = FillTask::new(exchange, routed, fetch_context, interim_sender);
     task.spawn(exchange, writer, events_sender);
     let mut to_client = ToClient(exchange);
     let events = loop {
@@ -167,24 +160,13 @@ fn is_whole_for_a_part(exchange: &Exchange, response: &Response) -> bool {
     is_whole_file && exchange.request.head.fields.contains("range")
 }
 
-/// Refreshes a stale response in the background.
-pub(crate) fn refresh(exchange: &Exchange, routed: &Routed, writer: FillWriter, stale: &Entry) {
-    let outgoing = SharedRequest::to_refresh(&exchange.request, routed, &exchange.peer, &stale.meta);
-    in_the_background(exchange, routed, writer, outgoing);
-}
-
-/// Asks anonymously, for all who wait: what is the client's own is taken from the request as it is prepared.
-pub(crate) fn probe(exchange: &Exchange, routed: &Routed, writer: FillWriter) {
-    let outgoing = SharedRequest::anonymous(&exchange.request, routed, &exchange.peer);
-    in_the_background(exchange, routed, writer, outgoing);
-}
-
-fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter, outgoing: SharedRequest) {
+/// Fetches what no client waits for: refreshes a stale response, or sends a probe for all who wait.
+pub(crate) fn in_the_background(exchange: &Exchange, routed: &Routed, writer: FillWriter) {
     let (events, _) = oneshot::channel();
     let (interim, _) = mpsc::channel(1);
     let time = Rc::new(OriginTime::begin(exchange.worker.moment().mono_us));
     let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
-    let task = FillTask::new(exchange, routed, fetch_context, outgoing, interim);
+    let task = FillTask::new(exchange, routed, fetch_context, interim);
     task.spawn(exchange, writer, events);
 }
 

@@ -7,13 +7,12 @@ use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
 use crate::origin::sendfile::{self, SendfileOutcome};
-use crate::request::forward::{is_sent_as_received, leaves_fields_alone};
 use crate::request::respond::{self, forwarded};
 use crate::request::route::Routed;
-use crate::request::shared::SharedRequest;
 use crate::request::visitor;
+use crate::runtime::worker::Worker;
 use crate::shared_state::leak_guard::PatternVerdict;
-use kasoku_cache::{CacheQuery, FillReader, Joined, Lookup, Meta};
+use kasoku_cache::{FillReader, Joined, Lookup, Meta, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use std::sync::Arc;
@@ -27,21 +26,8 @@ const CHANGED_FILES_MAX: usize = 2;
 /// The answer of a hit: found by the request as it was received, without making the one that would go to the origin.
 #[inline]
 pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer> {
-    if !leaves_fields_alone(&exchange.request) {
-        return None;
-    }
     let (request, now) = (&exchange.request.head, exchange.now());
-    let ask = CacheQuery {
-        key: &routed.key,
-        request,
-        policy: &routed.route.policy,
-        now,
-        read: routed.stands_for(),
-        also: &[],
-    };
-    // What is kept back where a lifetime is granted selects no variant, so nothing is to be made of the request first.
-    let is_granting = routed.route.policy.grant.is_granting();
-    let (entry, reason) = exchange.worker.cache.hit(&ask, |name| is_granting || is_sent_as_received(name))?;
+    let (entry, reason) = exchange.worker.cache.hit(request, &routed.cache_route(&[]), now)?;
     let ttl = entry.meta.freshness.remaining(now);
     Some(Answer::Stored(entry, respond::hit(reason, ttl)))
 }
@@ -55,10 +41,10 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     if is_blocked(exchange, routed) {
         return fetch::ask_as_oneself(exchange, routed, Reason::LeakGuard).await;
     }
-    let outgoing = || SharedRequest::of(&exchange.request, routed, &exchange.peer);
+    let request = routed.shared(&exchange.request.head, &exchange.peer);
     let mut has_changed = false;
     for _ in 0..CHANGED_FILES_MAX {
-        let (entry, status) = match find(exchange, routed, outgoing(), has_changed).await {
+        let (entry, status) = match find(exchange, routed, &request, has_changed).await {
             Answer::Stored(entry, status) => (entry, status),
             answer => return answer,
         };
@@ -72,7 +58,7 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
         }
         has_changed = true;
     }
-    alone(exchange, routed, outgoing(), Reason::SendfileChanged).await
+    alone(exchange, routed, &request, Reason::SendfileChanged).await
 }
 
 /// Whether pages of its pattern differ by visitor.
@@ -87,9 +73,9 @@ fn standing(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdict> {
 }
 
 /// The answer by what is stored and what is being filled. `has_changed`: a response was stored until now whose file has changed.
-async fn find(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, has_changed: bool) -> Answer {
-    let cache = &exchange.worker.cache;
-    let mut found = cache.look_up(&ask(exchange, routed, &outgoing));
+async fn find(exchange: &Exchange, routed: &Routed, request: &SharedRequest, has_changed: bool) -> Answer {
+    let Worker { cache, .. } = &*exchange.worker;
+    let mut found = cache.look_up(request, exchange.worker.now());
     if has_changed {
         found = found.missed_for(Reason::SendfileChanged);
     }
@@ -98,41 +84,41 @@ async fn find(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, has
         let (reader, reason) = match found {
             Lookup::Join(reader, reason) => (reader, reason),
             Lookup::Probe(writer, reader, reason) => {
-                fetch::probe(exchange, routed, writer);
+                fetch::in_the_background(exchange, routed, writer);
                 (reader, reason)
             }
-            found => return carry_out(exchange, routed, outgoing, found).await,
+            found => return carry_out(exchange, routed, request, found).await,
         };
         let is_probe = reader.is_probe();
-        found = match join(exchange, &ask(exchange, routed, &outgoing), reader, reason).await {
+        found = match join(exchange, request, reader, reason).await {
             FillResult::Answer(answer) => return *answer,
-            FillResult::Nothing => return alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+            FillResult::Nothing => return alone(exchange, routed, request, Reason::HitForMiss).await,
             FillResult::AskYourself(reason) => return fetch::ask_as_oneself(exchange, routed, reason).await,
-            FillResult::OtherVariant(meta) => cache.look_up_variant(&ask(exchange, routed, &outgoing), &meta),
+            FillResult::OtherVariant(meta) => cache.look_up_variant(request, &meta, exchange.worker.now()),
             // Nobody's request is to blame.
             FillResult::Failure(why) if is_probe => return failed(why, reason),
             FillResult::Failure(why) if has_failed => {
                 return match exchange.worker.enter_alone() {
-                    Some(_place) => alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+                    Some(_place) => alone(exchange, routed, request, Reason::HitForMiss).await,
                     None => failed(why, reason),
                 };
             }
             FillResult::Failure(_) => {
                 has_failed = true;
-                cache.look_up(&ask(exchange, routed, &outgoing))
+                cache.look_up(request, exchange.worker.now())
             }
         };
     }
     match found {
-        Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::HitForMiss).await,
-        found => carry_out(exchange, routed, outgoing, found).await,
+        Lookup::Join(..) => alone(exchange, routed, request, Reason::HitForMiss).await,
+        found => carry_out(exchange, routed, request, found).await,
     }
 }
 
 /// Asks the origin without waiting for anybody, and without letting anybody wait.
-async fn alone(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, miss: Reason) -> Answer {
-    let writer = exchange.worker.cache.fill_alone(&ask(exchange, routed, &outgoing));
-    fetch::fill(exchange, routed, writer, outgoing, miss).await
+async fn alone(exchange: &Exchange, routed: &Routed, request: &SharedRequest, miss: Reason) -> Answer {
+    let writer = exchange.worker.cache.fill_alone(request, exchange.worker.now());
+    fetch::fill(exchange, routed, writer, miss).await
 }
 
 /// The failure of the fill that this client waited for, having found nothing itself for this reason.
@@ -145,11 +131,11 @@ fn collapsed(reason: Reason) -> CacheStatus {
     CacheStatus { collapsed: true, detail: Some(Reason::Collapsed), ..forwarded(reason) }
 }
 
-async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest, found: Lookup) -> Answer {
+async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest, found: Lookup) -> Answer {
     match found {
         Lookup::Hit(entry, reason, refresh) => {
             if let Some(writer) = refresh {
-                fetch::refresh(exchange, routed, writer, &entry);
+                fetch::in_the_background(exchange, routed, writer);
             }
             Answer::hit(entry, reason, exchange.worker.now())
         }
@@ -158,10 +144,10 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest
             writer.release(Reason::LeakGuardPending);
             fetch::ask_as_oneself(exchange, routed, Reason::LeakGuardPending).await
         }
-        Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, outgoing, reason).await,
+        Lookup::Fill(writer, reason) => fetch::fill(exchange, routed, writer, reason).await,
         Lookup::Probe(writer, ..) => {
-            fetch::probe(exchange, routed, writer);
-            alone(exchange, routed, outgoing, Reason::HitForMiss).await
+            fetch::in_the_background(exchange, routed, writer);
+            alone(exchange, routed, request, Reason::HitForMiss).await
         }
         Lookup::Failed(why, reason) => {
             let status = CacheStatus { fwd: None, detail: Some(why), ..forwarded(reason) };
@@ -174,13 +160,8 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, outgoing: SharedRequest
         Lookup::Unavailable(reason) => {
             Answer::Synthetic(Fault::OnlyIfCached(reason), Some(CacheStatus { fwd: None, ..forwarded(reason) }))
         }
-        Lookup::Join(..) => alone(exchange, routed, outgoing, Reason::HitForMiss).await,
+        Lookup::Join(..) => alone(exchange, routed, request, Reason::HitForMiss).await,
     }
-}
-
-fn ask<'a>(exchange: &Exchange, routed: &'a Routed, outgoing: &'a SharedRequest) -> CacheQuery<'a> {
-    let also = routed.pattern(&exchange.request.head.fields).map_or(&[][..], |pattern| &pattern.tags);
-    outgoing.ask(routed, exchange.worker.now(), also)
 }
 
 /// What a fill is to a client that has waited for it.
@@ -199,28 +180,29 @@ enum FillResult {
 
 /// What a second client of a running fill does: it waits for the head, looks whether the response is for it as well,
 /// and streams it.
-async fn join(exchange: &Exchange, ask: &CacheQuery<'_>, reader: FillReader, reason: Reason) -> FillResult {
+async fn join(exchange: &Exchange, request: &SharedRequest, reader: FillReader, reason: Reason) -> FillResult {
     let time = exchange.begin_origin();
     let waited = tokio::time::timeout(exchange.settings.limits.fill_wait_max, reader.head()).await;
     if matches!(waited, Ok(Joined::Streaming(_) | Joined::Settled(..))) {
         time.has_head(exchange.worker.moment().mono_us);
     }
-    let cache = &exchange.worker.cache;
+    let (cache, now) = (&exchange.worker.cache, exchange.worker.now());
+    let is_selected = |meta: &Meta| meta.is_selected_by(&request.head().fields, request.policy());
     let status = collapsed(reason);
     let answer = match waited {
-        Ok(Joined::Streaming(meta)) if cache.may_share(ask, &meta) => Answer::Filling(meta, reader, status),
-        Ok(Joined::Streaming(meta)) if !meta.is_selected_by(&ask.request.fields, ask.policy) => {
+        Ok(Joined::Streaming(meta)) if cache.may_share(request, &meta, now) => Answer::Filling(meta, reader, status),
+        Ok(Joined::Streaming(meta)) if !is_selected(&meta) => {
             return FillResult::OtherVariant(meta);
         }
         Ok(Joined::Settled(entry, reason @ (Reason::HitStaleError | Reason::HitStaleDisconnected))) => {
             Answer::hit(entry, reason, exchange.worker.now())
         }
         Ok(Joined::Settled(entry, reason))
-            if cache.may_share(ask, &entry.meta) && cache.covers(ask.request, &entry) =>
+            if cache.may_share(request, &entry.meta, now) && cache.covers(request.head(), &entry) =>
         {
             Answer::Stored(entry, CacheStatus { detail: Some(reason), ..status })
         }
-        Ok(Joined::Settled(entry, _)) if !entry.meta.is_selected_by(&ask.request.fields, ask.policy) => {
+        Ok(Joined::Settled(entry, _)) if !is_selected(&entry.meta) => {
             return FillResult::OtherVariant(entry.meta.clone());
         }
         // That nobody listens there, or thinks for too long, hardly depends on what was asked.
@@ -235,7 +217,7 @@ async fn join(exchange: &Exchange, ask: &CacheQuery<'_>, reader: FillReader, rea
         )) => failed(why, reason),
         Ok(Joined::Failed(why)) => return FillResult::Failure(why),
         // Who began it may have asked for something that takes for ever.
-        Err(_) if cache.on_slow(ask, &reader) => return FillResult::Failure(Reason::OriginTimeoutFirstByte),
+        Err(_) if cache.on_slow(request, &reader, now) => return FillResult::Failure(Reason::OriginTimeoutFirstByte),
         Ok(Joined::Released(
             why @ (Reason::PageTextMissing
             | Reason::PersonalPage

@@ -1,19 +1,14 @@
 //! An answer to bytes: conditions, ranges, framing, hit headers.
 //!
 //! What is stored (`stored`), or being filled, is evaluated against what this client asked: a condition may turn it into
-//! 304, a range into 206 or 416. What the origin sent for this client alone goes through as it is.
+//! 304, a range into 206 or 416 (`kasoku_cache::represent`). What the origin sent for this client alone goes through as it is.
 
-mod multipart;
 pub(crate) mod outgoing;
-pub(crate) mod represent;
 pub(crate) mod stored;
 pub(crate) mod synthetic;
 
 use crate::deliver::outgoing::{HeldMemory, Interrupted, Outgoing, or_flush, send_head};
-use crate::deliver::represent::{ChosenRepresentation, is_not_modified};
-use crate::deliver::stored::{
-    NotModifiedOf, is_prepared, not_modified, not_modified_meta, stored, write_cache_control,
-};
+use crate::deliver::stored::{codings, head_context, not_modified, stored};
 use crate::deliver::synthetic::{options, own, purged};
 use crate::door::{Follows, content_length};
 use crate::error::{Fault, reason};
@@ -21,9 +16,10 @@ use crate::exchange::Exchange;
 use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::exchange::delivered::Delivered;
 use crate::origin_client::{Body, Response};
-use crate::request::respond::forwarded;
+use crate::request::respond::{forwarded, replaced_fields};
 use crate::request::visitor;
 use http::{Method, StatusCode};
+use kasoku_cache::represent::Representations;
 use kasoku_cache::{FillEvent, FillReader, Meta};
 use kasoku_metrics::Counter;
 use kasoku_options::HitHeaders;
@@ -33,10 +29,10 @@ use kasoku_semantics::Validators;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::downstream::confine;
 use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
+use kasoku_semantics::precondition::{Precondition, precondition};
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::ResponseHead;
-use kasoku_wire::field::content_range::ContentRange;
 use std::io;
 use std::iter;
 use std::sync::Arc;
@@ -72,37 +68,24 @@ async fn deliver_other(exchange: &Exchange, answer: Answer) -> Delivered {
 
 /// What a second client of a running fill gets, and the first as well: the pieces as they come.
 async fn filling(exchange: &Exchange, meta: &Arc<Meta>, mut reader: FillReader, status: CacheStatus) -> Delivered {
-    let choice = ChosenRepresentation::of_filling(exchange, meta);
-    if let Some(representation) = choice.known(exchange, meta) {
-        let shown = NotModifiedOf { representation, varies: choice.varies };
-        return not_modified_meta(exchange, meta, shown, None, status).all(iter::empty()).await;
+    let (request, length) = (&exchange.request.head, content_length(&meta.head));
+    let representations = Representations::of_filling(&request.fields, codings(exchange), meta, length);
+    let replaced = replaced_fields(exchange.settings.hit_headers);
+    let context = head_context(exchange, &representations, &replaced);
+    let mut head = exchange.head();
+    if let Some(representation) = representations.known(request, meta, exchange.now()) {
+        context.not_modified(meta, representation, None, &mut head);
+        let out = Outgoing::begin(exchange, head, StatusCode::NOT_MODIFIED, Follows::Nothing, status);
+        return out.all(iter::empty()).await;
     }
-    let length = content_length(&meta.head);
     // A part that is being filled goes out as it is.
     let is_whole = meta.head.status == StatusCode::OK;
-    let wanted = match length.filter(|_| is_whole).map(|length| choice.asked_of(exchange, meta, length)) {
+    let wanted = match length.filter(|_| is_whole).map(|length| representations.range(request, meta, length)) {
         Some(RangeOutcome::Ranges(ranges)) => ranges.first().copied().filter(|_| ranges.len() == 1),
         _ => None,
     };
     let code = if wanted.is_some() { StatusCode::PARTIAL_CONTENT } else { meta.head.status };
-    let head = exchange.head();
-    let mut head = if wanted.is_some() { head.of(code) } else { head.with(code, &meta.head.reason) };
-    let settings = exchange.settings.hit_headers;
-    head.fields_where(&meta.head.fields, settings, |name| {
-        is_prepared(meta, name) && !name.eq_ignore_ascii_case(b"content-length")
-    });
-    write_cache_control(exchange, meta, &mut head);
-    if choice.varies {
-        head.vary_by_coding(&meta.head.fields);
-    }
-    head.date_unless_in(&meta.head.fields, meta.freshness.response_time);
-    head.via(meta.head.version);
-    if let Some(wanted) = wanted {
-        head.written("Content-Range", ContentRange::Part { first: wanted.first, last: wanted.last, complete: length });
-    }
-    if let Some(age) = meta.freshness.age_field(&CacheStatus { collapsed: false, ..status }, exchange.now()) {
-        head.number("Age", age);
-    }
+    context.filling(meta, (wanted, length), &status, &mut head);
     let follows = match code {
         StatusCode::NO_CONTENT => Follows::Nothing,
         _ => Follows::of(wanted.map(ByteRange::length).or(length)),
@@ -156,7 +139,7 @@ async fn origin(
     let received = response.head.fields.clone();
     strip_hop_by_hop(&mut response.head.fields);
     let is_ours = conditions == ConditionEvaluator::Cache && may_be_confirmed(exchange, &response);
-    if is_ours && has_content && is_not_modified(exchange, &response.head, Validators::Any, now) {
+    if is_ours && has_content && has_it(exchange, &response.head) {
         return not_modified(exchange, &response.head, status).all(iter::empty()).await;
     }
     let mut head = exchange.head().with(code, &response.head.reason);
@@ -199,6 +182,12 @@ async fn origin(
             Err(error) => return broken(exchange, out, &error, status).await,
         }
     }
+}
+
+/// Whether the client has such a response already, by its own conditions.
+fn has_it(exchange: &Exchange, response: &ResponseHead) -> bool {
+    let (response_time, now) = (exchange.worker.now(), exchange.now());
+    precondition(&exchange.request.head, response, Validators::Any, response_time, now) == Precondition::NotModified
 }
 
 /// Sees to it that no browser keeps the page of a visitor whom the application knows.

@@ -5,13 +5,12 @@
 
 use crate::request::notes::Notes;
 use crate::request::request_id::{self, RequestId, RequestIdDigits};
-use crate::request::respond::{NAME, replaced_fields, write_hit_headers};
+use crate::request::respond::{replaced_fields, write_hit_headers};
 use http::{StatusCode, Version};
+use kasoku_cache::represent::{HeadSink, date_unless_in, fields_where, via};
 use kasoku_options::HitHeaders;
 use kasoku_semantics::cache_status::CacheStatus;
-use kasoku_semantics::coding::{Coding, goes_with_coded, lacks_vary, write_tag};
 use kasoku_semantics::time::Now;
-use kasoku_wire::field::date;
 use kasoku_wire::http1::encode_status_line;
 use kasoku_wire::{Fields, ResponseHead};
 use std::fmt::Display;
@@ -94,10 +93,7 @@ impl HeadWriter {
 
     /// Status and reason phrase, of an empty head.
     pub(crate) fn with(mut self, status: StatusCode, reason: &[u8]) -> Self {
-        match &mut self.0 {
-            Form::Bytes(bytes) => encode_status_line(status, reason, bytes),
-            Form::Message(head) => head.status = status,
-        }
+        self.status(status, reason);
         self
     }
 
@@ -111,10 +107,17 @@ impl HeadWriter {
     pub(crate) fn prepared<'p>(
         mut self,
         prepared: impl FnOnce(&dyn Fn() -> Box<[u8]>) -> Option<&'p [u8]>,
-        write: impl Fn(HeadWriter) -> HeadWriter,
+        write: impl Fn(&mut HeadWriter),
     ) -> Self {
-        let Form::Bytes(bytes) = &mut self.0 else { return write(self) };
-        let make = || write(Self::bytes(Vec::with_capacity(BYTES_USUAL))).into_bytes();
+        let Form::Bytes(bytes) = &mut self.0 else {
+            write(&mut self);
+            return self;
+        };
+        let make = || {
+            let mut head = Self::bytes(Vec::with_capacity(BYTES_USUAL));
+            write(&mut head);
+            head.into_bytes()
+        };
         match prepared(&make) {
             Some(prepared) => bytes.extend_from_slice(prepared),
             // It was made before a reload.
@@ -132,67 +135,13 @@ impl HeadWriter {
 
     /// Every field but those of these names, and those that we write ourselves by setting.
     pub(crate) fn fields_without(&mut self, fields: &Fields, without: &[&str], settings: HitHeaders) {
-        self.fields_where(fields, settings, |name| {
-            !without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
-        });
-    }
-
-    /// Every field of whose name `goes` says so, but those that we write ourselves by setting.
-    pub(crate) fn fields_where(&mut self, fields: &Fields, settings: HitHeaders, goes: impl Fn(&[u8]) -> bool) {
-        let ours = replaced_fields(settings);
-        let is_ours = |name: &[u8]| ours.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
-        for (name, value) in fields.iter().filter(|(name, _)| goes(name) && !is_ours(name)) {
-            self.field(name, value);
-        }
-    }
-
-    /// The fields of a stored response that go out with a coded body, with that body's own entity tag.
-    pub(crate) fn fields_of_coded(
-        &mut self,
-        fields: &Fields,
-        settings: HitHeaders,
-        coding: Coding,
-        goes: impl Fn(&[u8]) -> bool,
-    ) {
-        self.fields_where(fields, settings, |name| goes(name) && goes_with_coded(name));
-        for tag in fields.all("etag") {
-            match &mut self.0 {
-                Form::Bytes(bytes) => {
-                    bytes.extend_from_slice(b"ETag: ");
-                    write_tag(tag, coding, bytes);
-                    bytes.extend_from_slice(b"\r\n");
-                }
-                Form::Message(head) => {
-                    let mut value = Vec::new();
-                    write_tag(tag, coding, &mut value);
-                    head.fields.push("ETag", value);
-                }
-            }
-        }
-    }
-
-    /// Completes what a response says that it varies by, where codings may be made of it. A line of its own, so that what the
-    /// origin has sent stays as it is.
-    //= RFC 9110 section 12.5.5
-    //# An origin server SHOULD generate a Vary header field on a cacheable response when it wishes that response to be
-    //# selectively reused for subsequent requests.
-    pub(crate) fn vary_by_coding(&mut self, fields: &Fields) {
-        if lacks_vary(fields) {
-            self.field("Vary", "Accept-Encoding");
-        }
+        let goes = |name: &[u8]| !without.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        fields_where(fields, &replaced_fields(settings), goes, self);
     }
 
     /// One field.
     pub(crate) fn field(&mut self, name: impl AsRef<[u8]>, value: impl AsRef<[u8]>) {
-        match &mut self.0 {
-            Form::Bytes(bytes) => {
-                bytes.extend_from_slice(name.as_ref());
-                bytes.extend_from_slice(b": ");
-                bytes.extend_from_slice(value.as_ref());
-                bytes.extend_from_slice(b"\r\n");
-            }
-            Form::Message(head) => head.fields.push(name, value),
-        }
+        HeadSink::field(self, name.as_ref(), value.as_ref());
     }
 
     /// One field with a number.
@@ -200,35 +149,14 @@ impl HeadWriter {
         self.field(name, itoa::Buffer::new().format(value));
     }
 
-    /// One field with a value that is written out.
-    pub(crate) fn written(&mut self, name: &str, value: impl Display) {
-        match &mut self.0 {
-            // Writing to a Vec cannot fail.
-            Form::Bytes(bytes) => drop(write!(bytes, "{name}: {value}\r\n")),
-            Form::Message(head) => head.fields.push(name, value.to_string()),
-        }
-    }
-
     /// Date, where the message has none.
-    //= RFC 9110 section 6.6.1
-    //# A recipient with a clock that receives a response message without a Date header field MUST record the time it was received and append a corresponding Date header field to the message's header section if it is cached or forwarded downstream.
     pub(crate) fn date_unless_in(&mut self, fields: &Fields, now: Now) {
-        if !fields.contains("date") {
-            self.written("Date", date::written(now.unix_seconds()));
-        }
+        date_unless_in(fields, now, self);
     }
 
     /// Via, with the version that the message came in.
     pub(crate) fn via(&mut self, version: Version) {
-        let version = if version == Version::HTTP_10 { "1.0" } else { "1.1" };
-        match &mut self.0 {
-            Form::Bytes(bytes) => {
-                for part in ["Via: ", version, " ", NAME, "\r\n"] {
-                    bytes.extend_from_slice(part.as_bytes());
-                }
-            }
-            Form::Message(head) => head.fields.push("Via", format!("{version} {NAME}")),
-        }
+        via(version, self);
     }
 
     /// What tells about the cache.
@@ -252,6 +180,35 @@ impl HeadWriter {
     /// The request's id.
     pub(crate) fn request_id(&mut self, id: RequestId<'_>) {
         self.field(request_id::FIELD, id.text(&mut RequestIdDigits::default()));
+    }
+}
+
+impl HeadSink for HeadWriter {
+    fn status(&mut self, status: StatusCode, reason: &[u8]) {
+        match &mut self.0 {
+            Form::Bytes(bytes) => encode_status_line(status, reason, bytes),
+            Form::Message(head) => head.status = status,
+        }
+    }
+
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        match &mut self.0 {
+            Form::Bytes(bytes) => {
+                bytes.extend_from_slice(name);
+                bytes.extend_from_slice(b": ");
+                bytes.extend_from_slice(value);
+                bytes.extend_from_slice(b"\r\n");
+            }
+            Form::Message(head) => head.fields.push(name, value),
+        }
+    }
+
+    fn written(&mut self, name: &str, value: &dyn Display) {
+        match &mut self.0 {
+            // Writing to a Vec cannot fail.
+            Form::Bytes(bytes) => drop(write!(bytes, "{name}: {value}\r\n")),
+            Form::Message(head) => head.fields.push(name, value.to_string()),
+        }
     }
 }
 

@@ -16,7 +16,7 @@ use crate::observe::timing::OriginTime;
 use crate::observe::trace::RequestTrace;
 use crate::request::message::Request;
 use crate::request::notes::Notes;
-use crate::request::peer::Peer;
+use crate::request::peer::peer_at;
 use crate::request::request_id::RequestId;
 use crate::request::route::RouteScratch;
 use crate::runtime::clock::WorkerTime;
@@ -26,6 +26,7 @@ use crate::shared_state::session::RequestIdentity;
 use crate::sites::ActiveRoute;
 use http::{Method, StatusCode};
 use kasoku_metrics::SiteCells;
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::time::Now;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, OnceCell, RefCell, RefMut};
@@ -85,7 +86,7 @@ impl Exchange {
         let WorkerTime { now, mono_us } = worker.moment();
         let settings = worker.settings();
         // A reload may have changed whom to believe.
-        let peer = Peer::at(door.address(), &settings.trusted_proxies);
+        let peer = peer_at(door.address(), &settings.trusted_proxies);
         Self {
             worker: worker.clone(),
             settings,

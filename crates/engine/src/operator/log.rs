@@ -10,12 +10,12 @@ use crate::exchange::trace;
 use crate::observe::access_log::{LoggedRequest, Record};
 use crate::observe::top::{NotHit, NotHitKind};
 use crate::operator::doctor::missed::missed;
-use crate::request::client_address::client;
-use crate::request::peer::Peer;
 use crate::request::request_id::RequestId;
 use crate::runtime::worker::Worker;
 use http::StatusCode;
 use kasoku_metrics::{Counter, Outcome, StatusClass, Timer};
+use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::client_address::client;
 use kasoku_semantics::reason::Reason;
 use kasoku_wire::Fields;
 

@@ -12,9 +12,7 @@ mod meant;
 pub use meant::SiteNames;
 
 use crate::exchange::Exchange;
-use crate::request::client_address::client;
 use crate::request::path::PathReader;
-use crate::request::peer::Peer;
 use crate::request::route::{Routed, canonical, host_in_keys, serving};
 use crate::runtime::handle::EngineHandle;
 use crate::sites::{ActiveSite, sites};
@@ -22,6 +20,8 @@ use http::{Method, StatusCode};
 use kasoku_cache::{Cache, Purge, PurgeScope, PurgeScopeError};
 use kasoku_metrics::Counter;
 use kasoku_options::AddressRange;
+use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::client_address::client;
 use kasoku_semantics::tags::TAGS_MAX;
 use kasoku_semantics::time::Now;
 use kasoku_wire::Fields;

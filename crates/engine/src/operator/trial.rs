@@ -4,11 +4,7 @@
 mod changed;
 
 use crate::operator::isolated_fetch::send_isolated;
-use crate::request::message::Request;
-use crate::request::peer::Peer;
 use crate::request::route::{Routed, route_url};
-use crate::request::shared::SharedRequest;
-use crate::request::visitor;
 use crate::runtime::handle::EngineHandle;
 use crate::sites::ActiveRoute;
 use crate::sites::sites;
@@ -19,12 +15,12 @@ use crate::visitors::leak_guard::{
 pub(crate) use changed::{TTL_SECONDS, changed};
 use http::{Method, StatusCode};
 use kasoku_cache::HeldCharge;
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::suggestion::Suggestion;
 use kasoku_wire::RequestHead;
-use kasoku_wire::http1::BodyLength;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
 use std::time::Instant;
@@ -62,10 +58,7 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
     let tagged_as = &*routed.route.policy.tags.site;
     routed.route = Arc::new(ActiveRoute::of(changed, tagged_as, 0));
     let route = routed.route.clone();
-    let request = Request { head: head(url), body: BodyLength::None };
-    let peer = Peer { address: None, is_trusted: false };
-    let mut request = plain(SharedRequest::of(&request, &routed, &peer).head());
-    visitor::keep_wishes_back(&mut request, &route);
+    let request = plain(routed.shared(&head(url), &Peer::UNKNOWN).head());
     let fetcher = IsolatedFetcher { handle, routed: &routed };
     let Some(page) = fetcher.fetch(&request, None).await else { return TrialOutcome::Unknown };
     if let Some(reason) = refusal(&route, &request, &page) {

@@ -3,8 +3,7 @@
 use crate::exchange::Exchange;
 use crate::exchange::trace::FetchTrace;
 use crate::observe::timing::OriginTime;
-use crate::request::client_address::client;
-use crate::request::forward::{Audience, is_address_told};
+use crate::request::forward::Audience;
 use crate::request::request_id::RequestIdDigits;
 use crate::request::route::Routed;
 use crate::runtime::settings::Settings;
@@ -12,6 +11,8 @@ use http::Method;
 use kasoku_options::Balance;
 use kasoku_origin::group;
 use kasoku_programs::Circumstances;
+use kasoku_semantics::client_address::client;
+use kasoku_semantics::forward::is_address_told;
 use kasoku_wire::RequestHead;
 use std::net::IpAddr;
 use std::rc::Rc;
@@ -69,7 +70,7 @@ impl FetchContext {
 /// What a program may be told besides the request.
 fn circumstances(exchange: &Exchange, routed: &Routed, audience: Audience) -> Circumstances {
     let (peer, fields) = (exchange.peer, &exchange.request.head.fields);
-    let is_told = is_address_told(fields, routed, audience);
+    let is_told = is_address_told(fields, &routed.route.policy, audience);
     // A proxy tells the address alone.
     let own = |client: IpAddr| peer.address.filter(|address| address.ip().to_canonical() == client);
     let remote = client(&peer, fields).map(|client| own(client).unwrap_or_else(|| (client, 0).into()));

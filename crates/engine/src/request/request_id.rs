@@ -7,7 +7,7 @@
 //!
 //! A hit only increments a counter; the digits are formatted when the id is written.
 
-use crate::request::peer::Peer;
+use kasoku_semantics::client_address::Peer;
 use kasoku_wire::Fields;
 use std::cell::Cell;
 use std::hash::{BuildHasher, RandomState};

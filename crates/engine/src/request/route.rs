@@ -2,7 +2,6 @@
 
 mod authority;
 mod find;
-mod normalised;
 mod parameters;
 mod proxied;
 mod remembered;
@@ -17,15 +16,14 @@ pub(crate) use authority::KnownAuthority;
 use find::{TargetParts, find, stands_for};
 use kasoku_cache::Cache;
 use kasoku_options::UrlPattern;
+use kasoku_semantics::effective_uri::{RequestedUri, UriParts, split, without_path_parameters, write_normalised};
 use kasoku_semantics::invalidation::location_target;
 use kasoku_semantics::reason::Reason;
-use kasoku_wire::target::{RequestTarget, parse_target, write_authority};
+use kasoku_wire::target::write_authority;
 use kasoku_wire::{Fields, RequestHead};
-use normalised::{without_path_parameters, write_normalised};
 use proxied::Proxied;
 pub(crate) use remembered::Remembered;
 use remembered::is_worth_it;
-use routed::base_and_target;
 pub(crate) use routed::{Base, Routed};
 use std::borrow::Cow;
 use std::cell::{OnceCell, RefCell};
@@ -80,7 +78,7 @@ pub(crate) fn route(
     let proxied = Proxied::of(&head.fields, is_trusted);
     let scheme = if proxied.is_https { "https" } else { "http" };
     let default_port = if proxied.is_https { 443 } else { 80 };
-    let (host, target, claimed) = host_and_target(head)?;
+    let RequestedUri { host, target, scheme: claimed } = RequestedUri::of(head).map_err(Fault::Request)?;
     // A request for https that comes in the clear must not share an answer with one for http.
     if claimed == Some("https") && !proxied.is_https {
         return Err(Fault::WrongScheme);
@@ -209,7 +207,7 @@ pub(crate) fn refusing<'s>(site: &'s ActiveSite, target: &str, paths: &mut PathR
 
 /// Where a request for a URL belongs that nobody has sent: its target is absolute, as a client writes it to a proxy.
 pub(crate) fn route_url(sites: &[ActiveSite], cache: &Cache, head: &RequestHead) -> Result<Routed, Fault> {
-    let (host, target, claimed) = host_and_target(head)?;
+    let RequestedUri { host, target, scheme: claimed } = RequestedUri::of(head).map_err(Fault::Request)?;
     let (scheme, default_port) = if claimed == Some("https") { ("https", 443) } else { ("http", 80) };
     let mut uri = format!("{scheme}://");
     let start = uri.len();
@@ -219,7 +217,7 @@ pub(crate) fn route_url(sites: &[ActiveSite], cache: &Cache, head: &RequestHead)
 
 /// Path and query of a URI as keys spell it, of the site of that number, as the application reads them.
 pub(crate) fn read_target_of(sites: &[ActiveSite], site: usize, uri: &str) -> Option<String> {
-    let (_, target) = base_and_target(uri)?;
+    let target = split(uri)?.target;
     Some(stands_for(sites.get(site)?, target, &mut PathReader::default()).unwrap_or_else(|| target.to_owned()))
 }
 
@@ -245,9 +243,7 @@ pub(crate) fn route_beside(
 
 /// A URI as its key spells it: with the query as its route wants it.
 pub(crate) fn canonical(sites: &[ActiveSite], paths: &mut PathReader, uri: String) -> String {
-    let split =
-        uri.split_once("://").and_then(|(scheme, rest)| Some((scheme, rest.split_at_checked(rest.find('/')?)?)));
-    let Some((scheme, (authority, target))) = split else { return uri };
+    let Some(UriParts { scheme, authority, target, .. }) = split(&uri) else { return uri };
     let Some(site) = serving(sites, authority) else { return uri };
     let key = &site.route.key;
     let target = &*without_path_parameters(target, &key.path_parameters);
@@ -270,25 +266,6 @@ pub(crate) fn route_redirect(site: &ActiveSite, paths: &mut PathReader, target: 
 /// The host that keys have for requests to this one.
 pub(crate) fn host_in_keys<'h>(sites: &'h [ActiveSite], authority: &'h str) -> &'h str {
     serving(sites, authority).and_then(|site| site.route.key.host.as_deref()).unwrap_or(authority)
-}
-
-/// Host, path and query, and the scheme where the request-target names one.
-type Claimed<'r> = (Option<&'r [u8]>, Cow<'r, str>, Option<&'r str>);
-
-/// What the request-target and Host say, before any normalisation.
-//= RFC 9112 section 3.2.2
-//# When a proxy receives a request with an absolute-form of request-target, the proxy MUST ignore the received Host header
-//# field (if any) and instead replace it with the host information of the request-target.
-fn host_and_target(head: &RequestHead) -> Result<Claimed<'_>, Fault> {
-    let host = || head.fields.first("host");
-    Ok(match parse_target(&head.method, &head.target).map_err(Fault::Request)? {
-        RequestTarget::Origin(target) => (host(), Cow::Borrowed(target), None),
-        RequestTarget::Absolute { scheme, authority, path_and_query } => {
-            (Some(authority.as_bytes()), path_and_query, Some(scheme))
-        }
-        RequestTarget::Asterisk => (host(), Cow::Borrowed("*"), None),
-        RequestTarget::Authority(_) => return Err(Fault::MethodRefused),
-    })
 }
 
 /// The site that serves an authority.

@@ -10,23 +10,20 @@
 //! others are removed: what nobody has listed is not taken for noise in silence, since the list itself says so.
 //!
 //! In the place of what programs say of themselves the origin gets what every anonymous request says
-//! ([`ANONYMOUS_FIELDS`]), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
+//! ([`ANONYMOUS_FIELDS`](kasoku_semantics::anonymous_request::ANONYMOUS_FIELDS)), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
 use crate::request::route::Routed;
 use crate::sites::ActiveRoute;
-use kasoku_cache::{ANONYMOUS_FIELDS, Cache};
+use kasoku_cache::Cache;
 use kasoku_options::{OtherCookies, SessionRules};
+use kasoku_semantics::anonymous_request::is_cache_field;
 use kasoku_semantics::grant::{Grant, GrantRefusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
-use kasoku_semantics::{classes, cookies, set_cookies};
-use kasoku_wire::{Fields, RequestHead};
-
-/// Fields by which a client speaks to the cache: it decides by them, and the origin does not get them.
-const WISHES: [&str; 6] =
-    ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+use kasoku_semantics::{cookies, set_cookies};
+use kasoku_wire::Fields;
 
 /// Fields of which nobody has to be told that they are not sent on: they are about the message or in the URL, or are told apart.
 const HANDLED: [&str; 6] = ["host", "connection", "cookie", "content-length", "transfer-encoding", "te"];
@@ -139,53 +136,10 @@ pub(crate) fn kept_apart<'r>(
     };
     let cookies = cookies::pairs(received).map(move |pair| (&b"Cookie"[..], pair, of_cookie(pair)));
     let is_about_the_visitor =
-        |name: &[u8]| !is_wish(name) && !HANDLED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+        |name: &[u8]| !is_cache_field(name) && !HANDLED.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
     let others = received.iter().filter(move |(name, _)| is_about_the_visitor(name));
     let of_field = |name| if grant.reaches_origin(name) { Ground::FieldInKey } else { Ground::NotSentOn };
     cookies.chain(others.map(move |(name, value)| (name, value, of_field(name))))
-}
-
-/// Appends what of a received request goes on, as `is_ours` leaves it, and what every request of this kind says.
-pub(crate) fn write(received: &Fields, route: &ActiveRoute, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
-    let grant = &route.policy.grant;
-    let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
-    for (name, value) in received.iter() {
-        let is_rewritten = is_cookie(name) || grant.has_as_class(name);
-        let goes_on = is_wish(name) || (grant.reaches_origin(name) && !is_rewritten);
-        if goes_on && !is_ours(name) {
-            out.push(name, value);
-        }
-    }
-    if grant.key_device {
-        out.push("User-Agent", classes::device(received));
-    }
-    if !grant.key_languages.is_empty() {
-        out.push("Accept-Language", classes::language(received, &grant.key_languages));
-    }
-    let mut kept = Vec::new();
-    cookies::write(&grant.key_cookies, received, &mut kept);
-    if !kept.is_empty() {
-        out.push("Cookie", kept);
-    }
-    for (name, value) in ANONYMOUS_FIELDS {
-        if !grant.reaches_origin(name.as_bytes()) {
-            out.push(name, value);
-        }
-    }
-}
-
-/// Takes from a request that is about to be sent what its client wants of a cache. Its conditions are ours by then.
-pub(crate) fn keep_wishes_back(request: &mut RequestHead, route: &ActiveRoute) {
-    if route.policy.grant.is_granting() {
-        for name in ["cache-control", "pragma"] {
-            request.fields.remove(name);
-        }
-    }
-}
-
-/// Whether a client speaks to the cache by a field of that name.
-fn is_wish(name: &[u8]) -> bool {
-    WISHES.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
 }
 
 #[cfg(test)]
@@ -283,28 +237,5 @@ mod tests {
         });
         assert_eq!(passing(&not_granting, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
         assert_eq!(passing(&not_granting, "theme=dark"), None);
-    }
-
-    #[test]
-    fn only_what_is_named_goes_on() {
-        let route = route(|route| {
-            key_cookies(route, &["lang"]);
-            Arc::make_mut(&mut route.policy).grant.key_fields = vec!["accept-language".to_owned()];
-        });
-        let received = fields(&[
-            ("Cookie", "sid=1; lang=de"),
-            ("Accept-Language", "de"),
-            ("X-Unheard-Of", "1"),
-            ("Range", "bytes=0-1"),
-            ("Referer", "http://a/"),
-            ("User-Agent", "theirs"),
-            ("Cache-Control", "no-cache"),
-        ]);
-        let mut out = Fields::new();
-        write(&received, &route, |_| false, &mut out);
-        let sent: Vec<String> = out.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
-        assert_eq!(sent, ["Accept-Language", "Cache-Control", "Cookie", "User-Agent", "Accept"]);
-        assert_eq!(out.only("cookie"), Some(&b"lang=de"[..]));
-        assert_ne!(out.only("user-agent"), Some(&b"theirs"[..]));
     }
 }

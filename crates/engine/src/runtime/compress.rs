@@ -190,7 +190,8 @@ mod tests {
     use super::*;
     use bytes::Bytes;
     use kasoku_cache::verdict::OriginExchange;
-    use kasoku_cache::{CacheLimits, CacheQuery, Lookup, Verdict};
+    use kasoku_cache::{CacheLimits, CacheRoute, Lookup, SharedRequest, Verdict};
+    use kasoku_semantics::client_address::Peer;
     use kasoku_semantics::policy::{Policy, Profile};
     use kasoku_semantics::time::Now;
     use kasoku_wire::{RequestHead, ResponseHead};
@@ -204,11 +205,10 @@ mod tests {
         let request = RequestHead::new(http::Method::GET, "/").with("Host", "a.example");
         let response = ResponseHead::new(http::StatusCode::OK).with("Cache-Control", "max-age=60");
         let now = Now { unix_ms: 1_700_000_000_000, mono_ms: 0 };
-        let look_up =
-            || cache.look_up(&CacheQuery { key: &key, request: &request, policy: &policy, now, read: None, also: &[] });
+        let shared = SharedRequest::new(&request, &CacheRoute::new(&key, &policy), &Peer::UNKNOWN);
+        let look_up = || cache.look_up(&shared, now);
         let Lookup::Fill(writer, _) = look_up() else { panic!("not a fill") };
         let exchange = OriginExchange {
-            request: &request,
             response: &response,
             request_time: now,
             response_time: now,

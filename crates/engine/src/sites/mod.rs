@@ -4,7 +4,7 @@ mod hosts;
 
 pub(crate) use hosts::GuardedHosts;
 use kasoku_options as options;
-use kasoku_options::{Compression, Glob, HostPattern};
+use kasoku_options::{CodingRules, Glob, HostPattern};
 use kasoku_origin::Group;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
@@ -185,7 +185,7 @@ fn of_name(site: &str) -> u64 {
 }
 
 /// All that decides of which responses codings may be made.
-fn of_compression(compression: &Compression) -> u64 {
+fn of_compression(compression: &CodingRules) -> u64 {
     let mut hasher = DefaultHasher::new();
     (&compression.types, compression.bytes_min).hash(&mut hasher);
     hasher.finish()
@@ -235,7 +235,7 @@ mod tests {
         assert_eq!(plain, rules(|route| route.origin.connect_timeout = Duration::from_secs(77)));
         assert_eq!(
             plain,
-            rules(|route| route.compression = Arc::new(Compression { bytes_min: 1, ..Compression::default() }))
+            rules(|route| route.compression = Arc::new(CodingRules { bytes_min: 1, ..CodingRules::default() }))
         );
         let origin = OriginAddress::http("127.0.0.1".to_owned(), 1);
         assert_eq!(plain, rules(|route| route.origins.push(origin.clone().into())));

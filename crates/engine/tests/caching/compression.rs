@@ -2,7 +2,7 @@
 
 use kasoku_engine::explain::Question;
 use kasoku_metrics::Counter;
-use kasoku_options::{Coding, Compression};
+use kasoku_options::{Coding, CodingRules};
 use kasoku_testkit::{BOTH, Client, Response, Scenario, Setup, get, ok, on, reply};
 use std::io::Read;
 use std::sync::Arc;
@@ -59,7 +59,7 @@ fn have_made(scene: &Scenario, client: &mut Client, accepts: &str, made: u64) {
     scene.counted(Counter::Compressions, made);
 }
 
-fn set(setup: Setup, change: impl FnOnce(&mut Compression)) -> Setup {
+fn set(setup: Setup, change: impl FnOnce(&mut CodingRules)) -> Setup {
     setup.route(|route| change(Arc::make_mut(&mut route.compression)))
 }
 
@@ -449,7 +449,7 @@ fn who_edits_what_a_hit_has_shown_names_the_origin_s_tag_as_well() {
 fn a_reload_changes_what_is_coded_and_drops_nothing() {
     let mut scene = Scenario::safe([get("/").answers(html(&[]))]);
     have_made(&scene, &mut scene.client(), GZIP, 1);
-    let with = |scene: &mut Scenario, change: &dyn Fn(&mut Compression)| {
+    let with = |scene: &mut Scenario, change: &dyn Fn(&mut CodingRules)| {
         let mut options = (*scene.engine.handle().options()).clone();
         for site in &mut options.sites {
             change(Arc::make_mut(&mut Arc::make_mut(&mut site.route).compression));

@@ -2,7 +2,6 @@
 
 use crate::cache::fetch::FirstClientEvent;
 use crate::cache::fetch::fill_body::{finish_empty, pump};
-use crate::deliver::represent::makes_codings_of;
 use crate::error::reason;
 use crate::exchange::Exchange;
 use crate::origin::fetch_context::FetchContext;
@@ -10,12 +9,9 @@ use crate::origin::origin_answer::{ApplicationHead, OriginAnswer};
 use crate::origin::send;
 use crate::origin_client::Response;
 use crate::request::anonymous_cookies;
-use crate::request::forward::ANONYMOUS_ADDRESS;
 use crate::request::notes::DroppedCookies;
 use crate::request::pattern::Pattern;
 use crate::request::route::Routed;
-use crate::request::shared::SharedRequest;
-use crate::request::visitor;
 use crate::runtime::worker::Worker;
 use crate::shared_state::leak_guard::ComparisonTicket;
 use crate::sites::ActiveRoute;
@@ -28,6 +24,7 @@ use kasoku_cache::verdict::OriginExchange;
 use kasoku_cache::{ExternalBody, FillWriter, Meta, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_origin::{Error, Interim, NoUpload};
+use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::downstream::announce_lifetime;
 use kasoku_semantics::freshness::freshness;
 use kasoku_semantics::hop_by_hop::strip_hop_by_hop;
@@ -49,7 +46,6 @@ pub(super) struct FillTask {
     worker: Rc<Worker>,
     route: Arc<ActiveRoute>,
     fetch_context: FetchContext,
-    outgoing: SharedRequest,
     interim: mpsc::Sender<ResponseHead>,
     /// The pattern of its URL, where its pages are looked at before they are shared.
     pattern: Option<Pattern>,
@@ -60,16 +56,15 @@ impl FillTask {
         exchange: &Exchange,
         routed: &Routed,
         fetch_context: FetchContext,
-        outgoing: SharedRequest,
         interim: mpsc::Sender<ResponseHead>,
     ) -> Self {
         let pattern = routed.pattern(&exchange.request.head.fields).cloned();
-        Self { worker: exchange.worker.clone(), route: routed.route.clone(), fetch_context, outgoing, interim, pattern }
+        Self { worker: exchange.worker.clone(), route: routed.route.clone(), fetch_context, interim, pattern }
     }
 
     /// Runs it, where it carries cookies of sessions as what may change these.
     pub(super) fn spawn(self, exchange: &Exchange, writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
-        match session::goes_on(exchange, &self.outgoing.head().fields) {
+        match session::goes_on(exchange, &writer.request().head().fields) {
             None => tokio::task::spawn_local(self.run(writer, events)),
             Some(passing) => tokio::task::spawn_local(async move {
                 self.run(writer, events).await;
@@ -80,21 +75,19 @@ impl FillTask {
 
     async fn run(self, mut writer: FillWriter, events: oneshot::Sender<FirstClientEvent>) {
         for _ in 0..ASKS_MAX {
-            let mut request = self.outgoing.head().clone();
-            writer.prepare(&mut request);
-            visitor::keep_wishes_back(&mut request, &self.route);
+            let request = writer.prepare();
             let request_time = self.worker.now();
             let OriginAnswer { response, one_client, replaced, said } = self.ask(&request).await;
             let response = match response {
                 Ok(response) => response,
-                Err(error) => return self.fail(writer, &request, error, replaced.is_some(), events),
+                Err(error) => return self.fail(writer, error, replaced.is_some(), events),
             };
             let mut heard = self.hear(&writer, (request, request_time), response, one_client, (replaced, said));
             let verdict = match self.judge(writer, &mut heard).await {
                 Ok(verdict) => verdict,
                 Err((writer, error)) => {
                     self.fetch_context.time.has_ended(self.worker.moment().mono_us);
-                    return self.fail(writer, &heard.request, error, replaced.is_some(), events);
+                    return self.fail(writer, error, replaced.is_some(), events);
                 }
             };
             let UnjudgedResponse { request, mut response, is_left_alone, .. } = heard;
@@ -157,7 +150,7 @@ impl FillTask {
     fn hear(
         &self,
         writer: &FillWriter,
-        (request, request_time): (RequestHead, Now),
+        (request, request_time): (Arc<RequestHead>, Now),
         response: Response,
         one_client: Option<Reason>,
         (replaced, said): (Option<StatusCode>, Option<ApplicationHead>),
@@ -170,7 +163,7 @@ impl FillTask {
             _ => (None, None),
         };
         // What completes a part that is stored already is no answer by itself.
-        let is_answer = request.fields.only("range") == self.outgoing.head().fields.only("range");
+        let is_answer = request.fields.only("range") == writer.request().head().fields.only("range");
         let is_left_alone = one_client.is_none() && is_answer && is_of_a_long_file(&self.route, &response);
         let one_client = one_client.or(is_left_alone.then_some(Reason::ObjectTooLarge));
         let response_time = self.worker.now();
@@ -190,7 +183,6 @@ impl FillTask {
         let mut one_client = heard.one_client;
         let is_file = response.body.is_file();
         let exchange = OriginExchange {
-            request,
             response: said.as_ref().unwrap_or(&response.head),
             request_time: heard.request_time,
             response_time: heard.response_time,
@@ -288,21 +280,14 @@ impl FillTask {
     }
 
     /// `is_answered`: the application has answered, and what it names can't be sent.
-    fn fail(
-        &self,
-        writer: FillWriter,
-        request: &RequestHead,
-        error: Error,
-        is_answered: bool,
-        events: oneshot::Sender<FirstClientEvent>,
-    ) {
+    fn fail(&self, writer: FillWriter, error: Error, is_answered: bool, events: oneshot::Sender<FirstClientEvent>) {
         // Nothing that is stored stands in for that.
         if is_answered {
             writer.release(reason(&error));
             let _ = events.send(FirstClientEvent::Failed(error));
             return;
         }
-        let stale = writer.on_failure(request, reason(&error), self.worker.now());
+        let stale = writer.on_failure(reason(&error), self.worker.now());
         let _ = events.send(match stale {
             Ok((entry, reason)) => FirstClientEvent::Stored(entry, reason),
             Err(_) => FirstClientEvent::Failed(error),
@@ -312,7 +297,7 @@ impl FillTask {
 
 /// An answer of the origin, before anybody gets it.
 struct UnjudgedResponse {
-    request: RequestHead,
+    request: Arc<RequestHead>,
     request_time: Now,
     response: Response,
     response_time: Now,
@@ -335,7 +320,7 @@ pub(crate) fn is_of_a_long_file(route: &ActiveRoute, response: &Response) -> boo
         Some(ContentRange::Part { complete, .. }) => complete,
         _ => response.body.length(),
     };
-    complete > Some(route.file_stored_bytes_max) && !makes_codings_of(&route.compression, &response.head)
+    complete > Some(route.file_stored_bytes_max) && !route.compression.apply_to(&response.head)
 }
 
 /// What the client that asked gets of the origin's head: all that is not about the connection. Age is written anew.

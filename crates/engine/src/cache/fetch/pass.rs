@@ -15,7 +15,7 @@ use crate::origin::origin_answer::OriginAnswer;
 use crate::origin::send;
 use crate::origin_client::Response;
 use crate::request::changing;
-use crate::request::forward::{Audience, forward, measured};
+use crate::request::forward::{Audience, forward};
 use crate::request::request_id::{self, RequestIdDigits};
 use crate::request::respond::forwarded;
 use crate::request::route::{Routed, canonical};
@@ -24,14 +24,14 @@ use crate::sites::ActiveRoute;
 use crate::visitors::session;
 use http::{Method, StatusCode};
 use kasoku_cache::verdict::OriginExchange;
-use kasoku_cache::{CacheQuery, FillWriter, Verdict};
+use kasoku_cache::{FillWriter, SharedRequest, Verdict};
 use kasoku_metrics::Counter;
 use kasoku_options::{DeviceUrls, UrlPattern};
 use kasoku_origin::{Error, Interim, NoUpload};
 use kasoku_programs::upload::invite;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::classes::Device;
-use kasoku_semantics::policy::Profile;
+use kasoku_semantics::forward::measured;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
@@ -65,7 +65,7 @@ pub(crate) async fn pass(exchange: &Exchange, routed: &Routed, upgrade: Option<&
         Ok(upload) => upload,
         Err(error) => return failed(&error, status),
     };
-    let writer = begin_beside(exchange, routed, &outgoing, audience);
+    let writer = begin_beside(exchange, routed, audience);
     let request_time = worker.now();
     let fetch_context = FetchContext::new(exchange, routed, audience, exchange.begin_origin());
     // What changes something is not broken off in the middle, and its answer says what of the stored is invalid now.
@@ -187,19 +187,15 @@ fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
 ///
 /// Not for a POST in profile safe: it reaches the origin with fields that are not in the key, the client's address among
 /// them.
-fn begin_beside(
-    exchange: &Exchange,
-    routed: &Routed,
-    outgoing: &RequestHead,
-    audience: Audience,
-) -> Option<FillWriter> {
-    let (worker, policy) = (&exchange.worker, &routed.route.policy);
-    let is_by_the_rfc = policy.profile == Profile::Rfc && !policy.grant.is_granting();
-    let is_post = outgoing.method == Method::POST;
-    let may_be_for_get = is_post && is_by_the_rfc && !has_to_pass(exchange, routed);
-    let read = routed.stands_for();
-    let ask = CacheQuery { key: &routed.key, request: outgoing, policy, now: worker.now(), read, also: &[] };
-    (may_be_for_get || audience == Audience::Shared).then(|| worker.cache.fill_alone(&ask))
+fn begin_beside(exchange: &Exchange, routed: &Routed, audience: Audience) -> Option<FillWriter> {
+    let Exchange { worker, request, peer, .. } = exchange;
+    let (head, route) = (&request.head, routed.cache_route(&[]));
+    let shared = match audience {
+        Audience::Shared | Audience::Background => SharedRequest::new(head, &route, peer),
+        Audience::OneClient if has_to_pass(exchange, routed) => return None,
+        Audience::OneClient => SharedRequest::post(head, &route, peer)?,
+    };
+    Some(worker.cache.fill_alone(&shared, worker.now()))
 }
 
 /// A request that has passed.
@@ -218,17 +214,13 @@ struct Passed {
 fn after_pass(exchange: &Exchange, routed: &Routed, passed: Passed, response: Response) -> Answer {
     let Passed { outgoing, audience, writer, request_time, answered, status } = passed;
     let worker = &exchange.worker;
-    let key = &routed.key;
     if let (Audience::Shared, Some(own)) = (audience, &writer) {
-        let now = worker.now();
-        let read = routed.stands_for();
-        let ask = CacheQuery { key, request: &outgoing, policy: &routed.route.policy, now, read, also: &[] };
-        worker.cache.on_head(&ask, &response.head, request_time, now, own);
+        worker.cache.on_head(&response.head, request_time, worker.now(), own);
     }
     invalidate(exchange, routed, answered, &response.head.fields, writer.as_ref());
-    let is_for_get = outgoing.method == Method::POST && post_stores_for_get(key.uri(), &response.head);
+    let is_for_get = outgoing.method == Method::POST && post_stores_for_get(routed.key.uri(), &response.head);
     match writer.filter(|writer| is_for_get && !writer.is_poisoned()) {
-        Some(writer) => store_beside(exchange, &outgoing, writer, response, request_time),
+        Some(writer) => store_beside(exchange, writer, response, request_time),
         None => Answer::Origin(Box::new(response), ConditionEvaluator::Origin, status),
     }
 }
@@ -246,17 +238,10 @@ fn invalidate(exchange: &Exchange, routed: &Routed, status: StatusCode, fields: 
 }
 
 /// Stores the answer to a POST for later GETs, while the client reads it.
-fn store_beside(
-    exchange: &Exchange,
-    outgoing: &RequestHead,
-    writer: FillWriter,
-    response: Response,
-    request_time: Now,
-) -> Answer {
+fn store_beside(exchange: &Exchange, writer: FillWriter, response: Response, request_time: Now) -> Answer {
     let mut status = forwarded(Reason::Method);
     let response_time = exchange.worker.now();
     let verdict = writer.on_response(&OriginExchange {
-        request: outgoing,
         response: &response.head,
         request_time,
         response_time,

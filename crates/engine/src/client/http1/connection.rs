@@ -8,7 +8,7 @@ use crate::door::HeadWriter;
 use crate::error::Fault;
 use crate::operator::log;
 use crate::pipeline::Handling;
-use crate::request::peer::Peer;
+use crate::request::peer::peer_at;
 use crate::request::request_id::RequestId;
 use crate::runtime::worker::Worker;
 use kasoku_wire::http1::BodyLength;
@@ -87,7 +87,7 @@ async fn refuse(worker: &Worker, connection: &ClientConnection, fault: Fault) {
     tracing::debug!(fault = fault.text(), "refused");
     let id = RequestId::Made(worker.request_ids.make());
     let sent = send_refusal(worker, connection, &fault, id).await.ok();
-    let peer = Peer::at(connection.address, &worker.settings().trusted_proxies);
+    let peer = peer_at(connection.address, &worker.settings().trusted_proxies);
     log::log_refused(worker, &peer, &fault, id, sent);
     if sent.is_some() {
         connection.linger().await;

@@ -3,9 +3,9 @@
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::observe::misses::MissedRequest;
-use crate::request::client_address::client;
 use crate::request::pattern;
 use http::Method;
+use kasoku_semantics::client_address::client;
 
 /// A request has been answered, and not from memory.
 pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {

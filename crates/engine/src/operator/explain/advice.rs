@@ -7,9 +7,9 @@ use crate::request::visitor;
 use crate::shared_state::set_by::{self, SetBy};
 use crate::sites::ActiveRoute;
 use http::Method;
-use kasoku_cache::CacheQuery;
 use kasoku_cache::inspect::LookupOutcome;
 use kasoku_semantics::advice::{Advice, HAS_FORGERY_TOKEN, advice, advice_on_variants, advice_without_messages};
+use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
@@ -118,13 +118,13 @@ impl From<Advice> for Tips {
 
 impl Explaining<'_> {
     pub(super) fn tips(&self) -> Tips {
-        let (outcome, policy) = (self.inspection.outcome, self.ask.policy.as_ref());
+        let (outcome, policy) = (self.inspection.outcome, self.shared.policy().as_ref());
         let is_hit = matches!(outcome, LookupOutcome::Hit(_));
         if is_hit && self.heard().is_none() {
             return Tips::Needless;
         }
         // What it needs in any case is a GET.
-        let reason = match self.ask.request.method {
+        let reason = match self.outgoing.method {
             Method::HEAD if !is_hit => Reason::HeadOnly,
             _ => outcome.reason(),
         };
@@ -173,7 +173,7 @@ impl Explaining<'_> {
                 return Tips::Needless;
             }
             let may_be_noise = |name: &str| self.set_by.may_be_noise(name);
-            return untried(advice(self.ask.request, &entry.meta.head, freshness, policy, &may_be_noise).into());
+            return untried(advice(self.outgoing, &entry.meta.head, freshness, policy, &may_be_noise).into());
         }
         if let Some(other) = &self.inspection.other {
             match advice_on_variants(&other.meta.head, policy) {
@@ -215,8 +215,8 @@ impl Explaining<'_> {
         let url = format!("{scheme}://{authority}{target}");
         let head = RequestHead { target: url, ..self.asked.request.head.clone() };
         let plain = route_url(self.sites, self.cache, &head).ok()?;
-        let ask = CacheQuery { key: &plain.key, policy: &plain.route.policy, ..self.ask };
-        let is_hit = matches!(self.cache.inspect(&ask).outcome, LookupOutcome::Hit(_));
+        let shared = plain.shared(&head, &Peer::UNKNOWN);
+        let is_hit = matches!(self.cache.inspect(&shared, self.now).outcome, LookupOutcome::Hit(_));
         is_hit.then(|| {
             let change = SuggestedChange::Set("query.ignore", format!("[{}]", globs.join(", ")));
             Suggestion::of(change, "the same page without what others have added to the link is stored already")

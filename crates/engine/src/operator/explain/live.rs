@@ -13,7 +13,6 @@ use crate::operator::isolated_fetch::send_isolated;
 use crate::origin::sendfile::{self, Lost};
 use crate::origin_client::Response;
 use crate::request::anonymous_cookies;
-use crate::request::forward::ANONYMOUS_ADDRESS;
 use crate::request::route::Routed;
 use crate::runtime::clock::Clock;
 use crate::sites::ActiveRoute;
@@ -22,9 +21,10 @@ use bytes::{Bytes, BytesMut};
 use http::{Method, StatusCode};
 use kasoku_cache::inspect::LookupOutcome;
 use kasoku_cache::verdict::OriginExchange;
-use kasoku_cache::{Cache, CacheQuery, ExternalBody, HeldCharge};
+use kasoku_cache::{Cache, ExternalBody, HeldCharge, SharedRequest};
 use kasoku_origin::{BodyPiece, Error};
 use kasoku_programs::OpenFiles;
+use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{DifferencePlace, Markup, PagePart, differences, has_parts};
 use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
@@ -78,8 +78,8 @@ impl Answered {
         self.objections.is_empty() && self.live.has_form_of_a_session
     }
 
-    pub(super) fn judge(cache: &Cache, ask: &CacheQuery<'_>, live: Live) -> Self {
-        let (freshness, objections) = would_store(cache, ask, &live);
+    pub(super) fn judge(cache: &Cache, request: &SharedRequest, live: Live) -> Self {
+        let (freshness, objections) = would_store(cache, request, &live);
         // What names a file must say itself how long that holds.
         let is_silent = live.names_a_file && !freshness.is_explicit();
         let is_left_alone = live.is_left_alone.then_some(Reason::ObjectTooLarge);
@@ -94,16 +94,15 @@ impl Answered {
 }
 
 /// What would become of an answer, as far as its head tells.
-pub(super) fn would_store(cache: &Cache, ask: &CacheQuery<'_>, live: &Live) -> (Freshness, Vec<Reason>) {
+pub(super) fn would_store(cache: &Cache, request: &SharedRequest, live: &Live) -> (Freshness, Vec<Reason>) {
     let exchange = OriginExchange {
-        request: &live.request,
         response: &live.head,
         request_time: live.request_time,
         response_time: live.response_time,
         body_length: live.body_length,
         is_file: live.is_file,
     };
-    cache.would_store(ask, &exchange)
+    cache.would_store(request, &live.request, &exchange)
 }
 
 /// Whether asking the origin tells something, and does nothing but tell.

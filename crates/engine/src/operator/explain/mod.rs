@@ -31,7 +31,6 @@ use crate::request::forward::{self, Audience, forward};
 use crate::request::message::Request;
 use crate::request::notes::Notes;
 use crate::request::passes::pass_reason;
-use crate::request::peer::Peer;
 use crate::request::respond;
 use crate::request::route::Routed;
 use crate::request::visitor;
@@ -42,11 +41,11 @@ pub use crate::visitors::leak_guard::{GuardState, Guarded};
 use crate::visitors::session;
 pub use advice::Tips;
 pub(crate) use advice::{IS_LOGIN, noise};
-use kasoku_cache::CacheQuery;
 use kasoku_cache::inspect::LookupOutcome;
 use kasoku_cache::refusals::StoreRefusal;
 use kasoku_semantics::advice::{Advice, advice_without_messages};
 use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::client_address::Peer;
 pub use kasoku_semantics::evidence::Side;
 pub use kasoku_semantics::reason::Reason;
 pub use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
@@ -198,7 +197,7 @@ impl EngineHandle {
         let options = self.options();
         let sites = sites(&options);
         let asked = question.read(&sites, self.cache(), &options.limits)?;
-        let peer = Peer { address: None, is_trusted: false };
+        let peer = Peer::UNKNOWN;
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
         let (received, now) = (&asked.request.head.fields, self.now());
         let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
@@ -208,18 +207,12 @@ impl EngineHandle {
         let guarded = pattern.map(|pattern| self.guard().shown(pattern, now.mono_ms));
         let is_blocked = guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Blocked { .. }));
         let passing = passing.or(is_blocked.then_some(Reason::LeakGuard));
-        let audience = if passing.is_some() { Audience::OneClient } else { Audience::Shared };
-        let outgoing = forward(&asked.request, &asked.routed, &peer, audience, upgrade);
-        let read = asked.routed.stands_for();
-        let ask = CacheQuery {
-            key: &asked.routed.key,
-            request: &outgoing,
-            policy: &asked.routed.route.policy,
-            now,
-            read,
-            also: &[],
+        let shared = asked.routed.shared(&asked.request.head, &peer);
+        let outgoing = match passing {
+            Some(_) => forward(&asked.request, &asked.routed, &peer, Audience::OneClient, upgrade),
+            None => shared.head().clone(),
         };
-        let mut inspection = self.cache().inspect(&ask);
+        let mut inspection = self.cache().inspect(&shared, now);
         if let Some(reason) = passing {
             inspection.outcome = LookupOutcome::Pass(reason);
         }
@@ -228,20 +221,33 @@ impl EngineHandle {
         }
         let file = inspection.entry.as_ref().and_then(|entry| entry.body.external_body());
         if file.is_some_and(|file| live::has_changed(&asked.routed.route, file)) {
-            inspection = inspection.missed_for(&ask, Reason::SendfileChanged);
+            inspection = inspection.missed_for(&shared, Reason::SendfileChanged);
         }
         let is_live = question.is_live && live::is_wanted(&outgoing, inspection.outcome);
         let answered = is_live.then(|| {
             let charges = [self.cache().hold(), self.cache().hold()];
             // What is stored anyway has nothing proposed.
-            let is_in_doubt = |live: &live::Live| !live::would_store(self.cache(), &ask, live).1.is_empty();
+            let is_in_doubt = |live: &live::Live| !live::would_store(self.cache(), &shared, live).1.is_empty();
             let live = live::ask(&asked.routed, &outgoing, self.clock().as_ref(), charges, is_in_doubt)?;
-            Ok(Answered::judge(self.cache(), &ask, live))
+            Ok(Answered::judge(self.cache(), &shared, live))
         });
         let found = RouteSource::of(&sites, &asked.routed.route);
         let (cache, sites, set_by) = (self.cache(), &sites, &**self.set_by());
-        Ok(Explaining { cache, sites, set_by, asked: &asked, seen, found, ask, inspection, answered, guarded }
-            .explain())
+        Ok(Explaining {
+            cache,
+            sites,
+            set_by,
+            asked: &asked,
+            seen,
+            found,
+            shared: &shared,
+            outgoing: &outgoing,
+            now,
+            inspection,
+            answered,
+            guarded,
+        }
+        .explain())
     }
 }
 

@@ -12,7 +12,7 @@ use crate::shared_state::set_by::SetBy;
 use crate::sites::{ActiveRoute, ActiveRule, ActiveSite};
 use crate::visitors::leak_guard::Guarded;
 use kasoku_cache::inspect::{Inspection, LookupOutcome};
-use kasoku_cache::{Body, Cache, CacheQuery};
+use kasoku_cache::{Body, Cache, SharedRequest};
 use kasoku_options::SettingLocations;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::cookies;
@@ -24,6 +24,8 @@ use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::tags::{Parameters, Tagged};
+use kasoku_semantics::time::Now;
+use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
 /// A question whose answer is known, and only has to be told.
@@ -35,7 +37,10 @@ pub(super) struct Explaining<'q> {
     /// What is known of who sends it.
     pub(super) seen: RequestIdentity,
     pub(super) found: RouteSource<'q>,
-    pub(super) ask: CacheQuery<'q>,
+    pub(super) shared: &'q SharedRequest,
+    /// The request as it goes to the origin.
+    pub(super) outgoing: &'q RequestHead,
+    pub(super) now: Now,
     pub(super) inspection: Inspection,
     pub(super) answered: Option<Result<Answered, Reason>>,
     pub(super) guarded: Option<Guarded>,
@@ -69,7 +74,7 @@ fn codings(body: &Body) -> Vec<(&'static str, u64)> {
 impl Explaining<'_> {
     pub(super) fn explain(self) -> Explanation {
         let places = self.found.places;
-        let profile = if self.ask.policy.profile == Profile::Safe { "safe" } else { "rfc" };
+        let profile = if self.shared.policy().profile == Profile::Safe { "safe" } else { "rfc" };
         let answer = self.answered.as_ref().map(|answered| match answered {
             Err(reason) => Err(*reason),
             Ok(answered) => Ok(OriginSample {
@@ -79,9 +84,9 @@ impl Explaining<'_> {
             }),
         });
         Explanation {
-            method: self.ask.request.method.to_string(),
+            method: self.outgoing.method.to_string(),
             url: crate::operator::explain::shown::printable(&self.asked.request.head.target),
-            key: crate::operator::explain::shown::printable(self.ask.key.uri()),
+            key: crate::operator::explain::shown::printable(self.shared.key().uri()),
             stands_for: self.asked.routed.stands_for().map(crate::operator::explain::shown::printable),
             tags: self.tags(),
             changes: changing::told(&self.asked.request.head.method, &self.asked.routed),
@@ -107,12 +112,12 @@ impl Explaining<'_> {
             LookupOutcome::Refused(_) => false,
             // What others get of this URL is stored under its tags.
             LookupOutcome::Pass(Reason::PassSession | Reason::PassCookie | Reason::PassAuthorization) => {
-                self.ask.request.method.is_safe()
+                self.outgoing.method.is_safe()
             }
             LookupOutcome::Pass(_) => false,
             _ => true,
         };
-        let templates = self.ask.policy.tags.templates.iter().filter(|_| is_stored);
+        let templates = self.shared.policy().tags.templates.iter().filter(|_| is_stored);
         Tagged::of(templates, &parameters).tags
     }
 
@@ -122,7 +127,7 @@ impl Explaining<'_> {
     }
 
     fn stored(&self) -> Stored {
-        let (found, now) = (&self.inspection, self.ask.now);
+        let (found, now) = (&self.inspection, self.now);
         Stored {
             variants: found.variants,
             varies_by: found.nominated.clone(),
@@ -143,7 +148,7 @@ impl Explaining<'_> {
     fn status(&self, answer: Option<&Result<OriginSample, Reason>>) -> CacheStatus {
         let status = match self.inspection.outcome {
             LookupOutcome::Hit(reason) => {
-                let ttl = self.inspection.entry.as_ref().map(|entry| entry.meta.freshness.remaining(self.ask.now));
+                let ttl = self.inspection.entry.as_ref().map(|entry| entry.meta.freshness.remaining(self.now));
                 return respond::hit(reason, ttl.unwrap_or_default());
             }
             LookupOutcome::Failed(why, miss) => return CacheStatus { fwd: None, detail: Some(why), ..forwarded(miss) },
@@ -198,8 +203,8 @@ impl Explaining<'_> {
 
     /// Each line that has a say, in the order of the path: how it was routed, the request, the response.
     fn points(&self) -> Vec<Point> {
-        let Self { ask, inspection, .. } = self;
-        let (policy, places) = (ask.policy.as_ref(), self.found.places);
+        let (outgoing, now, inspection) = (self.outgoing, self.now, &self.inspection);
+        let (policy, places) = (self.shared.policy().as_ref(), self.found.places);
         let mut points = self.of_route();
         let outcome = inspection.outcome;
         if matches!(outcome, LookupOutcome::Refused(_)) {
@@ -213,7 +218,7 @@ impl Explaining<'_> {
         );
         let refusal = (!is_told).then(|| outcome.reason());
         let own;
-        let mut all = evidence::of_request(ask.request, refusal, &inspection.nominated, policy);
+        let mut all = evidence::of_request(outgoing, refusal, &inspection.nominated, policy);
         match (self.heard(), &inspection.entry) {
             (Some(answered), _) => {
                 let (request, head, freshness) = (&answered.live.request, &answered.live.head, &answered.freshness);
@@ -228,13 +233,13 @@ impl Explaining<'_> {
                 let freshness = &entry.meta.freshness;
                 // The application's own words.
                 own = entry.meta.as_said(policy);
-                all.extend(evidence::of_response(ask.request, &own, freshness, &reasons, policy, ask.now));
+                all.extend(evidence::of_response(outgoing, &own, freshness, &reasons, policy, now));
             }
             (None, None) => {
-                all.extend(evidence::of_visitor(ask.request, policy));
+                all.extend(evidence::of_visitor(outgoing, policy));
                 let other = inspection.other.as_ref().map(|other| &other.meta);
-                let varying = other
-                    .map(|meta| evidence::of_response(ask.request, &meta.head, &meta.freshness, &[], policy, ask.now));
+                let varying =
+                    other.map(|meta| evidence::of_response(outgoing, &meta.head, &meta.freshness, &[], policy, now));
                 all.extend(varying.into_iter().flatten());
             }
         }

@@ -61,7 +61,7 @@ impl Explaining<'_> {
             let is_listed = cookies::is_any(&route.session.cookies, name.as_bytes());
             is_listed || set_cookies::names_a_session(name) && !set_cookies::names_forgery_token(name)
         };
-        let names = cookies::pairs(&self.ask.request.fields).map(cookies::name).filter(|name| !is_told_apart(name));
+        let names = cookies::pairs(&self.outgoing.fields).map(cookies::name).filter(|name| !is_told_apart(name));
         names.map(String::from_utf8_lossy).find(|name| names_a_session(name)).map(|name| name.into_owned())
     }
 
@@ -74,7 +74,7 @@ impl Explaining<'_> {
             return Some(found);
         }
         let entry = self.inspection.entry.as_ref().filter(|_| matches!(outcome, LookupOutcome::Hit(_)))?;
-        self.line_of(&entry.meta.as_said(self.ask.policy), &entry.meta.freshness)
+        self.line_of(&entry.meta.as_said(self.shared.policy()), &entry.meta.freshness)
     }
 
     fn line_of(&self, said: &ResponseHead, freshness: &Freshness) -> Option<(String, String)> {
@@ -88,7 +88,7 @@ impl Explaining<'_> {
         }
         let field = match freshness.source {
             LifetimeSource::Targeted | LifetimeSource::SMaxage | LifetimeSource::MaxAge => {
-                control_field(said, self.ask.policy)
+                control_field(said, self.shared.policy())
             }
             LifetimeSource::AccelExpires => accel_expires::NAME,
             LifetimeSource::Expires => "Expires",

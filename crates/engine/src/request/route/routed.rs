@@ -4,10 +4,13 @@ use crate::request::path::PathReader;
 use crate::request::pattern::Pattern;
 use crate::request::route::find::TargetParts;
 use crate::sites::ActiveRoute;
-use kasoku_cache::Key;
+use kasoku_cache::{CacheRoute, Key, SharedRequest};
 use kasoku_options::UrlPattern;
+use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::effective_uri::split;
+use kasoku_semantics::forward::Destination;
 use kasoku_semantics::reason::Reason;
-use kasoku_wire::Fields;
+use kasoku_wire::{Fields, RequestHead};
 use std::cell::OnceCell;
 use std::sync::Arc;
 
@@ -36,6 +39,36 @@ impl Routed {
     /// Host and port, normalised: lower case, without a default port.
     pub(crate) fn authority(&self) -> &str {
         self.key.uri().get(self.scheme.len() + "://".len()..self.authority_end).unwrap_or_default()
+    }
+
+    /// Where it goes, as the cache knows it. `tags`: see [`CacheRoute::tags`].
+    pub(crate) fn cache_route<'a>(&'a self, tags: &'a [String]) -> CacheRoute<'a> {
+        CacheRoute {
+            key: &self.key,
+            policy: &self.route.policy,
+            origin_host: self.route.origin_host.as_deref(),
+            makes_codings: self.route.compression.is_enabled,
+            read_target: self.stands_for(),
+            tags,
+        }
+    }
+
+    /// Where it goes.
+    pub(crate) fn destination(&self) -> Destination<'_> {
+        Destination {
+            scheme: self.scheme,
+            authority: self.authority(),
+            target: self.target(),
+            origin_host: self.route.origin_host.as_deref(),
+            policy: &self.route.policy,
+            makes_codings: self.route.compression.is_enabled,
+        }
+    }
+
+    /// The request whose response may be shared, of a client that waits for it.
+    pub(crate) fn shared(&self, request: &RequestHead, peer: &Peer) -> SharedRequest {
+        let tags = self.pattern(&request.fields).map_or(&[][..], |pattern| &pattern.tags);
+        SharedRequest::new(request, &self.cache_route(tags), peer)
     }
 
     /// Scheme and authority: `http://example.org`.
@@ -89,13 +122,6 @@ pub(crate) struct Base {
 impl Base {
     /// That of a URI as keys spell it, of the site of that number; `None` where it is none.
     pub(crate) fn of(uri: &str, site: usize) -> Option<Self> {
-        Some(Self { uri: base_and_target(uri)?.0.to_owned(), site })
+        Some(Self { uri: split(uri)?.base.to_owned(), site })
     }
-}
-
-/// Scheme and authority, and what stands behind them.
-pub(super) fn base_and_target(uri: &str) -> Option<(&str, &str)> {
-    let authority_start = uri.find("://")? + "://".len();
-    let length = uri.get(authority_start..)?.find(['/', '*'])?;
-    uri.split_at_checked(authority_start + length)
 }

@@ -22,7 +22,6 @@
 use crate::origin::fetch_context::FetchContext;
 use crate::origin::send;
 use crate::request::anonymous_cookies;
-use crate::request::forward::ANONYMOUS_ADDRESS;
 use crate::request::visitor;
 use crate::runtime::worker::Worker;
 use crate::shared_state::leak_guard::DifferenceReport;
@@ -34,6 +33,7 @@ use http::StatusCode;
 use kasoku_cache::HeldCharge;
 use kasoku_options::FreshLink;
 use kasoku_origin::{NoInterim, NoUpload};
+use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{
     Difference, DifferencePlace, Fit, Markup, Rendering, TooManyLines, differences, line, names_token,
 };

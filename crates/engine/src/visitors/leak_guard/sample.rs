@@ -9,14 +9,13 @@ use crate::origin::fetch_context::FetchContext;
 use crate::request::forward::Audience;
 use crate::request::pattern::is_guarded;
 use crate::request::route::Routed;
-use crate::request::shared::SharedRequest;
-use crate::request::visitor;
 use crate::shared_state::leak_guard::PatternVerdict;
 use crate::visitors::cookie_values::ScanTargets;
 use crate::visitors::leak_guard::check::{ByWorker, Comparison, ComparisonResult, check, fetch};
 use crate::visitors::leak_guard::synthetic_visitor::plain;
 use crate::visitors::leak_guard::{block, is_to_be_compared};
 use http::Method;
+use kasoku_cache::SharedRequest;
 use kasoku_metrics::Counter;
 use kasoku_semantics::secrets::Secrets;
 use std::rc::Rc;
@@ -40,9 +39,8 @@ fn begin(exchange: &Exchange, routed: &Routed) {
         return;
     }
     let Some(place) = worker.guard.may_sample(now.mono_ms) else { return };
-    let shared = SharedRequest::anonymous(&exchange.request, routed, &exchange.peer);
-    let mut request = plain(shared.head());
-    visitor::keep_wishes_back(&mut request, &routed.route);
+    let shared = SharedRequest::background(&exchange.request.head, &routed.cache_route(&[]), &exchange.peer);
+    let request = plain(shared.head());
     let time = Rc::new(OriginTime::begin(worker.moment().mono_us));
     let fetch_context = FetchContext::new(exchange, routed, Audience::Background, time);
     let route = routed.route.clone();

@@ -6,7 +6,7 @@
 
 use crate::anonymous::board::Board;
 use crate::anonymous::{guarded, is_found_anonymous, of_a_board, policy, with_probe};
-use kasoku_options::{Compression, OriginAddress};
+use kasoku_options::{CodingRules, OriginAddress};
 use kasoku_semantics::grant::Grant;
 use kasoku_testkit::{Folder, Response, Scenario, Setup, get, ok, reply};
 use std::sync::Arc;
@@ -215,7 +215,7 @@ fn each_coding_has_a_tag_of_its_own_and_confirms_the_page() {
     let scene = Setup::safe()
         .route(|route| {
             policy(route).grant = Grant { ttl_seconds: 60, ..Grant::default() };
-            route.compression = Arc::new(Compression::default());
+            route.compression = Arc::new(CodingRules::default());
         })
         .run([get("/page").answers(ok(&["Content-Type: text/html"], &text))]);
     let tag = kept(&scene, "/page").field("etag");

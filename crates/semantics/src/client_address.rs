@@ -4,13 +4,26 @@
 //! As for scheme and host, the last member of the list counts: it is what the proxy that talks to us has written; those
 //! before it are what it was told, by anybody. What is no address (`unknown`, `_hidden`) leaves the proxy's own.
 
-use crate::request::peer::Peer;
 use kasoku_wire::Fields;
 use kasoku_wire::field::list;
 use std::net::{IpAddr, SocketAddr};
 
-/// The client's address; `None` when it came through a Unix socket and nobody says more.
-pub(crate) fn client(peer: &Peer, fields: &Fields) -> Option<IpAddr> {
+/// The peer of a connection, or whoever else has handed over a request.
+#[derive(Clone, Copy, Debug)]
+pub struct Peer {
+    /// Its address, or the one that the PROXY protocol names; `None` for a Unix socket.
+    pub address: Option<SocketAddr>,
+    /// Whether it is a proxy whose `Forwarded` and `X-Forwarded-*` count.
+    pub is_trusted: bool,
+}
+
+impl Peer {
+    /// A peer without an address, whose fields do not count.
+    pub const UNKNOWN: Self = Self { address: None, is_trusted: false };
+}
+
+/// The client's address; `None` when the request came through a Unix socket and no trusted proxy names an address.
+pub fn client(peer: &Peer, fields: &Fields) -> Option<IpAddr> {
     let own = peer.address.map(|address| address.ip());
     let told = if peer.is_trusted { told(fields) } else { None };
     told.or(own).map(|ip| ip.to_canonical())

@@ -1,20 +1,22 @@
 //! Several ranges in one body: multipart/byteranges (RFC 9110 section 14.6).
 
+use crate::Body;
 use bytes::Bytes;
-use kasoku_cache::Body;
 use kasoku_semantics::range::ByteRange;
 use kasoku_wire::field::content_range::ContentRange;
 use std::hash::{BuildHasher, Hasher, RandomState};
 
 /// The parts, ready to be sent.
-pub(crate) struct Multipart {
-    pub(crate) content_type: String,
-    pub(crate) pieces: Vec<Bytes>,
+pub struct Multipart {
+    /// The media type with its boundary.
+    pub content_type: String,
+    /// The body.
+    pub pieces: Vec<Bytes>,
 }
 
 impl Multipart {
     /// The ranges of `body`, which has all of them, each with the whole's media type.
-    pub(crate) fn new(body: &Body, ranges: &[ByteRange], content_type: Option<&[u8]>) -> Self {
+    pub fn new(body: &Body, ranges: &[ByteRange], content_type: Option<&[u8]>) -> Self {
         // Random, so that no body can be written to contain it.
         let random = || RandomState::new().build_hasher().finish();
         let boundary = format!("{:016x}{:016x}", random(), random());

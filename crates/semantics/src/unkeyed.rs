@@ -159,7 +159,7 @@ const FRONTS: [&str; 11] = [
 ];
 
 /// Whether a field of that name is kept back from a request whose answer may be shared.
-pub(crate) fn is_unkeyed(name: &[u8], is_peer_trusted: bool) -> bool {
+pub fn is_unkeyed(name: &[u8], is_peer_trusted: bool) -> bool {
     let mut memory = [0; NAME_BYTES_MAX];
     let folded = fold(name, &mut memory);
     let begins_with = |start: &&str| folded.starts_with(start.as_bytes());
@@ -174,14 +174,14 @@ const OF_RFC_9110: [&str; 4] = ["content-", "max-forwards", "proxy-authorization
 
 /// Whether a field of that name is kept back in profile rfc as well, since no RFC speaks for it: a proxy may block what it is
 /// "specifically configured to block" (RFC 9110 section 5.1).
-pub(crate) fn is_unkeyed_by_no_rfc(name: &[u8], is_peer_trusted: bool) -> bool {
+pub fn is_unkeyed_by_no_rfc(name: &[u8], is_peer_trusted: bool) -> bool {
     let mut memory = [0; NAME_BYTES_MAX];
     let folded = fold(name, &mut memory);
     is_unkeyed(name, is_peer_trusted) && !OF_RFC_9110.iter().any(|start| folded.starts_with(start.as_bytes()))
 }
 
 /// Whether both names are one to an application.
-pub(crate) fn is_same(one: &[u8], other: &[u8]) -> bool {
+pub fn is_same(one: &[u8], other: &[u8]) -> bool {
     one.len() == other.len() && one.iter().map(folded).eq(other.iter().map(folded))
 }
 

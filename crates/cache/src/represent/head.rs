@@ -1,0 +1,263 @@
+//! The head of what goes to a client of a stored response: the stored fields, those that describe a part or a coding, and our own (Age, Via).
+//!
+//! The fields that frame a message are never copied from what was received: whoever sends the response writes its own.
+
+use crate::{Body, Entry, Meta};
+use http::{StatusCode, Version};
+use kasoku_semantics::Validators;
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::coding::{Coding, Representation, coded_tag, goes_with_coded, lacks_vary};
+use kasoku_semantics::downstream::confinement;
+use kasoku_semantics::precondition::goes_into_not_modified;
+use kasoku_semantics::range::ByteRange;
+use kasoku_semantics::time::Now;
+use kasoku_wire::field::content_range::ContentRange;
+use kasoku_wire::field::date;
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
+use std::fmt::Display;
+
+/// Takes a head field by field: HTTP/1.1 writes lines, other callers collect fields.
+pub trait HeadSink {
+    /// Status and reason phrase. Called once, first.
+    fn status(&mut self, status: StatusCode, reason: &[u8]);
+
+    /// One field.
+    fn field(&mut self, name: &[u8], value: &[u8]);
+
+    /// One field with a value that is written out.
+    fn written(&mut self, name: &str, value: &dyn Display) {
+        self.field(name.as_bytes(), value.to_string().as_bytes());
+    }
+}
+
+impl HeadSink for ResponseHead {
+    fn status(&mut self, status: StatusCode, reason: &[u8]) {
+        self.status = status;
+        self.reason = reason.into();
+    }
+
+    fn field(&mut self, name: &[u8], value: &[u8]) {
+        self.fields.push(name, value);
+    }
+}
+
+/// What the head of a stored response depends on besides the response.
+#[derive(Clone, Copy)]
+pub struct HeadContext<'a> {
+    /// The client's request.
+    pub request: &'a RequestHead,
+    /// Whether the request has a session: then no cache but the visitor's own may keep the page.
+    pub has_session: bool,
+    /// Fields that the caller writes itself: stored ones of these names are left out.
+    pub replaced: &'a [&'a str],
+    /// Whether there may be several representations.
+    pub varies: bool,
+    /// The present.
+    pub now: Now,
+}
+
+impl HeadContext<'_> {
+    /// The part of the head of the whole that is the same for all clients that get it. [`HeadContext::rest`] completes it.
+    pub fn whole(&self, entry: &Entry, to: &mut impl HeadSink) {
+        let Entry { meta, body, .. } = entry;
+        to.status(meta.head.status, &meta.head.reason);
+        self.stored_fields(meta, &["content-length"], to);
+        via(meta.head.version, to);
+        if meta.head.status != StatusCode::NO_CONTENT {
+            to.written("Content-Length", &length(body));
+        }
+    }
+
+    /// The same of the whole in a coding.
+    pub fn coded(&self, meta: &Meta, coding: Coding, coded: &Body, to: &mut impl HeadSink) {
+        to.status(meta.head.status, &meta.head.reason);
+        self.coded_fields(&meta.head.fields, coding, |name| is_for_all(meta, name), to);
+        to.field(b"Content-Encoding", coding.name().as_bytes());
+        vary_by_coding(&meta.head.fields, to);
+        via(meta.head.version, to);
+        to.written("Content-Length", &length(coded));
+    }
+
+    /// What the head of the whole, or of a response that is being filled, says to this client alone: how long it may keep the response, and
+    /// how old that is.
+    pub fn rest(&self, meta: &Meta, status: &CacheStatus, to: &mut impl HeadSink) {
+        self.cache_control(meta, to);
+        self.age(meta, status, to);
+    }
+
+    /// The head of a part; `complete` is the length of the whole.
+    pub fn part(&self, meta: &Meta, part: ByteRange, complete: u64, status: &CacheStatus, to: &mut impl HeadSink) {
+        self.partial(meta, &["content-length", "content-range"], status, to);
+        let ByteRange { first, last } = part;
+        to.written("Content-Range", &ContentRange::Part { first, last, complete: Some(complete) });
+    }
+
+    /// The head of several parts.
+    pub fn parts(&self, meta: &Meta, content_type: &str, status: &CacheStatus, to: &mut impl HeadSink) {
+        self.partial(meta, &["content-length", "content-range", "content-type"], status, to);
+        to.field(b"Content-Type", content_type.as_bytes());
+    }
+
+    fn partial(&self, meta: &Meta, without: &[&str], status: &CacheStatus, to: &mut impl HeadSink) {
+        start(StatusCode::PARTIAL_CONTENT, to);
+        self.stored_fields(meta, without, to);
+        via(meta.head.version, to);
+        self.rest(meta, status, to);
+    }
+
+    /// The head that says that no part exists of those that the client asks for.
+    pub fn unsatisfiable(&self, complete: u64, to: &mut impl HeadSink) {
+        start(StatusCode::RANGE_NOT_SATISFIABLE, to);
+        date_unless_in(&Fields::new(), self.now, to);
+        to.written("Content-Range", &ContentRange::Unsatisfied { complete });
+    }
+
+    /// The head that says that the client has that representation already. `age`: of a stored response, in seconds.
+    pub fn not_modified(&self, meta: &Meta, representation: Representation, age: Option<u64>, to: &mut impl HeadSink) {
+        self.not_modified_fields(&meta.head, representation, |name| is_for_all(meta, name), to);
+        self.cache_control(meta, to);
+        if let Some(age) = age {
+            to.written("Age", &age);
+        }
+    }
+
+    /// The same of a response that is not stored.
+    pub fn not_modified_origin(&self, response: &ResponseHead, to: &mut impl HeadSink) {
+        self.not_modified_fields(response, None, |_| true, to);
+    }
+
+    fn not_modified_fields(
+        &self,
+        of: &ResponseHead,
+        representation: Representation,
+        goes: impl Fn(&[u8]) -> bool,
+        to: &mut impl HeadSink,
+    ) {
+        start(StatusCode::NOT_MODIFIED, to);
+        let has_tag = of.fields.contains("etag");
+        let goes = |name: &[u8]| goes(name) && goes_into_not_modified(name, has_tag);
+        match representation {
+            None => self.fields_where(&of.fields, goes, to),
+            Some(coding) => self.coded_fields(&of.fields, coding, goes, to),
+        }
+        if self.varies {
+            vary_by_coding(&of.fields, to);
+        }
+        date_unless_in(&of.fields, self.now, to);
+        via(of.version, to);
+    }
+
+    /// The head of a response that is being filled, or of a part of it; `length` is that of the whole, where it is known.
+    pub fn filling(
+        &self,
+        meta: &Meta,
+        (part, length): (Option<ByteRange>, Option<u64>),
+        status: &CacheStatus,
+        to: &mut impl HeadSink,
+    ) {
+        match part {
+            Some(_) => start(StatusCode::PARTIAL_CONTENT, to),
+            None => to.status(meta.head.status, &meta.head.reason),
+        }
+        self.fields_where(&meta.head.fields, |name| is_for_all(meta, name) && !is_any(name, &["content-length"]), to);
+        self.cache_control(meta, to);
+        if self.varies {
+            vary_by_coding(&meta.head.fields, to);
+        }
+        date_unless_in(&meta.head.fields, meta.freshness.response_time, to);
+        via(meta.head.version, to);
+        if let Some(ByteRange { first, last }) = part {
+            to.written("Content-Range", &ContentRange::Part { first, last, complete: length });
+        }
+        self.age(meta, &CacheStatus { collapsed: false, ..*status }, to);
+    }
+
+    /// The stored fields that are the same for all, and Vary.
+    fn stored_fields(&self, meta: &Meta, without: &[&str], to: &mut impl HeadSink) {
+        self.fields_where(&meta.head.fields, |name| is_for_all(meta, name) && !is_any(name, without), to);
+        if self.varies {
+            vary_by_coding(&meta.head.fields, to);
+        }
+    }
+
+    /// Cache-Control, where it is not the same for all.
+    fn cache_control(&self, meta: &Meta, to: &mut impl HeadSink) {
+        if is_for_all(meta, CACHE_CONTROL) {
+            return;
+        }
+        let confined = self.has_session.then(|| confinement(&self.request.target, &meta.head)).flatten();
+        match confined {
+            Some(value) => to.field(b"Cache-Control", value.as_bytes()),
+            None => meta.head.fields.all("cache-control").for_each(|value| to.field(b"Cache-Control", value)),
+        }
+    }
+
+    fn age(&self, meta: &Meta, status: &CacheStatus, to: &mut impl HeadSink) {
+        if let Some(age) = meta.freshness.age_field(status, self.now) {
+            to.written("Age", &age);
+        }
+    }
+
+    /// The fields that go out with a coded body, with the entity tag of that coding.
+    fn coded_fields(&self, fields: &Fields, coding: Coding, goes: impl Fn(&[u8]) -> bool, to: &mut impl HeadSink) {
+        self.fields_where(fields, |name| goes(name) && goes_with_coded(name), to);
+        for tag in fields.all("etag") {
+            to.field(b"ETag", &coded_tag(tag, coding));
+        }
+    }
+
+    fn fields_where(&self, fields: &Fields, goes: impl Fn(&[u8]) -> bool, to: &mut impl HeadSink) {
+        fields_where(fields, self.replaced, goes, to);
+    }
+}
+
+/// Each field of whose name `goes` says so, but for those that the caller writes itself.
+pub fn fields_where(fields: &Fields, replaced: &[&str], goes: impl Fn(&[u8]) -> bool, to: &mut impl HeadSink) {
+    for (name, value) in fields.iter().filter(|(name, _)| goes(name) && !is_any(name, replaced)) {
+        to.field(name, value);
+    }
+}
+
+/// Completes what a response says that it varies by, where codings may be made of it. A line of its own, so that what the origin has sent
+/// stays as it is.
+//= RFC 9110 section 12.5.5
+//# An origin server SHOULD generate a Vary header field on a cacheable response when it wishes that response to be
+//# selectively reused for subsequent requests.
+fn vary_by_coding(fields: &Fields, to: &mut impl HeadSink) {
+    if lacks_vary(fields) {
+        to.field(b"Vary", b"Accept-Encoding");
+    }
+}
+
+/// Date, where the message has none.
+//= RFC 9110 section 6.6.1
+//# A recipient with a clock that receives a response message without a Date header field MUST record the time it was received and append a corresponding Date header field to the message's header section if it is cached or forwarded downstream.
+pub fn date_unless_in(fields: &Fields, now: Now, to: &mut impl HeadSink) {
+    if !fields.contains("date") {
+        to.written("Date", &date::written(now.unix_seconds()));
+    }
+}
+
+/// Via, with the version that the message came in.
+pub fn via(version: Version, to: &mut impl HeadSink) {
+    to.field(b"Via", if version == Version::HTTP_10 { b"1.0 kasoku" } else { b"1.1 kasoku" });
+}
+
+/// Whether a stored field is the same for all who get the response. Cache-Control is not, where visitors with a session get the response as well.
+fn is_for_all(meta: &Meta, name: &[u8]) -> bool {
+    meta.validators() == Validators::Any || !name.eq_ignore_ascii_case(CACHE_CONTROL)
+}
+
+const CACHE_CONTROL: &[u8] = b"cache-control";
+
+fn start(status: StatusCode, to: &mut impl HeadSink) {
+    to.status(status, status.canonical_reason().unwrap_or_default().as_bytes());
+}
+
+fn is_any(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+fn length(body: &Body) -> u64 {
+    body.chunks().map(|chunk| chunk.len() as u64).sum()
+}

@@ -1,0 +1,137 @@
+//! Removes from a request what tells one client from another, where the response is for everybody.
+//!
+//! Two kinds of request need this:
+//!
+//! - A request for which the operator grants a lifetime. The application did not say that its response may be shared, so it must not see
+//!   anything of one client but what is in the key ([`write_granted`]).
+//! - A request that Kasoku sends on nobody's behalf after a failed fetch: the failure may be due to what one client sent
+//!   ([`remove_client_fields`]).
+//!
+//! Both say [`ANONYMOUS_FIELDS`] in place of the client's fields, since applications and filters refuse a request without a User-Agent.
+
+use crate::grant::Grant;
+use crate::{classes, cookies};
+use kasoku_wire::Fields;
+
+/// What an anonymous request says of its client.
+pub const ANONYMOUS_FIELDS: [(&str, &str); 2] = [("User-Agent", "Mozilla/5.0 (compatible; Kasoku)"), ("Accept", "*/*")];
+
+/// The client address that an anonymous request tells. A request without one would leave an HTTP server behind us with our own address,
+/// which is often that of its own machine, and trusted.
+pub const ANONYMOUS_ADDRESS: &str = "0.0.0.0";
+
+/// Fields by which a client speaks to caches: the cache decides by them, and the origin of a granted response does not get them.
+const CACHE_FIELDS: [&str; 6] =
+    ["cache-control", "pragma", "if-match", "if-none-match", "if-modified-since", "if-unmodified-since"];
+
+/// Appends the fields of a received request that go to the origin where a lifetime is granted: those in the key, those that speak to the
+/// cache, and [`ANONYMOUS_FIELDS`]. `is_ours` says of a field that the proxy writes it itself.
+pub fn write_granted(received: &Fields, grant: &Grant, is_ours: impl Fn(&[u8]) -> bool, out: &mut Fields) {
+    let is_cookie = |name: &[u8]| name.eq_ignore_ascii_case(b"cookie");
+    for (name, value) in received.iter() {
+        let is_rewritten = is_cookie(name) || grant.has_as_class(name);
+        let is_forwarded = is_cache_field(name) || (grant.reaches_origin(name) && !is_rewritten);
+        if is_forwarded && !is_ours(name) {
+            out.push(name, value);
+        }
+    }
+    if grant.key_device {
+        out.push("User-Agent", classes::device(received));
+    }
+    if !grant.key_languages.is_empty() {
+        out.push("Accept-Language", classes::language(received, &grant.key_languages));
+    }
+    let mut kept = Vec::new();
+    cookies::write(&grant.key_cookies, received, &mut kept);
+    if !kept.is_empty() {
+        out.push("Cookie", kept);
+    }
+    for (name, value) in ANONYMOUS_FIELDS {
+        if !grant.reaches_origin(name.as_bytes()) {
+            out.push(name, value);
+        }
+    }
+}
+
+/// Removes the client's cache directives from a request that is about to be sent, where a lifetime is granted. Its conditions are the
+/// cache's own by then.
+pub fn remove_cache_directives(fields: &mut Fields, grant: &Grant) {
+    if grant.is_granting() {
+        for name in ["cache-control", "pragma"] {
+            fields.remove(name);
+        }
+    }
+}
+
+/// Removes every field that the client chose, but for those of the names in `kept`.
+pub fn remove_client_fields(fields: &mut Fields, kept: &[String]) {
+    let is_kept = |name: &[u8]| kept.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()));
+    fields.retain(|name, _| is_written_by_us(name) || is_kept(name));
+    for (name, value) in ANONYMOUS_FIELDS {
+        if !is_kept(name.as_bytes()) {
+            fields.push(name, value);
+        }
+    }
+}
+
+/// Whether [`forward`](crate::forward) writes a field of that name, whatever the client sent. The range counts as well: fills are told apart by it.
+fn is_written_by_us(name: &[u8]) -> bool {
+    let is_x_forwarded = name.get(..12).is_some_and(|start| start.eq_ignore_ascii_case(b"x-forwarded-"));
+    let others = ["host", "forwarded", "x-real-ip", "via", "range"];
+    is_x_forwarded || others.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+/// Whether a client speaks to caches by a field of that name.
+pub fn is_cache_field(name: &[u8]) -> bool {
+    CACHE_FIELDS.iter().any(|one| name.eq_ignore_ascii_case(one.as_bytes()))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_named_fields_go_on_where_a_lifetime_is_granted() {
+        let grant = Grant {
+            ttl_seconds: 60,
+            key_cookies: vec!["lang".to_owned()],
+            key_fields: vec!["accept-language".to_owned()],
+            ..Grant::default()
+        };
+        let received: Fields = [
+            ("Cookie", "sid=1; lang=de"),
+            ("Accept-Language", "de"),
+            ("X-Unheard-Of", "1"),
+            ("Range", "bytes=0-1"),
+            ("Referer", "http://a/"),
+            ("User-Agent", "theirs"),
+            ("Cache-Control", "no-cache"),
+        ]
+        .into_iter()
+        .collect();
+        let mut out = Fields::new();
+        write_granted(&received, &grant, |_| false, &mut out);
+        let sent: Vec<String> = out.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
+        assert_eq!(sent, ["Accept-Language", "Cache-Control", "Cookie", "User-Agent", "Accept"]);
+        assert_eq!(out.only("cookie"), Some(&b"lang=de"[..]));
+        assert_ne!(out.only("user-agent"), Some(&b"theirs"[..]));
+        remove_cache_directives(&mut out, &grant);
+        assert!(!out.contains("cache-control"));
+    }
+
+    #[test]
+    fn a_probe_has_no_field_that_its_client_chose() {
+        let mut fields: Fields = [
+            ("Host", "a.example"),
+            ("X-Forwarded-For", "0.0.0.0"),
+            ("Accept-Language", "de"),
+            ("X-Odd", "1"),
+            ("Range", "bytes=0-1"),
+        ]
+        .into_iter()
+        .collect();
+        remove_client_fields(&mut fields, &["accept-language".to_owned()]);
+        let left: Vec<String> = fields.iter().map(|(name, _)| String::from_utf8_lossy(name).into_owned()).collect();
+        assert_eq!(left, ["Host", "X-Forwarded-For", "Accept-Language", "Range", "User-Agent", "Accept"]);
+    }
+}

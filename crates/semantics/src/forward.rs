@@ -1,0 +1,390 @@
+//! Makes the request that goes to the origin from the request that a client sent.
+//!
+//! There are two kinds. The response to the first kind may be shared ([`Audience::Shared`], [`Audience::Background`]): what is not in the
+//! key does not reach the origin, since it could change a response that other clients get (docs/deviations.md, part 3). Fields by which
+//! clients address proxies and frameworks are removed ([`unkeyed`](crate::unkeyed)), and `Via` names only us. Where the operator grants a
+//! lifetime, only what is in the key goes along ([`anonymous_request`](crate::anonymous_request)), and the application is told
+//! [`ANONYMOUS_ADDRESS`] as the client's. The second kind passes ([`Audience::OneClient`]), and keeps what applications need.
+//!
+//! Where nothing is granted, the application is told the client's address on the first kind as well: there the application itself has to
+//! say that its response may be shared, and one that counts visitors or ties sessions to addresses needs the address
+//! (docs/decisions/0003). A request that no client waits for tells no address.
+//!
+//! The cache looks up and fills only its own type `SharedRequest`, and only this file makes the head in it.
+
+use crate::anonymous_request::{ANONYMOUS_ADDRESS, write_granted};
+use crate::client_address::{Peer, client};
+use crate::coding::uncoded_tag;
+use crate::credentials::has_unkeyed_credentials;
+use crate::hop_by_hop::{connection_lists_fields, is_never_forwarded, strip_hop_by_hop};
+use crate::policy::{Policy, Profile};
+use crate::unkeyed::{is_same, is_unkeyed, is_unkeyed_by_no_rfc};
+use http::{Method, Version};
+use kasoku_wire::field::etag::{ListedTag, tags};
+use kasoku_wire::field::list;
+use kasoku_wire::http1::BodyLength;
+use kasoku_wire::{Fields, RequestHead};
+use std::net::IpAddr;
+
+/// Our name in Via and Cache-Status.
+pub const NAME: &str = "kasoku";
+
+/// Via names us this often at most: a request that has come here more often goes in a circle.
+const VISITS_MAX: usize = 8;
+
+/// For whom the response is.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Audience {
+    /// It may be stored, and other clients may get it.
+    Shared,
+    /// The same, and no client waits for it: a refresh in the background.
+    Background,
+    /// It is for this client alone.
+    OneClient,
+}
+
+/// Where a request goes: its effective request URI, and the rules of its site and path.
+#[derive(Clone, Copy, Debug)]
+pub struct Destination<'a> {
+    /// `http` or `https`, as the client sees it.
+    pub scheme: &'a str,
+    /// Host and port, normalised.
+    pub authority: &'a str,
+    /// Path and query, or `*`.
+    pub target: &'a str,
+    /// `Host` for the origin; none: the authority.
+    pub origin_host: Option<&'a str>,
+    /// The caching rules.
+    pub policy: &'a Policy,
+    /// Whether stored responses are sent in content codings that are made here, with entity tags that the origin does not know.
+    pub makes_codings: bool,
+}
+
+/// The request for the origin. `body`: the length of the client's body. `upgrade`: the protocol to switch to, where the client asks for one that is allowed.
+pub fn forward(
+    request: &RequestHead,
+    body: BodyLength,
+    to: &Destination<'_>,
+    peer: &Peer,
+    audience: Audience,
+    upgrade: Option<&str>,
+) -> RequestHead {
+    let is_granting = audience != Audience::OneClient && to.policy.grant.is_granting();
+    let is_guarded = is_guarded(to.policy, audience);
+    let mut fields = Fields::with_capacity(request.fields.block().len() + 256, request.fields.len() + 8);
+    //= RFC 9112 section 3.2
+    //# A client MUST send a Host header field (Section 7.2 of [HTTP]) in all HTTP/1.1 request messages.
+    //= RFC 9112 section 3.2
+    //# If the target URI includes an authority component, then a client MUST send a field value for Host that is identical
+    //# to that authority component
+    //= RFC 9112 section 3.2.2
+    //# A proxy that forwards such a request MUST generate a new Host field value based on the received request-target
+    //# rather than forward the received Host field value.
+    fields.push("Host", to.origin_host.unwrap_or(to.authority));
+    let mut received = request.fields.clone();
+    strip_hop_by_hop(&mut received);
+    //= RFC 9111 section 5.2
+    //# A proxy, whether or not it implements a cache, MUST pass cache directives through in forwarded messages, regardless
+    //# of their significance to that application
+    let passed_on = if is_granting { &Fields::new() } else { &received };
+    for (name, value) in passed_on.iter() {
+        let is_kept_back = match audience {
+            Audience::OneClient => false,
+            _ if is_guarded => is_unkeyed(name, peer.is_trusted) || is_same(name, b"via"),
+            _ => is_unkeyed_by_no_rfc(name, peer.is_trusted),
+        };
+        if !is_ours(name) && !is_kept_back {
+            fields.push(name, value);
+        }
+    }
+    if is_granting {
+        write_granted(&received, &to.policy.grant, is_ours, &mut fields);
+    }
+    if to.makes_codings {
+        add_uncoded_tags(&received, &mut fields);
+    }
+    let told_address = told_address(&request.fields, to.policy, audience);
+    ClientInfo { received: &received, to, peer, told_address }.write(&mut fields);
+    //= RFC 9110 section 7.6.3
+    //# A proxy MUST send an appropriate Via header field, as described below, in each message that it forwards.
+    if is_guarded {
+        // How often it has been here shows a loop; who else sent it on, and in which version, is not in the key.
+        fields.push("Via", vec![format!("1.1 {NAME}"); visits(request).saturating_add(1)].join(", "));
+    } else {
+        let version = if request.version == Version::HTTP_10 { "1.0" } else { "1.1" };
+        fields.push("Via", format!("{version} {NAME}"));
+    }
+    frame(&request.method, body, &mut fields);
+    if let Some(protocol) = upgrade {
+        fields.push("Connection", "upgrade");
+        fields.push("Upgrade", protocol);
+    }
+    if let Some(left) = max_forwards(request) {
+        fields.set("Max-Forwards", left.saturating_sub(1).to_string());
+    }
+    //= RFC 9112 section 3.2.1
+    //# When making a request directly to an origin server, other than a CONNECT or server-wide OPTIONS request (as detailed
+    //# below), a client MUST send only the absolute path and query components of the target URI as the request-target.
+    //= RFC 9112 section 3.2.4
+    //# When a client wishes to request OPTIONS for the server as a whole, as opposed to a specific named resource of that
+    //# server, the client MUST send only "*" (%x2A) as the request-target.
+    RequestHead { method: request.method.clone(), target: to.target.to_owned(), version: Version::HTTP_11, fields }
+}
+
+/// Makes a request that [`forward`] made for [`Audience::Shared`] one for [`Audience::Background`]: it tells no client's address.
+pub fn make_background(fields: &mut Fields, scheme: &str, authority: &str) {
+    for name in ["forwarded", "x-forwarded-for", "x-real-ip"] {
+        fields.remove(name);
+    }
+    write_anonymous_address(scheme, authority, fields);
+}
+
+/// Whether the origin is told the client's address.
+pub fn is_address_told(request: &Fields, policy: &Policy, audience: Audience) -> bool {
+    told_address(request, policy, audience) == ToldAddress::Clients
+}
+
+/// Whether what is not in the key is kept from the origin.
+fn is_guarded(policy: &Policy, audience: Audience) -> bool {
+    audience != Audience::OneClient && (policy.profile == Profile::Safe || policy.grant.is_granting())
+}
+
+/// Whose address the origin is told.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum ToldAddress {
+    Clients,
+    /// [`ANONYMOUS_ADDRESS`].
+    Anonymous,
+}
+
+fn told_address(request: &Fields, policy: &Policy, audience: Audience) -> ToldAddress {
+    // Errors are stored for all where the operator says so, but for requests with credentials.
+    let grants_errors = || policy.negative_ttl_seconds > 0 && !has_unkeyed_credentials(request, policy);
+    match audience {
+        Audience::OneClient => ToldAddress::Clients,
+        Audience::Background => ToldAddress::Anonymous,
+        Audience::Shared if policy.grant.is_granting() || grants_errors() => ToldAddress::Anonymous,
+        Audience::Shared => ToldAddress::Clients,
+    }
+}
+
+/// Adds the origin's own tag to an If-Match that names the tag of a coding made here. The origin does not know that tag, and would always
+/// refuse a client that edits what a hit has shown.
+fn add_uncoded_tags(received: &Fields, fields: &mut Fields) {
+    for tag in tags(received, "if-match") {
+        if let ListedTag::One(tag) = tag
+            && let Some((uncoded, _)) = uncoded_tag(&tag)
+        {
+            fields.push("If-Match", uncoded.write());
+        }
+    }
+}
+
+/// Whether [`forward`] sends all fields of a request as the client sent them, but for those of which [`is_sent_as_received`] says no.
+pub fn leaves_fields_alone(request: &Fields) -> bool {
+    !connection_lists_fields(request)
+}
+
+/// What responses vary by, nearly always. To know them saves a hit 0.1 µs for each field that it varies by, out of 8.
+const USUAL: [&str; 6] = ["accept-encoding", "accept-language", "accept", "cookie", "origin", "user-agent"];
+
+/// Whether [`forward`] sends a field of that name as it was received, in each profile.
+pub fn is_sent_as_received(name: &str) -> bool {
+    USUAL.contains(&name) || !is_changed(name.as_bytes())
+}
+
+/// Whether a field of that name is written by us, or goes no further, in some profile.
+fn is_changed(name: &[u8]) -> bool {
+    is_ours(name)
+        || is_unkeyed(name, false)
+        || is_any(name, &["close", "via", "expect", "max-forwards"])
+        || is_never_forwarded(name)
+}
+
+/// Whether Via names us so often that the request must be going in a circle.
+pub fn is_loop(request: &RequestHead) -> bool {
+    visits(request) >= VISITS_MAX
+}
+
+/// How often Via names us.
+fn visits(request: &RequestHead) -> usize {
+    let is_visit = |member: &[u8]| member.split(u8::is_ascii_whitespace).nth(1) == Some(NAME.as_bytes());
+    list::members(&request.fields, "via").filter(|member| is_visit(member)).count()
+}
+
+/// How often an OPTIONS request may still be forwarded (RFC 9110 section 7.6.2); `None`: as often as it takes.
+pub fn max_forwards(request: &RequestHead) -> Option<u64> {
+    if request.method != Method::OPTIONS {
+        return None;
+    }
+    std::str::from_utf8(request.fields.only("max-forwards")?).ok()?.parse().ok()
+}
+
+/// The protocol that the request asks to switch to, if it is one of `allowed` (lower case).
+pub fn upgrade<'r>(request: &RequestHead, body: BodyLength, allowed: &'r [String]) -> Option<&'r str> {
+    if request.version != Version::HTTP_11 || !matches!(body, BodyLength::None) {
+        return None;
+    }
+    let connection_says_so =
+        list::members(&request.fields, "connection").any(|option| option.eq_ignore_ascii_case(b"upgrade"));
+    if !connection_says_so {
+        return None;
+    }
+    // The client lists protocols in the order of its preference (RFC 9110 section 7.8).
+    list::members(&request.fields, "upgrade")
+        .find_map(|wanted| allowed.iter().map(String::as_str).find(|name| wanted.eq_ignore_ascii_case(name.as_bytes())))
+}
+
+/// Fields that we write ourselves or leave out, whatever the client sent; of Transfer-Encoding only what others take for it is left here.
+/// `Proxy` is none, but CGI programs take it for a setting (httpoxy).
+fn is_ours(name: &[u8]) -> bool {
+    let x_forwarded = name.get(..12).is_some_and(|start| is_same(start, b"x-forwarded-"));
+    let framing = ["content-length", "transfer-encoding"];
+    // By these a proxy tells Rack how to hand over files, and where their paths lead.
+    let sendfile = ["x-accel-mapping", "x-sendfile-type"];
+    let others = ["host", "forwarded", "proxy", "x-real-ip", "x-request-id"];
+    x_forwarded || is_any(name, &framing) || is_any(name, &others) || is_any(name, &sendfile)
+}
+
+fn is_any(name: &[u8], names: &[&str]) -> bool {
+    names.iter().any(|one| is_same(name, one.as_bytes()))
+}
+
+/// The fields that tell the origin about the client.
+struct ClientInfo<'a> {
+    received: &'a Fields,
+    to: &'a Destination<'a>,
+    peer: &'a Peer,
+    told_address: ToldAddress,
+}
+
+impl ClientInfo<'_> {
+    fn write(&self, fields: &mut Fields) {
+        let Destination { scheme, authority, .. } = *self.to;
+        match self.told_address {
+            ToldAddress::Clients => self.write_clients_address(fields),
+            ToldAddress::Anonymous => write_anonymous_address(scheme, authority, fields),
+        }
+        fields.push("X-Forwarded-Proto", scheme);
+        fields.push("X-Forwarded-Host", authority);
+    }
+
+    fn write_clients_address(&self, fields: &mut Fields) {
+        let Destination { scheme, authority, .. } = *self.to;
+        // We add to the lists of a trusted proxy, and do not read those of anybody else.
+        let before = |name| self.received.combined(name).filter(|_| self.peer.is_trusted);
+        let address = self.peer.address.map(|address| address.ip().to_canonical());
+        let node = match address {
+            Some(IpAddr::V6(ip)) => format!("\"[{ip}]\""),
+            Some(IpAddr::V4(ip)) => ip.to_string(),
+            None => "unknown".to_owned(),
+        };
+        let member = format!("for={node};host={};proto={scheme}", quoted(authority));
+        fields.push("Forwarded", joined(before("forwarded"), &member));
+        if let Some(ip) = address {
+            fields.push("X-Forwarded-For", joined(before("x-forwarded-for"), &ip.to_string()));
+        } else if let Some(list) = before("x-forwarded-for") {
+            fields.push("X-Forwarded-For", list);
+        }
+        if let Some(ip) = client(self.peer, self.received) {
+            fields.push("X-Real-IP", ip.to_string());
+        }
+    }
+}
+
+fn write_anonymous_address(scheme: &str, authority: &str, fields: &mut Fields) {
+    fields.push("Forwarded", format!("for={ANONYMOUS_ADDRESS};host={};proto={scheme}", quoted(authority)));
+    fields.push("X-Forwarded-For", ANONYMOUS_ADDRESS);
+    fields.push("X-Real-IP", ANONYMOUS_ADDRESS);
+}
+
+fn joined(before: Option<Vec<u8>>, member: &str) -> Vec<u8> {
+    let mut value = before.unwrap_or_default();
+    if !value.is_empty() {
+        value.extend_from_slice(b", ");
+    }
+    value.extend_from_slice(member.as_bytes());
+    value
+}
+
+/// A host as a value of Forwarded: what is not a token must be quoted (RFC 7239 section 4).
+fn quoted(authority: &str) -> String {
+    if list::is_token(authority.as_bytes()) { authority.to_owned() } else { format!("\"{authority}\"") }
+}
+
+/// The fields that frame the body: ours, from what was parsed, never what the client wrote.
+fn frame(method: &Method, body: BodyLength, fields: &mut Fields) {
+    match body {
+        BodyLength::Length(length) => fields.push("Content-Length", length.to_string()),
+        // An origin that is configured is one that speaks HTTP/1.1.
+        //= RFC 9112 section 6.1
+        //# A client MUST NOT send a request containing Transfer-Encoding unless it knows the server will handle HTTP/1.1
+        //# requests (or later minor revisions)
+        //= RFC 9112 section 6.3
+        //# A client MUST NOT use the chunked transfer coding unless it knows the server will handle HTTP/1.1 (or later)
+        //# requests
+        BodyLength::Chunked | BodyLength::UntilClose => fields.push("Transfer-Encoding", "chunked"),
+        //= RFC 9110 section 8.6
+        //# A user agent SHOULD send Content-Length in a request when the method defines a meaning for enclosed content
+        BodyLength::None if matches!(*method, Method::POST | Method::PUT | Method::PATCH) => {
+            fields.push("Content-Length", "0");
+        }
+        BodyLength::None => {}
+    }
+}
+
+/// Changes the fields of a request whose whole body has been read: its length is known, and no client waits for a 100 any more. Trailers
+/// are dropped with the chunks that they stood behind.
+//= RFC 9112 section 6.2
+//# A sender MUST NOT send a Content-Length header field in any message that contains a Transfer-Encoding header field.
+pub fn measured(fields: &mut Fields, body_bytes: u64) {
+    for name in ["expect", "transfer-encoding", "trailer"] {
+        fields.remove(name);
+    }
+    fields.set("Content-Length", body_bytes.to_string());
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn names_that_applications_take_for_ours_are_ours() {
+        for name in [
+            "X-Forwarded-For",
+            "x_forwarded_for",
+            "X-Forwarded_Port",
+            "Forwarded",
+            "HOST",
+            "Proxy",
+            "Transfer_Encoding",
+            "X-Real-IP",
+            "x_real_ip",
+            "X-Sendfile-Type",
+            "X_Accel_Mapping",
+        ] {
+            assert!(is_ours(name.as_bytes()), "{name}");
+        }
+        for name in ["X-Forwarded", "X-For", "Hostess"] {
+            assert!(!is_ours(name.as_bytes()), "{name}");
+        }
+    }
+
+    #[test]
+    fn what_we_write_ourselves_is_not_sent_as_it_was_received() {
+        for name in ["host", "via", "x-forwarded-proto", "forwarded", "x-real-ip", "te", "connection", "upgrade"] {
+            assert!(!is_sent_as_received(name), "{name}");
+        }
+        for name in USUAL {
+            assert!(!is_changed(name.as_bytes()), "{name}");
+        }
+        assert!(is_sent_as_received("x-theme"));
+    }
+
+    #[test]
+    fn a_host_in_forwarded_is_a_token_or_quoted() {
+        assert_eq!(quoted("a.example"), "a.example");
+        assert_eq!(quoted("a:8080"), "\"a:8080\"");
+        assert_eq!(quoted("x,for=1.2.3.4"), "\"x,for=1.2.3.4\"");
+    }
+}
