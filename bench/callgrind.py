@@ -69,9 +69,9 @@ def _short(file):
     return re.sub(r"^.*/(library/)", r"\1", file)
 
 
-def listing(counts, total, hits, lines_max):
-    """`instructions per hit, share, name`, the dearest first."""
-    lines = [f"{'per hit':>10} {'share':>7}  name"]
+def listing(counts, total, requests, lines_max):
+    """`instructions per request, share, name`, the dearest first."""
+    lines = [f"{'per request':>12} {'share':>7}  name"]
     for name, count in counts.most_common(lines_max):
-        lines.append(f"{count / hits:>10,.1f} {count / total:>7.2%}  {name}")
+        lines.append(f"{count / requests:>12,.1f} {count / total:>7.2%}  {name}")
     return lines

@@ -1,9 +1,13 @@
-"""Instructions per hit, counted by callgrind: the figure that hardly depends on the machine or on what else it does.
+"""Instructions per request, counted by callgrind: the figure that hardly depends on the machine or on what else it does.
 
-Kasoku runs with one worker under valgrind. An exact number of hits is sent, then callgrind dumps what was counted since
-the dump before, so start and first hits are not in it. What the kernel does is not counted: the price of system calls
-shows in the table of hits, not here. The profile of each dump goes to files below target/bench: by function with what it
-calls, by function alone, and by source file.
+Kasoku runs with one worker under valgrind. An exact number of requests is sent, then callgrind dumps what was counted since
+the dump before, so start and first requests are not in it. What the kernel does is not counted: the price of system calls
+shows in the table of hits, not here. Nor is what the origin does. The profile of each dump goes to files below target/bench: by
+function with what it calls, by function alone, and by source file.
+
+  hit        one object of 4 KiB, in memory
+  miss       each request asks for a path that nobody asked for before; the answer of an HTTP origin is stored
+  FastCGI    each request is answered by a program on FCGI.pm, and nothing is stored
 """
 
 import shutil
@@ -18,49 +22,104 @@ from servers import kasoku
 from servers.place import Place
 
 BODY_BYTES = 4096
-WARM_HITS = 1_000
-HITS = 3_000
+WARM_REQUESTS = 1_000
 REPEATS = 5
-CONNECTIONS = (1, 16)
 LISTED_MAX = 200
 DUMP_SECONDS_MAX = 60
 
 
 @dataclass
-class Row:
-    """What a hit costs."""
+class Kind:
+    """Requests of one kind."""
 
+    name: str
     connections: int
-    per_hit: float  # instructions in user space
+    requests: int  # in a batch
+    path: str  # of batch `{batch}`; each request's number, modulo the next, is appended
+    modulo: int
+    asked: int  # requests to the origin for one request
+    fastcgi: bool = False
+
+
+KINDS = [
+    Kind("hit", 1, 3_000, f"/o/{BODY_BYTES}/hot", 1, 0),
+    Kind("hit", 16, 3_000, f"/o/{BODY_BYTES}/hot", 1, 0),
+    Kind("miss", 16, 2_000, f"/o/{BODY_BYTES}/{{batch}}-", 1 << 30, 1),
+    Kind("FastCGI", 16, 1_000, "/page?n=", 1 << 30, 0, fastcgi=True),
+]
+
+
+@dataclass
+class Row:
+    """What a request costs."""
+
+    kind: str
+    connections: int
+    per_request: float  # instructions in user space
     lists: dict  # lines by name: inclusive, own, files
 
 
 def measure(cores):
-    """A row for each number of connections."""
+    """A row for each kind."""
     with Programs() as programs:
-        origin_port, port = free_port(), free_port()
+        origin_port = free_port()
         programs.start("origin", [native(), "origin", origin_port], cores.client).until_listening(origin_port)
-        counts = programs.directory("callgrind") / "out"
-        valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", "--dump-line=yes"]
-        place = Place(port=port, origin=origin_port, directory=programs.directory("kasoku"), workers=1)
-        program = programs.start("kasoku under callgrind", valgrind + kasoku.command(place), cores.server)
-        program.until_listening(port)
         rows = []
-        for connections in CONNECTIONS:
-            _hits(port, connections, WARM_HITS)
-            _dump(program, counts)
-            asked = client.origin_count(origin_port)
-            dumps = [_measured(program, counts, port, connections) for _ in range(REPEATS)]
-            if client.origin_count(origin_port) != asked:
-                raise BenchError("not all requests under callgrind were hits")
-            # Timers and wake-ups in vain come with the time that a batch takes, so the least is the nearest to a hit's own.
-            profile, dump = min(dumps, key=lambda pair: pair[0].total)
-            rows.append(Row(connections, profile.total / HITS, _keep(profile, dump, connections)))
+        for fastcgi in (False, True):
+            place = Place(port=free_port(), origin=origin_port, directory=programs.directory(f"kasoku-{fastcgi}"), workers=1)
+            command = _fastcgi_command(programs, place, cores) if fastcgi else kasoku.command(place)
+            counts = place.directory / "callgrind"
+            valgrind = ["valgrind", "--tool=callgrind", f"--callgrind-out-file={counts}", "--dump-line=yes"]
+            program = programs.start(f"kasoku-{fastcgi} under callgrind", valgrind + command, cores.server)
+            program.until_listening(place.port)
+            for kind in (kind for kind in KINDS if kind.fastcgi == fastcgi):
+                rows.append(_row(kind, program, place, counts))
+            program.stop()
         return rows
 
 
-def _measured(program, counts, port, connections):
-    _hits(port, connections, HITS)
+def _row(kind, program, place, counts):
+    _requests(kind, place.port, "warm", WARM_REQUESTS)
+    _dump(program, counts)
+    asked = client.origin_count(place.origin)
+    dumps = []
+    for batch in range(REPEATS):
+        _requests(kind, place.port, batch, kind.requests)
+        dumps.append(_measured(program, counts))
+    if client.origin_count(place.origin) - asked != kind.asked * kind.requests * REPEATS:
+        raise BenchError(f"not all requests under callgrind were {kind.name}")
+    # Timers and wake-ups in vain come with the time that a batch takes, so the least is the nearest to a request's own.
+    profile, dump = min(dumps, key=lambda pair: pair[0].total)
+    return Row(kind.name, kind.connections, profile.total / kind.requests, _keep(kind, profile, dump))
+
+
+# Processes that each answer one connection at a time: more than there are connections, so that none waits.
+RESPONDER = f"""
+use FCGI;
+my $socket = FCGI::OpenSocket($ARGV[0], 100);
+for (1 .. 19) {{ last unless fork }}
+my $request = FCGI::Request(\\*STDIN, \\*STDOUT, \\*STDERR, \\%ENV, $socket);
+while ($request->Accept() >= 0) {{
+    print "Content-Type: text/html\\r\\nContent-Length: {BODY_BYTES}\\r\\n\\r\\n", "x" x {BODY_BYTES};
+}}
+"""
+
+
+def _fastcgi_command(programs, place, cores):
+    """Starts a FastCGI program in Perl; gives the command of Kasoku in front of it. Without a document root, since valgrind does not know
+    the system call by which Kasoku opens files below one (openat2)."""
+    socket = place.directory / "fastcgi.sock"
+    script = place.write("page.pl", RESPONDER)
+    programs.start("FastCGI program", ["/usr/bin/perl", script, socket], cores.client).until_listening(socket)
+    configuration = place.write(
+        "kasoku.toml",
+        f'listen = ["127.0.0.1:{place.port}"]\nworkers = 1\n[access-log]\npath = "{place.directory}/access.log"\n'
+        f'[memory]\nsize = "{place.memory_mib}MiB"\n[[site]]\norigin = "fastcgi://unix:{socket}"\n',
+    )
+    return [kasoku.command(place)[0], "serve", "--config", configuration]
+
+
+def _measured(program, counts):
     dump = _dump(program, counts)
     profile = callgrind.read(dump)
     if sum(profile.own.values()) != profile.total or profile.total == 0:
@@ -68,8 +127,9 @@ def _measured(program, counts, port, connections):
     return profile, dump
 
 
-def _hits(port, connections, hits):
-    command = [native(), "load", port, connections, hits, 1, f"/o/{BODY_BYTES}/hot"]
+def _requests(kind, port, batch, requests):
+    path = kind.path.format(batch=batch)
+    command = [native(), "load", port, kind.connections, requests, kind.modulo, path]
     done = subprocess.run([str(word) for word in command], capture_output=True, text=True, check=False)
     if done.returncode != 0:
         raise BenchError(f"requests to Kasoku under callgrind failed: {done.stderr}")
@@ -84,12 +144,13 @@ def _dump(program, counts):
     return max(counts.parent.glob(f"{counts.name}.*"), key=lambda path: int(path.suffix[1:]))
 
 
-def _keep(profile, dump, connections):
+def _keep(kind, profile, dump):
     """Puts the dump (for kcachegrind) and the lists made of it where they outlive the run; gives the lists."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
-    shutil.copy(dump, OUTPUT / f"callgrind-{connections}.out")
+    name = f"callgrind-{kind.name.lower()}-{kind.connections}"
+    shutil.copy(dump, OUTPUT / f"{name}.out")
     lists = {}
-    for name, counts in (("inclusive", profile.inclusive), ("own", profile.own), ("files", profile.files)):
-        lists[name] = callgrind.listing(counts, profile.total, HITS, LISTED_MAX)
-        (OUTPUT / f"callgrind-{connections}-{name}.txt").write_text("\n".join(lists[name]) + "\n")
+    for sort, counts in (("inclusive", profile.inclusive), ("own", profile.own), ("files", profile.files)):
+        lists[sort] = callgrind.listing(counts, profile.total, kind.requests, LISTED_MAX)
+        (OUTPUT / f"{name}-{sort}.txt").write_text("\n".join(lists[sort]) + "\n")
     return lists

@@ -120,9 +120,9 @@ def _objects(rows):
 
 
 def _instructions(rows):
-    lines = [(str(row.connections), f"{row.per_hit:,.0f}") for row in rows]
-    title = f"Instructions in user space for a hit of {size_name(instructions.BODY_BYTES)}"
-    return [(title, ("connections", "instructions"), lines)]
+    lines = [(row.kind, str(row.connections), f"{row.per_request:,.0f}") for row in rows]
+    title = f"Instructions in user space for a request of {size_name(instructions.BODY_BYTES)}"
+    return [(title, ("request", "connections", "instructions"), lines)]
 
 
 TABLES = {"hits": _hits, "misses": _misses, "workers": _workers, "objects": _objects, "instructions": _instructions}

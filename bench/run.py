@@ -4,7 +4,7 @@ This file reads the arguments and calls the tables, a file each: hits.py, misses
 instructions.py. README.md in this folder says what they measure, how, and which traps they avoid.
 
   make bench                                   all tables, some 12 minutes; writes docs/benchmarks.md and its charts
-  make bench ARGS=--callgrind                  only the instructions per hit, with the dearest functions: 10 seconds
+  make bench ARGS=--callgrind                  only the instructions per request, with the dearest functions of a hit: a minute
   make bench ARGS="--only hits --sizes 4096 --servers limit,kasoku --rounds 5"
 """
 
@@ -85,7 +85,7 @@ def progress(line):
 
 def arguments():
     parser = argparse.ArgumentParser(prog="make bench", description=__doc__.split("\n")[0])
-    parser.add_argument("--callgrind", action="store_true", help="only the instructions per hit, with the dearest functions")
+    parser.add_argument("--callgrind", action="store_true", help="only the instructions per request, with the dearest functions of a hit")
     parser.add_argument("--only", type=names_of(TABLES), default=list(TABLES), help=f"of {','.join(TABLES)}")
     parser.add_argument("--servers", type=names_of(ALL), default=list(ALL), help=f"of {','.join(ALL)}")
     parser.add_argument("--sizes", type=sizes, default=list(SIZES), help="bodies of the hits in bytes, 1024,4096,102400")
@@ -136,8 +136,9 @@ def busy_cores():
 
 def show_callgrind(cores):
     rows = instructions.measure(cores)
-    for name, lines in rows[-1].lists.items():
-        print(f"{name}, {rows[-1].connections} connections")
+    hit = next(row for row in rows if row.connections > 1)
+    for name, lines in hit.lists.items():
+        print(f"{name}, a {hit.kind}, {hit.connections} connections")
         print("\n".join(lines[: LINES_SHOWN + 1]), end="\n\n")
     print(report.as_text("instructions", rows))
     print(f"all lines: {instructions.OUTPUT}/callgrind-*.txt")
