@@ -40,6 +40,7 @@ impl<'r> RequestedUri<'r> {
     //= RFC 9112 section 3.2.2
     //# When a proxy receives a request with an absolute-form of request-target, the proxy MUST ignore the received Host header
     //# field (if any) and instead replace it with the host information of the request-target.
+    #[inline]
     pub fn of(head: &'r RequestHead) -> Result<Self, RequestError> {
         let host = head.fields.first("host");
         Ok(match parse_target(&head.method, &head.target)? {

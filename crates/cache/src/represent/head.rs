@@ -24,6 +24,11 @@ pub trait HeadSink {
     /// One field.
     fn field(&mut self, name: &[u8], value: &[u8]);
 
+    /// One field with a number.
+    fn number(&mut self, name: &str, value: u64) {
+        self.written(name, &value);
+    }
+
     /// One field with a value that is written out.
     fn written(&mut self, name: &str, value: &dyn Display) {
         self.field(name.as_bytes(), value.to_string().as_bytes());
@@ -64,7 +69,7 @@ impl HeadContext<'_> {
         self.stored_fields(meta, &["content-length"], to);
         via(meta.head.version, to);
         if meta.head.status != StatusCode::NO_CONTENT {
-            to.written("Content-Length", &length(body));
+            to.number("Content-Length", length(body));
         }
     }
 
@@ -75,7 +80,7 @@ impl HeadContext<'_> {
         to.field(b"Content-Encoding", coding.name().as_bytes());
         vary_by_coding(&meta.head.fields, to);
         via(meta.head.version, to);
-        to.written("Content-Length", &length(coded));
+        to.number("Content-Length", length(coded));
     }
 
     /// What the head of the whole, or of a response that is being filled, says to this client alone: how long it may keep the response, and
@@ -117,7 +122,7 @@ impl HeadContext<'_> {
         self.not_modified_fields(&meta.head, representation, |name| is_for_all(meta, name), to);
         self.cache_control(meta, to);
         if let Some(age) = age {
-            to.written("Age", &age);
+            to.number("Age", age);
         }
     }
 
@@ -194,7 +199,7 @@ impl HeadContext<'_> {
 
     fn age(&self, meta: &Meta, status: &CacheStatus, to: &mut impl HeadSink) {
         if let Some(age) = meta.freshness.age_field(status, self.now) {
-            to.written("Age", &age);
+            to.number("Age", age);
         }
     }
 

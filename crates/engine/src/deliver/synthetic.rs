@@ -7,6 +7,7 @@ use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::request::respond::forwarded;
 use http::{Method, StatusCode};
+use kasoku_cache::represent::HeadSink;
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;

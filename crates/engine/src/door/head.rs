@@ -144,11 +144,6 @@ impl HeadWriter {
         HeadSink::field(self, name.as_ref(), value.as_ref());
     }
 
-    /// One field with a number.
-    pub(crate) fn number(&mut self, name: &str, value: u64) {
-        self.field(name, itoa::Buffer::new().format(value));
-    }
-
     /// Date, where the message has none.
     pub(crate) fn date_unless_in(&mut self, fields: &Fields, now: Now) {
         date_unless_in(fields, now, self);
@@ -201,6 +196,10 @@ impl HeadSink for HeadWriter {
             }
             Form::Message(head) => head.fields.push(name, value),
         }
+    }
+
+    fn number(&mut self, name: &str, value: u64) {
+        self.field(name, itoa::Buffer::new().format(value));
     }
 
     fn written(&mut self, name: &str, value: &dyn Display) {

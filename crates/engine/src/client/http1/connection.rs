@@ -11,6 +11,7 @@ use crate::pipeline::Handling;
 use crate::request::peer::peer_at;
 use crate::request::request_id::RequestId;
 use crate::runtime::worker::Worker;
+use kasoku_cache::represent::HeadSink;
 use kasoku_wire::http1::BodyLength;
 use std::future::poll_fn;
 use std::io::{self, IoSlice};

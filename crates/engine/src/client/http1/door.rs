@@ -5,6 +5,7 @@ use crate::client::http1::tunnel;
 use crate::door::{Door, Follows, HeadWriter};
 use crate::runtime::worker::READ_BYTES;
 use http::Version;
+use kasoku_cache::represent::HeadSink;
 use kasoku_origin::error::UploadError;
 use kasoku_origin::{Tunnel, UploadPiece};
 use kasoku_wire::Fields;
