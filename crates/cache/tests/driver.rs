@@ -1,0 +1,342 @@
+//! A second driver of the cache: a host on many threads, without the engine. It looks up, fills, joins, and answers ranges and conditions.
+//!
+//! This is how little a driver has to do: it asks the origin when the cache says so, hands over what the origin says, and sends what the
+//! cache selects. What may be shared, what the origin sees, what is fresh and what a client gets of it is decided below.
+
+#![allow(clippy::unwrap_used, clippy::panic)]
+
+use bytes::Bytes;
+use http::{Method, StatusCode};
+use kasoku_cache::represent::{HeadContext, Multipart, Representations, Selected};
+use kasoku_cache::verdict::OriginExchange;
+use kasoku_cache::{
+    Cache, CacheLimits, CacheRoute, Entry, FillEvent, FillReader, FillWriter, Joined, Lookup, Meta, SharedRequest,
+    Verdict,
+};
+use kasoku_semantics::cache_status::CacheStatus;
+use kasoku_semantics::client_address::Peer;
+use kasoku_semantics::effective_uri::RequestedUri;
+use kasoku_semantics::policy::{Policy, Profile};
+use kasoku_semantics::time::Now;
+use kasoku_wire::target::write_authority;
+use kasoku_wire::{RequestHead, ResponseHead};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex};
+use tokio::sync::{Semaphore, oneshot};
+
+/// A response of the origin.
+type Page = fn(&RequestHead) -> (ResponseHead, &'static str);
+
+/// A host that embeds the cache.
+struct Host {
+    cache: Cache,
+    policy: Arc<Policy>,
+    page: Page,
+    /// Each answer of the origin takes one of these.
+    answers: Semaphore,
+    now_ms: AtomicU64,
+    asked: AtomicUsize,
+    /// What the origin was asked last for each target.
+    seen: Mutex<HashMap<String, RequestHead>>,
+}
+
+impl Host {
+    fn new(page: Page) -> Arc<Self> {
+        Arc::new(Self {
+            cache: Cache::new(CacheLimits { memory_bytes_max: 64 << 20, object_bytes_max: 8 << 20 }),
+            policy: Arc::new(Policy::new(Profile::Safe)),
+            page,
+            answers: Semaphore::new(Semaphore::MAX_PERMITS),
+            now_ms: AtomicU64::new(0),
+            asked: AtomicUsize::new(0),
+            seen: Mutex::default(),
+        })
+    }
+
+    fn now(&self) -> Now {
+        Now { unix_ms: 1_700_000_000_000, mono_ms: 0 }.after(self.now_ms.load(Ordering::SeqCst))
+    }
+
+    /// Answers a request: the whole driver.
+    async fn serve(self: &Arc<Self>, received: RequestHead) -> (ResponseHead, Bytes) {
+        let asked = RequestedUri::of(&received).unwrap();
+        let mut uri = "http://".to_owned();
+        write_authority(asked.host.unwrap(), 80, &mut uri).unwrap();
+        uri.push_str(&asked.target);
+        let key = self.cache.key(uri);
+        let route = CacheRoute::new(&key, &self.policy);
+        if let Some((entry, _)) = self.cache.hit(&received, &route, self.now()) {
+            return self.stored(&received, &entry);
+        }
+        let request = SharedRequest::new(&received, &route, &Peer::UNKNOWN);
+        match self.cache.look_up(&request, self.now()) {
+            Lookup::Hit(entry, _, refresh) => {
+                if let Some(writer) = refresh {
+                    self.fill(writer);
+                }
+                self.stored(&received, &entry)
+            }
+            Lookup::Join(reader, _) => self.joined(&received, &request, reader).await,
+            Lookup::Fill(writer, _) => match self.fill(writer).await.unwrap() {
+                Filled::Shared(reader) => self.joined(&received, &request, reader).await,
+                Filled::Stored(entry) => self.stored(&received, &entry),
+                Filled::Private(head, body) => (head, body),
+            },
+            _ => panic!("this host passes nothing"),
+        }
+    }
+
+    /// Asks the origin in a task of its own, so that a client that leaves does not end the fill.
+    fn fill(self: &Arc<Self>, mut writer: FillWriter) -> oneshot::Receiver<Filled> {
+        let (filled, receiver) = oneshot::channel();
+        let host = self.clone();
+        tokio::spawn(async move {
+            let request_time = host.now();
+            let request = writer.prepare();
+            let (head, body) = host.ask(&request).await;
+            let verdict = writer.on_response(&OriginExchange {
+                response: &head,
+                request_time,
+                response_time: host.now(),
+                body_length: Some(body.len() as u64),
+                is_file: false,
+            });
+            match verdict {
+                Verdict::Write(mut writer) => {
+                    let _ = filled.send(Filled::Shared(writer.reader()));
+                    for piece in body.as_bytes().chunks(3) {
+                        writer.push(Bytes::copy_from_slice(piece)).await.unwrap();
+                        tokio::task::yield_now().await;
+                    }
+                    writer.finish(None);
+                }
+                Verdict::Settled(entry, _) => drop(filled.send(Filled::Stored(entry))),
+                Verdict::Private(_) => drop(filled.send(Filled::Private(head, body.into()))),
+                _ => panic!("neither files nor parts"),
+            }
+        });
+        receiver
+    }
+
+    async fn ask(&self, request: &RequestHead) -> (ResponseHead, &'static str) {
+        self.asked.fetch_add(1, Ordering::SeqCst);
+        self.seen.lock().unwrap().insert(request.target.clone(), request.clone());
+        self.answers.acquire().await.unwrap().forget();
+        let (head, body) = (self.page)(request);
+        if head.status == StatusCode::NOT_MODIFIED { (head, "") } else { (head, body) }
+    }
+
+    /// What a request gets of a fill.
+    async fn joined(
+        &self,
+        received: &RequestHead,
+        request: &SharedRequest,
+        mut reader: FillReader,
+    ) -> (ResponseHead, Bytes) {
+        match reader.head().await {
+            Joined::Streaming(meta) if self.cache.may_share(request, &meta, self.now()) => {
+                let mut body = Vec::new();
+                loop {
+                    match reader.next().await {
+                        FillEvent::Chunk(piece) => body.extend_from_slice(&piece),
+                        FillEvent::End(_) => return (self.filling(received, &meta), body.into()),
+                        FillEvent::Cut => panic!("cut"),
+                    }
+                }
+            }
+            Joined::Settled(entry, _) if self.cache.may_share(request, &entry.meta, self.now()) => {
+                self.stored(received, &entry)
+            }
+            _ => panic!("not for this request"),
+        }
+    }
+
+    /// What a request gets of a stored response.
+    fn stored(&self, received: &RequestHead, entry: &Entry) -> (ResponseHead, Bytes) {
+        let representations = Representations::of_stored(&received.fields, None, entry);
+        let (context, status) = (self.context(received, &representations), CacheStatus::default());
+        let (meta, mut head) = (&entry.meta, ResponseHead::new(StatusCode::OK));
+        let body = match representations.select(received, entry, self.now()) {
+            Selected::NotModified(representation) => {
+                context.not_modified(meta, representation, None, &mut head);
+                Vec::new()
+            }
+            Selected::Whole(_, body) => {
+                context.whole(entry, &mut head);
+                context.rest(meta, &CacheStatus { hit: true, ..status }, &mut head);
+                body.chunks().flatten().copied().collect()
+            }
+            Selected::Part(range) => {
+                context.part(meta, range, entry.body.complete_length().unwrap(), &status, &mut head);
+                entry.body.slice(range).concat()
+            }
+            Selected::Parts(ranges) => {
+                let parts = Multipart::new(&entry.body, &ranges, meta.head.fields.first("content-type"));
+                context.parts(meta, &parts.content_type, &status, &mut head);
+                parts.pieces.concat()
+            }
+            Selected::Unsatisfiable(length) => {
+                context.unsatisfiable(length, &mut head);
+                Vec::new()
+            }
+            Selected::Incomplete => panic!("the look-up has seen to it"),
+        };
+        (head, body.into())
+    }
+
+    fn filling(&self, received: &RequestHead, meta: &Meta) -> ResponseHead {
+        let representations = Representations::of_filling(&received.fields, None, meta, None);
+        let mut head = ResponseHead::new(StatusCode::OK);
+        self.context(received, &representations).filling(meta, (None, None), &CacheStatus::default(), &mut head);
+        head
+    }
+
+    fn context<'a>(&self, request: &'a RequestHead, representations: &Representations) -> HeadContext<'a> {
+        HeadContext { request, has_session: false, replaced: &[], varies: representations.varies, now: self.now() }
+    }
+
+    fn later(&self, seconds: u64) {
+        self.now_ms.fetch_add(seconds * 1_000, Ordering::SeqCst);
+    }
+
+    fn times_asked(&self) -> usize {
+        self.asked.load(Ordering::SeqCst)
+    }
+}
+
+/// What the client that began a fill gets.
+enum Filled {
+    Shared(FillReader),
+    Stored(Arc<Entry>),
+    Private(ResponseHead, Bytes),
+}
+
+const TEXT: &str = "0123456789abcdef";
+
+fn get(target: &str) -> RequestHead {
+    RequestHead::new(Method::GET, target).with("Host", "A.example:80")
+}
+
+/// A page that is fresh for a minute, and confirmed afterwards.
+fn page(request: &RequestHead) -> (ResponseHead, &'static str) {
+    let is_known = request.fields.only("if-none-match") == Some(b"\"1\"");
+    let status = if is_known { StatusCode::NOT_MODIFIED } else { StatusCode::OK };
+    (ResponseHead::new(status).with("Cache-Control", "max-age=60").with("ETag", "\"1\""), TEXT)
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 4)]
+async fn many_clients_on_many_threads_cost_one_request() {
+    let host = Host { answers: Semaphore::new(0), ..Arc::into_inner(Host::new(page)).unwrap() };
+    let host = Arc::new(host);
+    let clients: Vec<_> = (0..64)
+        .map(|_| {
+            let host = host.clone();
+            tokio::spawn(async move { host.serve(get("/page")).await })
+        })
+        .collect();
+    while host.times_asked() == 0 {
+        tokio::task::yield_now().await;
+    }
+    host.answers.add_permits(1);
+    for client in clients {
+        let (head, body) = client.await.unwrap();
+        assert_eq!((head.status, &*body), (StatusCode::OK, TEXT.as_bytes()));
+    }
+    assert_eq!(host.times_asked(), 1);
+    host.serve(get("/page")).await;
+    assert_eq!(host.times_asked(), 1, "the next one is a hit");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_client_that_leaves_does_not_end_the_fill() {
+    let host = Arc::new(Host { answers: Semaphore::new(0), ..Arc::into_inner(Host::new(page)).unwrap() });
+    let leaving = tokio::spawn({
+        let host = host.clone();
+        async move { host.serve(get("/page")).await }
+    });
+    while host.times_asked() == 0 {
+        tokio::task::yield_now().await;
+    }
+    leaving.abort();
+    assert!(leaving.await.unwrap_err().is_cancelled());
+    host.answers.add_permits(1);
+    let (_, body) = host.serve(get("/page")).await;
+    assert_eq!(&*body, TEXT.as_bytes());
+    assert_eq!(host.times_asked(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn ranges_conditions_and_age_are_answered_without_the_origin() {
+    let host = Host::new(page);
+    host.serve(get("/page")).await;
+    host.later(10);
+    let (head, body) = host.serve(get("/page")).await;
+    assert_eq!((head.status, &*body), (StatusCode::OK, TEXT.as_bytes()));
+    assert_eq!(head.fields.only("age"), Some(&b"10"[..]));
+    let (head, body) = host.serve(get("/page").with("Range", "bytes=2-4")).await;
+    assert_eq!((head.status, &*body), (StatusCode::PARTIAL_CONTENT, &b"234"[..]));
+    assert_eq!(head.fields.only("content-range"), Some(&b"bytes 2-4/16"[..]));
+    let (head, body) = host.serve(get("/page").with("Range", "bytes=0-0,15-15")).await;
+    assert_eq!(head.status, StatusCode::PARTIAL_CONTENT);
+    assert!(String::from_utf8_lossy(&body).contains("Content-Range: bytes 15-15/16"));
+    let (head, _) = host.serve(get("/page").with("Range", "bytes=99-")).await;
+    assert_eq!(head.status, StatusCode::RANGE_NOT_SATISFIABLE);
+    assert_eq!(head.fields.only("content-range"), Some(&b"bytes */16"[..]));
+    let (head, body) = host.serve(get("/page").with("If-None-Match", "\"1\"")).await;
+    assert_eq!((head.status, body.len()), (StatusCode::NOT_MODIFIED, 0));
+    assert_eq!(host.times_asked(), 1);
+    host.later(60);
+    let (head, body) = host.serve(get("/page")).await;
+    assert_eq!((head.status, &*body), (StatusCode::OK, TEXT.as_bytes()), "the origin has confirmed it");
+    assert_eq!(host.times_asked(), 2);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn what_is_not_in_the_key_changes_nothing_that_others_get() {
+    let host = Host::new(page);
+    let hostile = get("/page")
+        .with("X-Original-URL", "/admin")
+        .with("X-Forwarded-Host", "evil.example")
+        .with("X-HTTP-Method-Override", "DELETE")
+        .with("Connection", "X-Theme")
+        .with("X-Theme", "dark");
+    host.serve(hostile).await;
+    let seen = host.seen.lock().unwrap().remove("/page").unwrap();
+    for name in ["x-original-url", "x-http-method-override", "x-theme", "connection"] {
+        assert!(!seen.fields.contains(name), "{name}");
+    }
+    assert_eq!(seen.fields.only("host"), Some(&b"a.example"[..]));
+    assert_eq!(seen.fields.only("x-forwarded-host"), Some(&b"a.example"[..]));
+    let (_, body) = host.serve(get("/page")).await;
+    assert_eq!(&*body, TEXT.as_bytes());
+    assert_eq!(host.times_asked(), 1);
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn a_visitors_page_is_for_the_visitor_alone() {
+    let host = Host::new(|request| {
+        let body = if request.fields.contains("cookie") { "for ann" } else { "for all" };
+        (ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60"), body)
+    });
+    let (_, body) = host.serve(get("/page").with("Cookie", "sid=ann")).await;
+    assert_eq!(&*body, b"for ann");
+    let (_, body) = host.serve(get("/page")).await;
+    assert_eq!(&*body, b"for all");
+    assert_eq!(host.times_asked(), 2, "profile safe shares no answer to a request with cookies");
+}
+
+#[tokio::test(flavor = "multi_thread", worker_threads = 2)]
+async fn variants_are_told_apart() {
+    let host = Host::new(|request| {
+        let body = if request.fields.only("accept-language") == Some(b"de") { "deutsch" } else { "english" };
+        (ResponseHead::new(StatusCode::OK).with("Cache-Control", "max-age=60").with("Vary", "Accept-Language"), body)
+    });
+    for _ in 0..2 {
+        let (_, body) = host.serve(get("/page").with("Accept-Language", "de")).await;
+        assert_eq!(&*body, b"deutsch");
+        let (_, body) = host.serve(get("/page").with("Accept-Language", "en")).await;
+        assert_eq!(&*body, b"english");
+    }
+    assert_eq!(host.times_asked(), 2);
+}
