@@ -11,11 +11,11 @@
 //! which may wait for an origin; there is a bound on how many wait.
 
 use crate::AdminHandle;
+use kasoku_engine::Difference;
 use kasoku_engine::explain::{
     ConfigName, Explanation, GuardState, Guarded, OriginSample, Point, Question, QuestionError, Reason,
     SharedWithSessions, Side, Stored, SuggestedChange, Suggestion, Tips,
 };
-use kasoku_engine::guard::Difference;
 use serde_json::{Map, Value, json};
 use url::form_urlencoded;
 

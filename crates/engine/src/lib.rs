@@ -6,7 +6,6 @@
 //! | `sites/` | what was declared, made into what requests are served by |
 //! | `request/` | a request: where it belongs, whose it is, what of it an origin may see |
 //! | [`door`] | where a request comes from and its answer goes: no socket and no protocol is known below it |
-//! | `shared_state/` | tables that all workers share: what is known of visitors, cookies and URL patterns |
 //! | `origin_client/` | one client for all kinds of origins: servers, programs, files |
 //! | `observe/` | the access log, spans, the tables behind `kasoku top` and `kasoku doctor` |
 //! | `runtime/` | the worker, its settings and its clock, the balance between workers |
@@ -44,11 +43,12 @@ mod recycle;
 mod request;
 mod runtime;
 mod server;
-mod shared_state;
 mod sites;
 mod visitors;
 
 pub use kasoku_origin::{OriginNumbers, OriginRegistry};
+pub use kasoku_semantics::difference::Difference;
+pub use kasoku_visitors::leak_guard::{DifferenceReport, GuardState, Guarded};
 pub use observe::{top, trace};
 pub use operator::{doctor, explain, purge};
 pub use runtime::handle::EngineHandle;
@@ -56,4 +56,3 @@ pub use runtime::{clock, handle};
 pub use server::engine::{Engine, Entrance};
 pub use server::start_error::StartError;
 pub use server::{engine, listening};
-pub use visitors::leak_guard as guard;

@@ -94,6 +94,28 @@ pub fn not_dropped<'r>(
     lines.map(|(_, line)| pair(line).0)
 }
 
+/// The cookies with which a browser comes back: those of its request, as the response has set them.
+pub fn cookies_after(request: &Fields, response: &Fields) -> Fields {
+    let pair = |line| cookies::pairs_of(line).next();
+    let set: Vec<&[u8]> = response.all("set-cookie").filter_map(pair).collect();
+    let is_of = |pair: &&[u8], other: &[u8]| cookies::name(pair) == cookies::name(other);
+    let mut pairs: Vec<&[u8]> = cookies::pairs(request).collect();
+    for pair in set {
+        match pairs.iter_mut().find(|sent| is_of(sent, pair)) {
+            Some(sent) => *sent = pair,
+            None => pairs.push(pair),
+        }
+    }
+    [("Cookie", pairs.join(&b"; "[..]))].into_iter().collect()
+}
+
+/// Whether a response sets a cookie of the request to another value.
+pub fn replaces_any(request: &Fields, response: &Fields) -> bool {
+    let set = response.all("set-cookie").filter_map(|line| cookies::pairs_of(line).next());
+    let is_other = |pair: &[u8], sent: &[u8]| cookies::name(pair) == cookies::name(sent) && pair != sent;
+    set.into_iter().any(|pair| cookies::pairs(request).any(|sent| is_other(pair, sent)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

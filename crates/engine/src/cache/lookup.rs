@@ -7,14 +7,14 @@ use crate::error::Fault;
 use crate::exchange::Exchange;
 use crate::exchange::answer::Answer;
 use crate::origin::sendfile::{self, SendfileOutcome};
+use crate::request::passes::part_passes;
 use crate::request::respond::{self, forwarded};
 use crate::request::route::Routed;
-use crate::request::visitor;
 use crate::runtime::worker::Worker;
-use crate::shared_state::leak_guard::PatternVerdict;
 use kasoku_cache::{FillReader, Joined, Lookup, Meta, SharedRequest};
 use kasoku_semantics::cache_status::CacheStatus;
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::leak_guard::PatternVerdict;
 use std::sync::Arc;
 
 /// Fills that one request waits for: the first, after a failure the second try, after either that of its own variant.
@@ -35,7 +35,7 @@ pub(crate) fn hit_at_once(exchange: &Exchange, routed: &Routed) -> Option<Answer
 /// Finds the answer to a request that may meet the cache.
 pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
     let (received, now) = (&exchange.request.head.fields, exchange.worker.now());
-    if let Some(reason) = visitor::part_passes(received, routed, &exchange.worker.cache, now) {
+    if let Some(reason) = part_passes(received, routed, &exchange.worker.cache, now) {
         return fetch::pass(exchange, routed, None, reason).await;
     }
     if is_blocked(exchange, routed) {

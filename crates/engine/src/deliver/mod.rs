@@ -17,7 +17,6 @@ use crate::exchange::answer::{Answer, ConditionEvaluator, IntendedUse};
 use crate::exchange::delivered::Delivered;
 use crate::origin_client::{Body, Response};
 use crate::request::respond::{forwarded, replaced_fields};
-use crate::request::visitor;
 use http::{Method, StatusCode};
 use kasoku_cache::represent::Representations;
 use kasoku_cache::{FillEvent, FillReader, Meta};
@@ -32,6 +31,7 @@ use kasoku_semantics::hop_by_hop::{forwardable_trailers, strip_hop_by_hop};
 use kasoku_semantics::precondition::{Precondition, precondition};
 use kasoku_semantics::range::{ByteRange, RangeOutcome};
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::passing;
 use kasoku_wire::ResponseHead;
 use std::io;
 use std::iter;
@@ -194,7 +194,7 @@ fn has_it(exchange: &Exchange, response: &ResponseHead) -> bool {
 fn confine_to_visitor(exchange: &Exchange, response: &mut Response) {
     let Some(route) = exchange.route.as_ref().filter(|_| !response.body.is_file()) else { return };
     let request = &exchange.request.head;
-    if visitor::is_of_a_visitor(&request.fields, &response.head.fields, route) {
+    if passing::is_of_a_visitor(&request.fields, &response.head.fields, route.visitor_rules()) {
         confine(&request.target, &mut response.head);
     }
 }

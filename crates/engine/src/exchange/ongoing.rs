@@ -1,8 +1,8 @@
 //! A request that has passed to the application with its visitor's session and has not been answered yet.
 
 use crate::request::route::Base;
-use crate::shared_state::session::table::{PassingRequest, SessionId};
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::session::table::{PassingRequest, SessionId};
 
 /// A request on its way to the application for its visitor alone, and what is to be done once it has been answered.
 pub(crate) struct Ongoing {

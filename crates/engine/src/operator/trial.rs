@@ -8,10 +8,7 @@ use crate::request::route::{Routed, route_url};
 use crate::runtime::handle::EngineHandle;
 use crate::sites::ActiveRoute;
 use crate::sites::sites;
-use crate::visitors::cookie_values::{self, ScanTargets};
-use crate::visitors::leak_guard::{
-    ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing,
-};
+use crate::visitors::scan_body::{self, ScanTargets};
 pub(crate) use changed::{TTL_SECONDS, changed};
 use http::{Method, StatusCode};
 use kasoku_cache::HeldCharge;
@@ -20,6 +17,9 @@ use kasoku_semantics::difference::Difference;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::suggestion::Suggestion;
+use kasoku_visitors::leak_guard::{
+    Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, plain, says_nothing,
+};
 use kasoku_wire::RequestHead;
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -64,12 +64,8 @@ async fn compare(handle: &EngineHandle, url: &str, changes: Vec<Suggestion>) -> 
     if let Some(reason) = refusal(&route, &request, &page) {
         return TrialOutcome::Refused(changes, reason);
     }
-    let subject = crate::visitors::leak_guard::Comparison {
-        fetcher: &fetcher,
-        route: &route,
-        uri: routed.key.uri(),
-        request: &request,
-    };
+    let subject =
+        Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri: routed.key.uri(), request: &request };
     match check(subject, page, false).await {
         ComparisonResult::Same { .. } => TrialOutcome::Same(changes),
         ComparisonResult::Differs(report) => TrialOutcome::Differs(changes, report.differences),
@@ -83,7 +79,7 @@ fn refusal(route: &ActiveRoute, request: &RequestHead, page: &FetchedPage) -> Op
     if secrets.occur_in_head(&page.head) {
         return Some(Reason::CookieValueInResponse);
     }
-    let targets = ScanTargets::of(route, &request.target, &page.head, false, &secrets);
+    let targets = ScanTargets::of(route.visitor_rules(), &request.target, &page.head, false, &secrets);
     let is_page = page.head.status == StatusCode::OK;
     targets.judge(&page.body, None).reason.filter(|reason| is_page || *reason == Reason::CookieValueInResponse)
 }
@@ -96,7 +92,7 @@ struct IsolatedFetcher<'a> {
 
 impl Fetcher for IsolatedFetcher<'_> {
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
-        let request = as_sent(request, &self.routed.route, address);
+        let request = as_sent(request, self.routed.route.visitor_rules(), address);
         let remote = address.map(|address| SocketAddr::new(IpAddr::V4(address), 0));
         let fetched = async {
             let mut response = send_isolated(self.routed, &request, remote, self.handle.now()).await.ok()?;
@@ -104,7 +100,7 @@ impl Fetcher for IsolatedFetcher<'_> {
                 return None;
             }
             let mut charge = self.handle.cache().hold();
-            let (body, _) = cookie_values::read(&response.head, &mut response.body, &mut charge).await.ok()??;
+            let (body, _) = scan_body::read(&response.head, &mut response.body, &mut charge).await.ok()??;
             Some(FetchedPage::new(response.head, body, charge))
         };
         tokio::time::timeout(FETCH_MAX, fetched).await.ok().flatten()

@@ -22,9 +22,7 @@ use crate::origin::origin_answer::OriginAnswer;
 use crate::origin::outages;
 use crate::origin::sendfile;
 use crate::origin_client::{Reply, refused};
-use crate::request::anonymous_cookies;
 use crate::request::route::{refusing, route_redirect};
-use crate::request::visitor;
 use crate::runtime::clock::WorkerTime;
 use crate::runtime::worker::Worker;
 use crate::sites::ActiveRoute;
@@ -36,6 +34,8 @@ use kasoku_origin::upload::is_repeatable;
 use kasoku_origin::{Error, Interim, NoUpload, Upload};
 use kasoku_programs::Request;
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::anonymous_cookies;
+use kasoku_visitors::passing;
 use kasoku_wire::{RequestHead, ResponseHead};
 
 /// Local redirects that one request follows; Apache's LimitInternalRecursion is the same.
@@ -59,7 +59,7 @@ pub(crate) async fn send<U: Upload + 'static>(
         Err(error) => error.into(),
     };
     if let Ok(response) = &sent.response {
-        worker.set_by.has_answered(request, &response.head, route);
+        worker.cookie_setters.has_answered(request, &response.head, &route.policy);
     }
     let WorkerTime { now, mono_us } = worker.moment();
     match &sent.response {
@@ -98,8 +98,13 @@ async fn elsewhere(
         }
         let (route, passes) = route_redirect(site, &mut worker.paths.borrow_mut(), &target);
         // What the first rule has kept back is not looked at, and not sent either.
-        passes_somewhere |=
-            passes || visitor::passes(&anonymous_cookies::without(&request.fields, first), &route, false).is_some();
+        passes_somewhere |= passes
+            || passing::passes(
+                &anonymous_cookies::without(&request.fields, first.visitor_rules()),
+                route.visitor_rules(),
+                false,
+            )
+            .is_some();
         request.target = std::mem::take(&mut target);
         let sending = OriginCall { worker, route: &route, fetch_context, request: &request };
         match sending.until_answered(&mut Some(NoUpload), interim).await {

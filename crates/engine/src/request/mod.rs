@@ -7,25 +7,19 @@
 //! | `path` | a path as applications read it, for finding the rule |
 //! | `url_credentials` | URLs that pass, since a credential stands in them |
 //! | `changing` | what the configuration says that it changes |
-//! | `pattern` | which URLs the leak guard looks at together |
 //! | `passes` | which requests never meet the cache, and why |
-//! | `visitor` | which requests pass for who sends them |
 //! | `forward` | the request as it goes to the origin |
-//! | `anonymous_cookies` | the cookies that go along with what is asked for anonymously |
 //! | `request_id` | its id, in the log and in the application's |
 //! | `respond`, `notes` | the fields that tell what became of it |
 
-pub(crate) mod anonymous_cookies;
 pub(crate) mod changing;
 pub(crate) mod forward;
 pub(crate) mod message;
 pub(crate) mod notes;
 pub(crate) mod passes;
 pub(crate) mod path;
-pub(crate) mod pattern;
 pub(crate) mod peer;
 pub(crate) mod request_id;
 pub(crate) mod respond;
 pub(crate) mod route;
 pub(crate) mod url_credentials;
-pub(crate) mod visitor;

@@ -1,13 +1,13 @@
 //! Extra details of a request for Cache-Status and the log, such as the cookie or the rule that decided.
 
 use crate::request::route::Routed;
-use crate::request::visitor;
 use crate::sites::ActiveRoute;
 use kasoku_options::UrlPattern;
 use kasoku_semantics::freshness::{Freshness, LifetimeSource};
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::{cookies, set_cookies};
+use kasoku_visitors::passing;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::sync::Arc;
 
@@ -72,14 +72,14 @@ impl Notes {
         let by = match reason {
             Reason::PassCookie | Reason::PassSession => {
                 let Some(GrantRefusal::Cookie(name) | GrantRefusal::Session(name)) =
-                    visitor::refusal(request, route, is_anonymous)
+                    passing::refusal(request, route.visitor_rules(), is_anonymous)
                 else {
                     return;
                 };
                 self.cookie = Some(name.into());
                 match reason {
                     Reason::PassSession => "cookies.session",
-                    _ if visitor::listed(request, route).is_some() => "cookies.pass",
+                    _ if passing::listed(request, route.visitor_rules()).is_some() => "cookies.pass",
                     _ => "cookies.others",
                 }
             }

@@ -5,15 +5,15 @@ use crate::observe::top::{self, Top, TopTables};
 use crate::observe::trace::SpanSender;
 use crate::runtime::clock::Clock;
 use crate::runtime::spool::Spool;
-use crate::shared_state::counted::CountedVisitors;
-use crate::shared_state::leak_guard::Guard;
-use crate::shared_state::session::table::Sessions;
-use crate::shared_state::set_by::SetBy;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Metrics};
 use kasoku_options::Options;
 use kasoku_origin::OriginRegistry;
 use kasoku_semantics::time::Now;
+use kasoku_visitors::cookie_setters::CookieSetters;
+use kasoku_visitors::counted::CountedVisitors;
+use kasoku_visitors::leak_guard::Guard;
+use kasoku_visitors::session::table::Sessions;
 use std::sync::Arc;
 use tokio::sync::watch;
 
@@ -25,7 +25,7 @@ pub struct EngineHandle {
     sessions: Arc<Sessions>,
     counted: Arc<CountedVisitors>,
     guard: Arc<Guard>,
-    set_by: Arc<SetBy>,
+    cookie_setters: Arc<CookieSetters>,
     metrics: Metrics,
     origins: OriginRegistry,
     clock: Arc<dyn Clock>,
@@ -49,14 +49,14 @@ impl EngineHandle {
         let tops = (0..workers).map(|_| Arc::new(TopTables::new(now_ms))).collect();
         let cases = MissTable::of_workers(workers, now_ms).into_iter().map(Arc::new).collect();
         let (spool, sessions, counted, origins) = Default::default();
-        let (guard, set_by) = (Arc::new(Guard::new()), Arc::default());
+        let (guard, cookie_setters) = (Arc::new(Guard::default()), Arc::default());
         Self {
             cache,
             spool,
             sessions,
             counted,
             guard,
-            set_by,
+            cookie_setters,
             metrics,
             origins,
             clock,
@@ -94,8 +94,8 @@ impl EngineHandle {
     }
 
     /// How cookies were seen to be set.
-    pub(crate) fn set_by(&self) -> &Arc<SetBy> {
-        &self.set_by
+    pub(crate) fn cookie_setters(&self) -> &Arc<CookieSetters> {
+        &self.cookie_setters
     }
 
     pub(crate) fn spool(&self) -> &Arc<Spool> {

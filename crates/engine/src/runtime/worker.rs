@@ -25,10 +25,6 @@ use crate::runtime::settings::Settings;
 use crate::runtime::shutdown::{self, WorkerState};
 use crate::runtime::spool::Spool;
 use crate::runtime::worker_loads::{CountedConnection, HandedOverConnection, NewConnection, WorkerLoads};
-use crate::shared_state::counted::CountedVisitors;
-use crate::shared_state::leak_guard::{Countdown, Guard};
-use crate::shared_state::session::table::Sessions;
-use crate::shared_state::set_by::SetBy;
 use bytes::BytesMut;
 use kasoku_cache::Cache;
 use kasoku_metrics::{Cells, Counter, Metrics, SiteCells};
@@ -36,6 +32,10 @@ use kasoku_options::Options;
 use kasoku_origin::OriginRegistry;
 use kasoku_programs::OpenFiles;
 use kasoku_semantics::time::Now;
+use kasoku_visitors::cookie_setters::CookieSetters;
+use kasoku_visitors::counted::CountedVisitors;
+use kasoku_visitors::leak_guard::{Countdown, Guard};
+use kasoku_visitors::session::table::Sessions;
 use kasoku_wire::RequestHead;
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -64,7 +64,7 @@ pub(crate) struct Worker {
     pub(crate) spool: Arc<Spool>,
     pub(crate) sessions: Arc<Sessions>,
     pub(crate) guard: Arc<Guard>,
-    pub(crate) set_by: Arc<SetBy>,
+    pub(crate) cookie_setters: Arc<CookieSetters>,
     /// Requests until a page is looked at that is shared.
     pub(crate) samples: Countdown,
     /// Questions about sessions that are on their way.
@@ -125,8 +125,8 @@ impl Worker {
             spool: handle.spool().clone(),
             sessions: handle.sessions().clone(),
             guard: handle.guard().clone(),
-            set_by: handle.set_by().clone(),
-            samples: Countdown::new(),
+            cookie_setters: handle.cookie_setters().clone(),
+            samples: Countdown::default(),
             probes: Cell::new(0),
             counted: handle.counted().clone(),
             background: Rc::default(),

@@ -1,13 +1,12 @@
 //! Sites, rules and routes as they are served: what was declared, and what is made of it.
 
-mod hosts;
-
-pub(crate) use hosts::GuardedHosts;
 use kasoku_options as options;
 use kasoku_options::{CodingRules, Glob, HostPattern};
 use kasoku_origin::Group;
 use kasoku_semantics::policy::Policy;
 use kasoku_semantics::tags::TagRules;
+use kasoku_visitors::RouteRules;
+use kasoku_visitors::pattern::GuardedHosts;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::ops::Deref;
 use std::sync::Arc;
@@ -110,6 +109,11 @@ impl ActiveSite {
 }
 
 impl ActiveRoute {
+    /// What it says of visitors.
+    pub(crate) fn visitor_rules(&self) -> RouteRules<'_> {
+        RouteRules { declared: &self.declared, policy: &self.policy }
+    }
+
     /// What is made of one that was declared. `tagged_as`: whose tags its responses get, if any do; `counted_as`: the site as which visitors
     /// are counted.
     pub(crate) fn of(declared: options::Route, tagged_as: &str, counted_as: u64) -> Self {

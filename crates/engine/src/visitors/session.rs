@@ -2,43 +2,34 @@
 //!
 //! An application that opens a session for everybody knows a member by nothing else: no cookie tells who has logged in. So a
 //! request that carries a session passes, until something tells that the session is anonymous: then its visitor gets what everybody
-//! gets, asked for anonymously. What is known stands in the [`table`], and what was done with each cookie in [`activities`]; the application
-//! is asked by [`probe`]; [`expiry`] ends what is left over.
+//! gets, asked for anonymously. What is known stands in [`kasoku_visitors::session`]; the application is asked by
+//! [`probe`]; [`expiry`] ends what is left over.
 
 pub(crate) mod expiry;
-pub(crate) mod harmless;
 pub(crate) mod probe;
 
 use crate::exchange::Exchange;
 use crate::exchange::ongoing::Asks;
 use crate::exchange::ongoing::Ongoing;
 use crate::request::changing;
+use crate::request::path::PathReader;
 use crate::request::route::Routed;
-use crate::shared_state::session::contents::{ShownBy, is_shown_by};
-use crate::shared_state::session::cookie_activity::CookieIds;
-use crate::shared_state::session::identity::RequestIdentity;
-use crate::shared_state::session::table::{PassingRequest, SessionEffect, Sessions, says_anonymous};
 use http::StatusCode;
 use kasoku_options::UrlPattern;
+use kasoku_semantics::query::path_and_query;
 use kasoku_semantics::reason::Reason;
+use kasoku_semantics::set_cookies::{cookies_after, replaces_any};
 use kasoku_semantics::{cookies, set_cookies};
-use kasoku_wire::{Fields, ResponseHead};
+use kasoku_visitors::session::contents::ShownBy;
+use kasoku_visitors::session::harmless::PassedRequest;
+use kasoku_visitors::session::table::{PassingRequest, SessionEffect, Sessions};
+use kasoku_visitors::session::{CookieIds, RequestIdentity, identify};
+use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::iter;
 
-/// See [`RequestIdentity`]; `None`: there is nothing to be known of it, as of most.
+/// What is known of the sender of a request; `None`: there is nothing to be known of it, as of most.
 pub(crate) fn see(sessions: &Sessions, routed: &Routed, request: &Fields, now_ms: u64) -> Option<RequestIdentity> {
-    let rules = &*routed.route.session;
-    if rules.cookies.is_empty() || !request.contains("cookie") {
-        return None;
-    }
-    Some(match sessions.of(routed.authority(), &routed.route, request) {
-        None => RequestIdentity { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
-        Some(id) => {
-            let shows = |kind| is_shown_by(&rules.stateful_urls, kind, |pages| fits(pages, routed));
-            let standing = sessions.standing(id, rules, request, now_ms, shows);
-            RequestIdentity { standing: Some(standing), is_anonymous: standing.is_anonymous }
-        }
-    })
+    identify(sessions, &routed.route.session, routed.session_place(), request, now_ms, |pages| fits(pages, routed))
 }
 
 fn fits(pattern: &UrlPattern, routed: &Routed) -> bool {
@@ -74,12 +65,21 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     *ongoing = Some(Box::new(Ongoing { passing, reason, asks, is_logout }));
 }
 
+/// The request as one that passes.
+fn passed<'r>(head: &'r RequestHead, routed: &'r Routed) -> PassedRequest<'r> {
+    let (path, _) = path_and_query(routed.target());
+    let harmless_urls = &routed.route.session.harmless_urls;
+    // A URL that can be read in two ways may be another than the one that is listed.
+    let is_listed = routed.is_any(|| harmless_urls.iter()) && PathReader::default().read(path).is_none();
+    PassedRequest { head, route: routed.route.visitor_rules(), is_listed, passes_by_url: routed.passes.is_some() }
+}
+
 /// What a request that passes may do to its session.
 fn effect(exchange: &Exchange, routed: &Routed, reason: Reason) -> SessionEffect {
     let request = &exchange.request;
     let becomes_tunnel = request.head.fields.contains("upgrade");
     let cookies = || cookies_of(exchange, &request.head.fields);
-    if !becomes_tunnel && harmless::may_be(request, routed, reason) {
+    if !becomes_tunnel && passed(&request.head, routed).may_be_harmless(reason) {
         return SessionEffect::Harmless(cookies());
     }
     // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
@@ -130,7 +130,8 @@ pub(crate) fn opens_another(exchange: &Exchange, routed: &Routed, response: &Fie
 pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHead) {
     let (request, fields) = (&exchange.request.head.fields, &response.fields);
     let now_ms = exchange.worker.now().mono_ms;
-    let is_harmless = harmless::is_answer(request, response, routed);
+    let passed = passed(&exchange.request.head, routed);
+    let is_harmless = passed.is_answer(response);
     if let Some(mut extras) = exchange.existing_extras()
         && let Some(ongoing) = extras.session.as_mut()
     {
@@ -146,37 +147,15 @@ pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHea
         return;
     }
     let sessions = &exchange.worker.sessions;
-    let Some(id) = sessions.of(routed.authority(), &routed.route, &cookies_after(request, fields)) else { return };
+    let Some(id) = sessions.of(routed.session_place(), rules, &cookies_after(request, fields)) else { return };
     if let Some(before) = exchange.seen.get().standing {
         sessions.replaces(id, before.id, now_ms);
-    } else if is_harmless && harmless::is_by_anonymous(&exchange.request, routed) {
+    } else if is_harmless && passed.is_by_anonymous() {
         sessions.is_born_anonymous(id, now_ms);
     }
     for shown_by in leaves_behind(routed) {
         sessions.is_stateful(id, shown_by, rules.stateful_for, now_ms);
     }
-}
-
-/// The cookies with which a browser comes back: those of its request, as the response has set them.
-pub(crate) fn cookies_after(request: &Fields, response: &Fields) -> Fields {
-    let pair = |line| cookies::pairs_of(line).next();
-    let set: Vec<&[u8]> = response.all("set-cookie").filter_map(pair).collect();
-    let is_of = |pair: &&[u8], other: &[u8]| cookies::name(pair) == cookies::name(other);
-    let mut pairs: Vec<&[u8]> = cookies::pairs(request).collect();
-    for pair in set {
-        match pairs.iter_mut().find(|sent| is_of(sent, pair)) {
-            Some(sent) => *sent = pair,
-            None => pairs.push(pair),
-        }
-    }
-    [("Cookie", pairs.join(&b"; "[..]))].into_iter().collect()
-}
-
-/// Whether a response sets a cookie of the request to another value.
-fn replaces_any(request: &Fields, response: &Fields) -> bool {
-    let set = response.all("set-cookie").filter_map(|line| cookies::pairs_of(line).next());
-    let is_other = |pair: &[u8], sent: &[u8]| cookies::name(pair) == cookies::name(sent) && pair != sent;
-    set.into_iter().any(|pair| cookies::pairs(request).any(|sent| is_other(pair, sent)))
 }
 
 /// After a request has been answered, with that status.

@@ -8,15 +8,12 @@ use crate::origin::fetch_context::FetchContext;
 use crate::origin::origin_answer::{ApplicationHead, OriginAnswer};
 use crate::origin::send;
 use crate::origin_client::Response;
-use crate::request::anonymous_cookies;
 use crate::request::notes::DroppedCookies;
-use crate::request::pattern::Pattern;
 use crate::request::route::Routed;
 use crate::runtime::worker::Worker;
-use crate::shared_state::leak_guard::ComparisonTicket;
 use crate::sites::ActiveRoute;
-use crate::visitors::cookie_values::{self, ScanTargets};
-use crate::visitors::leak_guard::{self, ByWorker, Comparison, FetchedPage, GuardDecision};
+use crate::visitors::leak_guard::{self, ByWorker, GuardDecision};
+use crate::visitors::scan_body::{self, ScanTargets};
 use crate::visitors::session;
 use bytes::Bytes;
 use http::StatusCode;
@@ -32,6 +29,9 @@ use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
 use kasoku_semantics::validators::{Validators, withhold};
+use kasoku_visitors::anonymous_cookies;
+use kasoku_visitors::leak_guard::{Comparison, ComparisonTicket, FetchedPage, check, is_to_be_compared};
+use kasoku_visitors::pattern::Pattern;
 use kasoku_wire::field::content_range::{self, ContentRange};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::rc::Rc;
@@ -141,7 +141,7 @@ impl FillTask {
 
     async fn ask(&self, request: &RequestHead) -> OriginAnswer {
         let (mut no_upload, mut interim) = (Some(NoUpload), Relay(self));
-        let asks = anonymous_cookies::sent(request, &self.route, ANONYMOUS_ADDRESS);
+        let asks = anonymous_cookies::sent(request, self.route.visitor_rules(), ANONYMOUS_ADDRESS);
         // In memory of its own, which is free again before the body comes: what is stored would lie behind it otherwise.
         Box::pin(send::send(&self.worker, &self.route, &self.fetch_context, &asks, &mut no_upload, &mut interim)).await
     }
@@ -198,14 +198,15 @@ impl FillTask {
         let file = file.take().filter(|_| !is_in_head);
         let may_be_stored = one_client.is_none() && writer.would_store(&exchange);
         let look = if may_be_stored { self.look(request, exchange.response, is_file) } else { GuardDecision::No };
-        let mut targets = ScanTargets::of(&self.route, &request.target, &response.head, is_file, &secrets);
+        let mut targets =
+            ScanTargets::of(self.route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
         if matches!(look, GuardDecision::At(_)) {
             targets = targets.compared();
         }
         let (mut is_outage, mut is_late) = (false, false);
         let (mut body, mut charge) = (Bytes::new(), self.worker.cache.hold());
         if !targets.is_empty() && may_be_stored {
-            match cookie_values::look_through(&targets, &response.head, &mut response.body, &mut charge).await {
+            match scan_body::look_through(&targets, &response.head, &mut response.body, &mut charge).await {
                 Ok(found) => {
                     self.count(found.reason);
                     (is_outage, is_late) = (found.reason == Some(Reason::Outage), found.is_late);
@@ -235,7 +236,9 @@ impl FillTask {
     /// Whether the response is compared with what another visitor gets, before it is shared.
     fn look(&self, request: &RequestHead, head: &ResponseHead, is_file: bool) -> GuardDecision {
         match &self.pattern {
-            Some(pattern) if leak_guard::is_to_be_compared(&self.route, request, head, is_file, self.worker.now()) => {
+            Some(pattern)
+                if is_to_be_compared(self.route.visitor_rules(), request, head, is_file, self.worker.now()) =>
+            {
                 leak_guard::look(&self.worker, pattern)
             }
             _ => GuardDecision::No,
@@ -255,9 +258,12 @@ impl FillTask {
         let Self { worker, route, fetch_context, .. } = self;
         worker.cells.count(Counter::GuardChecks);
         let fetcher = ByWorker { worker, route, fetch_context };
-        let found =
-            leak_guard::check(Comparison { fetcher: &fetcher, route, uri: &fetch_context.uri, request }, page, true)
-                .await;
+        let found = check(
+            Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri: &fetch_context.uri, request },
+            page,
+            true,
+        )
+        .await;
         leak_guard::conclude(worker, &route.policy.tags.site, ticket, found)
     }
 

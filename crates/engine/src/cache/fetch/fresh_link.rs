@@ -23,8 +23,6 @@ use crate::origin_client::Response;
 use crate::request::forward::{Audience, forward};
 use crate::request::path::as_read;
 use crate::request::route::{Routed, read_beside, route_beside};
-use crate::visitors::session;
-use crate::visitors::session::harmless::names_a_session_at_most;
 use crate::visitors::session::probe::as_visitor;
 use bytes::BytesMut;
 use http::{Method, StatusCode};
@@ -32,7 +30,9 @@ use kasoku_options::FreshLink;
 use kasoku_options::url_template::is_called;
 use kasoku_origin::{BodyPiece, NoInterim, NoUpload};
 use kasoku_semantics::query::{decoded, name_and_value, pairs, path_and_query, read_name};
+use kasoku_semantics::set_cookies::cookies_after;
 use kasoku_semantics::{cookies, links, set_cookies};
+use kasoku_visitors::session::harmless::names_a_session_at_most;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use std::rc::Rc;
@@ -68,7 +68,7 @@ pub(super) fn wanted<'r>(exchange: &Exchange, routed: &'r Routed) -> Option<Link
     }
     let is_read = matches!(request.head.method, Method::GET | Method::HEAD) && matches!(request.body, BodyLength::None);
     let is_identified = exchange.seen.get().standing.is_some_and(|standing| standing.is_identified);
-    if !is_read || is_identified || !names_a_session_at_most(&request.head.fields, route) {
+    if !is_read || is_identified || !names_a_session_at_most(&request.head.fields, route.visitor_rules()) {
         return None;
     }
     let is_it = |one: &&FreshLink| routed.is_any(|| std::iter::once(&one.url));
@@ -131,7 +131,7 @@ impl VisitorLink {
         outgoing.target.clone_from(&self.target);
         let set: Fields = self.lines().filter(|(_, line)| is_of_a_session(routed, line)).collect();
         if !set.is_empty() {
-            let cookies = session::cookies_after(&outgoing.fields, &set);
+            let cookies = cookies_after(&outgoing.fields, &set);
             outgoing.fields.remove("cookie");
             cookies.iter().for_each(|(name, value)| outgoing.fields.push(name, value));
         }

@@ -19,7 +19,6 @@ use crate::request::forward::{Audience, forward};
 use crate::request::request_id::{self, RequestIdDigits};
 use crate::request::respond::forwarded;
 use crate::request::route::{Routed, canonical};
-use crate::request::visitor;
 use crate::sites::ActiveRoute;
 use crate::visitors::session;
 use http::{Method, StatusCode};
@@ -35,6 +34,7 @@ use kasoku_semantics::forward::measured;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::storable::post_stores_for_get;
 use kasoku_semantics::time::Now;
+use kasoku_visitors::passing;
 use kasoku_wire::http1::BodyLength;
 use kasoku_wire::{Fields, RequestHead};
 use std::sync::Arc;
@@ -178,7 +178,7 @@ fn audience(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Audi
 /// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
 fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
     let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.seen.get().is_anonymous);
-    routed.passes.is_some() || visitor::passes(fields, &routed.route, is_anonymous).is_some()
+    routed.passes.is_some() || passing::passes(fields, routed.route.visitor_rules(), is_anonymous).is_some()
 }
 
 /// A fill that nobody joins, for an answer that may change what is stored: that to a HEAD, and that to a POST, which may

@@ -3,9 +3,9 @@
 use crate::exchange::Exchange;
 use crate::exchange::delivered::Delivered;
 use crate::observe::misses::MissedRequest;
-use crate::request::pattern;
 use http::Method;
 use kasoku_semantics::client_address::client;
+use kasoku_visitors::pattern;
 
 /// A request has been answered, and not from memory.
 pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
@@ -14,7 +14,7 @@ pub(crate) fn missed(exchange: &Exchange, delivered: &Delivered) {
     let Some((authority, target)) = authority_and_target(&exchange.uri) else { return };
     let extras = exchange.existing_extras();
     let read = extras.as_ref().and_then(|extras| extras.read.as_deref()).unwrap_or(target);
-    let pattern = pattern::shown(route, authority, read, &exchange.request.head.fields);
+    let pattern = pattern::shown(route.visitor_rules(), authority, read, &exchange.request.head.fields);
     let asked = exchange.origin().filter(|time| time.who().is_some());
     let origin_us = asked.and_then(|time| time.whole().or(time.head())).unwrap_or_default();
     let cookie = extras.as_ref().and_then(|extras| extras.notes.cookie());

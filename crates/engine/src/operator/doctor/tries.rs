@@ -14,10 +14,10 @@ use crate::operator::explain::{IS_LOGIN, Question, SuggestedChange, Suggestion, 
 use crate::operator::trial::{TrialOutcome, head, try_out};
 use crate::request::route::route_url;
 use crate::runtime::handle::EngineHandle;
-use crate::shared_state::set_by;
 use crate::sites::ActiveSite;
 use kasoku_semantics::advice::{Advice, advice_without_messages};
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::cookie_setters;
 use std::sync::mpsc::channel;
 use std::time::{Duration, Instant};
 
@@ -53,7 +53,7 @@ impl TrialSubject {
         let site = sites.get(routed.site)?;
         let placement = placement(site, &routed, &key.pattern, seen);
         let cookie = case.cookie.as_deref().filter(|_| key.reason == Reason::PassCookie);
-        let known = cookie.and_then(|name| noise(name, &routed.route, handle.set_by()));
+        let known = cookie.and_then(|name| noise(name, &routed.route, handle.cookie_setters()));
         let is_left_alone = match () {
             () if is_one_time(routed.target()) || is_one_time(routed.read_target()) => Some(ONE_TIME),
             () if !case.examples.has_several_visitors() => Some(FEW_VISITORS),
@@ -67,7 +67,7 @@ impl TrialSubject {
     fn without_asking(&self) -> Option<TrialOutcome> {
         let target =
             self.url.split_once("://").and_then(|(_, rest)| rest.split_once('/')).map_or("", |(_, target)| target);
-        if set_by::is_login(target) {
+        if cookie_setters::is_login(target) {
             return Some(TrialOutcome::Nothing(IS_LOGIN));
         }
         match advice_without_messages(self.reason) {

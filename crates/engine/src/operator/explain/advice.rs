@@ -3,8 +3,6 @@
 
 use crate::operator::explain::steps::Explaining;
 use crate::request::route::route_url;
-use crate::request::visitor;
-use crate::shared_state::set_by::{self, SetBy};
 use crate::sites::ActiveRoute;
 use http::Method;
 use kasoku_cache::inspect::LookupOutcome;
@@ -13,6 +11,8 @@ use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::grant::GrantRefusal;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
+use kasoku_visitors::cookie_setters::{self, CookieSetters};
+use kasoku_visitors::passing;
 use kasoku_wire::RequestHead;
 
 /// What would help.
@@ -89,9 +89,9 @@ fn is_ours(all: &[Suggestion]) -> bool {
 }
 
 /// The line that takes a cookie for noise, if it may be.
-pub(crate) fn noise(name: &str, route: &ActiveRoute, set_by: &SetBy) -> Option<Suggestion> {
+pub(crate) fn noise(name: &str, route: &ActiveRoute, cookie_setters: &CookieSetters) -> Option<Suggestion> {
     let is_plain = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_alphanumeric() || b"-_.".contains(&byte));
-    if !is_plain || !set_by.may_be_noise(name) {
+    if !is_plain || !cookie_setters.may_be_noise(name) {
         return None;
     }
     let before = match route.places.settings.contains_key("cookies.noise") {
@@ -129,7 +129,9 @@ impl Explaining<'_> {
             _ => outcome.reason(),
         };
         let asked = &self.asked;
-        if reason == Reason::PassCookie && visitor::listed(&asked.request.head.fields, &asked.routed.route).is_some() {
+        if reason == Reason::PassCookie
+            && passing::listed(&asked.request.head.fields, asked.routed.route.visitor_rules()).is_some()
+        {
             return Tips::Nothing("the configuration says that requests with this cookie pass");
         }
         if reason == Reason::PassCookie
@@ -157,12 +159,14 @@ impl Explaining<'_> {
                 return Tips::Nothing(HAS_TOKEN);
             }
             let live = &answered.live;
-            let is_for_anonymous = set_by::is_for_anonymous(&live.request, &live.head, &asked.routed.route);
-            let may_be_noise = |name: &str| is_for_anonymous && self.set_by.may_be_noise_as_set_for_nobody(name);
+            let is_for_anonymous =
+                cookie_setters::is_for_anonymous(&live.request, &live.head, &asked.routed.route.policy);
+            let may_be_noise =
+                |name: &str| is_for_anonymous && self.cookie_setters.may_be_noise_as_set_for_nobody(name);
             let tips = advice(&live.request, &live.head, &answered.freshness, policy, &may_be_noise).into();
             return match () {
                 () if live.has_form() => without_ours(tips, HAS_FORM),
-                () if set_by::is_login(&asked.target) => without_ours(tips, IS_LOGIN),
+                () if cookie_setters::is_login(&asked.target) => without_ours(tips, IS_LOGIN),
                 () => tips,
             };
         }
@@ -172,7 +176,7 @@ impl Explaining<'_> {
             if was_of_use || matches!(outcome.reason(), Reason::Purged | Reason::Invalidated | Reason::RulesChanged) {
                 return Tips::Needless;
             }
-            let may_be_noise = |name: &str| self.set_by.may_be_noise(name);
+            let may_be_noise = |name: &str| self.cookie_setters.may_be_noise(name);
             return untried(advice(self.outgoing, &entry.meta.head, freshness, policy, &may_be_noise).into());
         }
         if let Some(other) = &self.inspection.other {
@@ -191,10 +195,11 @@ impl Explaining<'_> {
     /// Where it passes for a cookie that was seen to be set for nobody, and never otherwise.
     fn of_noise(&self) -> Option<Suggestion> {
         let (request, route) = (&self.asked.request.head.fields, &self.asked.routed.route);
-        let Some(GrantRefusal::Cookie(name)) = visitor::refusal(request, route, self.seen.is_anonymous) else {
+        let Some(GrantRefusal::Cookie(name)) = passing::refusal(request, route.visitor_rules(), self.seen.is_anonymous)
+        else {
             return None;
         };
-        noise(std::str::from_utf8(name).ok()?, route, self.set_by)
+        noise(std::str::from_utf8(name).ok()?, route, self.cookie_setters)
     }
 
     /// Where nothing is stored for this URL but something is for the same one without what others have added to it.

@@ -12,11 +12,10 @@ use crate::operator::explain::forms;
 use crate::operator::isolated_fetch::send_isolated;
 use crate::origin::sendfile::{self, Lost};
 use crate::origin_client::Response;
-use crate::request::anonymous_cookies;
 use crate::request::route::Routed;
 use crate::runtime::clock::Clock;
 use crate::sites::ActiveRoute;
-use crate::visitors::cookie_values::{self, ScanTargets};
+use crate::visitors::scan_body::{self, ScanTargets};
 use bytes::{Bytes, BytesMut};
 use http::{Method, StatusCode};
 use kasoku_cache::inspect::LookupOutcome;
@@ -30,6 +29,7 @@ use kasoku_semantics::freshness::Freshness;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::secrets::Secrets;
 use kasoku_semantics::time::Now;
+use kasoku_visitors::anonymous_cookies;
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::time::Duration;
 use tokio::runtime::{Builder, LocalOptions};
@@ -189,7 +189,7 @@ async fn exchange(
     mut charge: HeldCharge,
 ) -> Result<Live, Error> {
     let (request_time, route) = (clock.now(), &routed.route);
-    let asks = anonymous_cookies::sent(&request, route, ANONYMOUS_ADDRESS);
+    let asks = anonymous_cookies::sent(&request, route.visitor_rules(), ANONYMOUS_ADDRESS);
     let mut response = send_isolated(routed, &asks, None, request_time).await?;
     if let Some(error) = sendfile::fault(route, &response.head) {
         return Err(error);
@@ -198,15 +198,15 @@ async fn exchange(
     let names_a_file = sendfile::names_a_file(&response.head);
     let (is_file, is_left_alone) = (response.body.is_file(), is_of_a_long_file(route, &response));
     let secrets = Secrets::of(&request, &response.head, &route.policy);
-    let targets = ScanTargets::of(route, &request.target, &response.head, is_file, &secrets);
+    let targets = ScanTargets::of(route.visitor_rules(), &request.target, &response.head, is_file, &secrets);
     let is_text = response.head.status == StatusCode::OK && !is_file && Markup::of(&response.head).is_some();
     let page = match is_text && !names_a_file {
-        true => cookie_values::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
+        true => scan_body::read(&response.head, &mut response.body, &mut charge).await?.map(|(page, _)| page),
         false => None,
     };
     let is_of_one_client = match targets.is_empty() || names_a_file {
         true => None,
-        false => cookie_values::look_through(&targets, &response.head, &mut response.body, &mut charge).await?.reason,
+        false => scan_body::look_through(&targets, &response.head, &mut response.body, &mut charge).await?.reason,
     };
     let (mut has_form, mut cookie_in_it) = (false, None);
     if is_of_one_client == Some(Reason::CookieValueInResponse) {

@@ -30,14 +30,12 @@ use crate::operator::trial::{self, TrialOutcome};
 use crate::request::forward::{self, Audience, forward};
 use crate::request::message::Request;
 use crate::request::notes::Notes;
-use crate::request::passes::pass_reason;
+use crate::request::passes::{part_passes, pass_reason};
 use crate::request::respond;
 use crate::request::route::Routed;
-use crate::request::visitor;
 use crate::runtime::handle::EngineHandle;
 use crate::sites::ActiveRoute;
 use crate::sites::sites;
-pub use crate::visitors::leak_guard::{GuardState, Guarded};
 use crate::visitors::session;
 pub use advice::Tips;
 pub(crate) use advice::{IS_LOGIN, noise};
@@ -49,6 +47,7 @@ use kasoku_semantics::client_address::Peer;
 pub use kasoku_semantics::evidence::Side;
 pub use kasoku_semantics::reason::Reason;
 pub use kasoku_semantics::suggestion::{SuggestedChange, Suggestion};
+pub use kasoku_visitors::leak_guard::{GuardState, Guarded};
 use live::Answered;
 pub use question::{Question, QuestionError};
 pub use shown::{ConfigName, Point};
@@ -202,7 +201,7 @@ impl EngineHandle {
         let (received, now) = (&asked.request.head.fields, self.now());
         let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
         let passing = pass_reason(&asked.request, &asked.routed, upgrade, seen.is_anonymous)
-            .or_else(|| visitor::part_passes(received, &asked.routed, self.cache(), now));
+            .or_else(|| part_passes(received, &asked.routed, self.cache(), now));
         let pattern = asked.routed.pattern(received);
         let guarded = pattern.map(|pattern| self.guard().shown(pattern, now.mono_ms));
         let is_blocked = guarded.as_ref().is_some_and(|it| matches!(it.state, GuardState::Blocked { .. }));
@@ -232,11 +231,11 @@ impl EngineHandle {
             Ok(Answered::judge(self.cache(), &shared, live))
         });
         let found = RouteSource::of(&sites, &asked.routed.route);
-        let (cache, sites, set_by) = (self.cache(), &sites, &**self.set_by());
+        let (cache, sites, cookie_setters) = (self.cache(), &sites, &**self.cookie_setters());
         Ok(Explaining {
             cache,
             sites,
-            set_by,
+            cookie_setters,
             asked: &asked,
             seen,
             found,

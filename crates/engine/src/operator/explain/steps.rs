@@ -6,11 +6,7 @@ use crate::operator::explain::{Explanation, OriginSample, RoutedQuestion, Stored
 use crate::request::changing;
 use crate::request::notes::{DroppedCookies, Notes, list_of};
 use crate::request::respond::{self, forwarded};
-use crate::request::visitor;
-use crate::shared_state::session::RequestIdentity;
-use crate::shared_state::set_by::SetBy;
 use crate::sites::{ActiveRoute, ActiveRule, ActiveSite};
-use crate::visitors::leak_guard::Guarded;
 use kasoku_cache::inspect::{Inspection, LookupOutcome};
 use kasoku_cache::{Body, Cache, SharedRequest};
 use kasoku_options::SettingLocations;
@@ -25,6 +21,10 @@ use kasoku_semantics::range::ByteRange;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::tags::{Parameters, Tagged};
 use kasoku_semantics::time::Now;
+use kasoku_visitors::cookie_setters::CookieSetters;
+use kasoku_visitors::leak_guard::Guarded;
+use kasoku_visitors::passing;
+use kasoku_visitors::session::RequestIdentity;
 use kasoku_wire::RequestHead;
 use std::sync::Arc;
 
@@ -32,7 +32,7 @@ use std::sync::Arc;
 pub(super) struct Explaining<'q> {
     pub(super) cache: &'q Cache,
     pub(super) sites: &'q [ActiveSite],
-    pub(super) set_by: &'q SetBy,
+    pub(super) cookie_setters: &'q CookieSetters,
     pub(super) asked: &'q RoutedQuestion,
     /// What is known of who sends it.
     pub(super) seen: RequestIdentity,
@@ -300,7 +300,7 @@ impl Explaining<'_> {
         match self.inspection.outcome {
             LookupOutcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)) => {
                 let because = Because::Reason(reason);
-                match visitor::refusal(received, route, self.seen.is_anonymous) {
+                match passing::refusal(received, route.visitor_rules(), self.seen.is_anonymous) {
                     Some(GrantRefusal::Session(name)) => {
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because)
                     }
@@ -309,7 +309,7 @@ impl Explaining<'_> {
                         values.for_each(|value| tell(b"Authorization", value, Side::Against, because));
                     }
                     Some(GrantRefusal::Cookie(name)) => {
-                        let is_listed = visitor::listed(received, route) == Some(name);
+                        let is_listed = passing::listed(received, route.visitor_rules()) == Some(name);
                         let because = if is_listed { Because::Ground(Ground::CookiePasses) } else { because };
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because);
                     }
@@ -319,7 +319,7 @@ impl Explaining<'_> {
             LookupOutcome::Pass(_) | LookupOutcome::Refused(_) => {}
             _ if !route.policy.grant.is_granting() => {}
             _ => {
-                for (name, value, ground) in visitor::kept_apart(received, route) {
+                for (name, value, ground) in passing::kept_apart(received, route.visitor_rules()) {
                     let side = if ground.is_in_key() { Side::Neither } else { Side::For };
                     tell(name, value, side, Because::Ground(ground));
                 }

@@ -1,7 +1,6 @@
 //! Where a request belongs: a value, which the steps after routing read.
 
 use crate::request::path::PathReader;
-use crate::request::pattern::Pattern;
 use crate::request::route::find::TargetParts;
 use crate::sites::ActiveRoute;
 use kasoku_cache::{CacheRoute, Key, SharedRequest};
@@ -10,6 +9,8 @@ use kasoku_semantics::client_address::Peer;
 use kasoku_semantics::effective_uri::split;
 use kasoku_semantics::forward::Destination;
 use kasoku_semantics::reason::Reason;
+use kasoku_visitors::pattern::{Pattern, PatternNames};
+use kasoku_visitors::session::table::SessionPlace;
 use kasoku_wire::{Fields, RequestHead};
 use std::cell::OnceCell;
 use std::sync::Arc;
@@ -93,9 +94,18 @@ impl Routed {
 
     /// The pattern whose pages are looked at before this one is shared; `None`: it is not looked at. `request`: the client's own.
     pub(crate) fn pattern(&self, request: &Fields) -> Option<&Pattern> {
-        self.pattern
-            .get_or_init(|| Pattern::of(&self.route, self.authority(), self.read_target(), request).map(Box::new))
-            .as_deref()
+        self.pattern.get_or_init(|| self.make_pattern(request).map(Box::new)).as_deref()
+    }
+
+    fn make_pattern(&self, request: &Fields) -> Option<Pattern> {
+        let route = &*self.route;
+        let named = PatternNames { rules: &route.guarded_as, host: route.guarded_hosts.name(self.authority()) };
+        Pattern::of(route.visitor_rules(), named, self.read_target(), request)
+    }
+
+    /// Where its session is met.
+    pub(crate) fn session_place(&self) -> SessionPlace<'_> {
+        SessionPlace { authority: self.authority(), rules: self.route.asked_about_sessions }
     }
 
     /// Whether one of these patterns fits its URL, in any reading. Only what is asked of few requests comes here, so its path may be read in

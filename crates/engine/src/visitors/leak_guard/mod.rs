@@ -1,60 +1,25 @@
 //! Looks whether a page that would be shared depends on who asks for it, before it is shared and now and then afterwards.
 //!
 //! Where the operator grants a lifetime, pages are asked for anonymously, and nobody has said that they may be shared. That is right only if
-//! a page does not depend on its visitor. So the first page of each URL pattern (`pattern`) is fetched once more as a made-up visitor
-//! (`made_up`) and both are compared (`check`); a page that differs by more than listed noise blocks its pattern (`table`): its requests
-//! pass, and what is stored of it is dropped. Sampled requests repeat that in the background (`sample`).
+//! a page does not depend on its visitor. So the first page of each URL pattern is fetched once more as a made-up visitor (`fetch`) and both are
+//! compared ([`kasoku_visitors::leak_guard`]); a page that differs by more than listed noise blocks its pattern: its requests pass, and what is
+//! stored of it is dropped. Sampled requests repeat that in the background (`sample`).
 //!
 //! The fill of the first page waits for the comparison. Requests for other pages of that pattern pass meanwhile, so nobody waits in a row.
 
-mod check;
+mod fetch;
 mod sample;
-mod shown;
-mod synthetic_visitor;
 
-use crate::request::pattern::{Pattern, is_guarded};
-use crate::shared_state::leak_guard::DifferenceReport;
-use crate::shared_state::leak_guard::PatternVerdict;
-use crate::shared_state::leak_guard::{ComparisonTicket, GuardStep};
-pub(crate) use check::{
-    ByWorker, Comparison, ComparisonResult, FETCH_MAX, FetchedPage, Fetcher, as_sent, check, says_nothing,
-};
+pub(crate) use fetch::ByWorker;
 pub(crate) use sample::sample;
-pub use shown::{GuardState, Guarded};
-pub(crate) use synthetic_visitor::plain;
 
 use crate::runtime::worker::Worker;
-use crate::sites::ActiveRoute;
-use http::StatusCode;
 use kasoku_cache::{Purge, PurgeScope};
 use kasoku_metrics::Counter;
-pub use kasoku_semantics::difference::Difference;
-use kasoku_semantics::difference::Markup;
-use kasoku_semantics::directives::is_made_public;
-use kasoku_semantics::freshness::freshness;
-use kasoku_semantics::is_named_file;
 use kasoku_semantics::reason::Reason;
 use kasoku_semantics::time::Now;
-use kasoku_wire::{RequestHead, ResponseHead};
-
-/// Whether a response that may be stored has to be compared first: a text of which the application has not said itself that it may be shared.
-/// `is_file`: it is a file that this program has read itself.
-pub(crate) fn is_to_be_compared(
-    route: &ActiveRoute,
-    request: &RequestHead,
-    head: &ResponseHead,
-    is_file: bool,
-    now: Now,
-) -> bool {
-    if !is_guarded(route) || head.status != StatusCode::OK || Markup::of(head).is_none() {
-        return false;
-    }
-    if is_file || is_named_file(&request.target, head) {
-        return false;
-    }
-    let freshness = freshness(request, head, now, now, &route.policy);
-    !(freshness.is_explicit() && is_made_public(head, &route.policy))
-}
+use kasoku_visitors::leak_guard::{ComparisonResult, ComparisonTicket, DifferenceReport, GuardStep, PatternVerdict};
+use kasoku_visitors::pattern::Pattern;
 
 /// What a fill does with a response that has to be compared.
 pub(crate) enum GuardDecision {

@@ -7,23 +7,22 @@ use crate::exchange::Exchange;
 use crate::observe::timing::OriginTime;
 use crate::origin::fetch_context::FetchContext;
 use crate::request::forward::Audience;
-use crate::request::pattern::is_guarded;
 use crate::request::route::Routed;
-use crate::shared_state::leak_guard::PatternVerdict;
-use crate::visitors::cookie_values::ScanTargets;
-use crate::visitors::leak_guard::check::{ByWorker, Comparison, ComparisonResult, check, fetch};
-use crate::visitors::leak_guard::synthetic_visitor::plain;
-use crate::visitors::leak_guard::{block, is_to_be_compared};
+use crate::visitors::leak_guard::block;
+use crate::visitors::leak_guard::fetch::{ByWorker, fetch};
+use crate::visitors::scan_body::ScanTargets;
 use http::Method;
 use kasoku_cache::SharedRequest;
 use kasoku_metrics::Counter;
 use kasoku_semantics::secrets::Secrets;
+use kasoku_visitors::leak_guard::{Comparison, ComparisonResult, PatternVerdict, check, is_to_be_compared, plain};
+use kasoku_visitors::pattern::is_guarded;
 use std::rc::Rc;
 
 /// A request meets the cache: now and then its page is looked at.
 pub(crate) fn sample(exchange: &Exchange, routed: &Routed) {
     let worker = &exchange.worker;
-    if is_guarded(&routed.route) && worker.samples.is_due(|| worker.guard.next_visitor()) {
+    if is_guarded(routed.route.visitor_rules()) && worker.samples.is_due(|| worker.guard.next_visitor()) {
         begin(exchange, routed);
     }
 }
@@ -48,13 +47,17 @@ fn begin(exchange: &Exchange, routed: &Routed) {
         let _place = place;
         let Some(page) = fetch(&worker, &route, &fetch_context, &request, None).await else { return };
         let secrets = Secrets::default();
-        let found = ScanTargets::of(&route, &request.target, &page.head, false, &secrets).judge(&page.body, None);
-        if found.reason.is_some() || !is_to_be_compared(&route, &request, &page.head, false, worker.now()) {
+        let found = ScanTargets::of(route.visitor_rules(), &request.target, &page.head, false, &secrets)
+            .judge(&page.body, None);
+        if found.reason.is_some()
+            || !is_to_be_compared(route.visitor_rules(), &request, &page.head, false, worker.now())
+        {
             return;
         }
         worker.cells.count(Counter::GuardChecks);
         let fetcher = ByWorker { worker: &worker, route: &route, fetch_context: &fetch_context };
-        let subject = Comparison { fetcher: &fetcher, route: &route, uri: &fetch_context.uri, request: &request };
+        let subject =
+            Comparison { fetcher: &fetcher, route: route.visitor_rules(), uri: &fetch_context.uri, request: &request };
         if let ComparisonResult::Differs(report) = check(subject, page, false).await {
             block(&worker, &route.policy.tags.site, &pattern, report);
         }

@@ -19,18 +19,15 @@ struct One {
     id: SessionId,
 }
 
-/// A route with these rules, which are asked about as `asked` says.
-fn route(rules: &Arc<SessionRules>, asked: u64) -> ActiveRoute {
-    let mut route = kasoku_options::Route::new(kasoku_semantics::policy::Profile::Safe, Vec::new());
-    route.session = rules.clone();
-    ActiveRoute { asked_about_sessions: asked, ..ActiveRoute::of(route, "", 0) }
+fn at(authority: &str, rules: u64) -> SessionPlace<'_> {
+    SessionPlace { authority, rules }
 }
 
 impl One {
     fn new(rules: SessionRules) -> Self {
         let sessions = Arc::new(Sessions::default());
         let rules = Arc::new(rules);
-        let id = sessions.of("a", &route(&rules, 0), &fields("sid=1")).unwrap();
+        let id = sessions.of(at("a", 0), &rules, &fields("sid=1")).unwrap();
         Self { sessions, rules, id }
     }
 
@@ -39,7 +36,7 @@ impl One {
     }
 
     fn of(&self, authority: &str, cookies: &str) -> SessionId {
-        self.sessions.of(authority, &route(&self.rules, 0), &fields(cookies)).unwrap()
+        self.sessions.of(at(authority, 0), &self.rules, &fields(cookies)).unwrap()
     }
 
     fn passes(&self, reason: Reason, now_ms: u64) -> PassingRequest {
@@ -67,15 +64,15 @@ impl One {
 #[test]
 fn a_session_is_its_cookies() {
     let (sessions, rules) = (Sessions::default(), Arc::new(rules()));
-    let of = |host, cookies| sessions.of(host, &route(&rules, 0), &fields(cookies));
+    let of = |host, cookies| sessions.of(at(host, 0), &rules, &fields(cookies));
     let is_one = |one: Option<SessionId>, other: Option<SessionId>| one.unwrap().all == other.unwrap().all;
     assert_eq!(of("a", "a=1; sid=1"), of("a", "sid=1; b=2"));
     assert_ne!(of("a", "sid=1"), of("a", "sid=2"));
     assert_ne!(of("a", "sid=1"), of("b", "sid=1"));
     assert_ne!(of("a", "sid=1"), of("a", "sid=1; sid=2"));
-    assert_ne!(of("a", "sid=1"), sessions.of("a", &route(&rules, 1), &fields("sid=1")), "another is asked");
+    assert_ne!(of("a", "sid=1"), sessions.of(at("a", 1), &rules, &fields("sid=1")), "another is asked");
     assert!(is_one(of("a", "sid=1"), of("b", "sid=1")) && !is_one(of("a", "sid=1"), of("a", "sid=2")));
-    assert!(of("a", "a=1").is_none() && sessions.of("a", &route(&rules, 0), &Fields::new()).is_none());
+    assert!(of("a", "a=1").is_none() && sessions.of(at("a", 0), &rules, &Fields::new()).is_none());
 }
 
 #[test]

@@ -13,15 +13,12 @@
 //! ([`ANONYMOUS_FIELDS`](kasoku_semantics::anonymous_request::ANONYMOUS_FIELDS)), since applications and filters refuse who says nothing. A range is not asked for: the whole is, and the
 //! client gets its part of that; where the whole is known to be too large to be kept, the request passes. What the client wants of a cache is for the cache, and stays here.
 
-use crate::request::route::Routed;
-use crate::sites::ActiveRoute;
-use kasoku_cache::Cache;
+use crate::RouteRules;
 use kasoku_options::{OtherCookies, SessionRules};
 use kasoku_semantics::anonymous_request::is_cache_field;
 use kasoku_semantics::grant::{Grant, GrantRefusal};
 use kasoku_semantics::ground::Ground;
 use kasoku_semantics::reason::Reason;
-use kasoku_semantics::time::Now;
 use kasoku_semantics::{cookies, set_cookies};
 use kasoku_wire::Fields;
 
@@ -30,7 +27,7 @@ const HANDLED: [&str; 6] = ["host", "connection", "cookie", "content-length", "t
 
 /// Why a request passes, if it does, although its answer might be kept: it says who sends it. `is_anonymous`: the session that it
 /// carries, if it carries one, is known to be nobody's.
-pub(crate) fn passes(request: &Fields, route: &ActiveRoute, is_anonymous: bool) -> Option<Reason> {
+pub fn passes(request: &Fields, route: RouteRules<'_>, is_anonymous: bool) -> Option<Reason> {
     refusal(request, route, is_anonymous).map(|refusal| match refusal {
         GrantRefusal::Authorization => Reason::PassAuthorization,
         GrantRefusal::Cookie(_) => Reason::PassCookie,
@@ -38,17 +35,11 @@ pub(crate) fn passes(request: &Fields, route: &ActiveRoute, is_anonymous: bool) 
     })
 }
 
-/// Why a request for a part passes, if it does: the whole would be fetched for each of them, and never be kept.
-pub(crate) fn part_passes(request: &Fields, routed: &Routed, cache: &Cache, now: Now) -> Option<Reason> {
-    let is_part = routed.route.policy.grant.is_granting() && request.contains("range");
-    (is_part && cache.is_known_too_large(&routed.key, now)).then_some(Reason::ObjectTooLarge)
-}
-
 /// The same as [`passes`], with the name of the cookie.
-pub(crate) fn refusal<'r>(request: &'r Fields, route: &ActiveRoute, is_anonymous: bool) -> Option<GrantRefusal<'r>> {
+pub fn refusal<'r>(request: &'r Fields, route: RouteRules<'_>, is_anonymous: bool) -> Option<GrantRefusal<'r>> {
     if !has_a_say(route) {
         // Where nothing else is said of visitors, who has a session passes all the same.
-        return session(request, &route.session);
+        return session(request, &route.declared.session);
     }
     if let Some(name) = listed(request, route)
         && !request.contains("authorization")
@@ -60,13 +51,14 @@ pub(crate) fn refusal<'r>(request: &'r Fields, route: &ActiveRoute, is_anonymous
     let is_set_aside = is_anonymous && is_granting;
     if !is_set_aside
         && !request.contains("authorization")
-        && let Some(refusal) = session(request, &route.session)
+        && let Some(refusal) = session(request, &route.declared.session)
     {
         return Some(refusal);
     }
     let removes = others(route) == OtherCookies::Remove;
-    let is_sessions = |name: &[u8]| is_set_aside && route.session.is_about(name);
-    let may_be_taken = |name: &[u8]| removes || cookies::is_any(&route.cookies.noise, name) || is_sessions(name);
+    let is_sessions = |name: &[u8]| is_set_aside && route.declared.session.is_about(name);
+    let may_be_taken =
+        |name: &[u8]| removes || cookies::is_any(&route.declared.cookies.noise, name) || is_sessions(name);
     match &route.policy.grant {
         grant if is_granting => grant.refuses(request, may_be_taken),
         // Where nothing is granted, no cookie is in the key.
@@ -87,51 +79,51 @@ fn session<'r>(request: &'r Fields, rules: &SessionRules) -> Option<GrantRefusal
 }
 
 /// The first of a request's cookies with which the operator wants it to pass, be it in the key or noise as well.
-pub(crate) fn listed<'r>(request: &'r Fields, route: &ActiveRoute) -> Option<&'r [u8]> {
-    if route.cookies.pass.is_empty() {
+pub fn listed<'r>(request: &'r Fields, route: RouteRules<'_>) -> Option<&'r [u8]> {
+    if route.declared.cookies.pass.is_empty() {
         return None;
     }
-    cookies::pairs(request).map(cookies::name).find(|name| cookies::is_any(&route.cookies.pass, name))
+    cookies::pairs(request).map(cookies::name).find(|name| cookies::is_any(&route.declared.cookies.pass, name))
 }
 
 /// Whether anybody has to pass for who they are: where a lifetime is granted, or where the operator has said so. An application that
 /// ties sessions to addresses has to be told them, and may be only where the answer is for nobody else.
-pub(crate) fn has_a_say(route: &ActiveRoute) -> bool {
-    let is_said = route.cookies.others == Some(OtherCookies::Pass) || !route.cookies.pass.is_empty();
+pub fn has_a_say(route: RouteRules<'_>) -> bool {
+    let is_said = route.declared.cookies.others == Some(OtherCookies::Pass) || !route.declared.cookies.pass.is_empty();
     route.policy.grant.is_granting() || is_said
 }
 
 /// What becomes of a cookie that is in no list: it may be somebody's, unless the operator says that it is not. Where no lifetime is
 /// granted, none makes a request pass unless the operator says so, and none is removed.
-fn others(route: &ActiveRoute) -> OtherCookies {
+fn others(route: RouteRules<'_>) -> OtherCookies {
     let by_default = if route.policy.grant.is_granting() { OtherCookies::Pass } else { OtherCookies::Remove };
-    route.cookies.others.unwrap_or(by_default)
+    route.declared.cookies.others.unwrap_or(by_default)
 }
 
 /// Whether an answer is one visitor's: the request says who sends it, or the answer begins or ends a session. Noise and what is in the
 /// key say nothing of anybody.
-pub(crate) fn is_of_a_visitor(request: &Fields, response: &Fields, route: &ActiveRoute) -> bool {
+pub fn is_of_a_visitor(request: &Fields, response: &Fields, route: RouteRules<'_>) -> bool {
     let says_nothing = |name: &[u8]| {
-        cookies::is_any(&route.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
+        cookies::is_any(&route.declared.cookies.noise, name) || cookies::is_any(&route.policy.grant.key_cookies, name)
     };
     let names_visitor = |name: &[u8]| !says_nothing(name);
-    route.knows_visitors()
+    route.declared.knows_visitors()
         && (request.contains("authorization")
             || cookies::pairs(request).map(cookies::name).any(names_visitor)
             || set_cookies::names(response).any(names_visitor))
 }
 
 /// What of a received request is in the key, and what is kept back: each line, of Cookie each cookie, and why.
-pub(crate) fn kept_apart<'r>(
+pub fn kept_apart<'r>(
     received: &'r Fields,
-    route: &'r ActiveRoute,
+    route: RouteRules<'r>,
 ) -> impl Iterator<Item = (&'r [u8], &'r [u8], Ground)> {
     let grant = &route.policy.grant;
     let of_cookie = |pair| match cookies::name(pair) {
         name if cookies::is_any(&grant.key_cookies, name) => Ground::CookieInKey,
-        name if cookies::is_any(&route.cookies.noise, name) => Ground::CookieNoise,
-        name if route.session.is_about(name) => Ground::CookieOfAnonymous,
-        _ if !route.cookies.pass.is_empty() => Ground::CookieNotListed,
+        name if cookies::is_any(&route.declared.cookies.noise, name) => Ground::CookieNoise,
+        name if route.declared.session.is_about(name) => Ground::CookieOfAnonymous,
+        _ if !route.declared.cookies.pass.is_empty() => Ground::CookieNotListed,
         _ => Ground::CookieRemoved,
     };
     let cookies = cookies::pairs(received).map(move |pair| (&b"Cookie"[..], pair, of_cookie(pair)));
@@ -149,11 +141,11 @@ mod tests {
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
-    fn route(change: impl FnOnce(&mut options::Route)) -> ActiveRoute {
+    fn route(change: impl FnOnce(&mut options::Route)) -> options::Route {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         change(&mut route);
-        ActiveRoute::of(route, "", 0)
+        route
     }
 
     fn fields(lines: &[(&str, &str)]) -> Fields {
@@ -168,23 +160,18 @@ mod tests {
     #[test]
     fn who_says_who_they_are_passes() {
         let plain = route(|_| {});
-        let passing = |name, value| passes(&fields(&[(name, value)]), &plain, false);
+        let passing = |name, value| passes(&fields(&[(name, value)]), RouteRules::of(&plain), false);
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie));
         assert_eq!(passing("Cookie", "_ga=1; sid=1"), Some(Reason::PassCookie));
         assert_eq!(passing("Cookie", "_ga=1; _gid=2"), None);
         assert_eq!(passing("Accept-Language", "de"), None);
         let none = || options::Route::new(Profile::Safe, Vec::new());
-        assert_eq!(
-            passes(&fields(&[("Cookie", "sid=1")]), &ActiveRoute::of(none(), "", 0), false),
-            None,
-            "nothing is granted"
-        );
+        assert_eq!(passes(&fields(&[("Cookie", "sid=1")]), RouteRules::of(&none()), false), None, "nothing is granted");
         let mut told = none();
         told.cookies.others = Some(OtherCookies::Pass);
         Arc::make_mut(&mut told.policy).grant.key_cookies = vec!["sid".to_owned()];
-        let told = ActiveRoute::of(told, "", 0);
-        let passing = |name, value| passes(&fields(&[(name, value)]), &told, false);
+        let passing = |name, value| passes(&fields(&[(name, value)]), RouteRules::of(&told), false);
         assert_eq!(passing("Cookie", "sid=1"), Some(Reason::PassCookie), "no cookie is in the key here");
         assert_eq!(passing("Authorization", "Basic x"), Some(Reason::PassAuthorization));
         assert_eq!(passing("Cookie", "_ga=1"), None);
@@ -194,18 +181,25 @@ mod tests {
     fn a_cookie_in_no_list_makes_a_request_pass_unless_the_others_are_removed() {
         let other = fields(&[("Cookie", "lang=de; sid=1")]);
         let strict = route(|route| key_cookies(route, &["lang"]));
-        assert_eq!(passes(&other, &strict, false), Some(Reason::PassCookie));
-        assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), &strict, false), None);
+        assert_eq!(passes(&other, RouteRules::of(&strict), false), Some(Reason::PassCookie));
+        assert_eq!(passes(&fields(&[("Cookie", "lang=de; _ga=1")]), RouteRules::of(&strict), false), None);
         let with_session = route(|route| {
             key_cookies(route, &["lang"]);
             route.session = Arc::new(SessionRules { cookies: vec!["sid".to_owned()], ..SessionRules::default() });
         });
-        assert_eq!(passes(&fields(&[("Cookie", "lang=de")]), &with_session, false), None);
+        assert_eq!(passes(&fields(&[("Cookie", "lang=de")]), RouteRules::of(&with_session), false), None);
         let single_sign_on = fields(&[("Cookie", "lang=de; sso=ann")]);
-        assert_eq!(passes(&single_sign_on, &with_session, false), Some(Reason::PassCookie), "a session counts as well");
+        assert_eq!(
+            passes(&single_sign_on, RouteRules::of(&with_session), false),
+            Some(Reason::PassCookie),
+            "a session counts as well"
+        );
         let removing = route(|route| route.cookies.others = Some(OtherCookies::Remove));
-        assert_eq!(passes(&other, &removing, false), None);
-        assert_eq!(passes(&fields(&[("Authorization", "x")]), &removing, false), Some(Reason::PassAuthorization));
+        assert_eq!(passes(&other, RouteRules::of(&removing), false), None);
+        assert_eq!(
+            passes(&fields(&[("Authorization", "x")]), RouteRules::of(&removing), false),
+            Some(Reason::PassAuthorization)
+        );
     }
 
     #[test]
@@ -217,12 +211,13 @@ mod tests {
                 change(route);
             })
         };
-        let passing = |route: &ActiveRoute, cookies| passes(&fields(&[("Cookie", cookies)]), route, false);
+        let passing =
+            |route: &options::Route, cookies| passes(&fields(&[("Cookie", cookies)]), RouteRules::of(route), false);
         let plain = wordpress(|_| {});
         assert_eq!(passing(&plain, "a=1; wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));
         assert_eq!(passing(&plain, "wordpress_test_cookie=1; theme=dark"), None);
         let authorized = fields(&[("Authorization", "x"), ("Cookie", "wordpress_logged_in_5f=tom")]);
-        assert_eq!(passes(&authorized, &plain, false), Some(Reason::PassAuthorization));
+        assert_eq!(passes(&authorized, RouteRules::of(&plain), false), Some(Reason::PassAuthorization));
         // It passes although it is in the key, or noise.
         let in_key = wordpress(|route| key_cookies(route, &["wordpress_*"]));
         assert_eq!(passing(&in_key, "wordpress_logged_in_5f=tom"), Some(Reason::PassCookie));

@@ -5,9 +5,9 @@
 //!
 //! A pattern without a place is known by the key of its rule, together with all others of that rule that have none.
 
-use crate::request::pattern::Pattern;
-use crate::shared_state::leak_guard::PatternVerdict;
-use crate::shared_state::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::leak_guard::PatternVerdict;
+use crate::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::pattern::Pattern;
 use std::collections::HashMap;
 use std::sync::Arc;
 

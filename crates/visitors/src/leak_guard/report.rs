@@ -1,9 +1,7 @@
 //! What is known of URL patterns, for people.
 
-use crate::request::pattern::Pattern;
-use crate::shared_state::leak_guard::Blocked;
-use crate::shared_state::leak_guard::Guard;
-use crate::shared_state::leak_guard::{DifferenceReport, PatternVerdict};
+use crate::leak_guard::{Blocked, DifferenceReport, Guard, PatternVerdict};
+use crate::pattern::Pattern;
 use kasoku_semantics::difference::Difference;
 use std::sync::Arc;
 
@@ -52,7 +50,7 @@ impl GuardState {
 
 impl Guard {
     /// What is known of the pattern of a request.
-    pub(crate) fn shown(&self, pattern: &Pattern, now_ms: u64) -> Guarded {
+    pub fn shown(&self, pattern: &Pattern, now_ms: u64) -> Guarded {
         let state = match self.standing(pattern, now_ms) {
             PatternVerdict::Unknown | PatternVerdict::Pending => GuardState::Pending,
             PatternVerdict::Verified(verified) => GuardState::Verified {
@@ -65,7 +63,7 @@ impl Guard {
     }
 
     /// All patterns that are blocked.
-    pub(crate) fn shown_blocked(&self, now_ms: u64) -> Vec<Guarded> {
+    pub fn shown_blocked(&self, now_ms: u64) -> Vec<Guarded> {
         let shown = |(pattern, blocked): (String, Arc<Blocked>)| Guarded {
             pattern: printable(&pattern),
             state: state_of(&blocked, now_ms),

@@ -1,13 +1,16 @@
 //! Which URLs are looked at together: those that one part of an application makes pages for, as far as that shows in the URL.
 //!
-//! A pattern is a host as the configuration names it (`sites::hosts`), the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
+//! A pattern is a host as the configuration names it ([`GuardedHosts`]), the shape of a path, the names of the query's parameters, and the class of visitors. `/bbs/board.php?bo_table=free&wr_id=5`
 //! has the shape `/bbs/board.php?bo_table&wr_id`, whatever the values, and `/2026/11/a-day-out` has `/{n}/{n}/*`. What names a
 //! script, or a place near the root, stays as it is; what names one thing of many does not. It goes by what the application reads, so a
 //! short address has the pattern of the one for which it stands.
 //!
 //! A shape is bounded, and clients choose URLs; so how many shapes there are is bounded where they are kept (`guard`).
 
-use crate::sites::ActiveRoute;
+mod hosts;
+
+use crate::RouteRules;
+pub use hosts::GuardedHosts;
 use kasoku_semantics::classes;
 use kasoku_semantics::query::{name_and_value, pairs, path_and_query, read_name};
 use kasoku_wire::Fields;
@@ -36,58 +39,65 @@ const WORD_BYTES_MAX: usize = 16;
 const NUMBER: &str = "{n}";
 const ANYTHING: &str = "*";
 
+/// What the pattern of a request is named by besides its URL.
+pub struct PatternNames<'r> {
+    /// The rules under which patterns are known: other rules of a route make other patterns.
+    pub rules: &'r str,
+    /// The host, as [`GuardedHosts::name`] has it.
+    pub host: Cow<'r, str>,
+}
+
 /// See the [module](self).
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
-pub(crate) struct Pattern {
+pub struct Pattern {
     /// For people, and to tell it from others under the same rules: `a.org/bbs/board.php?bo_table&wr_id (mobile)`.
-    pub(crate) shown: String,
+    pub shown: String,
     /// The tags of its responses: its own, and that of all that its rule's are.
-    pub(crate) tags: [String; 2],
+    pub tags: [String; 2],
 }
 
 impl Pattern {
     /// That of a request; `None`: its pages are not guarded.
     /// `target`: as the application reads it.
-    pub(crate) fn of(route: &ActiveRoute, authority: &str, target: &str, request: &Fields) -> Option<Self> {
+    pub fn of(route: RouteRules<'_>, named: PatternNames<'_>, target: &str, request: &Fields) -> Option<Self> {
         if !is_guarded(route) {
             return None;
         }
-        let host = route.guarded_hosts.name(authority);
-        let shown = shown(route, &host, target, request);
-        let (own, all) = (format!("guarded {} {shown}", route.guarded_as), format!("guarded {}", route.guarded_as));
+        let shown = shown(route, &named.host, target, request);
+        let (own, all) = (format!("guarded {} {shown}", named.rules), format!("guarded {}", named.rules));
         Some(Self { shown, tags: [own, all] })
     }
 
     /// By what it is known.
-    pub(crate) fn key(&self) -> &str {
+    pub fn key(&self) -> &str {
         let [own, _] = &self.tags;
         own
     }
 
     /// By what all patterns of its rule are known together.
-    pub(crate) fn key_of_rule(&self) -> &str {
+    pub fn key_of_rule(&self) -> &str {
         let [_, all] = &self.tags;
         all
     }
 
     /// The same of a pattern's key.
-    pub(crate) fn rule_of(key: &str) -> &str {
+    pub fn rule_of(key: &str) -> &str {
         key.match_indices(' ').nth(1).and_then(|(end, _)| key.get(..end)).unwrap_or(key)
     }
 }
 
 /// A pattern for people, of a request of any route. `target`: as the application reads it.
-pub(crate) fn shown(route: &ActiveRoute, host: &str, target: &str, request: &Fields) -> String {
+pub fn shown(route: RouteRules<'_>, host: &str, target: &str, request: &Fields) -> String {
     format!("{host}{}{}", shape(target), class(route, request))
 }
 
 /// Whether pages of a route are looked at before they are shared.
-pub(crate) fn is_guarded(route: &ActiveRoute) -> bool {
-    route.guard.is_enabled && route.policy.grant.is_granting()
+pub fn is_guarded(route: RouteRules<'_>) -> bool {
+    route.declared.guard.is_enabled && route.policy.grant.is_granting()
 }
 
 /// The class of visitors, where there are some.
-fn class(route: &ActiveRoute, request: &Fields) -> String {
+fn class(route: RouteRules<'_>, request: &Fields) -> String {
     let grant = &route.policy.grant;
     let device = grant.key_device.then(|| classes::device_name(request));
     let language =

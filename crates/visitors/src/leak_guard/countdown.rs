@@ -7,15 +7,17 @@ const GAP_MIN: u64 = 192;
 const GAP_SPREAD: u64 = 129;
 
 /// Requests of a worker until the next sample.
-pub(crate) struct Countdown(Cell<u64>);
+pub struct Countdown(Cell<u64>);
 
-impl Countdown {
-    pub(crate) fn new() -> Self {
+impl Default for Countdown {
+    fn default() -> Self {
         Self(Cell::new(GAP_MIN))
     }
+}
 
+impl Countdown {
     /// Counts one. `random`: any number.
-    pub(crate) fn is_due(&self, random: impl FnOnce() -> u64) -> bool {
+    pub fn is_due(&self, random: impl FnOnce() -> u64) -> bool {
         let left = self.0.get();
         self.0.set(match left {
             0 => GAP_MIN + random() % GAP_SPREAD,
@@ -31,7 +33,7 @@ mod tests {
 
     #[test]
     fn fewer_than_one_in_a_hundred_is_looked_at() {
-        let countdown = Countdown::new();
+        let countdown = Countdown::default();
         let mut number = 0_u64;
         let mut random = || {
             number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);

@@ -5,24 +5,24 @@ use std::sync::Arc;
 
 /// Pages of a pattern are the same for everybody, as far as anybody has looked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Verified {
+pub struct Verified {
     /// On the monotonic clock, in milliseconds.
-    pub(crate) since_ms: u64,
+    pub since_ms: u64,
     /// The account whose cookies are configured got what everybody gets, so it is not logged in any more.
-    pub(crate) account_is_logged_out: bool,
+    pub account_is_logged_out: bool,
 }
 
 /// Pages of a pattern differ by visitor.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) struct Blocked {
+pub struct Blocked {
     /// On the monotonic clock, in milliseconds.
-    pub(crate) since_ms: u64,
+    pub since_ms: u64,
     /// When it is looked at again.
-    pub(crate) until_ms: u64,
+    pub until_ms: u64,
     /// How long it is blocked before that, in milliseconds.
-    pub(crate) period_ms: u64,
+    pub period_ms: u64,
     /// Where the pages differ.
-    pub(crate) report: DifferenceReport,
+    pub report: DifferenceReport,
 }
 
 /// Where two pages differ, and whose the other one is.
@@ -36,7 +36,7 @@ pub struct DifferenceReport {
 
 /// What is known of a pattern.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub(crate) enum PatternVerdict {
+pub enum PatternVerdict {
     /// Nothing, or nothing any more.
     Unknown,
     /// Somebody looks.

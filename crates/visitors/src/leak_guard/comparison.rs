@@ -19,41 +19,42 @@
 //! All of these pages are in memory until the comparison has ended, and so are the copies in which noise is left out, for as long as two pages are
 //! compared. The memory budget is charged for both. Where it has no room, nothing is known of the page, as without an answer.
 
-use crate::origin::fetch_context::FetchContext;
-use crate::origin::send;
-use crate::request::anonymous_cookies;
-use crate::request::visitor;
-use crate::runtime::worker::Worker;
-use crate::shared_state::leak_guard::DifferenceReport;
-use crate::sites::ActiveRoute;
-use crate::visitors::cookie_values;
-use crate::visitors::leak_guard::synthetic_visitor::{SyntheticVisitor, add_cookies, plain};
+use crate::RouteRules;
+use crate::anonymous_cookies;
+use crate::leak_guard::DifferenceReport;
+use crate::leak_guard::synthetic_visitor::{SyntheticVisitor, add_cookies, plain};
+use crate::passing;
+use crate::pattern::is_guarded;
 use bytes::Bytes;
 use http::StatusCode;
 use kasoku_cache::HeldCharge;
 use kasoku_options::FreshLink;
-use kasoku_origin::{NoInterim, NoUpload};
 use kasoku_semantics::anonymous_request::ANONYMOUS_ADDRESS;
 use kasoku_semantics::difference::{
     Difference, DifferencePlace, Fit, Markup, Rendering, TooManyLines, differences, line, names_token,
 };
+use kasoku_semantics::directives::is_made_public;
+use kasoku_semantics::freshness::freshness;
+use kasoku_semantics::is_named_file;
 use kasoku_semantics::links;
 use kasoku_semantics::query::path_and_query;
+use kasoku_semantics::time::Now;
 use kasoku_wire::{Fields, RequestHead, ResponseHead};
 use memchr::memmem;
 use std::borrow::Cow;
 use std::hash::RandomState;
-use std::net::{IpAddr, Ipv4Addr};
+use std::net::Ipv4Addr;
 use std::time::Duration;
 
 /// The longest time for one of the fetches.
-pub(crate) const FETCH_MAX: Duration = Duration::from_secs(10);
+pub const FETCH_MAX: Duration = Duration::from_secs(10);
 
 /// Fields of an answer's head by which it must not differ, besides those whose names say that they hold a token.
 const COMPARED: [&str; 5] = ["content-type", "content-language", "content-encoding", "content-disposition", "location"];
 
 /// Fetches pages that no client gets.
-pub(crate) trait Fetcher {
+#[allow(async_fn_in_trait, reason = "pages are fetched and compared in one task of one worker")]
+pub trait Fetcher {
     /// As whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
     async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage>;
     /// The account of what is in memory for the comparison besides its pages.
@@ -81,53 +82,35 @@ enum RequestedAs {
 }
 
 /// What is looked at, and how it is fetched.
-pub(crate) struct Comparison<'s, F> {
-    pub(crate) fetcher: &'s F,
-    pub(crate) route: &'s ActiveRoute,
+pub struct Comparison<'s, F> {
+    /// Fetches its pages.
+    pub fetcher: &'s F,
+    /// What its route says of visitors.
+    pub route: RouteRules<'s>,
     /// The page's.
-    pub(crate) uri: &'s str,
+    pub uri: &'s str,
     /// The request anonymously.
-    pub(crate) request: &'s RequestHead,
-}
-
-/// Fetches as fills do.
-pub(crate) struct ByWorker<'w> {
-    pub(crate) worker: &'w Worker,
-    pub(crate) route: &'w ActiveRoute,
-    /// The fill's.
-    pub(crate) fetch_context: &'w FetchContext,
-}
-
-impl Fetcher for ByWorker<'_> {
-    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
-        fetch(self.worker, self.route, self.fetch_context, request, address).await
-    }
-
-    fn hold(&self) -> HeldCharge {
-        self.worker.cache.hold()
-    }
-
-    fn next_visitor(&self) -> u64 {
-        self.worker.guard.next_visitor()
-    }
+    pub request: &'s RequestHead,
 }
 
 /// An answer, read to its end.
-pub(crate) struct FetchedPage {
-    pub(crate) head: ResponseHead,
-    pub(crate) body: Bytes,
+pub struct FetchedPage {
+    /// Its head.
+    pub head: ResponseHead,
+    /// Its body.
+    pub body: Bytes,
     _charge: HeldCharge,
 }
 
 impl FetchedPage {
     /// `charge`: the account of the body, which is kept for as long as the page. Empty where somebody else has charged it.
-    pub(crate) fn new(head: ResponseHead, body: Bytes, charge: HeldCharge) -> Self {
+    pub fn new(head: ResponseHead, body: Bytes, charge: HeldCharge) -> Self {
         Self { head, body, _charge: charge }
     }
 }
 
 /// What came of it.
-pub(crate) enum ComparisonResult {
+pub enum ComparisonResult {
     /// The page is the same for everybody.
     Same {
         /// The account of `guard-cookie` is not logged in any more.
@@ -140,11 +123,7 @@ pub(crate) enum ComparisonResult {
 }
 
 /// Looks whether the page that nobody got is what others get. `is_first`: nobody has looked at the pattern before.
-pub(crate) async fn check<F: Fetcher>(
-    subject: Comparison<'_, F>,
-    anonymous: FetchedPage,
-    is_first: bool,
-) -> ComparisonResult {
+pub async fn check<F: Fetcher>(subject: Comparison<'_, F>, anonymous: FetchedPage, is_first: bool) -> ComparisonResult {
     let request = plain(subject.request);
     let checking = Comparison { request: &request, ..subject };
     match checking.as_visitors(anonymous).await {
@@ -157,10 +136,30 @@ pub(crate) async fn check<F: Fetcher>(
     }
 }
 
+/// Whether a response that may be stored has to be compared first: a text of which the application has not said itself that it may be shared.
+/// `is_file`: it is a file that this program has read itself.
+pub fn is_to_be_compared(
+    route: RouteRules<'_>,
+    request: &RequestHead,
+    head: &ResponseHead,
+    is_file: bool,
+    now: Now,
+) -> bool {
+    if !is_guarded(route) || head.status != StatusCode::OK || Markup::of(head).is_none() {
+        return false;
+    }
+    if is_file || is_named_file(&request.target, head) {
+        return false;
+    }
+    let freshness = freshness(request, head, now, now, route.policy);
+    !(freshness.is_explicit() && is_made_public(head, route.policy))
+}
+
 impl<F: Fetcher> Comparison<'_, F> {
     /// Nobody's page, or where it differs from a visitor's; `None`: there was no answer.
     async fn as_visitors(&self, anonymous: FetchedPage) -> Option<Result<FetchedPage, Vec<Difference>>> {
-        let mut visitor = SyntheticVisitor::new(self.fetcher.next_visitor(), self.route, self.request, &anonymous.body);
+        let mut visitor =
+            SyntheticVisitor::new(self.fetcher.next_visitor(), &self.route.policy.grant, self.request, &anonymous.body);
         let (mut anonymous, mut visitors) = (vec![anonymous], Vec::<(SyntheticVisitor, FetchedPage)>::new());
         let mut differing = Vec::new();
         for who in ORDER {
@@ -239,7 +238,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         let _copies = self.copies(&[page])?;
         let markup = Markup::of(&page.head).unwrap_or(Markup::Html);
         let text = without_fresh_links(self.route, self.uri, &page.body);
-        let rendering = Rendering::of(&text, markup, &self.route.guard.noise, keys);
+        let rendering = Rendering::of(&text, markup, &self.route.declared.guard.noise, keys);
         if rendering.as_ref().is_ok_and(|rendering| !charge.grows(rendering.memory_bytes())) {
             return None;
         }
@@ -248,11 +247,11 @@ impl<F: Fetcher> Comparison<'_, F> {
 
     /// Whether a member would get a page that is not theirs.
     async fn as_account(&self, anonymous: FetchedPage, is_first: bool) -> Option<ComparisonResult> {
-        let Some(cookie) = self.route.guard.cookie.as_ref().filter(|_| is_first) else {
+        let Some(cookie) = self.route.declared.guard.cookie.as_ref().filter(|_| is_first) else {
             return Some(ComparisonResult::Same { account_is_logged_out: false });
         };
         let alone: Fields = [("Cookie", cookie.text())].into_iter().collect();
-        if visitor::passes(&alone, self.route, false).is_some() {
+        if passing::passes(&alone, self.route, false).is_some() {
             return Some(ComparisonResult::Same { account_is_logged_out: false });
         }
         let mut request = self.request.clone();
@@ -299,7 +298,7 @@ impl<F: Fetcher> Comparison<'_, F> {
         let markup = Markup::of(&anonymous.head).unwrap_or(Markup::Html);
         let [anonymous, visitors] =
             [anonymous, visitors].map(|page| without_fresh_links(self.route, self.uri, &page.body));
-        Some(differences(&anonymous, &visitors, markup, &self.route.guard.noise))
+        Some(differences(&anonymous, &visitors, markup, &self.route.declared.guard.noise))
     }
 
     /// The account of the copies of pages that are made to compare them; `None`: there is no room.
@@ -310,60 +309,26 @@ impl<F: Fetcher> Comparison<'_, F> {
     }
 }
 
-/// Fetches a page that no client gets, as whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
-pub(super) async fn fetch(
-    worker: &Worker,
-    route: &ActiveRoute,
-    fetch_context: &FetchContext,
-    request: &RequestHead,
-    address: Option<Ipv4Addr>,
-) -> Option<FetchedPage> {
-    let fetch_context = fetch_context.again(address.map(IpAddr::V4), worker.moment().mono_us);
-    let request = as_sent(request, route, address);
-    let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
-    let fetched = async {
-        let sent = send::send(worker, route, &fetch_context, &request, &mut no_upload, &mut no_interim).await;
-        let mut response = sent.response.ok()?;
-        if says_nothing(response.head.status) || sent.one_client.is_some() {
-            response.body.discard();
-            return None;
-        }
-        let mut charge = worker.cache.hold();
-        let read = cookie_values::read(&response.head, &mut response.body, &mut charge).await.ok()?;
-        fetch_context.time.has_ended(worker.moment().mono_us);
-        let Some((body, _)) = read else {
-            response.body.discard();
-            return None;
-        };
-        Some(FetchedPage::new(response.head, body, charge))
-    };
-    tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()
-}
-
 /// Whether a status says nothing of a page.
-pub(crate) fn says_nothing(status: StatusCode) -> bool {
+pub fn says_nothing(status: StatusCode) -> bool {
     status.is_server_error() || status == StatusCode::TOO_MANY_REQUESTS
 }
 
 /// The request as it goes out, for whoever is told to be at `address`: no visit is counted of it.
-pub(crate) fn as_sent<'r>(
-    request: &'r RequestHead,
-    route: &ActiveRoute,
-    address: Option<Ipv4Addr>,
-) -> Cow<'r, RequestHead> {
+pub fn as_sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: Option<Ipv4Addr>) -> Cow<'r, RequestHead> {
     let address = address.map_or_else(|| ANONYMOUS_ADDRESS.to_owned(), |address| address.to_string());
     anonymous_cookies::sent(request, route, &address)
 }
 
 /// A page without what its links have for each visitor (`fresh-links`): who follows one is led by a link of their own.
-fn without_fresh_links<'p>(route: &ActiveRoute, page_uri: &str, page: &'p [u8]) -> Cow<'p, [u8]> {
-    if route.fresh_links.is_empty() {
+fn without_fresh_links<'p>(route: RouteRules<'_>, page_uri: &str, page: &'p [u8]) -> Cow<'p, [u8]> {
+    if route.declared.fresh_links.is_empty() {
         return Cow::Borrowed(page);
     }
     links::without_values(page_uri, page, |target| {
         let (path, query) = path_and_query(target);
         let is_it = |one: &&FreshLink| one.url.fits(path, query);
-        route.fresh_links.iter().find(is_it).map_or(&[], |one| &one.parameters)
+        route.declared.fresh_links.iter().find(is_it).map_or(&[], |one| &one.parameters)
     })
 }
 

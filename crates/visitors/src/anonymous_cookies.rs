@@ -1,19 +1,19 @@
 //! The cookies that go along with each anonymous request (`nobody-cookies`), as they are written into one, and taken out again.
 
-use crate::sites::ActiveRoute;
+use crate::RouteRules;
 use kasoku_semantics::cookies;
 use kasoku_wire::{Fields, RequestHead};
 use std::borrow::Cow;
 
 /// The cookies of whoever is told to have that address, as a value of Cookie; empty: there are none.
-pub(crate) fn of_address(route: &ActiveRoute, address: &str) -> String {
-    let pairs: Vec<String> = route.cookies.anonymous.iter().map(|cookie| cookie.pair(address)).collect();
+pub fn of_address(route: RouteRules<'_>, address: &str) -> String {
+    let pairs: Vec<String> = route.declared.cookies.anonymous.iter().map(|cookie| cookie.pair(address)).collect();
     pairs.join("; ")
 }
 
 /// A request that asks for a page anonymously, as it is sent. The cache goes on deciding by the one that it was made of.
-pub(crate) fn sent<'r>(request: &'r RequestHead, route: &ActiveRoute, address: &str) -> Cow<'r, RequestHead> {
-    if route.cookies.anonymous.is_empty() || !route.policy.grant.is_granting() {
+pub fn sent<'r>(request: &'r RequestHead, route: RouteRules<'_>, address: &str) -> Cow<'r, RequestHead> {
+    if route.declared.cookies.anonymous.is_empty() || !route.policy.grant.is_granting() {
         return Cow::Borrowed(request);
     }
     let mut sent = request.clone();
@@ -27,9 +27,9 @@ pub(crate) fn sent<'r>(request: &'r RequestHead, route: &ActiveRoute, address: &
 }
 
 /// What a request says of its visitor, without the cookies that `route` may have added: they say nothing of anybody.
-pub(crate) fn without<'r>(request: &'r Fields, route: &ActiveRoute) -> Cow<'r, Fields> {
+pub fn without<'r>(request: &'r Fields, route: RouteRules<'_>) -> Cow<'r, Fields> {
     let is_anonymous_page =
-        |pair: &[u8]| route.cookies.anonymous.iter().any(|one| one.name().as_bytes() == cookies::name(pair));
+        |pair: &[u8]| route.declared.cookies.anonymous.iter().any(|one| one.name().as_bytes() == cookies::name(pair));
     // Where nothing is granted, such a cookie is the visitor's own.
     if !route.policy.grant.is_granting() || !cookies::pairs(request).any(is_anonymous_page) {
         return Cow::Borrowed(request);
@@ -50,26 +50,26 @@ mod tests {
     use kasoku_semantics::policy::Profile;
     use std::sync::Arc;
 
-    fn route(cookies: &[&str]) -> ActiveRoute {
+    fn route(cookies: &[&str]) -> options::Route {
         let mut route = options::Route::new(Profile::Safe, Vec::new());
         Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
         route.cookies.anonymous = cookies.iter().map(|text| AnonymousCookie::parse(text).unwrap()).collect();
-        ActiveRoute::of(route, "", 0)
+        route
     }
 
     #[test]
     fn the_address_stands_where_it_is_wanted() {
         let route = route(&["a={address}", "b=x{address:base64}y{address}", "c=1"]);
-        assert_eq!(of_address(&route, "0.0.0.0"), "a=0.0.0.0; b=xMC4wLjAuMA==y0.0.0.0; c=1");
-        assert_eq!(of_address(&route, "198.51.100.7").split("; ").next(), Some("a=198.51.100.7"));
+        assert_eq!(of_address(RouteRules::of(&route), "0.0.0.0"), "a=0.0.0.0; b=xMC4wLjAuMA==y0.0.0.0; c=1");
+        assert_eq!(of_address(RouteRules::of(&route), "198.51.100.7").split("; ").next(), Some("a=198.51.100.7"));
     }
 
     #[test]
     fn they_stand_behind_the_cookies_of_the_key_in_one_field() {
         let mut route = route(&["c=1"]);
         let mut request = RequestHead::new(http::Method::GET, "/".to_owned());
-        let cookie = |route: &ActiveRoute, request: &RequestHead| {
-            let sent = sent(request, route, "0.0.0.0");
+        let cookie = |route: &options::Route, request: &RequestHead| {
+            let sent = sent(request, RouteRules::of(route), "0.0.0.0");
             let lines: Vec<_> =
                 sent.fields.all("cookie").map(|line| String::from_utf8_lossy(line).into_owned()).collect();
             lines.join(" | ")

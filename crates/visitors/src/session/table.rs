@@ -11,10 +11,9 @@
 //! A request with an unknown session passes, so a forgotten session costs hits and nothing else. The table is in memory, bounded, shared by
 //! all workers, and evicts the least useful entries. It keeps only a keyed hash of the cookies.
 
-use crate::shared_state::session::contents::ShownBy;
-use crate::shared_state::session::cookie_activity::{self, CombinedActivity, CookieActivities, CookieIds};
-use crate::shared_state::{FactId, FactTable};
-use crate::sites::ActiveRoute;
+use crate::session::contents::ShownBy;
+use crate::session::cookie_activity::{self, CombinedActivity, CookieActivities, CookieIds};
+use crate::{FactId, FactTable};
 use kasoku_options::SessionRules;
 use kasoku_semantics::cookies;
 use kasoku_semantics::time::millis;
@@ -36,15 +35,24 @@ const COOKIES_MAX: usize = 4;
 const UNSURE_FOR: Duration = Duration::from_secs(30);
 
 /// All that is known.
-pub(crate) struct Sessions {
+pub struct Sessions {
     states: FactTable<SessionState>,
     activities: CookieActivities,
     hashers: [RandomState; 2],
 }
 
+/// Where a session is met: another host, or another application, may know nothing of it.
+#[derive(Clone, Copy, Debug)]
+pub struct SessionPlace<'a> {
+    /// Host and port.
+    pub authority: &'a str,
+    /// Stands for which application is asked about sessions, and how its answers are understood.
+    pub rules: u64,
+}
+
 /// A session, and where it was met.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SessionId {
+pub struct SessionId {
     /// The names and values of its cookies, hashed together.
     all: FactId,
     /// Each of them.
@@ -80,22 +88,24 @@ struct ProbeResult {
 
 /// How a session stands.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct SessionStatus {
-    pub(crate) id: SessionId,
+pub struct SessionStatus {
+    /// The session.
+    pub id: SessionId,
     /// Whether it is known to be nobody's.
-    pub(crate) is_anonymous: bool,
+    pub is_anonymous: bool,
     /// Whether it is known to be somebody's, and nothing has happened since.
-    pub(crate) is_identified: bool,
+    pub is_identified: bool,
     /// Whether it has long done nothing but read, and is not known to be somebody's.
-    pub(crate) is_over: bool,
+    pub is_over: bool,
     /// Whether what is known is old enough to be asked for anew, before it is void.
-    pub(crate) is_to_be_renewed: bool,
+    pub is_to_be_renewed: bool,
 }
 
 /// The duty to ask the application about a session, and to tell the answer.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct ProbeTicket {
-    pub(crate) id: SessionId,
+pub struct ProbeTicket {
+    /// The session.
+    pub id: SessionId,
     serial: u64,
 }
 
@@ -111,8 +121,7 @@ impl Default for Sessions {
 
 impl Sessions {
     /// The session that a request to that host carries, if it carries one.
-    pub(crate) fn of(&self, authority: &str, route: &ActiveRoute, request: &Fields) -> Option<SessionId> {
-        let rules = &*route.session;
+    pub fn of(&self, place: SessionPlace<'_>, rules: &SessionRules, request: &Fields) -> Option<SessionId> {
         if rules.cookies.is_empty() {
             return None;
         }
@@ -127,17 +136,17 @@ impl Sessions {
             several => self.hashers.each_ref().map(|hasher| hasher.hash_one(several)),
         };
         let [one, _] = &self.hashers;
-        let place = one.hash_one((authority, route.asked_about_sessions));
+        let place = one.hash_one((place.authority, place.rules));
         Some(SessionId { all, cookies, count: found.len(), place })
     }
 
     /// The cookies of a request whose names fit one of these globs.
-    pub(crate) fn cookies(&self, globs: &[String], request: &Fields) -> CookieIds {
+    pub fn cookies(&self, globs: &[String], request: &Fields) -> CookieIds {
         cookie_activity::ids(globs, request, |pair| self.hashers.each_ref().map(|hasher| hasher.hash_one(pair)))
     }
 
     /// How a session stands for a page that shows what is in it of these kinds.
-    pub(crate) fn standing(
+    pub fn standing(
         &self,
         id: SessionId,
         rules: &SessionRules,
@@ -161,7 +170,7 @@ impl Sessions {
     }
 
     /// Whether it is still over when one of its requests is answered, which may have gone to the application itself.
-    pub(crate) fn is_still_over(&self, id: SessionId, has_passed: bool, rules: &SessionRules, now_ms: u64) -> bool {
+    pub fn is_still_over(&self, id: SessionId, has_passed: bool, rules: &SessionRules, now_ms: u64) -> bool {
         let together = self.activities.of(id.cookies(), now_ms);
         let is_known_again = !has_passed
             && rules.probe.is_some()
@@ -177,18 +186,13 @@ impl Sessions {
     }
 
     /// A request of it is served anonymously: noted, so that it is known since when it has done nothing else.
-    pub(crate) fn reads(&self, id: SessionId, now_ms: u64) {
+    pub fn reads(&self, id: SessionId, now_ms: u64) {
         self.activities.see(id.cookies(), now_ms);
     }
 
     /// A request goes to the application for its visitor alone, until the result is dropped. `session`: the one that it carries, where its
     /// rules know one.
-    pub(crate) fn passes(
-        self: &Arc<Self>,
-        session: Option<SessionId>,
-        effect: SessionEffect,
-        now_ms: u64,
-    ) -> PassingRequest {
+    pub fn passes(self: &Arc<Self>, session: Option<SessionId>, effect: SessionEffect, now_ms: u64) -> PassingRequest {
         let mut passing =
             PassingRequest { sessions: self.clone(), session, effect, serial: 0, begun_ms: now_ms, is_over: false };
         if let Some(id) = session {
@@ -202,12 +206,12 @@ impl Sessions {
     }
 
     /// Something is in it that these pages show, for so long.
-    pub(crate) fn is_stateful(&self, id: SessionId, shown_by: ShownBy, duration: Duration, now_ms: u64) {
+    pub fn is_stateful(&self, id: SessionId, shown_by: ShownBy, duration: Duration, now_ms: u64) {
         self.activities.is_stateful(id.cookies(), shown_by, now_ms.saturating_add(millis(duration)), now_ms);
     }
 
     /// After a request of it has been answered: the duty to ask about it, where there is something to ask and nobody does.
-    pub(crate) fn ticket(&self, id: SessionId, rules: &SessionRules, now_ms: u64) -> Option<ProbeTicket> {
+    pub fn ticket(&self, id: SessionId, rules: &SessionRules, now_ms: u64) -> Option<ProbeTicket> {
         if rules.probe.is_none() || id.count > COOKIES_MAX {
             return None;
         }
@@ -229,7 +233,7 @@ impl Sessions {
     }
 
     /// What the application said; `None`: nothing that can be understood.
-    pub(crate) fn found(&self, ticket: ProbeTicket, is_anonymous: Option<bool>, now_ms: u64) {
+    pub fn found(&self, ticket: ProbeTicket, is_anonymous: Option<bool>, now_ms: u64) {
         let ProbeTicket { id, serial } = ticket;
         let together = self.activities.of(id.cookies(), now_ms);
         let has_changed_nothing = together.is_known && together.serial < serial;
@@ -245,13 +249,13 @@ impl Sessions {
     }
 
     /// It takes the place of another: what was in that one is in it.
-    pub(crate) fn replaces(&self, id: SessionId, old: SessionId, now_ms: u64) {
+    pub fn replaces(&self, id: SessionId, old: SessionId, now_ms: u64) {
         let states = self.activities.of(old.cookies(), now_ms).states;
         self.activities.inherits(id.cookies(), &states, now_ms);
     }
 
     /// It was opened for a visitor who was nobody, by an answer that makes nobody of anybody: so it is nobody's, and nobody need ask.
-    pub(crate) fn is_born_anonymous(&self, id: SessionId, now_ms: u64) {
+    pub fn is_born_anonymous(&self, id: SessionId, now_ms: u64) {
         if id.count > COOKIES_MAX {
             return;
         }
@@ -264,7 +268,7 @@ impl Sessions {
 
     /// A request that ends it has been answered: where nobody can be asked, it is nobody's from now on. Unless another request of it was
     /// on its way at the same time (`!is_alone`), which may have logged in after that.
-    pub(crate) fn ended(&self, id: SessionId, is_alone: bool, rules: &SessionRules, now_ms: u64) {
+    pub fn ended(&self, id: SessionId, is_alone: bool, rules: &SessionRules, now_ms: u64) {
         self.activities.is_emptied(id.cookies(), now_ms);
         let serial = self.activities.next_serial();
         self.states.change(id.all, |state| {
@@ -314,7 +318,7 @@ impl SessionState {
 }
 
 /// What the cookies of a request say: `None` where there is none of those that tell. One that says otherwise outweighs all that say so.
-pub(crate) fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<bool> {
+pub fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<bool> {
     if rules.anonymous_cookies.is_empty() {
         return None;
     }
@@ -324,7 +328,7 @@ pub(crate) fn says_anonymous(rules: &SessionRules, request: &Fields) -> Option<b
 
 /// What a request that passes may do to its session.
 #[derive(Debug)]
-pub(crate) enum SessionEffect {
+pub enum SessionEffect {
     /// It reads: it passes for the session alone.
     Reads,
     /// It may make somebody of it, by these cookies: log in, log out.
@@ -335,7 +339,7 @@ pub(crate) enum SessionEffect {
 }
 
 /// A request on its way to the application for its visitor alone.
-pub(crate) struct PassingRequest {
+pub struct PassingRequest {
     sessions: Arc<Sessions>,
     session: Option<SessionId>,
     effect: SessionEffect,
@@ -347,13 +351,13 @@ pub(crate) struct PassingRequest {
 
 impl PassingRequest {
     /// It has been answered. Returns whether no other of its session was on its way at the same time.
-    pub(crate) fn ends(mut self) -> bool {
+    pub fn ends(mut self) -> bool {
         self.is_over = true;
         self.settle()
     }
 
     /// Its answer is not that of a harmless request.
-    pub(crate) fn turns_out_to_change(&mut self, now_ms: u64) {
+    pub fn turns_out_to_change(&mut self, now_ms: u64) {
         if let SessionEffect::Harmless(cookies) = &mut self.effect {
             self.effect = SessionEffect::Changes(std::mem::take(cookies));
             self.counts(now_ms);
@@ -361,7 +365,7 @@ impl PassingRequest {
     }
 
     /// Nobody waits for its answer any more, and the application may still be at it.
-    pub(crate) fn leaves(mut self, now_ms: u64) {
+    pub fn leaves(mut self, now_ms: u64) {
         self.turns_out_to_change(now_ms);
         if let SessionEffect::Changes(cookies) = &self.effect {
             self.sessions.activities.is_unsure(cookies, UNSURE_FOR, now_ms);

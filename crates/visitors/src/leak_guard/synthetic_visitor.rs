@@ -5,8 +5,8 @@
 //! the key, and what else is in it, stay. Addresses are of the ranges for documentation (RFC 5737), so they are nobody's. There is no cookie but those
 //! in the key: such a visitor is there for the first time.
 
-use crate::sites::ActiveRoute;
 use kasoku_semantics::classes;
+use kasoku_semantics::grant::Grant;
 use kasoku_wire::{Fields, RequestHead};
 use memchr::memmem;
 use std::net::Ipv4Addr;
@@ -43,7 +43,7 @@ const LANGUAGE_BYTES: usize = 2048;
 
 /// See the [module](self).
 #[derive(Clone, Debug)]
-pub(super) struct SyntheticVisitor {
+pub(crate) struct SyntheticVisitor {
     range: [u8; 3],
     host: u8,
     user_agent: Option<&'static str>,
@@ -53,8 +53,7 @@ pub(super) struct SyntheticVisitor {
 
 impl SyntheticVisitor {
     /// The visitor of that number, who asks what `anonymous` asks and is not content with the language of that page.
-    pub(super) fn new(number: u64, route: &ActiveRoute, anonymous: &RequestHead, page: &[u8]) -> Self {
-        let grant = &route.policy.grant;
+    pub(crate) fn new(number: u64, grant: &Grant, anonymous: &RequestHead, page: &[u8]) -> Self {
         // What is in the key is the page's own.
         let is_own = |name: &str| grant.reaches_origin(name.as_bytes()) && !grant.has_as_class(name.as_bytes());
         let devices: &[&[&'static str]] = match grant.key_device {
@@ -82,18 +81,18 @@ impl SyntheticVisitor {
     }
 
     /// The same browser at another address nearby: what an application remembers of the first, it does not know of the second.
-    pub(super) fn elsewhere(&self, number: u64) -> Self {
+    pub(crate) fn elsewhere(&self, number: u64) -> Self {
         let host = host(number);
         Self { host: if host == self.host { host % LAST_HOST + 1 } else { host }, ..self.clone() }
     }
 
-    pub(super) fn address(&self) -> Ipv4Addr {
+    pub(crate) fn address(&self) -> Ipv4Addr {
         let [a, b, c] = self.range;
         Ipv4Addr::new(a, b, c, self.host)
     }
 
     /// Nobody's request as this visitor's.
-    pub(super) fn dress(&self, anonymous: &RequestHead) -> RequestHead {
+    pub(crate) fn dress(&self, anonymous: &RequestHead) -> RequestHead {
         let mut head = anonymous.clone();
         let address = self.address().to_string();
         for name in ["Forwarded", "X-Forwarded-For", "X-Real-IP"] {
@@ -113,7 +112,7 @@ impl SyntheticVisitor {
     }
 
     /// What of it has no business in the head of an answer that others get.
-    pub(super) fn traits(&self) -> impl Iterator<Item = String> {
+    pub(crate) fn traits(&self) -> impl Iterator<Item = String> {
         let own = [self.user_agent.map(str::to_owned), self.referer.clone()];
         own.into_iter().flatten().chain([self.address().to_string()])
     }
@@ -157,7 +156,7 @@ fn other_language(number: u64, page: &[u8]) -> &'static str {
 }
 
 /// Takes from nobody's request what would make another answer of it: conditions, parts, and wishes to caches.
-pub(crate) fn plain(anonymous: &RequestHead) -> RequestHead {
+pub fn plain(anonymous: &RequestHead) -> RequestHead {
     let mut head = anonymous.clone();
     for name in NOT_SENT {
         head.fields.remove(name);
@@ -177,7 +176,7 @@ const NOT_SENT: [&str; 8] = [
 ];
 
 /// Adds cookies to those in the key.
-pub(super) fn add_cookies(fields: &mut Fields, cookies: &str) {
+pub(crate) fn add_cookies(fields: &mut Fields, cookies: &str) {
     let value = match fields.combined("cookie") {
         Some(own) => [&own[..], b"; ", cookies.as_bytes()].concat(),
         None => cookies.as_bytes().to_vec(),
@@ -188,16 +187,12 @@ pub(super) fn add_cookies(fields: &mut Fields, cookies: &str) {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use kasoku_options as options;
-    use kasoku_semantics::policy::Profile;
     use std::collections::HashSet;
-    use std::sync::Arc;
 
-    fn route(change: impl FnOnce(&mut options::Route)) -> ActiveRoute {
-        let mut route = options::Route::new(Profile::Safe, Vec::new());
-        Arc::make_mut(&mut route.policy).grant.ttl_seconds = 60;
-        change(&mut route);
-        ActiveRoute::of(route, "", 0)
+    fn grant(change: impl FnOnce(&mut Grant)) -> Grant {
+        let mut grant = Grant { ttl_seconds: 60, ..Grant::default() };
+        change(&mut grant);
+        grant
     }
 
     fn anonymous(lines: &[(&str, &str)]) -> RequestHead {
@@ -219,7 +214,7 @@ mod tests {
 
     #[test]
     fn a_visitor_differs_from_nobody_in_all_that_is_not_in_the_key() {
-        let (plain, asked) = (route(|_| {}), anonymous(&TOLD));
+        let (plain, asked) = (grant(|_| {}), anonymous(&TOLD));
         let mut addresses = HashSet::new();
         for number in numbers() {
             let visitor = SyntheticVisitor::new(number, &plain, &asked, b"<html lang=\"fr\">");
@@ -242,15 +237,14 @@ mod tests {
 
     #[test]
     fn a_visitor_stays_in_the_class_of_the_key() {
-        let keyed = route(|route| {
-            let grant = &mut Arc::make_mut(&mut route.policy).grant;
+        let keyed = grant(|grant| {
             grant.key_device = true;
             grant.key_languages = ["ko", "en"].map(str::to_owned).to_vec();
             grant.key_fields = vec!["referer".to_owned()];
         });
         for (agent, language) in [("iPhone", "en"), ("Firefox", "ko"), ("Firefox", "en")] {
             let class = |fields: &Fields| {
-                let languages = &keyed.policy.grant.key_languages;
+                let languages = &keyed.key_languages;
                 (classes::device(fields), classes::language(fields, languages).to_owned())
             };
             let mut asked = anonymous(&[("Accept-Language", language), ("Referer", "http://a/")]);

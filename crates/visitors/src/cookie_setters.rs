@@ -8,10 +8,10 @@
 //! One table for the process, of names alone. It is written where an origin's answer sets a cookie, which is no hit. What does not fit is not
 //! known, and nothing is proposed of it.
 
-use crate::sites::ActiveRoute;
 use http::Method;
 use kasoku_semantics::credentials::has_unkeyed_credentials;
 use kasoku_semantics::difference::names_token;
+use kasoku_semantics::policy::Policy;
 use kasoku_semantics::set_cookies::{names, names_a_session};
 use kasoku_wire::{RequestHead, ResponseHead};
 use std::collections::HashMap;
@@ -29,23 +29,23 @@ const LOGIN_PARTS: [&str; 12] = [
     "password",
 ];
 
-/// See the [module](self).
+/// For whom the application sets each of its cookies. All workers share one table.
 #[derive(Default)]
-pub(crate) struct SetBy(Mutex<HashMap<Box<str>, CookieSetters>>);
+pub struct CookieSetters(Mutex<HashMap<Box<str>, SetFor>>);
 
 #[derive(Clone, Copy, Default)]
-struct CookieSetters {
-    for_anonymous: bool,
-    otherwise: bool,
+struct SetFor {
+    anonymous: bool,
+    others: bool,
 }
 
-impl SetBy {
+impl CookieSetters {
     /// An origin has answered.
-    pub(crate) fn has_answered(&self, request: &RequestHead, response: &ResponseHead, route: &ActiveRoute) {
+    pub fn has_answered(&self, request: &RequestHead, response: &ResponseHead, policy: &Policy) {
         if !response.fields.contains("set-cookie") {
             return;
         }
-        let is_for_anonymous = is_for_anonymous(request, response, route);
+        let is_for_anonymous = is_for_anonymous(request, response, policy);
         let mut known = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         for name in names(&response.fields).filter_map(|name| std::str::from_utf8(name).ok()) {
             let has_place = known.contains_key(name) || known.len() < NAMES_MAX;
@@ -53,22 +53,22 @@ impl SetBy {
                 continue;
             }
             let seen = known.entry(name.into()).or_default();
-            seen.for_anonymous |= is_for_anonymous;
-            seen.otherwise |= !is_for_anonymous;
+            seen.anonymous |= is_for_anonymous;
+            seen.others |= !is_for_anonymous;
         }
     }
 
     /// Whether a cookie may be noise, as far as anybody has seen.
-    pub(crate) fn may_be_noise(&self, name: &str) -> bool {
-        !names_visitor(name) && self.seen(name).is_some_and(|seen| seen.for_anonymous && !seen.otherwise)
+    pub fn may_be_noise(&self, name: &str) -> bool {
+        !names_visitor(name) && self.seen(name).is_some_and(|seen| seen.anonymous && !seen.others)
     }
 
     /// The same of a cookie that has just been set in an answer to nobody.
-    pub(crate) fn may_be_noise_as_set_for_nobody(&self, name: &str) -> bool {
-        !names_visitor(name) && !self.seen(name).unwrap_or_default().otherwise
+    pub fn may_be_noise_as_set_for_nobody(&self, name: &str) -> bool {
+        !names_visitor(name) && !self.seen(name).unwrap_or_default().others
     }
 
-    fn seen(&self, name: &str) -> Option<CookieSetters> {
+    fn seen(&self, name: &str) -> Option<SetFor> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).get(name).copied()
     }
 }
@@ -79,15 +79,15 @@ fn names_visitor(name: &str) -> bool {
 }
 
 /// Whether people log in at a URL, as far as it tells.
-pub(crate) fn is_login(target: &str) -> bool {
+pub fn is_login(target: &str) -> bool {
     let target = target.to_ascii_lowercase();
     LOGIN_PARTS.iter().any(|part| target.contains(part))
 }
 
 /// Whether an answer was made for nobody: what it sets says nothing of whoever gets it.
-pub(crate) fn is_for_anonymous(request: &RequestHead, response: &ResponseHead, route: &ActiveRoute) -> bool {
+pub fn is_for_anonymous(request: &RequestHead, response: &ResponseHead, policy: &Policy) -> bool {
     matches!(request.method, Method::GET | Method::HEAD)
-        && !has_unkeyed_credentials(&request.fields, &route.policy)
+        && !has_unkeyed_credentials(&request.fields, policy)
         && !response.status.is_redirection()
         && !is_login(&request.target)
 }
@@ -96,17 +96,16 @@ pub(crate) fn is_for_anonymous(request: &RequestHead, response: &ResponseHead, r
 mod tests {
     use super::*;
     use http::StatusCode;
-    use kasoku_options as options;
     use kasoku_semantics::policy::Profile;
 
-    fn answered(known: &SetBy, method: Method, target: &str, cookie: &str, status: u16, set: &str) {
-        let route = ActiveRoute::of(options::Route::new(Profile::Safe, Vec::new()), "", 0);
+    fn answered(known: &CookieSetters, method: Method, target: &str, cookie: &str, status: u16, set: &str) {
+        let policy = Policy::new(Profile::Safe);
         let mut request = RequestHead::new(method, target);
         if !cookie.is_empty() {
             request.fields.push("Cookie", cookie);
         }
         let response = ResponseHead::new(StatusCode::from_u16(status).unwrap()).with("Set-Cookie", format!("{set}=1"));
-        known.has_answered(&request, &response, &route);
+        known.has_answered(&request, &response, &policy);
     }
 
     #[test]
@@ -120,7 +119,7 @@ mod tests {
             (&get, "/bbs/Login.php", "", 200, false),
             (&get, "/member/sign-in?to=/", "", 200, false),
         ] {
-            let known = SetBy::default();
+            let known = CookieSetters::default();
             assert!(!known.may_be_noise("seen"), "nobody has seen it");
             answered(&known, method.clone(), target, cookie, status, "seen");
             assert_eq!(known.may_be_noise("seen"), expected, "{method} {target} {cookie} {status}");
@@ -133,7 +132,7 @@ mod tests {
 
     #[test]
     fn the_key_of_a_client_that_a_log_in_sets_is_never_noise() {
-        let known = SetBy::default();
+        let known = CookieSetters::default();
         answered(&known, Method::POST, "/bbs/login_check.php", "PHPSESSID=1", 302, "2e61f26e7a4e8194d3d5d054536403e0");
         answered(&known, Method::GET, "/", "", 200, "2e61f26e7a4e8194d3d5d054536403e0");
         assert!(!known.may_be_noise("2e61f26e7a4e8194d3d5d054536403e0"));
@@ -144,7 +143,7 @@ mod tests {
         for name in
             ["PHPSESSID", "connect.sid", "csrf", "XSRF-TOKEN", "remember_token", "api_key", "wordpress_logged_in_5f"]
         {
-            let known = SetBy::default();
+            let known = CookieSetters::default();
             answered(&known, Method::GET, "/", "", 200, name);
             assert!(!known.may_be_noise(name) && !known.may_be_noise_as_set_for_nobody(name), "{name}");
         }
@@ -152,7 +151,7 @@ mod tests {
 
     #[test]
     fn the_table_is_bounded() {
-        let known = SetBy::default();
+        let known = CookieSetters::default();
         (0..2 * NAMES_MAX).for_each(|number| answered(&known, Method::GET, "/", "", 200, &format!("c{number}")));
         assert_eq!(known.0.lock().unwrap().len(), NAMES_MAX);
         assert!(known.may_be_noise("c0") && !known.may_be_noise(&format!("c{NAMES_MAX}")));

@@ -8,19 +8,19 @@
 //! | blocked | go to who asks for them, until it is looked at again: after ten minutes, then twice as long each time, at most a day |
 //!
 //! A state is that of a pattern under some rules: other rules of its route are another pattern (`guarded_as` of the route). There is a bound on
-//! patterns, and one on those of a rule ([`known`](crate::shared_state::leak_guard::guarded_patterns)). What does not fit is no state to go by: each such page is looked at by
+//! patterns, and one on those of a rule ([`known`](crate::leak_guard::guarded_patterns)). What does not fit is no state to go by: each such page is looked at by
 //! itself, and one that differs blocks all of its rule that does not fit either.
 
-use crate::request::pattern::Pattern;
-use crate::shared_state::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState};
-use crate::shared_state::leak_guard::pattern_verdict::{Blocked, Verified};
-use crate::shared_state::leak_guard::{DifferenceReport, PatternVerdict};
+use crate::leak_guard::guarded_patterns::{GuardEntry, GuardedPatterns, PatternState};
+use crate::leak_guard::pattern_verdict::{Blocked, Verified};
+use crate::leak_guard::{DifferenceReport, PatternVerdict};
+use crate::pattern::Pattern;
 use std::hash::{BuildHasher, RandomState};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 /// Pages that are compared at the same time in a process, before they are shared: each has up to six pages in memory, and asks the application as often.
-pub(crate) const CHECKS_MAX: usize = 16;
+pub const CHECKS_MAX: usize = 16;
 
 /// How long a pattern is blocked at first, and at most, in milliseconds.
 const BLOCKED_FIRST_MS: u64 = 10 * 60_000;
@@ -30,7 +30,7 @@ const BLOCKED_MAX_MS: u64 = 24 * 60 * 60_000;
 const SAMPLE_MS: u64 = 1_000;
 
 /// See the [module](self).
-pub(crate) struct Guard {
+pub struct Guard {
     table: Mutex<GuardTable>,
     /// How many made-up visitors there were.
     visitors: AtomicU64,
@@ -48,15 +48,15 @@ struct GuardTable {
 }
 
 /// What is to be done with a page of a pattern.
-pub(crate) enum GuardStep {
+pub enum GuardStep {
     /// It is looked at, by whom this is given.
     Check(ComparisonTicket),
     /// What is known says it.
     Known(PatternVerdict),
 }
 
-impl Guard {
-    pub(crate) fn new() -> Self {
+impl Default for Guard {
+    fn default() -> Self {
         Self {
             table: Mutex::default(),
             visitors: AtomicU64::new(0),
@@ -65,14 +65,16 @@ impl Guard {
             is_sampling: AtomicBool::new(false),
         }
     }
+}
 
+impl Guard {
     /// What is known of a pattern.
-    pub(crate) fn standing(&self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
+    pub fn standing(&self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
         self.table().known.standing(pattern, now_ms)
     }
 
     /// Looks at a page of a pattern, unless it is known, or somebody does, or too many others are looked at.
-    pub(crate) fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> GuardStep {
+    pub fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> GuardStep {
         let mut table = self.table();
         match table.known.standing(pattern, now_ms) {
             PatternVerdict::Unknown => {}
@@ -91,7 +93,7 @@ impl Guard {
     }
 
     /// Pages of a pattern have been found to differ. Returns the tag of what has to be dropped.
-    pub(crate) fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, now_ms: u64) -> &'p str {
+    pub fn blocks<'p>(&self, pattern: &'p Pattern, report: DifferenceReport, now_ms: u64) -> &'p str {
         let known = &mut self.table().known;
         let key = if known.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
         let before = known.blocked(key);
@@ -105,7 +107,7 @@ impl Guard {
     }
 
     /// All patterns that are blocked, each with its name.
-    pub(crate) fn blocked(&self, now_ms: u64) -> Vec<(String, Arc<Blocked>)> {
+    pub fn blocked(&self, now_ms: u64) -> Vec<(String, Arc<Blocked>)> {
         let table = self.table();
         let mut all: Vec<(String, Arc<Blocked>)> = table
             .known
@@ -122,24 +124,24 @@ impl Guard {
     }
 
     /// Patterns of these hosts that are blocked are looked at with their next page, and not only when their time has come. Patterns are named with their hosts.
-    pub(crate) fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
+    pub fn look_again(&self, is_meant: impl Fn(&str) -> bool) {
         let is_over = |known: &GuardEntry| matches!(known.state, PatternState::Blocked(_)) && is_meant(&known.shown);
         self.table().known.retain(|_, known| !is_over(known));
     }
 
     /// Forgets what was found under rules that hold no more; `marks` are those of the routes that do.
-    pub(crate) fn keep_only(&self, marks: &[Arc<str>]) {
+    pub fn keep_only(&self, marks: &[Arc<str>]) {
         let is_kept = |key: &str| key.split(' ').nth(1).is_some_and(|mark| marks.iter().any(|one| **one == *mark));
         self.table().known.retain(|key, _| is_kept(key));
     }
 
     /// A number for the next made-up visitor, which nobody can tell beforehand.
-    pub(crate) fn next_visitor(&self) -> u64 {
+    pub fn next_visitor(&self) -> u64 {
         self.seed.hash_one(self.visitors.fetch_add(1, Ordering::Relaxed))
     }
 
     /// A place for a sample, if the last one was long enough ago and is done with.
-    pub(crate) fn may_sample(self: &Arc<Self>, now_ms: u64) -> Option<Sampling> {
+    pub fn may_sample(self: &Arc<Self>, now_ms: u64) -> Option<Sampling> {
         let last_ms = self.sampled_ms.load(Ordering::Relaxed);
         let is_due = last_ms == 0 || now_ms >= last_ms.saturating_add(SAMPLE_MS);
         let is_free = is_due && !self.is_sampling.swap(true, Ordering::AcqRel);
@@ -156,7 +158,7 @@ impl Guard {
 }
 
 /// The duty to look at a page. Dropped, it leaves all as it was.
-pub(crate) struct ComparisonTicket {
+pub struct ComparisonTicket {
     guard: Arc<Guard>,
     pattern: Pattern,
     has_place: bool,
@@ -165,12 +167,12 @@ pub(crate) struct ComparisonTicket {
 
 impl ComparisonTicket {
     /// The pattern, for people.
-    pub(crate) fn shown(&self) -> &str {
+    pub fn shown(&self) -> &str {
         &self.pattern.shown
     }
 
     /// It is the same for everybody.
-    pub(crate) fn verified(mut self, account_is_logged_out: bool, now_ms: u64) {
+    pub fn verified(mut self, account_is_logged_out: bool, now_ms: u64) {
         self.is_done = true;
         if self.has_place {
             let state = PatternState::Verified(Verified { since_ms: now_ms, account_is_logged_out });
@@ -179,7 +181,7 @@ impl ComparisonTicket {
     }
 
     /// It is not. Returns the tag of what has to be dropped.
-    pub(crate) fn blocked(mut self, report: DifferenceReport, now_ms: u64) -> String {
+    pub fn blocked(mut self, report: DifferenceReport, now_ms: u64) -> String {
         self.is_done = true;
         self.guard.blocks(&self.pattern, report, now_ms).to_owned()
     }
@@ -205,7 +207,7 @@ impl Drop for ComparisonTicket {
 }
 
 /// The place of a sample.
-pub(crate) struct Sampling(Arc<Guard>);
+pub struct Sampling(Arc<Guard>);
 
 impl Drop for Sampling {
     fn drop(&mut self) {
@@ -216,7 +218,7 @@ impl Drop for Sampling {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::shared_state::leak_guard::guarded_patterns::{IDLE_MS, PATTERNS_MAX, PATTERNS_OF_RULE_MAX};
+    use crate::leak_guard::guarded_patterns::{IDLE_MS, PATTERNS_MAX, PATTERNS_OF_RULE_MAX};
 
     fn pattern(shown: &str) -> Pattern {
         of_rule("0a", shown)
@@ -228,7 +230,7 @@ mod tests {
     }
 
     fn guard() -> Arc<Guard> {
-        Arc::new(Guard::new())
+        Arc::new(Guard::default())
     }
 
     fn ticket(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> ComparisonTicket {

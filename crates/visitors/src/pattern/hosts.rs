@@ -9,7 +9,7 @@ use std::borrow::Cow;
 
 /// The hosts of a site, as its URL patterns name them.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub(crate) struct GuardedHosts {
+pub struct GuardedHosts {
     site: String,
     hosts: Vec<HostPattern>,
     /// The one that all its keys have.
@@ -18,7 +18,7 @@ pub(crate) struct GuardedHosts {
 
 impl GuardedHosts {
     /// Those of a site.
-    pub(crate) fn of(site: &Site) -> Self {
+    pub fn of(site: &Site) -> Self {
         Self::new(&site.name, &site.hosts, site.route.key.host.as_deref())
     }
 
@@ -27,7 +27,7 @@ impl GuardedHosts {
     }
 
     /// The name of a host that the site serves: its own without its port, or `*.example.org`, or that of the site, which serves any.
-    pub(crate) fn name<'h>(&'h self, authority: &'h str) -> Cow<'h, str> {
+    pub fn name<'h>(&'h self, authority: &'h str) -> Cow<'h, str> {
         if let Some(host) = &self.key_host {
             return Cow::Borrowed(host);
         }

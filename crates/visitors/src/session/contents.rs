@@ -12,13 +12,14 @@ const KINDS_MAX: usize = 3;
 
 /// The pages that show something, hashed.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct ShownBy(u64);
+pub struct ShownBy(u64);
 
 impl ShownBy {
     /// All pages.
-    pub(crate) const ALL: Self = Self(0);
+    pub const ALL: Self = Self(0);
 
-    pub(crate) fn of(url: &StatefulUrl) -> Self {
+    /// The pages that show what a request to `url` leaves in a session.
+    pub fn of(url: &StatefulUrl) -> Self {
         let Some(pages) = &url.shown_by else { return Self::ALL };
         // The same for each worker and rule: no seed.
         let mut hasher = DefaultHasher::new();
@@ -29,7 +30,7 @@ impl ShownBy {
 
 /// What is in one session.
 #[derive(Clone, Copy, Debug, Default)]
-pub(crate) struct SessionContents([StateEntry; KINDS_MAX]);
+pub struct SessionContents([StateEntry; KINDS_MAX]);
 
 #[derive(Clone, Copy, Debug, Default)]
 struct StateEntry {
@@ -40,7 +41,7 @@ struct StateEntry {
 
 impl SessionContents {
     /// Something is in it, until then at least.
-    pub(crate) fn add(&mut self, shown_by: ShownBy, until_ms: u64, now_ms: u64) {
+    pub fn add(&mut self, shown_by: ShownBy, until_ms: u64, now_ms: u64) {
         let is_of = |state: &StateEntry| state.until_ms > now_ms && state.shown_by == shown_by;
         let Self(states) = self;
         let place = states.iter().position(is_of).or_else(|| states.iter().position(|state| state.until_ms <= now_ms));
@@ -59,7 +60,7 @@ impl SessionContents {
     }
 
     /// What is in either.
-    pub(crate) fn join(&mut self, other: &Self, now_ms: u64) {
+    pub fn join(&mut self, other: &Self, now_ms: u64) {
         let Self(others) = other;
         for state in others.iter().filter(|state| state.until_ms > now_ms) {
             self.add(state.shown_by, state.until_ms, now_ms);
@@ -67,7 +68,7 @@ impl SessionContents {
     }
 
     /// Whether some of it is shown, by all pages or by those of which `shows` says so.
-    pub(crate) fn is_shown(&self, now_ms: u64, mut shows: impl FnMut(ShownBy) -> bool) -> bool {
+    pub fn is_shown(&self, now_ms: u64, mut shows: impl FnMut(ShownBy) -> bool) -> bool {
         let Self(states) = self;
         let is_there = |state: &&StateEntry| state.until_ms > now_ms;
         states.iter().filter(is_there).any(|state| state.shown_by == ShownBy::ALL || shows(state.shown_by))
@@ -75,7 +76,7 @@ impl SessionContents {
 }
 
 /// Whether a page of which `fits` says which patterns it fits shows something of that kind. What the rules do not know by now is shown.
-pub(crate) fn is_shown_by(rules: &[StatefulUrl], kind: ShownBy, mut fits: impl FnMut(&UrlPattern) -> bool) -> bool {
+pub fn is_shown_by(rules: &[StatefulUrl], kind: ShownBy, mut fits: impl FnMut(&UrlPattern) -> bool) -> bool {
     let mut of_kind = rules.iter().filter(|url| ShownBy::of(url) == kind).filter_map(|url| url.shown_by.as_ref());
     of_kind.next().is_none_or(&mut fits)
 }

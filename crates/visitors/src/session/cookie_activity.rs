@@ -4,8 +4,8 @@
 //! rules name others. So what may have changed a session is noted for each of its cookies, and what is known of the session holds only
 //! while none of them has been used for such a thing.
 
-use crate::shared_state::session::contents::{SessionContents, ShownBy};
-use crate::shared_state::{FactId, FactTable};
+use crate::session::contents::{SessionContents, ShownBy};
+use crate::{FactId, FactTable};
 use kasoku_semantics::cookies;
 use kasoku_semantics::time::millis;
 use kasoku_wire::Fields;
@@ -17,7 +17,7 @@ use std::time::Duration;
 const COOKIES_MAX: usize = 128 << 10;
 
 /// Some cookies with their values, hashed.
-pub(crate) type CookieIds = SmallVec<[FactId; 2]>;
+pub type CookieIds = SmallVec<[FactId; 2]>;
 
 /// By cookie.
 pub(crate) struct CookieActivities {

@@ -2,7 +2,7 @@
 //!
 //! It is bounded in number. A visitor who was evicted gets one more beacon; applications count one address once a day in any case.
 
-use crate::shared_state::{FactId, FactTable};
+use crate::{FactId, FactTable};
 use std::hash::{BuildHasher, RandomState};
 use std::net::IpAddr;
 use std::time::Duration;
@@ -11,7 +11,7 @@ use std::time::Duration;
 const VISITORS_MAX: usize = 64 << 10;
 
 /// See the [module](self).
-pub(crate) struct CountedVisitors {
+pub struct CountedVisitors {
     /// When each was counted last.
     known: FactTable<Option<u64>>,
     hashers: [RandomState; 2],
@@ -25,12 +25,12 @@ impl Default for CountedVisitors {
 
 impl CountedVisitors {
     /// Whether the application has not heard of a visitor for so long. `site` is the mark of the site.
-    pub(crate) fn is_due(&self, site: u64, address: IpAddr, every: Duration, now_ms: u64) -> bool {
+    pub fn is_due(&self, site: u64, address: IpAddr, every: Duration, now_ms: u64) -> bool {
         is_long_ago(self.known.get(self.id(site, address)).flatten(), every, now_ms)
     }
 
     /// Whether it is up to the caller to tell the application: of all who see that it is due, it is one.
-    pub(crate) fn claim(&self, site: u64, address: IpAddr, every: Duration, now_ms: u64) -> bool {
+    pub fn claim(&self, site: u64, address: IpAddr, every: Duration, now_ms: u64) -> bool {
         self.known.change(self.id(site, address), |last| {
             let is_due = is_long_ago(*last, every, now_ms);
             if is_due {
@@ -41,7 +41,7 @@ impl CountedVisitors {
     }
 
     /// The application has just counted a visitor by itself.
-    pub(crate) fn is_counted(&self, site: u64, address: IpAddr, now_ms: u64) {
+    pub fn is_counted(&self, site: u64, address: IpAddr, now_ms: u64) {
         self.known.change(self.id(site, address), |last| *last = Some(now_ms));
     }
 

@@ -1,0 +1,64 @@
+//! Fetches the pages that the leak guard compares, as fills do.
+
+use crate::origin::fetch_context::FetchContext;
+use crate::origin::send;
+use crate::runtime::worker::Worker;
+use crate::sites::ActiveRoute;
+use crate::visitors::scan_body;
+use kasoku_cache::HeldCharge;
+use kasoku_origin::{NoInterim, NoUpload};
+use kasoku_visitors::leak_guard::{FETCH_MAX, FetchedPage, Fetcher, as_sent, says_nothing};
+use kasoku_wire::RequestHead;
+use std::net::{IpAddr, Ipv4Addr};
+
+/// Fetches as fills do.
+pub(crate) struct ByWorker<'w> {
+    pub(crate) worker: &'w Worker,
+    pub(crate) route: &'w ActiveRoute,
+    /// The fill's.
+    pub(crate) fetch_context: &'w FetchContext,
+}
+
+impl Fetcher for ByWorker<'_> {
+    async fn fetch(&self, request: &RequestHead, address: Option<Ipv4Addr>) -> Option<FetchedPage> {
+        fetch(self.worker, self.route, self.fetch_context, request, address).await
+    }
+
+    fn hold(&self) -> HeldCharge {
+        self.worker.cache.hold()
+    }
+
+    fn next_visitor(&self) -> u64 {
+        self.worker.guard.next_visitor()
+    }
+}
+
+/// Fetches a page that no client gets, as whoever is at `address`, or as nobody; `None`: there was no answer that says anything.
+pub(crate) async fn fetch(
+    worker: &Worker,
+    route: &ActiveRoute,
+    fetch_context: &FetchContext,
+    request: &RequestHead,
+    address: Option<Ipv4Addr>,
+) -> Option<FetchedPage> {
+    let fetch_context = fetch_context.again(address.map(IpAddr::V4), worker.moment().mono_us);
+    let request = as_sent(request, route.visitor_rules(), address);
+    let (mut no_upload, mut no_interim) = (Some(NoUpload), NoInterim);
+    let fetched = async {
+        let sent = send::send(worker, route, &fetch_context, &request, &mut no_upload, &mut no_interim).await;
+        let mut response = sent.response.ok()?;
+        if says_nothing(response.head.status) || sent.one_client.is_some() {
+            response.body.discard();
+            return None;
+        }
+        let mut charge = worker.cache.hold();
+        let read = scan_body::read(&response.head, &mut response.body, &mut charge).await.ok()?;
+        fetch_context.time.has_ended(worker.moment().mono_us);
+        let Some((body, _)) = read else {
+            response.body.discard();
+            return None;
+        };
+        Some(FetchedPage::new(response.head, body, charge))
+    };
+    tokio::time::timeout(route.origin.first_byte_timeout.min(FETCH_MAX), fetched).await.ok().flatten()
+}

@@ -1,0 +1,116 @@
+//! Reads a response before any client gets a byte of it, where its content decides whether it may be shared ([`kasoku_visitors::scan`]).
+//!
+//! Readers of a fill get bytes as they arrive, so a response that must be scanned becomes a fill only after its last byte. A response that is
+//! longer than [`HELD_BYTES_MAX`], takes longer than [`HELD_MAX`] (a stream of events never ends), or comes in a content coding or in UTF-16,
+//! can't be scanned: it is for the one client that asked, with its cookie. So is one that comes while memory is full, since what is held is
+//! charged like a fill. A slow response or full memory says nothing about the page, so a stored response stays in use, as after a failure.
+
+use crate::origin_client::Body;
+use bytes::{Bytes, BytesMut};
+use kasoku_cache::HeldCharge;
+use kasoku_origin::{BodyPiece, Error};
+use kasoku_semantics::charset::says_wide;
+use kasoku_semantics::media_type::is_endless;
+use kasoku_semantics::reason::Reason;
+pub(crate) use kasoku_visitors::scan::{ScanResult, ScanTargets};
+use kasoku_wire::{Fields, ResponseHead};
+use std::mem;
+use std::pin::pin;
+use std::time::Duration;
+
+/// The longest body that is looked through, in bytes.
+const HELD_BYTES_MAX: usize = 1 << 20;
+
+/// How long after its head a body may take to be looked through.
+const HELD_MAX: Duration = Duration::from_secs(5);
+
+/// Why a body was not read.
+enum Unread {
+    /// It is too long, coded, in UTF-16 or a stream: it will be the next time.
+    Unreadable,
+    /// It took too long, or memory was full.
+    Late,
+}
+
+/// Looks through a response, whose body goes on from where it was. `charge`: the account of what is held.
+///
+/// # Errors
+/// The body has broken off.
+pub(crate) async fn look_through(
+    targets: &ScanTargets<'_>,
+    head: &ResponseHead,
+    body: &mut Body,
+    charge: &mut HeldCharge,
+) -> Result<ScanResult, Error> {
+    if targets.occur_in_head(head) {
+        return Ok(Reason::CookieValueInResponse.into());
+    }
+    Ok(match read_or_why(head, body, charge).await? {
+        Ok((body, trailers)) => ScanResult { body: body.clone(), ..targets.judge(&body, trailers.as_ref()) },
+        Err(unread) => ScanResult { is_late: matches!(unread, Unread::Late), ..targets.unseen() },
+    })
+}
+
+/// All of a body and its trailer fields, which goes on from where it was; `None`: it can't be looked through.
+///
+/// # Errors
+/// The body has broken off.
+pub(crate) async fn read(
+    head: &ResponseHead,
+    body: &mut Body,
+    charge: &mut HeldCharge,
+) -> Result<Option<Whole>, Error> {
+    Ok(read_or_why(head, body, charge).await?.ok())
+}
+
+/// A body and its trailer fields.
+type Whole = (Bytes, Option<Fields>);
+
+async fn read_or_why(
+    head: &ResponseHead,
+    body: &mut Body,
+    charge: &mut HeldCharge,
+) -> Result<Result<Whole, Unread>, Error> {
+    if body.is_none() {
+        return Ok(Ok((Bytes::new(), None)));
+    }
+    let is_coded = head.fields.combined("content-encoding").is_some_and(|codings| codings != b"identity");
+    if is_coded || is_endless(head) || says_wide(head) || body.length() > Some(HELD_BYTES_MAX as u64) {
+        return Ok(Err(Unread::Unreadable));
+    }
+    let mut read = BytesMut::new();
+    let mut deadline = pin!(tokio::time::sleep(HELD_MAX));
+    loop {
+        // A piece that is not there yet stays with the body.
+        let piece = tokio::select! {
+            biased;
+            piece = body.next() => piece?,
+            () = &mut deadline => {
+                put_back(body, read.freeze(), None);
+                return Ok(Err(Unread::Late));
+            }
+        };
+        match piece {
+            BodyPiece::Data(data) => {
+                let room = read.capacity();
+                read.extend_from_slice(&data);
+                let has_room = charge.grows(read.capacity().saturating_sub(room) as u64);
+                if !has_room || read.len() > HELD_BYTES_MAX {
+                    put_back(body, read.freeze(), None);
+                    return Ok(Err(if has_room { Unread::Unreadable } else { Unread::Late }));
+                }
+            }
+            BodyPiece::End(trailers) => {
+                let read = read.freeze();
+                put_back(body, read.clone(), Some(trailers.clone()));
+                return Ok(Ok((read, trailers)));
+            }
+        }
+    }
+}
+
+/// Puts what was read in front of the rest.
+fn put_back(body: &mut Body, read: Bytes, end: Option<Option<Fields>>) {
+    let rest = mem::replace(body, Body::none());
+    *body = Body::begun(read, rest, end);
+}

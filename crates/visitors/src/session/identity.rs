@@ -1,0 +1,38 @@
+//! The session of a request's sender, and whether it is known to be anonymous.
+
+use crate::session::contents::is_shown_by;
+use crate::session::table::{SessionPlace, SessionStatus, Sessions, says_anonymous};
+use kasoku_options::{SessionRules, UrlPattern};
+use kasoku_wire::Fields;
+
+/// The session of a request's sender, and whether it is known to be anonymous.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct RequestIdentity {
+    /// The session that the request carries.
+    pub standing: Option<SessionStatus>,
+    /// Whether the sender is known to be anonymous.
+    pub is_anonymous: bool,
+}
+
+/// What is known of the sender of a request to that place; `None`: there is nothing to be known. `fits` says whether the request's URL fits a
+/// pattern.
+pub fn identify(
+    sessions: &Sessions,
+    rules: &SessionRules,
+    place: SessionPlace<'_>,
+    request: &Fields,
+    now_ms: u64,
+    mut fits: impl FnMut(&UrlPattern) -> bool,
+) -> Option<RequestIdentity> {
+    if rules.cookies.is_empty() || !request.contains("cookie") {
+        return None;
+    }
+    Some(match sessions.of(place, rules, request) {
+        None => RequestIdentity { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
+        Some(id) => {
+            let shows = |kind| is_shown_by(&rules.stateful_urls, kind, &mut fits);
+            let standing = sessions.standing(id, rules, request, now_ms, shows);
+            RequestIdentity { standing: Some(standing), is_anonymous: standing.is_anonymous }
+        }
+    })
+}
