@@ -49,10 +49,18 @@ fn options(text: &str) -> Options {
 fn beside(setting: &Setting) -> &'static str {
     match setting.path {
         "ttl-override" => "ttl = \"1s\"\nignore = [\"expires\"]\n",
-        "ignore" | "announce-ttl" | "cookies.key" | "cookies.noise" | "cookies.pass" | "cookies.others"
-        | "key-fields" | "nobody-cookies" | "beacon" | "view-beacon" | "guard-noise" | "guard-cookie" => {
-            "ttl = \"1s\"\n"
-        }
+        "ignore"
+        | "announce-ttl"
+        | "cookies.key"
+        | "cookies.noise"
+        | "cookies.pass"
+        | "cookies.others"
+        | "key-fields"
+        | "anonymous-request-cookies"
+        | "beacon"
+        | "view-beacon"
+        | "guard-noise"
+        | "guard-cookie" => "ttl = \"1s\"\n",
         "no-change-redirects" => "changes = [\"/x => *\"]\n",
         "outage-text" => "page-text = [\"x\"]\n",
         "session.probe" => "cookies.session = [\"sid\"]\n",

@@ -17,7 +17,7 @@ pub(crate) struct Gone {
 }
 
 /// All of them, in the order of the alphabet.
-pub(crate) static GONE: [Gone; 51] = [
+pub(crate) static GONE: [Gone; 52] = [
     constant("beacon-every", "gone: it is always 10 minutes"),
     constant("cache.back-off-max", "gone: it is always 30 seconds"),
     moved(
@@ -110,6 +110,11 @@ pub(crate) static GONE: [Gone; 51] = [
     ),
     constant("limits.trailer-bytes-max", "gone: it is always 16 KiB"),
     constant("limits.trailer-fields-max", "gone: it is always 64"),
+    moved(
+        "nobody-cookies",
+        "now `anonymous-request-cookies`",
+        "write `anonymous-request-cookies`: they go along with each anonymous request",
+    ),
     moved("noise-cookies", "now `cookies.noise`", "write `cookies.noise`"),
     constant(
         "origin-health.back-off-max",

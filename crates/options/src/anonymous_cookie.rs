@@ -1,7 +1,7 @@
 //! Cookies that go along with each anonymous request: `ck_visit_ip={address:base64}`.
 //!
 //! An application counts what Kasoku asks for as a visit of its own, unless a cookie says that this visitor has been counted. So the
-//! configuration may name such cookies (`nobody-cookies`). They are the same in each anonymous request, so no answer differs by
+//! configuration may name such cookies (`anonymous-request-cookies`). They are the same in each anonymous request, so no answer differs by
 //! them from another; the cache decides by the request without them, since cookies make a request one of somebody ([`sent`]).
 
 use std::fmt;

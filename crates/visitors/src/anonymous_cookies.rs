@@ -1,4 +1,4 @@
-//! The cookies that go along with each anonymous request (`nobody-cookies`), as they are written into one, and taken out again.
+//! The cookies that go along with each anonymous request (`anonymous-request-cookies`), as they are written into one, and taken out again.
 
 use crate::RouteRules;
 use kasoku_semantics::cookies;

@@ -7,7 +7,7 @@ use crate::reader::Keys;
 /// In no table of their own.
 #[derive(Debug, Default)]
 pub(crate) struct RawCounters {
-    pub(crate) nobody_cookies: Option<LocatedTexts>,
+    pub(crate) anonymous_request_cookies: Option<LocatedTexts>,
     pub(crate) beacon: Option<Located<String>>,
     pub(crate) view_beacon: Option<Located<String>>,
 }
@@ -15,7 +15,7 @@ pub(crate) struct RawCounters {
 impl RawCounters {
     pub(crate) fn read(keys: &mut Keys<'_, '_>) -> Self {
         Self {
-            nobody_cookies: keys.texts("nobody-cookies"),
+            anonymous_request_cookies: keys.texts("anonymous-request-cookies"),
             beacon: keys.text("beacon"),
             view_beacon: keys.text("view-beacon"),
         }

@@ -12,7 +12,7 @@ const COOKIES_MAX: usize = 16;
 
 /// Lays written keys over a route.
 pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
-    if let Some(list) = &raw.counters.nobody_cookies {
+    if let Some(list) = &raw.counters.anonymous_request_cookies {
         route.cookies.anonymous = after(list, &route.cookies.anonymous, |text| AnonymousCookie::parse(text).ok());
     }
     let mut beacons = BeaconRules::clone(&route.beacons);
@@ -31,7 +31,7 @@ pub(super) fn set_route(route: &mut Route, raw: &RawRoute) {
 /// The faults of such keys, once for each place where they are written.
 pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
     let raw = &raw.counters;
-    for text in own(&raw.nobody_cookies) {
+    for text in own(&raw.anonymous_request_cookies) {
         if let Err(error) = AnonymousCookie::parse(&text.value) {
             let issue = Issue::error(format!("{} is not a cookie: {error}", quoted(&text.value))).at(&text.place);
             issues.push(issue.help("write name and value: \"counted={address:base64}\""));
@@ -49,7 +49,7 @@ pub(super) fn check(raw: &RawRoute, issues: &mut Vec<Issue>) {
             issue.help("write path and query, with parameters of the page's query in braces: \"/count.php?id={id}\""),
         );
     }
-    check_lengths(&[(&raw.nobody_cookies, COOKIES_MAX)], issues);
+    check_lengths(&[(&raw.anonymous_request_cookies, COOKIES_MAX)], issues);
 }
 
 /// What contradicts other settings, or does nothing, once it is known what holds at a place: `is_final` where nothing further in may add
@@ -59,7 +59,7 @@ pub(super) fn warn(levels: &[&RawRoute], route: &Route, is_final: bool, issues: 
     let Some(own) = levels.first() else { return };
     let own = &own.counters;
     let written = [
-        ("nobody-cookies", own.nobody_cookies.as_ref().map(|it| &it.place)),
+        ("anonymous-request-cookies", own.anonymous_request_cookies.as_ref().map(|it| &it.place)),
         ("beacon", own.beacon.as_ref().filter(|it| !it.value.is_empty()).map(|it| &it.place)),
         ("view-beacon", own.view_beacon.as_ref().filter(|it| !it.value.is_empty()).map(|it| &it.place)),
     ];
@@ -88,7 +88,7 @@ fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) 
         let Some(cookie) = route.cookies.anonymous.iter().find(is_in_it) else { continue };
         let text = cookie.to_string();
         let of_cookie = |raw: &&RawRoute| -> Option<SourceLocation> {
-            own(&raw.counters.nobody_cookies).find(|it| it.value == text).map(|it| it.place.clone())
+            own(&raw.counters.anonymous_request_cookies).find(|it| it.value == text).map(|it| it.place.clone())
         };
         let of_list = |raw: &&RawRoute| written(raw).map(|list| list.place.clone());
         // Where neither was written, it was told further out.
@@ -97,7 +97,9 @@ fn contradictions(levels: &[&RawRoute], route: &Route, issues: &mut Vec<Issue>) 
         };
         let message = format!("{} is in `{key}` as well: {why}", quoted(&text));
         issues.push(
-            Issue::error(message).at(&place).help(format!("take its name out of `nobody-cookies` or of `{key}`")),
+            Issue::error(message)
+                .at(&place)
+                .help(format!("take its name out of `anonymous-request-cookies` or of `{key}`")),
         );
     }
 }

@@ -135,7 +135,7 @@ impl<'w> LocationNotes<'w> {
     }
 
     fn counters(&mut self, raw: &RawCounters) {
-        self.note("nobody-cookies", &raw.nobody_cookies);
+        self.note("anonymous-request-cookies", &raw.anonymous_request_cookies);
         self.note("beacon", &raw.beacon);
         self.note("view-beacon", &raw.view_beacon);
     }
@@ -204,7 +204,7 @@ mod tests {
                     "private-text",
                     "tags",
                     "changes",
-                    "nobody-cookies",
+                    "anonymous-request-cookies",
                     "beacon",
                     "view-beacon",
                     "guard",

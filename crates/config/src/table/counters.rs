@@ -8,7 +8,7 @@ pub(super) static COUNTERS: Section = Section {
 [counters.md](counters.md) tells how both are put right.",
     settings: &[
         Setting {
-            path: "nobody-cookies",
+            path: "anonymous-request-cookies",
             kind: SettingKind::Texts("cookies, as `name=value`"),
             default: Default::Value("[]"),
             summary: "Cookies that go along with each anonymous request, for applications that know a visitor by a cookie as counted already.",

@@ -227,7 +227,7 @@ hosts  = ["example.org"]
 origin = "http://127.0.0.1:8000"
 grace  = "1m"
 cookies.noise = ["_ga"]
-nobody-cookies = ["counted={address}"]
+anonymous-request-cookies = ["counted={address}"]
 
 [[site.rule]]
 path = "/mt/*.cgi"
