@@ -184,21 +184,21 @@ impl Entry {
 
     /// Whether no purge of many keys has met it.
     pub(crate) fn holds(&self, key: &Key, generations: &Generations) -> bool {
-        self.standing(key, generations).0 == Validity::Valid
+        self.validity(key, generations).0 == Validity::Valid
     }
 
     /// What the purges since its request began have left of it, up to that epoch.
-    pub(crate) fn standing(&self, key: &Key, generations: &Generations) -> (Validity, Epoch) {
+    pub(crate) fn validity(&self, key: &Key, generations: &Generations) -> (Validity, Epoch) {
         // Read before the marks: what is purged after this is found when the epoch is compared the next time.
         let epoch = generations.epoch();
         if self.is_checked(epoch) {
             return (Validity::Valid, epoch);
         }
-        let standing = generations.standing(key.bytes(), self.meta.tags.as_deref(), self.meta.epoch);
-        if standing == Validity::Valid {
+        let validity = generations.validity(key.bytes(), self.meta.tags.as_deref(), self.meta.epoch);
+        if validity == Validity::Valid {
             self.checked.store(epoch, Ordering::Relaxed);
         }
-        (standing, epoch)
+        (validity, epoch)
     }
 
     /// Memory held, in bytes: all that it costs to have it stored, with what was made of its body in codings.

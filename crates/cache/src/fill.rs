@@ -162,13 +162,13 @@ impl Fill {
 
     /// Whether what was stored of its key has been dropped together with others since it began, and not only made stale.
     pub(crate) fn is_of_the_past(&self) -> bool {
-        let standing = self.generations.standing(&self.key, self.tags.as_deref(), self.epoch);
-        matches!(standing, Validity::Changed | Validity::Gone)
+        let validity = self.generations.validity(&self.key, self.tags.as_deref(), self.epoch);
+        matches!(validity, Validity::Changed | Validity::Gone)
     }
 
     /// Whether its key was purged together with others since it began.
     fn is_purged(&self) -> bool {
-        self.generations.standing(&self.key, self.tags.as_deref(), self.epoch) != Validity::Valid
+        self.generations.validity(&self.key, self.tags.as_deref(), self.epoch) != Validity::Valid
     }
 }
 

@@ -147,7 +147,7 @@ impl PurgeMark {
         self.gone.max(self.changed).max(self.stale)
     }
 
-    fn standing(&self, born: Epoch) -> Validity {
+    fn validity(&self, born: Epoch) -> Validity {
         match self.stale_since {
             _ if born < self.gone => Validity::Gone,
             _ if born < self.changed => Validity::Changed,
@@ -206,7 +206,7 @@ impl Generations {
     }
 
     /// What is left of a response of that key, with these tags, whose request began in that epoch.
-    pub(crate) fn standing(&self, key: &[u8], tags: Option<&Tags>, born: Epoch) -> Validity {
+    pub(crate) fn validity(&self, key: &[u8], tags: Option<&Tags>, born: Epoch) -> Validity {
         if born == self.epoch() {
             return Validity::Valid;
         }
@@ -217,8 +217,8 @@ impl Generations {
         let of_prefixes = site.into_iter().flat_map(|site| &site.prefixes);
         let met = of_prefixes.filter(|(prefix, _)| uri.starts_with(&***prefix)).map(|(_, mark)| mark);
         let met = met.chain(site.map(|site| &site.whole)).chain([&marks.everything]);
-        let by_url = met.map(|mark| mark.standing(born)).fold(Validity::Valid, Validity::worse);
-        by_url.worse(tags.map_or(Validity::Valid, |tags| marks.tagged.standing(tags, born)))
+        let by_url = met.map(|mark| mark.validity(born)).fold(Validity::Valid, Validity::worse);
+        by_url.worse(tags.map_or(Validity::Valid, |tags| marks.tagged.validity(tags, born)))
     }
 
     fn marks(&self) -> MutexGuard<'_, Marks> {
@@ -368,8 +368,8 @@ mod tests {
 
     const NOW: Now = Now { unix_ms: 1_700_000_000_000, mono_ms: 5 };
 
-    fn standing(generations: &Generations, uri: &str, born: Epoch) -> Validity {
-        generations.standing(uri.as_bytes(), None, born)
+    fn validity(generations: &Generations, uri: &str, born: Epoch) -> Validity {
+        generations.validity(uri.as_bytes(), None, born)
     }
 
     #[test]
@@ -379,21 +379,21 @@ mod tests {
         generations.purge(PurgeScope::Prefix("http://a.org/blog/"), Purge::Hard, NOW).unwrap();
         let after = generations.epoch();
         for uri in ["http://a.org/blog/", "http://a.org/blog/1?page=2"] {
-            assert_eq!(standing(&generations, uri, before), Validity::Gone, "{uri}");
-            assert_eq!(standing(&generations, uri, after), Validity::Valid, "{uri}");
+            assert_eq!(validity(&generations, uri, before), Validity::Gone, "{uri}");
+            assert_eq!(validity(&generations, uri, after), Validity::Valid, "{uri}");
         }
         for uri in ["http://a.org/blog", "http://a.org/", "https://a.org/blog/", "http://b.org/blog/", "no URI"] {
-            assert_eq!(standing(&generations, uri, before), Validity::Valid, "{uri}");
+            assert_eq!(validity(&generations, uri, before), Validity::Valid, "{uri}");
         }
         generations.purge(PurgeScope::Site("a.org"), Purge::Soft, NOW).unwrap();
         for uri in ["http://a.org/", "https://a.org:8443/x", "http://a.org/blog/"] {
-            assert_eq!(standing(&generations, uri, after), Validity::Stale(NOW), "{uri}");
+            assert_eq!(validity(&generations, uri, after), Validity::Stale(NOW), "{uri}");
         }
-        assert_eq!(standing(&generations, "http://a.org/blog/", before), Validity::Gone);
-        assert_eq!(standing(&generations, "http://www.a.org/", before), Validity::Valid);
+        assert_eq!(validity(&generations, "http://a.org/blog/", before), Validity::Gone);
+        assert_eq!(validity(&generations, "http://www.a.org/", before), Validity::Valid);
         generations.purge(PurgeScope::All, Purge::Hard, NOW).unwrap();
-        assert_eq!(standing(&generations, "http://www.a.org/", after), Validity::Gone);
-        assert_eq!(standing(&generations, "no URI", after), Validity::Gone);
+        assert_eq!(validity(&generations, "http://www.a.org/", after), Validity::Gone);
+        assert_eq!(validity(&generations, "no URI", after), Validity::Gone);
     }
 
     #[test]
@@ -428,17 +428,17 @@ mod tests {
         for number in 0..PREFIXES_OF_SITE_MAX {
             purge(&format!("http://a.org/{number}/"), if number == 0 { Purge::Hard } else { Purge::Soft });
         }
-        assert_eq!(standing(&generations, "http://a.org/x", 0), Validity::Valid);
+        assert_eq!(validity(&generations, "http://a.org/x", 0), Validity::Valid);
         let before = generations.epoch();
         purge("http://a.org/more/", Purge::Soft);
-        assert_eq!(standing(&generations, "http://a.org/0/", 0), Validity::Gone);
-        assert_eq!(standing(&generations, "http://a.org/1/", 1), Validity::Stale(NOW));
-        assert_eq!(standing(&generations, "http://a.org/1000/", 1), Validity::Stale(NOW));
-        assert_eq!(standing(&generations, "http://a.org/x", 0), Validity::Gone, "as old as what was purged first");
-        assert_eq!(standing(&generations, "http://a.org/x", 1), Validity::Stale(NOW));
-        assert_eq!(standing(&generations, "http://a.org/x", before), Validity::Valid, "younger than the old purges");
-        assert_eq!(standing(&generations, "http://b.org/x", 0), Validity::Valid);
-        assert_eq!(standing(&generations, "http://a.org/more/x", before), Validity::Stale(NOW));
+        assert_eq!(validity(&generations, "http://a.org/0/", 0), Validity::Gone);
+        assert_eq!(validity(&generations, "http://a.org/1/", 1), Validity::Stale(NOW));
+        assert_eq!(validity(&generations, "http://a.org/1000/", 1), Validity::Stale(NOW));
+        assert_eq!(validity(&generations, "http://a.org/x", 0), Validity::Gone, "as old as what was purged first");
+        assert_eq!(validity(&generations, "http://a.org/x", 1), Validity::Stale(NOW));
+        assert_eq!(validity(&generations, "http://a.org/x", before), Validity::Valid, "younger than the old purges");
+        assert_eq!(validity(&generations, "http://b.org/x", 0), Validity::Valid);
+        assert_eq!(validity(&generations, "http://a.org/more/x", before), Validity::Stale(NOW));
         let marks = generations.marks();
         assert_eq!(marks.prefixes, marks.sites["a.org"].prefixes.len());
         assert!(marks.prefixes <= PREFIXES_OF_SITE_MAX / 2 + 1, "{}", marks.prefixes);
@@ -453,8 +453,8 @@ mod tests {
         }
         let before = generations.epoch();
         purge("http://a.org/blog/");
-        assert_eq!(standing(&generations, "http://a.org/blog/1", before), Validity::Gone);
-        assert_eq!(standing(&generations, "http://a.org/x", before), Validity::Valid);
+        assert_eq!(validity(&generations, "http://a.org/blog/1", before), Validity::Gone);
+        assert_eq!(validity(&generations, "http://a.org/x", before), Validity::Valid);
     }
 
     #[test]
@@ -468,8 +468,8 @@ mod tests {
         assert_eq!(marks.prefixes, marks.sites.values().map(|site| site.prefixes.len()).sum::<usize>());
         assert!(marks.prefixes <= PREFIXES_MAX / 2 + 1, "{}", marks.prefixes);
         drop(marks);
-        assert_eq!(standing(&generations, "http://0.org/x", half - 200), Validity::Gone);
-        assert_eq!(standing(&generations, "http://0.org/x", half + 200), Validity::Valid);
+        assert_eq!(validity(&generations, "http://0.org/x", half - 200), Validity::Gone);
+        assert_eq!(validity(&generations, "http://0.org/x", half + 200), Validity::Valid);
     }
 
     #[test]
@@ -479,12 +479,12 @@ mod tests {
             generations.purge(PurgeScope::Site(&format!("{number}.org")), Purge::Hard, NOW).unwrap();
         }
         let before = generations.epoch();
-        assert_eq!(standing(&generations, "http://b.org/x", 0), Validity::Valid);
+        assert_eq!(validity(&generations, "http://b.org/x", 0), Validity::Valid);
         generations.purge(PurgeScope::Prefix("http://a.org/x"), Purge::Soft, NOW).unwrap();
-        assert_eq!(standing(&generations, "http://b.org/x", 0), Validity::Gone);
-        assert_eq!(standing(&generations, "http://b.org/x", before), Validity::Valid);
-        assert_eq!(standing(&generations, "http://0.org/x", 0), Validity::Gone);
-        assert_eq!(standing(&generations, "http://a.org/x", before), Validity::Stale(NOW));
+        assert_eq!(validity(&generations, "http://b.org/x", 0), Validity::Gone);
+        assert_eq!(validity(&generations, "http://b.org/x", before), Validity::Valid);
+        assert_eq!(validity(&generations, "http://0.org/x", 0), Validity::Gone);
+        assert_eq!(validity(&generations, "http://a.org/x", before), Validity::Stale(NOW));
         assert!(generations.marks().sites.len() <= SITES_MAX / 2 + 1);
     }
 
@@ -493,8 +493,8 @@ mod tests {
         let generations = Generations::new();
         let long = format!("http://a.org/{}", "x".repeat(2 * PREFIX_BYTES_MAX));
         generations.purge(PurgeScope::Prefix(&long), Purge::Hard, NOW).unwrap();
-        assert_eq!(standing(&generations, &format!("{long}y"), 0), Validity::Gone);
-        assert_eq!(standing(&generations, "http://a.org/x", 0), Validity::Valid);
+        assert_eq!(validity(&generations, &format!("{long}y"), 0), Validity::Gone);
+        assert_eq!(validity(&generations, "http://a.org/x", 0), Validity::Valid);
         let marks = generations.marks();
         assert!(marks.sites["a.org"].prefixes.keys().all(|kept| kept.len() == PREFIX_BYTES_MAX));
     }

@@ -187,7 +187,7 @@ impl Cache {
         let Some(was) = resource.select(&query.request.fields, query.policy) else {
             return Judged::OtherVariants(resource);
         };
-        match self.standing(query, was) {
+        match self.validity(query, was) {
             Err(reason) => Judged::Gone(was, reason),
             Ok(entry) => {
                 let reuse = reuse(&entry.meta.freshness, directives, query.policy, query.now);
@@ -197,15 +197,15 @@ impl Cache {
     }
 
     /// The stored response, as far as purges and changed rules have left it.
-    fn standing<'e>(&self, query: &CacheQuery<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
+    fn validity<'e>(&self, query: &CacheQuery<'_>, entry: &'e Arc<Entry>) -> Result<Cow<'e, Arc<Entry>>, Reason> {
         if !entry.meta.is_under(query.policy) {
             return Err(Reason::RulesChanged);
         }
         if entry.meta.freshness.is_past_keeping(query.policy, query.now) {
             return Err(Reason::KeepExceeded);
         }
-        let (standing, epoch) = entry.standing(query.key, &self.0.generations);
-        match standing {
+        let (validity, epoch) = entry.validity(query.key, &self.0.generations);
+        match validity {
             Validity::Valid => Ok(Cow::Borrowed(entry)),
             Validity::Gone => Err(Reason::Purged),
             Validity::Changed => Err(Reason::Invalidated),
@@ -379,8 +379,8 @@ impl Cache {
     /// Why a request passes, where the application has said a moment ago that there is no page for everybody, and nothing has changed since.
     fn no_page(&self, query: &CacheQuery<'_>) -> Option<Reason> {
         let (reason, since) = self.0.hit_for_miss.passes(query.key.hash(), query.now)?;
-        let standing = self.0.generations.standing(query.key.bytes(), query.tags().as_deref(), since);
-        (standing == Validity::Valid).then_some(reason)
+        let validity = self.0.generations.validity(query.key.bytes(), query.tags().as_deref(), since);
+        (validity == Validity::Valid).then_some(reason)
     }
 
     /// What is stored for the key, if anything, where a fill of the same has failed since the decision was made.

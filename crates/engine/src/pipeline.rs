@@ -157,17 +157,17 @@ async fn answer_routed(exchange: &Exchange, routed: &Routed) -> Answer {
 /// Whether the request's visitor is known to be nobody, although it carries a session.
 fn see(exchange: &Exchange, routed: &Routed) -> bool {
     let (worker, now_ms) = (&exchange.worker, exchange.now().mono_ms);
-    let Some(seen) = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms) else {
+    let Some(identity) = session::see(&worker.sessions, routed, &exchange.request.head.fields, now_ms) else {
         return false;
     };
-    exchange.seen.set(seen);
-    if let Some(standing) = seen.standing.filter(|standing| standing.is_anonymous) {
-        worker.sessions.reads(standing.id, now_ms);
-        if standing.is_to_be_renewed && session::probe::may_follow(&exchange.request) {
-            session::probe::ask(exchange, &routed.route, &routed.base(), standing.id);
+    exchange.identity.set(identity);
+    if let Some(found) = identity.session.filter(|found| found.is_anonymous) {
+        worker.sessions.reads(found.id, now_ms);
+        if found.is_to_be_renewed && session::probe::may_follow(&exchange.request) {
+            session::probe::ask(exchange, &routed.route, &routed.base(), found.id);
         }
     }
-    seen.is_anonymous
+    identity.is_anonymous
 }
 
 /// Where a request belongs.

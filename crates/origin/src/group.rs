@@ -171,7 +171,7 @@ impl Group {
     /// Whether all are down, so that a request would find out whether one is back.
     pub fn is_down(&self, now_ms: u64) -> bool {
         let is_down =
-            |member: &Member| matches!(member.state.health.standing(now_ms), HealthStatus::Down | HealthStatus::Shut);
+            |member: &Member| matches!(member.state.health.status(now_ms), HealthStatus::Down | HealthStatus::Shut);
         self.members.iter().all(is_down)
     }
 
@@ -185,7 +185,7 @@ impl Group {
         let mut open = !asking.asked;
         for is_backup in [false, true] {
             while let Some(at) = self.best(asking, |at, member| {
-                let may_be = match member.state.health.standing(now_ms) {
+                let may_be = match member.state.health.status(now_ms) {
                     HealthStatus::Up | HealthStatus::Due => true,
                     // A trial at one that may not answer is only for what can be sent once more.
                     HealthStatus::Suspect { is_due } => is_due && asking.is_repeatable,
@@ -203,7 +203,7 @@ impl Group {
         }
         for is_backup in [false, true] {
             if let Some(at) = self.best(asking, |at, member| {
-                let is_suspect = matches!(member.state.health.standing(now_ms), HealthStatus::Suspect { .. });
+                let is_suspect = matches!(member.state.health.status(now_ms), HealthStatus::Suspect { .. });
                 is_suspect && member.is_backup == is_backup && !has(asking.asked, at)
             }) {
                 let trial = match self.claim(at, |member| member.state.health.claim(rules, now_ms)) {

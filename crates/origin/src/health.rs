@@ -167,7 +167,7 @@ impl HealthState {
         self.connecting.is_on() || self.checks == CheckState::Unreachable
     }
 
-    fn standing(&self, now_ms: u64) -> HealthStatus {
+    fn status(&self, now_ms: u64) -> HealthStatus {
         if self.checks == CheckState::Failed {
             HealthStatus::Shut
         } else if self.checks == CheckState::Unreachable {
@@ -220,8 +220,8 @@ impl Health {
     }
 
     /// How it stands now.
-    pub fn standing(&self, now_ms: u64) -> HealthStatus {
-        self.known().standing(now_ms)
+    pub fn status(&self, now_ms: u64) -> HealthStatus {
+        self.known().status(now_ms)
     }
 
     /// Whether nothing speaks against it, back-offs that are over included: what `/metrics` shows.
@@ -239,7 +239,7 @@ impl Health {
     /// Whether a request may be sent although the origin failed: one in each period gets this.
     pub fn claim(&self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let mut known = self.known();
-        match known.standing(now_ms) {
+        match known.status(now_ms) {
             HealthStatus::Up | HealthStatus::Suspect { is_due: false } => Availability::Free,
             HealthStatus::Due => known.begin_trial(rules, now_ms),
             HealthStatus::Suspect { is_due: true } => {
@@ -254,7 +254,7 @@ impl Health {
     pub fn claim_anyway(&self, rules: &OriginHealth, now_ms: u64) -> Availability {
         let mut known = self.known();
         let is_too_early = || now_ms < known.tried_ms.saturating_add(milliseconds(rules.back_off));
-        match known.standing(now_ms) {
+        match known.status(now_ms) {
             HealthStatus::Up | HealthStatus::Suspect { .. } => Availability::Free,
             // Each attempt would be another visitor's wait.
             HealthStatus::Down if known.is_slow_to_refuse && known.trial.is_none() && is_too_early() => {

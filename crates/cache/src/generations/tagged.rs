@@ -48,11 +48,11 @@ impl TagMarks {
         self.tags += of_site.tags.len() - before;
     }
 
-    pub(super) fn standing(&self, tags: &Tags, born: Epoch) -> Validity {
+    pub(super) fn validity(&self, tags: &Tags, born: Epoch) -> Validity {
         let Some(of_site) = self.sites.get(&tags.site) else { return Validity::Valid };
         let unknown = tags.has_unknown.then_some(&of_site.unknown);
         let met = tags.each.iter().filter_map(|tag| of_site.tags.get(tag)).chain(unknown).chain([&of_site.whole]);
-        met.map(|mark| mark.standing(born)).fold(Validity::Valid, Validity::worse)
+        met.map(|mark| mark.validity(born)).fold(Validity::Valid, Validity::worse)
     }
 
     /// Makes marks of sites of the older half.
@@ -95,17 +95,17 @@ mod tests {
     fn a_tag_meets_what_has_it_in_its_site() {
         let mut marks = TagMarks::default();
         marks.mark_tag(1, 10, Purge::Change, 5, NOW);
-        assert_eq!(marks.standing(&tags(1, &[9, 10]), 4), Validity::Changed);
-        assert_eq!(marks.standing(&tags(1, &[9, 10]), 5), Validity::Valid, "born after it");
-        assert_eq!(marks.standing(&tags(1, &[9]), 4), Validity::Valid);
-        assert_eq!(marks.standing(&tags(2, &[10]), 4), Validity::Valid);
-        assert_eq!(marks.standing(&Tags::of_hashes(1, Box::default(), true), 4), Validity::Changed);
+        assert_eq!(marks.validity(&tags(1, &[9, 10]), 4), Validity::Changed);
+        assert_eq!(marks.validity(&tags(1, &[9, 10]), 5), Validity::Valid, "born after it");
+        assert_eq!(marks.validity(&tags(1, &[9]), 4), Validity::Valid);
+        assert_eq!(marks.validity(&tags(2, &[10]), 4), Validity::Valid);
+        assert_eq!(marks.validity(&Tags::of_hashes(1, Box::default(), true), 4), Validity::Changed);
         marks.mark_site(1, Purge::Hard, 6, NOW);
-        assert_eq!(marks.standing(&tags(1, &[]), 5), Validity::Gone);
-        assert_eq!((marks.tags, marks.standing(&tags(1, &[10]), 6)), (0, Validity::Valid));
+        assert_eq!(marks.validity(&tags(1, &[]), 5), Validity::Gone);
+        assert_eq!((marks.tags, marks.validity(&tags(1, &[10]), 6)), (0, Validity::Valid));
         marks.mark_tag(1, 10, Purge::Soft, 7, NOW);
-        assert_eq!(marks.standing(&tags(1, &[10]), 6), Validity::Stale(NOW));
-        assert_eq!(marks.standing(&tags(1, &[10]), 5), Validity::Gone, "what is gone stays gone");
+        assert_eq!(marks.validity(&tags(1, &[10]), 6), Validity::Stale(NOW));
+        assert_eq!(marks.validity(&tags(1, &[10]), 5), Validity::Gone, "what is gone stays gone");
     }
 
     #[test]
@@ -113,14 +113,14 @@ mod tests {
         let mut marks = TagMarks::default();
         let max = TAGS_MARKED_MAX as u64;
         (0..max).for_each(|number| marks.mark_tag(number % 2, number, Purge::Change, number + 1, NOW));
-        assert_eq!(marks.standing(&tags(0, &[1]), 0), Validity::Valid, "the tag of the other site");
+        assert_eq!(marks.validity(&tags(0, &[1]), 0), Validity::Valid, "the tag of the other site");
         marks.mark_tag(0, max, Purge::Change, max + 1, NOW);
         assert!(marks.tags <= TAGS_MARKED_MAX / 2 + 1, "{}", marks.tags);
         assert_eq!(marks.tags, marks.sites.values().map(|site| site.tags.len()).sum::<usize>());
-        assert_eq!(marks.standing(&tags(0, &[]), max / 2 - 5), Validity::Changed, "older than what was widened");
-        assert_eq!(marks.standing(&tags(0, &[]), max / 2 + 5), Validity::Valid);
+        assert_eq!(marks.validity(&tags(0, &[]), max / 2 - 5), Validity::Changed, "older than what was widened");
+        assert_eq!(marks.validity(&tags(0, &[]), max / 2 + 5), Validity::Valid);
         for number in [0, max / 2, max - 2, max] {
-            assert_eq!(marks.standing(&tags(0, &[number]), number), Validity::Changed, "{number}");
+            assert_eq!(marks.validity(&tags(0, &[number]), number), Validity::Changed, "{number}");
         }
     }
 }

@@ -63,13 +63,13 @@ pub(crate) async fn look_up(exchange: &Exchange, routed: &Routed) -> Answer {
 
 /// Whether pages of its pattern differ by visitor.
 fn is_blocked(exchange: &Exchange, routed: &Routed) -> bool {
-    matches!(standing(exchange, routed), Some(PatternVerdict::Blocked(_)))
+    matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Blocked(_)))
 }
 
 /// What is known of its pattern, if it has one.
-fn standing(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdict> {
+fn pattern_verdict(exchange: &Exchange, routed: &Routed) -> Option<PatternVerdict> {
     let pattern = routed.pattern(&exchange.request.head.fields)?;
-    Some(exchange.worker.guard.standing(pattern, exchange.worker.now().mono_ms))
+    Some(exchange.worker.guard.verdict(pattern, exchange.worker.now().mono_ms))
 }
 
 /// The answer by what is stored and what is being filled. `has_changed`: a response was stored until now whose file has changed.
@@ -140,7 +140,7 @@ async fn carry_out(exchange: &Exchange, routed: &Routed, request: &SharedRequest
             Answer::hit(entry, reason, exchange.worker.now())
         }
         // Another page of its pattern is being looked at: nobody waits for that but those who want the same page.
-        Lookup::Fill(writer, _) if matches!(standing(exchange, routed), Some(PatternVerdict::Pending)) => {
+        Lookup::Fill(writer, _) if matches!(pattern_verdict(exchange, routed), Some(PatternVerdict::Pending)) => {
             writer.release(Reason::LeakGuardPending);
             fetch::ask_as_oneself(exchange, routed, Reason::LeakGuardPending).await
         }

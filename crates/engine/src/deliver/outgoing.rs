@@ -92,7 +92,7 @@ async fn is_too_slow(exchange: &Exchange, holds: &HeldMemory<'_>) {
 
 /// Writes what the cache did, and what else is told of a request; and what ends its session, if it ends.
 fn tell(exchange: &Exchange, head: &mut HeadWriter, cache: Option<&CacheStatus>, settings: HitHeaders) {
-    let is_set_aside = exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous);
+    let is_set_aside = exchange.identity.get().session.is_some_and(|session| session.is_anonymous);
     match (exchange.existing_extras(), cache) {
         (None, None) => {}
         // A hit needs no memory for what is told of it.

@@ -123,7 +123,7 @@ pub(crate) fn head_context<'a>(
 ) -> HeadContext<'a> {
     HeadContext {
         request: &exchange.request.head,
-        has_session: exchange.seen.get().standing.is_some(),
+        has_session: exchange.identity.get().session.is_some(),
         replaced,
         varies: representations.varies,
         now: exchange.now(),

@@ -59,7 +59,7 @@ pub(crate) struct Exchange {
     progress: Cell<Option<(StatusCode, u64)>>,
     is_logged: Cell<bool>,
     /// What is known of its visitor.
-    pub(crate) seen: Cell<RequestIdentity>,
+    pub(crate) identity: Cell<RequestIdentity>,
     /// What only some requests need.
     extras: RefCell<Option<Box<ExchangeExtras>>>,
 }
@@ -102,7 +102,7 @@ impl Exchange {
             has_waited: Cell::new(false),
             progress: Cell::new(None),
             is_logged: Cell::new(false),
-            seen: Cell::default(),
+            identity: Cell::default(),
             extras: RefCell::default(),
             request,
         }

@@ -42,9 +42,9 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
     if settings.session_cookies.is_empty() || !request.head.fields.contains("cookie") {
         return;
     }
-    let standing = exchange.seen.get().standing;
+    let session = exchange.identity.get().session;
     let effect = effect(exchange, routed, reason);
-    if standing.is_none() && matches!(&effect, SessionEffect::Reads | SessionEffect::Harmless(_)) {
+    if session.is_none() && matches!(&effect, SessionEffect::Reads | SessionEffect::Harmless(_)) {
         return;
     }
     let rules = &*routed.route.session;
@@ -53,7 +53,7 @@ pub(crate) fn passes(exchange: &Exchange, routed: &Routed, reason: Reason) {
         return;
     }
     let now_ms = worker.now().mono_ms;
-    let id = standing.map(|standing| standing.id);
+    let id = session.map(|session| session.id);
     let passing = worker.sessions.passes(id, effect, now_ms);
     if let Some(id) = id {
         for shown_by in leaves_behind(routed) {
@@ -83,12 +83,12 @@ fn effect(exchange: &Exchange, routed: &Routed, reason: Reason) -> SessionEffect
         return SessionEffect::Harmless(cookies());
     }
     // Who passes for the session alone only reads, but for a tunnel. Where no session is known, nobody would ask about it later.
-    let has_session = exchange.seen.get().standing.is_some();
+    let has_session = exchange.identity.get().session.is_some();
     if reason == Reason::PassSession && has_session && !becomes_tunnel {
         return SessionEffect::Reads;
     }
     // A member who writes stays one. Of a guest, nobody knows before the answer is there.
-    let is_identified = exchange.seen.get().standing.is_some_and(|standing| standing.is_identified);
+    let is_identified = exchange.identity.get().session.is_some_and(|session| session.is_identified);
     if is_identified && !becomes_tunnel && changing::is_listed(&request.head.method, routed) {
         return SessionEffect::Reads;
     }
@@ -116,7 +116,7 @@ fn cookies_of(exchange: &Exchange, fields: &Fields) -> CookieIds {
 
 /// Whether a request carries a session, and is answered as if it did not.
 pub(crate) fn is_set_aside(exchange: &Exchange) -> bool {
-    exchange.seen.get().standing.is_some_and(|standing| standing.is_anonymous)
+    exchange.identity.get().session.is_some_and(|session| session.is_anonymous)
 }
 
 /// Whether an answer that is for the client alone would take the place of the session that was set aside for it.
@@ -148,7 +148,7 @@ pub(crate) fn opens(exchange: &Exchange, routed: &Routed, response: &ResponseHea
     }
     let sessions = &exchange.worker.sessions;
     let Some(id) = sessions.of(routed.session_place(), rules, &cookies_after(request, fields)) else { return };
-    if let Some(before) = exchange.seen.get().standing {
+    if let Some(before) = exchange.identity.get().session {
         sessions.replaces(id, before.id, now_ms);
     } else if is_harmless && passed.is_by_anonymous() {
         sessions.is_born_anonymous(id, now_ms);

@@ -15,14 +15,14 @@ fn three_failures_in_a_row_and_a_success_between_them_counts_anew() {
         for _ in 0..2 {
             fail(&health, blame, 0);
             fail(&health, blame, 0);
-            assert_eq!(health.standing(0), HealthStatus::Up);
+            assert_eq!(health.status(0), HealthStatus::Up);
             health.answered(0);
         }
         (0..3).for_each(|_| fail(&health, blame, 0));
-        assert_eq!(health.standing(999), ill);
+        assert_eq!(health.status(999), ill);
         assert!(!health.is_up());
         assert!(health.answered(0).is_some());
-        assert_eq!(health.standing(0), HealthStatus::Up);
+        assert_eq!(health.status(0), HealthStatus::Up);
     }
 }
 
@@ -40,7 +40,7 @@ fn tried(blame: Blame, took_ms: u64) -> Vec<u64> {
             running = None;
         }
         if running.is_some()
-            || matches!(health.standing(now_ms), HealthStatus::Down | HealthStatus::Suspect { is_due: false })
+            || matches!(health.status(now_ms), HealthStatus::Down | HealthStatus::Suspect { is_due: false })
         {
             continue;
         }
@@ -92,7 +92,7 @@ fn when_no_other_can_be_asked_one_request_at_a_time_tries_at_once() {
     health.end_trial(2);
     assert_eq!(health.claim_anyway(&rules, 1_020), Availability::Trial(3));
     health.connected();
-    assert_eq!((health.standing(1_020), health.claim(&rules, 1_020)), (HealthStatus::Up, Availability::Free));
+    assert_eq!((health.status(1_020), health.claim(&rules, 1_020)), (HealthStatus::Up, Availability::Free));
 }
 
 #[test]
@@ -110,7 +110,7 @@ fn where_packets_vanish_one_visitor_a_second_waits_in_vain() {
 fn a_burst_of_failures_is_one_period() {
     let health = Health::default();
     (0..1000).for_each(|_| fail(&health, Blame::Connection, 0));
-    assert_eq!((health.standing(999), health.standing(1_000)), (HealthStatus::Down, HealthStatus::Due));
+    assert_eq!((health.status(999), health.status(1_000)), (HealthStatus::Down, HealthStatus::Due));
 }
 
 #[test]
@@ -121,14 +121,14 @@ fn a_failure_does_not_count_when_others_were_answered_meanwhile() {
     for mark in sent {
         assert!(!health.failed(Blame::Answer, mark, &rules, 0));
     }
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 #[test]
 fn what_is_nobodys_fault_counts_for_nothing() {
     let health = Health::default();
     (0..9).for_each(|_| fail(&health, Blame::NoOrigin, 0));
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 #[test]
@@ -137,7 +137,7 @@ fn failures_0_means_that_it_is_always_asked() {
     for _ in 0..9 {
         health.failed(Blame::Connection, health.mark(), &rules, 0);
     }
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 #[test]
@@ -145,7 +145,7 @@ fn a_connection_alone_does_not_clear_a_suspect() {
     let health = Health::default();
     (0..3).for_each(|_| fail(&health, Blame::Answer, 0));
     health.connected();
-    assert_eq!(health.standing(0), HealthStatus::Suspect { is_due: false });
+    assert_eq!(health.status(0), HealthStatus::Suspect { is_due: false });
 }
 
 #[test]
@@ -161,13 +161,10 @@ fn checks_take_an_origin_away_and_bring_it_back() {
     for _ in 0..3 {
         check(false);
     }
-    assert_eq!(
-        (health.standing(u64::MAX), health.claim(&rules, u64::MAX)),
-        (HealthStatus::Shut, Availability::Refused)
-    );
+    assert_eq!((health.status(u64::MAX), health.claim(&rules, u64::MAX)), (HealthStatus::Shut, Availability::Refused));
     assert_eq!(health.claim_anyway(&rules, u64::MAX), Availability::Refused, "its checks ask it");
     health.is_unchecked();
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 #[test]
@@ -175,7 +172,7 @@ fn a_check_that_passes_ends_the_back_off_of_connections() {
     let health = Health::default();
     (0..3).for_each(|_| fail(&health, Blame::Connection, 0));
     health.checked(CheckResult::Passed, health.mark(), &OriginHealth::default(), 0);
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 #[test]
@@ -184,9 +181,9 @@ fn the_first_check_that_passes_counts() {
     for _ in 0..3 {
         health.checked(CheckResult::Failed, health.mark(), &rules, 0);
     }
-    assert_eq!(health.standing(0), HealthStatus::Shut);
+    assert_eq!(health.status(0), HealthStatus::Shut);
     assert!(matches!(health.checked(CheckResult::Passed, health.mark(), &rules, 0), Some(HealthChange::Up(_))));
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 #[test]
@@ -199,7 +196,7 @@ fn a_check_without_an_answer_does_not_count_while_requests_are_answered() {
             health.checked(result, sent, &rules, 0);
         }
         let is_said_by_the_application = result == CheckResult::Failed;
-        assert_eq!(health.standing(0) == HealthStatus::Shut, is_said_by_the_application, "{result:?}");
+        assert_eq!(health.status(0) == HealthStatus::Shut, is_said_by_the_application, "{result:?}");
     }
 }
 
@@ -210,14 +207,14 @@ fn an_origin_that_its_checks_could_not_reach_is_tried_and_its_next_check_decides
     for _ in 0..3 {
         check(CheckResult::Unreachable);
     }
-    assert_eq!((health.standing(0), health.claim(&rules, 0)), (HealthStatus::Down, Availability::Refused));
+    assert_eq!((health.status(0), health.claim(&rules, 0)), (HealthStatus::Down, Availability::Refused));
     assert_eq!(health.claim_anyway(&rules, 0), Availability::Trial(1));
     health.connected();
-    assert_eq!(health.standing(0), HealthStatus::Suspect { is_due: false });
+    assert_eq!(health.status(0), HealthStatus::Suspect { is_due: false });
     check(CheckResult::Failed);
-    assert_eq!(health.standing(0), HealthStatus::Shut, "it is there, and not ready");
+    assert_eq!(health.status(0), HealthStatus::Shut, "it is there, and not ready");
     assert!(matches!(check(CheckResult::Passed), Some(HealthChange::Up(_))));
-    assert_eq!(health.standing(0), HealthStatus::Up);
+    assert_eq!(health.status(0), HealthStatus::Up);
 }
 
 fn ended(lasted_ms: u64, failed: u64, unasked: u64) -> Recovery {

@@ -61,7 +61,7 @@ impl GuardEntry {
 }
 
 impl GuardedPatterns {
-    pub(crate) fn standing(&mut self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
+    pub(crate) fn verdict(&mut self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
         // Of what has no place, all of the rule is one.
         let key = if self.has_place(pattern, now_ms) { pattern.key() } else { pattern.key_of_rule() };
         let Some(known) = self.patterns.get_mut(key) else { return PatternVerdict::Unknown };

@@ -51,7 +51,7 @@ impl GuardState {
 impl Guard {
     /// What is known of the pattern of a request.
     pub fn shown(&self, pattern: &Pattern, now_ms: u64) -> Guarded {
-        let state = match self.standing(pattern, now_ms) {
+        let state = match self.verdict(pattern, now_ms) {
             PatternVerdict::Unknown | PatternVerdict::Pending => GuardState::Pending,
             PatternVerdict::Verified(verified) => GuardState::Verified {
                 seconds_ago: now_ms.saturating_sub(verified.since_ms) / 1000,

@@ -69,14 +69,14 @@ impl Default for Guard {
 
 impl Guard {
     /// What is known of a pattern.
-    pub fn standing(&self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
-        self.table().known.standing(pattern, now_ms)
+    pub fn verdict(&self, pattern: &Pattern, now_ms: u64) -> PatternVerdict {
+        self.table().known.verdict(pattern, now_ms)
     }
 
     /// Looks at a page of a pattern, unless it is known, or somebody does, or too many others are looked at.
     pub fn begin(self: &Arc<Self>, pattern: &Pattern, now_ms: u64) -> GuardStep {
         let mut table = self.table();
-        match table.known.standing(pattern, now_ms) {
+        match table.known.verdict(pattern, now_ms) {
             PatternVerdict::Unknown => {}
             known => return GuardStep::Known(known),
         }
@@ -241,21 +241,21 @@ mod tests {
     }
 
     fn is_blocked(guard: &Arc<Guard>, pattern: &Pattern, now_ms: u64) -> bool {
-        matches!(guard.standing(pattern, now_ms), PatternVerdict::Blocked(_))
+        matches!(guard.verdict(pattern, now_ms), PatternVerdict::Blocked(_))
     }
 
     #[test]
     fn one_looks_and_all_know_what_is_found() {
         let (guard, page) = (guard(), pattern("/a"));
-        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown);
         let own = ticket(&guard, &page, 0);
         assert!(matches!(guard.begin(&page, 0), GuardStep::Known(PatternVerdict::Pending)));
-        assert_eq!(guard.standing(&pattern("/b"), 0), PatternVerdict::Unknown);
+        assert_eq!(guard.verdict(&pattern("/b"), 0), PatternVerdict::Unknown);
         drop(own);
-        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown, "nobody knows");
+        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown, "nobody knows");
         ticket(&guard, &page, 5).verified(false, 6);
         let verified = PatternVerdict::Verified(Verified { since_ms: 6, account_is_logged_out: false });
-        assert_eq!(guard.standing(&page, 7), verified);
+        assert_eq!(guard.verdict(&page, 7), verified);
         assert!(matches!(guard.begin(&page, 7), GuardStep::Known(known) if known == verified));
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let mut periods = Vec::new();
         for _ in 0..10 {
             assert_eq!(ticket(&guard, &page, now_ms).blocked(DifferenceReport::default(), now_ms), page.key());
-            let PatternVerdict::Blocked(blocked) = guard.standing(&page, now_ms) else { panic!("not blocked") };
+            let PatternVerdict::Blocked(blocked) = guard.verdict(&page, now_ms) else { panic!("not blocked") };
             assert_eq!(blocked.since_ms, 1000);
             periods.push((blocked.until_ms - now_ms) / 60_000);
             now_ms = blocked.until_ms;
@@ -319,10 +319,10 @@ mod tests {
         assert!(guard.blocked(2)[0].0.starts_with("/x and others"));
         // What nobody has asked for makes room.
         let later_ms = IDLE_MS + 1;
-        assert!(matches!(guard.standing(&known, later_ms - 1), PatternVerdict::Verified(_)));
+        assert!(matches!(guard.verdict(&known, later_ms - 1), PatternVerdict::Verified(_)));
         ticket(&guard, &other, later_ms).verified(false, later_ms);
-        assert!(matches!(guard.standing(&other, later_ms), PatternVerdict::Verified(_)));
-        assert!(matches!(guard.standing(&known, later_ms), PatternVerdict::Verified(_)), "it was asked for");
+        assert!(matches!(guard.verdict(&other, later_ms), PatternVerdict::Verified(_)));
+        assert!(matches!(guard.verdict(&known, later_ms), PatternVerdict::Verified(_)), "it was asked for");
         assert!(guard.table().known.len() < 5);
     }
 
@@ -341,7 +341,7 @@ mod tests {
         let later_ms = 2 * IDLE_MS;
         assert!(!is_blocked(&guard, &asked, later_ms - 1));
         ticket(&guard, &other, later_ms).verified(false, later_ms);
-        assert!(matches!(guard.standing(&other, later_ms), PatternVerdict::Verified(_)));
+        assert!(matches!(guard.verdict(&other, later_ms), PatternVerdict::Verified(_)));
         assert_eq!(guard.table().known.len(), 2, "the one that was asked for a moment ago, and this one");
     }
 
@@ -354,12 +354,12 @@ mod tests {
         assert!(is_blocked(&guard, &page("0a", PATTERNS_OF_RULE_MAX + 1), 0));
         let other = page("0b", 0);
         ticket(&guard, &other, 0).verified(false, 0);
-        assert!(matches!(guard.standing(&other, 0), PatternVerdict::Verified(_)));
+        assert!(matches!(guard.verdict(&other, 0), PatternVerdict::Verified(_)));
         // What nobody knows any more leaves its place.
         guard.keep_only(&["0b".into()]);
         (0..PATTERNS_OF_RULE_MAX).for_each(|number| drop(ticket(&guard, &page("0a", number), 0)));
         (0..PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page("0a", number), 0).verified(false, 0));
-        assert!(matches!(guard.standing(&page("0a", PATTERNS_OF_RULE_MAX - 1), 0), PatternVerdict::Verified(_)));
+        assert!(matches!(guard.verdict(&page("0a", PATTERNS_OF_RULE_MAX - 1), 0), PatternVerdict::Verified(_)));
         // And all rules together have a bound.
         for mark in ["0c", "0d", "0e", "0f"] {
             (0..PATTERNS_OF_RULE_MAX).for_each(|number| ticket(&guard, &page(mark, number), 0).verified(false, 0));
@@ -376,11 +376,11 @@ mod tests {
         guard.look_again(|shown| shown.starts_with("b.org/"));
         assert!(is_blocked(&guard, &page, 1));
         guard.look_again(|shown| shown.starts_with("a.org/"));
-        assert_eq!(guard.standing(&page, 1), PatternVerdict::Unknown);
-        assert!(matches!(guard.standing(&verified, 1), PatternVerdict::Verified(_)));
+        assert_eq!(guard.verdict(&page, 1), PatternVerdict::Unknown);
+        assert!(matches!(guard.verdict(&verified, 1), PatternVerdict::Verified(_)));
         let again = ticket(&guard, &page, 1);
         guard.look_again(|_| true);
-        assert_eq!(guard.standing(&page, 1), PatternVerdict::Pending, "somebody looks already");
+        assert_eq!(guard.verdict(&page, 1), PatternVerdict::Pending, "somebody looks already");
         again.blocked(DifferenceReport::default(), 1);
         assert!(is_blocked(&guard, &page, 2) && !is_blocked(&guard, &page, 1 + BLOCKED_FIRST_MS), "as the first time");
     }
@@ -390,13 +390,13 @@ mod tests {
         let (guard, page) = (guard(), pattern("/a"));
         ticket(&guard, &page, 0).verified(false, 0);
         guard.keep_only(&["0a".into(), "0b".into()]);
-        assert_ne!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        assert_ne!(guard.verdict(&page, 0), PatternVerdict::Unknown);
         guard.keep_only(&["0b".into()]);
-        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown);
         let late = ticket(&guard, &page, 0);
         guard.keep_only(&[]);
         drop(late);
-        assert_eq!(guard.standing(&page, 0), PatternVerdict::Unknown);
+        assert_eq!(guard.verdict(&page, 0), PatternVerdict::Unknown);
     }
 
     #[test]

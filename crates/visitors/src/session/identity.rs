@@ -9,7 +9,7 @@ use kasoku_wire::Fields;
 #[derive(Clone, Copy, Debug, Default)]
 pub struct RequestIdentity {
     /// The session that the request carries.
-    pub standing: Option<SessionStatus>,
+    pub session: Option<SessionStatus>,
     /// Whether the sender is known to be anonymous.
     pub is_anonymous: bool,
 }
@@ -28,11 +28,11 @@ pub fn identify(
         return None;
     }
     Some(match sessions.of(place, rules, request) {
-        None => RequestIdentity { standing: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
+        None => RequestIdentity { session: None, is_anonymous: says_anonymous(rules, request) == Some(true) },
         Some(id) => {
             let shows = |kind| is_shown_by(&rules.stateful_urls, kind, &mut fits);
-            let standing = sessions.standing(id, rules, request, now_ms, shows);
-            RequestIdentity { standing: Some(standing), is_anonymous: standing.is_anonymous }
+            let session = sessions.status(id, rules, request, now_ms, shows);
+            RequestIdentity { session: Some(session), is_anonymous: session.is_anonymous }
         }
     })
 }

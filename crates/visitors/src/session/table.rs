@@ -146,7 +146,7 @@ impl Sessions {
     }
 
     /// How a session stands for a page that shows what is in it of these kinds.
-    pub fn standing(
+    pub fn status(
         &self,
         id: SessionId,
         rules: &SessionRules,

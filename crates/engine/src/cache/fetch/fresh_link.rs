@@ -67,7 +67,7 @@ pub(super) fn wanted<'r>(exchange: &Exchange, routed: &'r Routed) -> Option<Link
         return None;
     }
     let is_read = matches!(request.head.method, Method::GET | Method::HEAD) && matches!(request.body, BodyLength::None);
-    let is_identified = exchange.seen.get().standing.is_some_and(|standing| standing.is_identified);
+    let is_identified = exchange.identity.get().session.is_some_and(|session| session.is_identified);
     if !is_read || is_identified || !names_a_session_at_most(&request.head.fields, route.visitor_rules()) {
         return None;
     }

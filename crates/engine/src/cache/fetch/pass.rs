@@ -177,7 +177,7 @@ fn audience(exchange: &Exchange, routed: &Routed, upgrade: Option<&str>) -> Audi
 
 /// Whether the operator wants such requests to pass, whatever their method: then nothing follows from them for others.
 fn has_to_pass(exchange: &Exchange, routed: &Routed) -> bool {
-    let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.seen.get().is_anonymous);
+    let (fields, is_anonymous) = (&exchange.request.head.fields, exchange.identity.get().is_anonymous);
     routed.passes.is_some() || passing::passes(fields, routed.route.visitor_rules(), is_anonymous).is_some()
 }
 

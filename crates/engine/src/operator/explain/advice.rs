@@ -195,7 +195,8 @@ impl Explaining<'_> {
     /// Where it passes for a cookie that was seen to be set for nobody, and never otherwise.
     fn of_noise(&self) -> Option<Suggestion> {
         let (request, route) = (&self.asked.request.head.fields, &self.asked.routed.route);
-        let Some(GrantRefusal::Cookie(name)) = passing::refusal(request, route.visitor_rules(), self.seen.is_anonymous)
+        let Some(GrantRefusal::Cookie(name)) =
+            passing::refusal(request, route.visitor_rules(), self.identity.is_anonymous)
         else {
             return None;
         };

@@ -199,8 +199,8 @@ impl EngineHandle {
         let peer = Peer::UNKNOWN;
         let upgrade = forward::upgrade(&asked.request, &asked.routed);
         let (received, now) = (&asked.request.head.fields, self.now());
-        let seen = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
-        let passing = pass_reason(&asked.request, &asked.routed, upgrade, seen.is_anonymous)
+        let identity = session::see(self.sessions(), &asked.routed, received, now.mono_ms).unwrap_or_default();
+        let passing = pass_reason(&asked.request, &asked.routed, upgrade, identity.is_anonymous)
             .or_else(|| part_passes(received, &asked.routed, self.cache(), now));
         let pattern = asked.routed.pattern(received);
         let guarded = pattern.map(|pattern| self.guard().shown(pattern, now.mono_ms));
@@ -237,7 +237,7 @@ impl EngineHandle {
             sites,
             cookie_setters,
             asked: &asked,
-            seen,
+            identity,
             found,
             shared: &shared,
             outgoing: &outgoing,

@@ -35,7 +35,7 @@ pub(super) struct Explaining<'q> {
     pub(super) cookie_setters: &'q CookieSetters,
     pub(super) asked: &'q RoutedQuestion,
     /// What is known of who sends it.
-    pub(super) seen: RequestIdentity,
+    pub(super) identity: RequestIdentity,
     pub(super) found: RouteSource<'q>,
     pub(super) shared: &'q SharedRequest,
     /// The request as it goes to the origin.
@@ -180,7 +180,7 @@ impl Explaining<'_> {
         }
         match (self.inspection.outcome, self.heard()) {
             (LookupOutcome::Pass(reason), _) => {
-                notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.seen.is_anonymous)
+                notes.passes(reason, &self.asked.request.head.fields, &self.asked.routed, self.identity.is_anonymous)
             }
             (_, Some(answered)) => match answered.objections.first() {
                 None => notes.kept(DroppedCookies::of(
@@ -194,7 +194,7 @@ impl Explaining<'_> {
             },
             _ => {}
         }
-        let is_set_aside = self.seen.standing.is_some_and(|standing| standing.is_anonymous);
+        let is_set_aside = self.identity.session.is_some_and(|session| session.is_anonymous);
         if is_set_aside && !matches!(self.inspection.outcome, LookupOutcome::Pass(_)) {
             notes.session("anonymous");
         }
@@ -300,7 +300,7 @@ impl Explaining<'_> {
         match self.inspection.outcome {
             LookupOutcome::Pass(reason @ (Reason::PassAuthorization | Reason::PassCookie | Reason::PassSession)) => {
                 let because = Because::Reason(reason);
-                match passing::refusal(received, route.visitor_rules(), self.seen.is_anonymous) {
+                match passing::refusal(received, route.visitor_rules(), self.identity.is_anonymous) {
                     Some(GrantRefusal::Session(name)) => {
                         tell(b"Cookie", &[name, b"="].concat(), Side::Against, because)
                     }

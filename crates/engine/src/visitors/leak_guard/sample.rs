@@ -34,7 +34,7 @@ fn begin(exchange: &Exchange, routed: &Routed) {
         return;
     }
     let Some(pattern) = routed.pattern(&exchange.request.head.fields).cloned() else { return };
-    if !matches!(worker.guard.standing(&pattern, now.mono_ms), PatternVerdict::Verified(_)) {
+    if !matches!(worker.guard.verdict(&pattern, now.mono_ms), PatternVerdict::Verified(_)) {
         return;
     }
     let Some(place) = worker.guard.may_sample(now.mono_ms) else { return };

@@ -11,10 +11,10 @@ use std::sync::Arc;
 
 /// Ends the session of a request that is answered now, where it is over.
 pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
-    let Some(standing) = exchange.seen.get().standing else { return };
+    let Some(session) = exchange.identity.get().session else { return };
     let passes = exchange.existing_extras().and_then(|extras| Some(extras.session.as_ref()?.reason));
     // What passes for another reason may be about to make somebody of it.
-    if !standing.is_over || passes.is_some_and(|reason| reason != Reason::PassSession) {
+    if !session.is_over || passes.is_some_and(|reason| reason != Reason::PassSession) {
         return;
     }
     let fields = match answer {
@@ -25,7 +25,7 @@ pub(crate) fn end_if_over(exchange: &Exchange, answer: &Answer) {
     };
     let is_still_over = |route: &&Arc<ActiveRoute>| {
         let (sessions, now_ms) = (&exchange.worker.sessions, exchange.worker.now().mono_ms);
-        sessions.is_still_over(standing.id, passes.is_some(), &route.session, now_ms)
+        sessions.is_still_over(session.id, passes.is_some(), &route.session, now_ms)
     };
     if let Some(route) = exchange.route.as_ref().filter(|_| is_never_stored(fields)).filter(is_still_over) {
         let authority = exchange.uri.split('/').nth(2).unwrap_or_default();

@@ -31,8 +31,8 @@ impl One {
         Self { sessions, rules, id }
     }
 
-    fn standing(&self, now_ms: u64) -> SessionStatus {
-        self.sessions.standing(self.id, &self.rules, &fields("sid=1"), now_ms, |_| false)
+    fn status(&self, now_ms: u64) -> SessionStatus {
+        self.sessions.status(self.id, &self.rules, &fields("sid=1"), now_ms, |_| false)
     }
 
     fn of(&self, authority: &str, cookies: &str) -> SessionId {
@@ -78,12 +78,12 @@ fn a_session_is_its_cookies() {
 #[test]
 fn a_session_is_somebodys_until_the_application_says_otherwise() {
     let one = One::new(rules());
-    assert!(!one.standing(0).is_anonymous);
+    assert!(!one.status(0).is_anonymous);
     one.found(true, 1_000);
-    assert!(one.standing(1_000).is_anonymous && one.standing(300_999).is_anonymous);
-    assert!(!one.standing(301_000).is_anonymous);
+    assert!(one.status(1_000).is_anonymous && one.status(300_999).is_anonymous);
+    assert!(!one.status(301_000).is_anonymous);
     let other = one.of("a", "sid=2");
-    assert!(!one.sessions.standing(other, &one.rules, &fields("sid=2"), 1_000, |_| false).is_anonymous);
+    assert!(!one.sessions.status(other, &one.rules, &fields("sid=2"), 1_000, |_| false).is_anonymous);
 }
 
 #[test]
@@ -92,10 +92,10 @@ fn whatever_passes_makes_it_somebodys_again() {
         let one = One::new(rules());
         one.found(true, 0);
         let passing = one.passes(reason, 1);
-        assert!(!one.standing(1).is_anonymous, "{reason:?}");
+        assert!(!one.status(1).is_anonymous, "{reason:?}");
         assert_eq!(one.sessions.ticket(one.id, &one.rules, 1), None, "while it is on its way");
         drop(passing);
-        assert!(!one.standing(1).is_anonymous && one.sessions.ticket(one.id, &one.rules, 1).is_some());
+        assert!(!one.status(1).is_anonymous && one.sessions.ticket(one.id, &one.rules, 1).is_some());
     }
 }
 
@@ -106,12 +106,12 @@ fn an_answer_that_was_overtaken_counts_for_nothing() {
     // Logs in meanwhile.
     drop(one.passes(Reason::Method, 1));
     one.sessions.found(ticket, Some(true), 2);
-    assert!(!one.standing(2).is_anonymous);
+    assert!(!one.status(2).is_anonymous);
     // A request that is not answered yet may log in as well.
     let ticket = one.asks(Reason::Method, 3).unwrap();
     let passing = one.passes(Reason::PassSession, 4);
     one.sessions.found(ticket, Some(true), 5);
-    assert!(!one.standing(5).is_anonymous);
+    assert!(!one.status(5).is_anonymous);
     drop(passing);
     assert!(one.sessions.ticket(one.id, &one.rules, 6).is_some());
 }
@@ -121,20 +121,19 @@ fn who_logs_in_at_one_host_or_by_other_rules_is_known_at_all() {
     let one = One::new(rules());
     let there = one.of("www.a", "sid=1");
     one.found(true, 0);
-    let is_anonymous_there =
-        |at| one.sessions.standing(there, &one.rules, &fields("sid=1"), at, |_| false).is_anonymous;
+    let is_anonymous_there = |at| one.sessions.status(there, &one.rules, &fields("sid=1"), at, |_| false).is_anonymous;
     assert!(!is_anonymous_there(1), "nobody has asked there");
     drop(one.passes_at(there, Reason::PassSession, 1));
     let ticket = one.sessions.ticket(there, &one.rules, 1).unwrap();
     one.sessions.found(ticket, Some(true), 1);
-    assert!(one.standing(1).is_anonymous && is_anonymous_there(1), "who only reads there changes nothing here");
+    assert!(one.status(1).is_anonymous && is_anonymous_there(1), "who only reads there changes nothing here");
     drop(one.passes_at(there, Reason::Method, 2));
-    assert!(!one.standing(2).is_anonymous && !is_anonymous_there(2));
+    assert!(!one.status(2).is_anonymous && !is_anonymous_there(2));
     // Nor does an answer count that was on its way.
     let ticket = one.asks(Reason::PassSession, 3).unwrap();
     drop(one.passes_at(there, Reason::Method, 4));
     one.sessions.found(ticket, Some(true), 5);
-    assert!(!one.standing(5).is_anonymous);
+    assert!(!one.status(5).is_anonymous);
 }
 
 #[test]
@@ -145,7 +144,7 @@ fn an_answer_about_a_session_that_was_forgotten_meanwhile_counts_for_nothing() {
     // As many requests as before, one of which has logged in.
     drop(one.passes(Reason::Method, 1));
     one.sessions.found(ticket, Some(true), 2);
-    assert!(!one.standing(2).is_anonymous);
+    assert!(!one.status(2).is_anonymous);
 }
 
 #[test]
@@ -155,7 +154,7 @@ fn one_asks_at_a_time_and_not_again_at_once() {
     assert_eq!(one.asks(Reason::PassSession, 1), None);
     one.sessions.found(ticket, None, 2);
     one.found(false, 3);
-    assert!(!one.standing(3).is_anonymous);
+    assert!(!one.status(3).is_anonymous);
     assert_eq!(one.asks(Reason::PassSession, 100_000), None, "a member's");
     assert!(one.asks(Reason::PassSession, 300_003).is_some());
     let out = One::new(rules());
@@ -167,18 +166,18 @@ fn one_asks_at_a_time_and_not_again_at_once() {
 fn what_is_known_is_renewed_before_it_is_void() {
     let one = One::new(rules());
     one.found(true, 0);
-    assert!(!one.standing(150_000).is_to_be_renewed && one.standing(150_001).is_to_be_renewed);
+    assert!(!one.status(150_000).is_to_be_renewed && one.status(150_001).is_to_be_renewed);
     assert_eq!(one.sessions.ticket(one.id, &one.rules, 150_000), None);
     let ticket = one.sessions.ticket(one.id, &one.rules, 150_001).unwrap();
     one.sessions.found(ticket, Some(true), 150_100);
-    assert!(one.standing(450_099).is_anonymous);
+    assert!(one.status(450_099).is_anonymous);
 }
 
 #[test]
 fn a_cookie_of_the_application_tells() {
     let tells = CookiePattern { name: "login_*".to_owned(), value: "none".to_owned() };
     let one = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
-    let is_anonymous = |cookies| one.sessions.standing(one.id, &one.rules, &fields(cookies), 0, |_| false).is_anonymous;
+    let is_anonymous = |cookies| one.sessions.status(one.id, &one.rules, &fields(cookies), 0, |_| false).is_anonymous;
     assert!(is_anonymous("sid=1; login_status=none"));
     for cookies in ["sid=1", "sid=1; login_status=5", "sid=1; login_status=none; login_status=5", "sid=1; login=none"] {
         assert!(!is_anonymous(cookies), "{cookies}");
@@ -190,9 +189,9 @@ fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
     let one = One::new(SessionRules { probe: None, ..rules() });
     assert_eq!(one.asks(Reason::PassUrl, 0), None);
     one.sessions.ended(one.id, true, &one.rules, 0);
-    assert!(one.standing(0).is_anonymous);
+    assert!(one.status(0).is_anonymous);
     drop(one.passes(Reason::Method, 1));
-    assert!(!one.standing(1).is_anonymous);
+    assert!(!one.status(1).is_anonymous);
     // A log-in that was on its way at the same time may have come after it.
     for ends_first in [true, false] {
         let logout = one.passes(Reason::PassUrl, 2);
@@ -206,30 +205,30 @@ fn without_anybody_to_ask_logging_out_makes_it_anonymous() {
             is_alone
         };
         one.sessions.ended(one.id, is_alone, &one.rules, 3);
-        assert!(!is_alone && !one.standing(3).is_anonymous);
+        assert!(!is_alone && !one.status(3).is_anonymous);
     }
     assert!(one.passes(Reason::PassUrl, 4).ends());
     let asked = One::new(rules());
     asked.sessions.ended(asked.id, true, &asked.rules, 0);
-    assert!(!asked.standing(0).is_anonymous);
+    assert!(!asked.status(0).is_anonymous);
 }
 
 #[test]
 fn a_session_is_over_when_it_has_long_only_read() {
     let expire_after = Duration::from_secs(10);
     let one = One::new(SessionRules { probe: None, expire_after, ..rules() });
-    assert!(!one.standing(20_000).is_over, "it was never seen");
+    assert!(!one.status(20_000).is_over, "it was never seen");
     drop(one.passes(Reason::Method, 1_000));
     drop(one.passes(Reason::PassSession, 9_000));
-    assert!(!one.standing(10_999).is_over && one.standing(11_000).is_over);
+    assert!(!one.status(10_999).is_over && one.status(11_000).is_over);
     let asked = One::new(SessionRules { expire_after, ..rules() });
     asked.found(false, 0);
-    assert!(!asked.standing(20_000).is_over, "a member's");
+    assert!(!asked.status(20_000).is_over, "a member's");
     asked.found(true, 300_000);
-    assert!(asked.standing(310_000).is_over);
+    assert!(asked.status(310_000).is_over);
     let never = One::new(rules());
     never.found(true, 0);
-    assert!(!never.standing(200_000).is_over);
+    assert!(!never.status(200_000).is_over);
 }
 
 #[test]
@@ -240,7 +239,7 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     assert_eq!(one.sessions.ticket(one.id, &one.rules, 9_999), None);
     let ticket = one.sessions.ticket(one.id, &one.rules, 10_000).unwrap();
     one.sessions.found(ticket, Some(true), 10_000);
-    assert!(one.standing(10_000).is_anonymous);
+    assert!(one.status(10_000).is_anonymous);
     // What follows does not shorten it.
     let tells = CookiePattern { name: "login".to_owned(), value: "none".to_owned() };
     let told = One::new(SessionRules { probe: None, anonymous_cookies: vec![tells], ..rules() });
@@ -248,7 +247,7 @@ fn what_is_in_a_session_is_shown_for_a_while_although_it_is_nobodys() {
     drop(told.passes(Reason::Method, 0));
     drop(told.passes(Reason::PassSession, 1_000));
     let is_anonymous =
-        |at| told.sessions.standing(told.id, &told.rules, &fields("sid=1; login=none"), at, |_| false).is_anonymous;
+        |at| told.sessions.status(told.id, &told.rules, &fields("sid=1; login=none"), at, |_| false).is_anonymous;
     assert!(!is_anonymous(9_999) && is_anonymous(10_000));
     // But for logging out.
     told.sessions.is_stateful(told.id, ShownBy::ALL, Duration::from_secs(10), 20_000);
@@ -278,27 +277,27 @@ fn what_one_of_its_cookies_was_used_for_counts_for_all_sessions_with_it() {
     let cookies_of = |text| one.sessions.cookies(&one.rules.cookies, &fields(text));
     for changed in ["sid=1; member=2", "member=2; sid=1", "sid=1"] {
         one.found(true, 0);
-        assert!(one.standing(0).is_anonymous);
+        assert!(one.status(0).is_anonymous);
         // By a route that knows no session.
         let passing = one.sessions.passes(None, SessionEffect::Changes(cookies_of(changed)), 1);
-        assert!(!one.standing(1).is_anonymous, "{changed}");
+        assert!(!one.status(1).is_anonymous, "{changed}");
         assert_eq!(one.sessions.ticket(one.id, &one.rules, 1), None, "while it is on its way");
         drop(passing);
-        assert!(!one.standing(1).is_anonymous, "{changed}");
+        assert!(!one.status(1).is_anonymous, "{changed}");
     }
     one.found(true, 2);
     drop(one.sessions.passes(None, SessionEffect::Changes(cookies_of("sid=2; member=2")), 3));
-    assert!(one.standing(3).is_anonymous, "the cookie of another");
+    assert!(one.status(3).is_anonymous, "the cookie of another");
     // Where a request comes with fewer of them.
     let both = one.of("a", "sid=1; member=2");
     drop(one.passes_at(both, Reason::PassSession, 4));
     let ticket = one.sessions.ticket(both, &one.rules, 4).unwrap();
     one.sessions.found(ticket, Some(true), 4);
     let is_anonymous =
-        |at| one.sessions.standing(both, &one.rules, &fields("sid=1; member=2"), at, |_| false).is_anonymous;
+        |at| one.sessions.status(both, &one.rules, &fields("sid=1; member=2"), at, |_| false).is_anonymous;
     assert!(is_anonymous(4));
     drop(one.sessions.passes(None, SessionEffect::Changes(cookies_of("member=2")), 5));
-    assert!(!is_anonymous(5) && one.standing(5).is_anonymous);
+    assert!(!is_anonymous(5) && one.status(5).is_anonymous);
 }
 
 #[test]
@@ -308,7 +307,7 @@ fn of_a_session_of_too_many_cookies_nothing_is_found() {
     drop(one.passes_at(many, Reason::PassSession, 0));
     assert_eq!(one.sessions.ticket(many, &one.rules, 0), None);
     one.sessions.ended(many, true, &SessionRules { probe: None, ..(*one.rules).clone() }, 0);
-    assert!(!one.sessions.standing(many, &one.rules, &fields("s1=1"), 0, |_| false).is_anonymous);
+    assert!(!one.sessions.status(many, &one.rules, &fields("s1=1"), 0, |_| false).is_anonymous);
 }
 
 #[test]
@@ -326,9 +325,9 @@ fn a_change_that_was_forgotten_does_not_bring_back_what_was_known_before() {
     let changing = one.sessions.cookies(&one.rules.cookies, &fields("sid=1"));
     drop(one.sessions.passes(None, SessionEffect::Changes(changing), 1));
     one.sessions.activities.clear();
-    assert!(!one.standing(2).is_anonymous, "nobody knows");
+    assert!(!one.status(2).is_anonymous, "nobody knows");
     one.sessions.reads(one.id, 2);
-    assert!(!one.standing(2).is_anonymous, "seen again");
+    assert!(!one.status(2).is_anonymous, "seen again");
     one.found(true, 3);
-    assert!(one.standing(3).is_anonymous);
+    assert!(one.status(3).is_anonymous);
 }
